@@ -1,0 +1,27 @@
+// Package loop is a small language to write training loops in: schedules say when, tasks change the state, watchers
+// look on, logs and a history keep what was reported.
+//
+//	training := loop.New(
+//		loop.On(loop.EachStep, trainStep),
+//		loop.On(loop.Every(loop.Steps(500)), testStep))
+//	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), loop.ProgressBar(os.Stderr))
+//
+// It knows nothing of models or devices: a state is any type S, a batch any type B. It needs the standard library alone.
+//
+// # A turn
+//
+// For every batch the loop makes one turn: it counts the step, runs the tasks that are due in the order in which they
+// were given, commits what they logged to the history, runs the watchers that are due in their order, then looks
+// whether somebody asked to stop ([ErrStop]), whether the context was cancelled, and whether [Until] has been reached.
+//
+// # Counting
+//
+// Steps are counted when they are finished: in the turn of the first batch a task sees one step, and
+// Every(Steps(100)) is due in turns 100, 200, and so on. Ciclo counts before the step, so that its schedules also fire
+// on the very first batch; here a periodic evaluation never runs on a model that has seen one batch only.
+//
+// # Purity
+//
+// A schedule is a pure function of the time before and after a turn. It keeps nothing, so one value can be used in
+// any number of loops and runs. What an option has to remember is made when a run starts.
+package loop

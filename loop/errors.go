@@ -1,0 +1,61 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrStop is returned by a task or watcher to end the run after the present turn. What the task returned beside it
+// counts, the other tasks and watchers of the turn still run, and [Loop.Run] returns no error.
+var ErrStop = errors.New("stop")
+
+var errNoFunction = errors.New("no function given")
+
+func isStop(err error) bool { return errors.Is(err, ErrStop) }
+
+// PanicError is a panic of a task, a watcher or the data, made an error.
+type PanicError struct {
+	Value any
+	// Stack is the stack of the goroutine at the panic.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap gives the panic's value where it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Reason is why a run ended.
+type Reason int
+
+const (
+	// DataEnded: there were no more batches.
+	DataEnded Reason = iota
+	// UntilReached: the period of [Until] is over.
+	UntilReached
+	// Stopped: a task or watcher returned [ErrStop].
+	Stopped
+	// Cancelled: the context ended; the error wraps its cause.
+	Cancelled
+	// Failed: the error says what went wrong.
+	Failed
+)
+
+func (r Reason) String() string {
+	switch r {
+	case DataEnded:
+		return "data ended"
+	case UntilReached:
+		return "until reached"
+	case Stopped:
+		return "stopped"
+	case Cancelled:
+		return "cancelled"
+	case Failed:
+		return "failed"
+	}
+	return fmt.Sprintf("Reason(%d)", int(r))
+}

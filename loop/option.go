@@ -1,0 +1,98 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+)
+
+// Option is a setting of one run, or somebody who watches it.
+type Option func(*settings)
+
+type settings struct {
+	until    Period
+	keep     Schedule
+	watchers []watching
+	errs     []error
+}
+
+func newSettings(options []Option) settings {
+	s := settings{keep: EachStep}
+	for _, o := range options {
+		if o != nil {
+			o(&s)
+		}
+	}
+	return s
+}
+
+// Until ends the run when the period is reached. A run with a period of zero makes no turn.
+func Until(p Period) Option {
+	return func(s *settings) {
+		if p == nil || p.length() < 0 {
+			s.errs = append(s.errs, fmt.Errorf("until: period must be zero or positive, got %v", p))
+			return
+		}
+		s.until = p
+	}
+}
+
+// Keep sets which turns go to the history; without it all do that logged anything.
+func Keep(when Schedule) Option { return func(s *settings) { s.keep = when } }
+
+// Report is what a watcher sees, after the tasks of a turn.
+type Report struct {
+	Elapsed Elapsed
+	// Logs is what was logged in this turn.
+	Logs    Logs
+	History *History
+	// Until is the end of the run, nil if none was set.
+	Until Period
+}
+
+// Ending is what a watcher sees when the run is over.
+type Ending struct {
+	Report
+	Reason Reason
+	// Err is the error of the run, nil if it went well.
+	Err error
+}
+
+// Watcher looks at a run and changes nothing. Returning [ErrStop] ends the run after the turn.
+type Watcher func(ctx context.Context, report Report) error
+
+// Watch runs a watcher on a schedule, after the tasks of the turn.
+func Watch(when Schedule, watcher Watcher) Option {
+	if watcher == nil {
+		return Attend("", when, nil)
+	}
+	return Attend("", when, func() Attendant { return attendFunc(watcher) })
+}
+
+// Attendant is a watcher that also wants to know when a run is over. Its End is always called, whatever happened,
+// the last attendant's first.
+type Attendant interface {
+	Watch(ctx context.Context, report Report) error
+	End(ctx context.Context, ending Ending) error
+}
+
+// Attend has an attendant made when a run starts, so that one option serves any number of runs.
+func Attend(name string, when Schedule, start func() Attendant) Option {
+	w := watching{name: name, when: when, start: start}
+	if start == nil {
+		w.err = errNoFunction
+	}
+	return func(s *settings) { s.watchers = append(s.watchers, w) }
+}
+
+type watching struct {
+	name  string
+	when  Schedule
+	start func() Attendant
+	err   error
+	it    Attendant // made when the run starts
+}
+
+type attendFunc Watcher
+
+func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r) }
+func (f attendFunc) End(context.Context, Ending) error         { return nil }

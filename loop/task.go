@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"iter"
+)
+
+// Data is a sequence of batches. A batch comes with a nil error; an error ends the run.
+type Data[B any] = iter.Seq2[B, error]
+
+// Sized is a batch that knows how many examples it holds. A batch that does not counts as one example.
+type Sized interface{ Samples() int }
+
+// Stepper makes one step: from a state and a batch to the next state and what is to be logged. On an error the
+// returned state is not used: the old one must still be good.
+type Stepper[S, B any] interface {
+	Step(ctx context.Context, state S, batch B) (S, Logs, error)
+}
+
+// StepFunc is a function as a [Stepper].
+type StepFunc[S, B any] func(ctx context.Context, state S, batch B) (S, Logs, error)
+
+// Step calls the function.
+func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, error) {
+	return f(ctx, state, batch)
+}
+
+// Turn is what a task works on: the state and the logs as the tasks before it left them.
+type Turn[S, B any] struct {
+	State   S
+	Batch   B
+	Elapsed Elapsed
+	Logs    Logs
+}
+
+// Task is something that changes the state, on a schedule.
+type Task[S, B any] struct {
+	name string
+	when Schedule
+	do   func(ctx context.Context, turn *Turn[S, B]) error
+	err  error
+}
+
+// On makes a task of a [Stepper].
+func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
+	if stepper == nil {
+		return Task[S, B]{when: when, err: errNoFunction}
+	}
+	task := Task[S, B]{when: when, do: func(ctx context.Context, turn *Turn[S, B]) error {
+		state, logs, err := stepper.Step(ctx, turn.State, turn.Batch)
+		if err != nil && !isStop(err) {
+			return err
+		}
+		turn.State = state
+		turn.Logs.Merge(logs)
+		return err
+	}}
+	if s, ok := stepper.(fmt.Stringer); ok {
+		task.name = s.String()
+	}
+	return task
+}
+
+// OnFunc makes a task of a step function.
+func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, batch B) (S, Logs, error)) Task[S, B] {
+	if step == nil {
+		return Task[S, B]{when: when, err: errNoFunction}
+	}
+	return On[S, B](when, StepFunc[S, B](step))
+}
+
+// OnTurn is the primitive below [On]: the function may look at and change all of the turn.
+func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
+	if do == nil {
+		return Task[S, B]{when: when, err: errNoFunction}
+	}
+	return Task[S, B]{when: when, do: do}
+}
+
+// Named gives the task the name that stands in errors.
+func (t Task[S, B]) Named(name string) Task[S, B] {
+	t.name = name
+	return t
+}
+
+// label is how errors call the task: its schedule, and its name if it has one.
+func label(when Schedule, name string) string {
+	if name == "" {
+		return when.String()
+	}
+	return when.String() + ": " + name
+}
