@@ -11,8 +11,8 @@ import (
 )
 
 // Bar shows how a run goes: steps done, time left, the newest losses and metrics, examples a second. On a terminal it
-// is one line that is redrawn at most 20 times a second; elsewhere it is plain lines, one for each tenth of the run
-// and at the latest every 30 seconds. Values are read (and so fetched from a device) only when a line is written.
+// is one line that is redrawn at most 20 times a second; elsewhere it is plain lines: after the first turn, for each
+// tenth of the run, and at the latest every 30 seconds. Values are read (and so fetched from a device) only when a line is written.
 type Bar struct {
 	out      io.Writer
 	terminal func() (columns int, ok bool)
@@ -23,8 +23,8 @@ type Bar struct {
 	// The rate and the time left are measured from recent, which moves on; it starts after the first turn, since that
 	// one may compile, and a rate that counts it says nothing.
 	first, recent, last mark
-	logs     Logs // newest value of each entry shown
-	err      error
+	logs                Logs // newest value of each entry shown
+	err                 error
 }
 
 type mark struct {
@@ -105,10 +105,10 @@ func (b *Bar) due(r Report) bool {
 	if r.Until != nil && r.Until.length() > 0 {
 		tenth = r.Until.of(r.Elapsed) * 10 / r.Until.length()
 	}
-	if tenth == b.tenth && now < b.next+plain {
+	if tenth == b.tenth && now < b.next {
 		return false
 	}
-	b.tenth, b.next = tenth, now
+	b.tenth, b.next = tenth, now+plain
 	// The last line is written by End, with the same step: not twice.
 	return r.Until == nil || !r.Elapsed.Reached(r.Until)
 }
@@ -117,10 +117,14 @@ func (b *Bar) write(r Report, end bool) {
 	if b.err != nil {
 		return
 	}
-	line := b.line(r, end)
+	rate := b.rate(markOf(r), end)
+	line := b.line(r, end, rate, b.live)
 	if b.live {
 		if columns, ok := b.terminal(); ok {
 			b.columns = columns
+		}
+		if b.columns > 0 && utf8.RuneCountInString(line) >= b.columns {
+			line = b.line(r, end, rate, false) // numbers say more than a drawing
 		}
 		// One column stays free: a full line makes some terminals wrap, and then \r no longer reaches its start.
 		line = "\r" + cut(line, b.columns-1) + "\x1b[K"
@@ -133,7 +137,7 @@ func (b *Bar) write(r Report, end bool) {
 	_, b.err = io.WriteString(b.out, line)
 }
 
-func (b *Bar) line(r Report, end bool) string {
+func (b *Bar) line(r Report, end bool, rate float64, drawn bool) string {
 	var s strings.Builder
 	now := r.Elapsed.Time
 	if r.Until == nil || r.Until.length() <= 0 {
@@ -145,7 +149,7 @@ func (b *Bar) line(r Report, end bool) string {
 		} else {
 			fmt.Fprintf(&s, "%*d/%d", len(fmt.Sprint(all)), done, all)
 		}
-		if b.live {
+		if drawn {
 			full := int(int64(cells) * done / all)
 			fmt.Fprintf(&s, " [%s%s]", strings.Repeat("=", full), strings.Repeat(".", cells-full))
 		}
@@ -163,7 +167,7 @@ func (b *Bar) line(r Report, end bool) string {
 		}
 		fmt.Fprintf(&s, " - %s: %.4f", e.Name, v)
 	}
-	if rate := b.rate(markOf(r), end); rate > 0 {
+	if rate > 0 {
 		fmt.Fprintf(&s, " - %s examples/s", thousands(int64(rate)))
 	}
 	return s.String()

@@ -50,8 +50,10 @@ type run[S, B any] struct {
 	history *History
 	start   time.Time
 	elapsed Elapsed
-	before  Elapsed // at the end of the last whole turn
-	reason  Reason
+	// before is the last whole turn as its tasks saw it, watched as its watchers did: tasks take time, and a schedule
+	// must be asked about one line of time without a gap.
+	before, watched Elapsed
+	reason          Reason
 	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
 	doing doing
 }
@@ -118,6 +120,7 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) (err error) {
 		}
 		r.elapsed.Samples += samples
 		r.elapsed.Time = time.Since(r.start)
+		now := r.elapsed
 		stop, err := r.oneTurn(ctx, samples)
 		if err != nil {
 			r.reason = Failed
@@ -126,7 +129,7 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) (err error) {
 			}
 			return err
 		}
-		r.before = r.elapsed
+		r.before = now
 		if stop {
 			r.reason = Stopped
 			return nil
@@ -161,12 +164,17 @@ func (r *run[S, B]) oneTurn(ctx context.Context, samples int64) (stop bool, err 
 			return false, r.wrap(err)
 		}
 	}
-	if r.turn.Logs.Len() > 0 && r.keep.Due(r.before, r.elapsed) {
+	if len(r.watchers) == 0 && r.turn.Logs.Len() == 0 {
+		r.watched = r.elapsed
+		return stop, nil
+	}
+	r.elapsed.Time = time.Since(r.start)
+	if r.turn.Logs.Len() > 0 && r.keep.Due(r.watched, r.elapsed) {
 		r.history.rows = append(r.history.rows, row{r.elapsed, r.turn.Logs, samples})
 	}
 	for i := range r.watchers {
 		w := &r.watchers[i]
-		if !w.when.Due(r.before, r.elapsed) {
+		if !w.when.Due(r.watched, r.elapsed) {
 			continue
 		}
 		r.doing = doing{w.when, w.name}
@@ -176,6 +184,7 @@ func (r *run[S, B]) oneTurn(ctx context.Context, samples int64) (stop bool, err 
 			return false, r.wrap(err)
 		}
 	}
+	r.watched = r.elapsed
 	return stop, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -323,7 +324,7 @@ func TestNothingIsReadUnasked(t *testing.T) {
 	var out bytes.Buffer
 	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)), loop.ProgressBar(&out))
 	require.NoError(t, err)
-	require.LessOrEqual(t, reads, 11, "a plain bar reads once for each tenth and once at the end")
+	require.LessOrEqual(t, reads, 11, "a plain bar reads at the start, for each tenth, and at the end")
 	reads = 0
 	_, err = result.History.Last("loss")
 	require.NoError(t, err)
@@ -367,4 +368,35 @@ func BenchmarkIdleTurn(b *testing.B) {
 	if err != nil || result.State != b.N {
 		b.Fatal(err, result.State)
 	}
+}
+
+// A schedule of time must see all of the run's time once, although tasks take some of it: here the tasks, the watchers
+// and the history ask at different moments of a turn.
+func TestTimeSchedules_seeOneLineOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+			time.Sleep(time.Second)
+			var logs loop.Logs
+			logs.Metric("n", float64(n))
+			return s, logs, nil
+		})
+		tasks, watchers := 0, 0
+		count := loop.OnFunc(loop.Every(loop.Time(3*time.Second)), func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+			tasks++
+			return s, loop.Logs{}, nil
+		})
+		var last time.Duration
+		result, err := loop.New(slow, count).Run(t.Context(), 0, numbers(30), loop.Keep(loop.Every(loop.Time(10*time.Second))),
+			loop.Watch(loop.Every(loop.Time(3*time.Second)), func(_ context.Context, r loop.Report) error {
+				watchers++
+				last = r.Elapsed.Time
+				return nil
+			}))
+		require.NoError(t, err)
+		require.Equal(t, 9, tasks, "a task sees the time at which its turn began: 0 to 29 s")
+		require.Equal(t, 10, watchers, "a watcher sees the time after the tasks: 1 to 30 s")
+		require.Equal(t, 30*time.Second, last)
+		require.Equal(t, 3, result.History.Len())
+		require.Equal(t, 30*time.Second, result.Elapsed.Time)
+	})
 }

@@ -1,0 +1,174 @@
+package data
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// Option says how [Set.Batches] deals out.
+type Option func(*dealing)
+
+type dealing struct {
+	shuffle   bool
+	seed      uint64
+	epochs    int // forever if negative
+	remainder bool
+	skip      int64
+}
+
+const forever = -1
+
+// Shuffle deals the examples out in a random order, another one in each epoch. The order depends on the seed, the
+// epoch and the number of examples alone.
+func Shuffle(seed uint64) Option {
+	return func(d *dealing) { d.shuffle, d.seed = true, seed }
+}
+
+// Epochs is the number of passes over the set, at least 1; without it there is one.
+func Epochs(n int) Option {
+	return func(d *dealing) { d.epochs = n }
+}
+
+// Forever goes over the set again and again, until the consumer stops. Of Epochs and Forever the last given counts.
+func Forever() Option {
+	return func(d *dealing) { d.epochs = forever }
+}
+
+// KeepRemainder ends each epoch with a smaller batch if the examples do not divide evenly, so that each one is seen.
+// Most steps are compiled for one size of batch: expect a second compilation.
+func KeepRemainder() Option {
+	return func(d *dealing) { d.remainder = true }
+}
+
+// Skip starts behind the first n batches, counted over all epochs, at no cost: a run that made n steps goes on with
+// Skip(n) and otherwise the same options. More batches than there are is an error.
+func Skip(n int64) Option {
+	return func(d *dealing) { d.skip = n }
+}
+
+// Batches deals the set out in batches of size examples: one epoch, in order, unless options say otherwise. In an
+// epoch each example comes at most once; examples left over at its end (fewer than size) are dropped, see
+// [KeepRemainder].
+//
+// In order, batches are views of the set's memory, not to be written to. Shuffled, each one is a copy in memory of its
+// own, which the consumer may keep and change. Batches of one iteration share their Dims.
+//
+// What is wrong with the arguments comes as the one error of the iteration. That includes a set that is smaller than a
+// batch, which would else end silently without any. The sequence can be iterated any number of times, also concurrently.
+func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
+	d := dealing{epochs: 1}
+	for _, opt := range opts {
+		opt(&d)
+	}
+	return func(yield func(Batch, error) bool) {
+		if err := s.deal(size, d, yield); err != nil {
+			yield(Batch{}, fmt.Errorf("data: batches of %d from %d examples: %w", size, s.len, err))
+		}
+	}
+}
+
+// deal yields batches until there are no more or the consumer wants none; an error means that it yielded nothing.
+func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
+	switch {
+	case size < 1:
+		return fmt.Errorf("the size must be at least 1")
+	case d.epochs < 1 && d.epochs != forever:
+		return fmt.Errorf("epochs must be at least 1, got %d", d.epochs)
+	case d.skip < 0:
+		return fmt.Errorf("cannot skip %d batches", d.skip)
+	case s.len == 0:
+		return fmt.Errorf("the set is empty")
+	case s.len < size && !d.remainder:
+		return fmt.Errorf("not one full batch; take a smaller size, or data.KeepRemainder")
+	}
+	last := s.len // where an epoch ends
+	if !d.remainder {
+		last -= s.len % size
+	}
+	perEpoch := int64((last-1)/size + 1)
+	epoch := int64(0)
+	start := 0
+	if d.skip > 0 {
+		epoch, start = d.skip/perEpoch, int(d.skip%perEpoch)*size
+	}
+	epochs := int64(d.epochs)
+	if d.epochs == forever {
+		epochs = math.MaxInt64
+	}
+	if epoch > epochs || epoch == epochs && start > 0 {
+		return fmt.Errorf("cannot skip %d batches, there are %d", d.skip, epochs*perEpoch)
+	}
+	hand := s.newHand(d, size)
+	for ; epoch < epochs; epoch++ {
+		hand.shuffle(epoch)
+		for i := start; i < last; i += size {
+			if !yield(hand.batch(i, min(i+size, last), int(epoch)), nil) {
+				return nil
+			}
+		}
+		start = 0
+	}
+	return nil
+}
+
+// hand is what one iteration keeps between its batches.
+type hand struct {
+	*Set
+	dealing
+	rows []int   // the order of the epoch; nil when not shuffled
+	dims [][]int // of each field in a full batch
+	size int
+}
+
+func (s *Set) newHand(d dealing, size int) *hand {
+	h := &hand{Set: s, dealing: d, size: size, dims: make([][]int, len(s.fields))}
+	for k, f := range s.fields {
+		h.dims[k] = dimsOf(f.Array, size)
+	}
+	if d.shuffle {
+		h.rows = make([]int, s.len)
+	}
+	return h
+}
+
+func (h *hand) shuffle(epoch int64) {
+	if h.rows != nil {
+		permute(h.rows, h.seed, uint64(epoch))
+	}
+}
+
+// batch is places i to j-1 of the epoch's order.
+func (h *hand) batch(i, j, epoch int) Batch {
+	b := Batch{make([]Field, len(h.fields)), j - i, epoch}
+	for k, f := range h.fields {
+		dims := h.dims[k]
+		if b.Size != h.size {
+			dims = dimsOf(f.Array, b.Size)
+		}
+		b.Fields[k].Name = f.Name
+		if h.rows != nil {
+			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
+		} else {
+			b.Fields[k].Array = f.Array.slice(i, j, dims)
+		}
+	}
+	return b
+}
+
+// splitEpoch is no epoch that [Set.Batches] comes to, so that a split and an order by the same seed are independent.
+const splitEpoch = math.MaxUint64
+
+// permute fills rows with a random order of 0 to len(rows)-1, a pure function of its arguments. The draws are spelled
+// out, because a stored position must mean the same with each later version of Go: PCG is a fixed algorithm, how
+// rand.Shuffle uses it is not promised.
+func permute(rows []int, seed, epoch uint64) {
+	random := rand.NewPCG(seed, epoch)
+	for i := range rows { // Fisher and Yates, from the inside out
+		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
+		rows[i] = rows[j]
+		rows[j] = i
+	}
+}

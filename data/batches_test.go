@@ -1,0 +1,259 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// deal collects at most n batches as numbers of examples, each epoch apart.
+func deal(t require.TestingT, s *Set, n, size int, opts ...Option) [][]int {
+	var got [][]int
+	for b, err := range s.Batches(size, opts...) {
+		require.NoError(t, err)
+		rows := numbers(t, b.Fields)
+		require.Len(t, rows, b.Size)
+		got = append(got, rows)
+		if len(got) == n {
+			break
+		}
+	}
+	return got
+}
+
+func TestBatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "n")
+		keep := rapid.Bool().Draw(t, "keep")
+		size := rapid.IntRange(1, n).Draw(t, "size")
+		if keep {
+			size = rapid.IntRange(1, 2*n).Draw(t, "size of kept")
+		}
+		epochs := rapid.IntRange(1, 3).Draw(t, "epochs")
+		seed := rapid.Uint64().Draw(t, "seed")
+		shuffle := rapid.Bool().Draw(t, "shuffle")
+		opts := []Option{Epochs(epochs)}
+		last := n - n%size
+		if keep {
+			opts, last = append(opts, KeepRemainder()), n
+		}
+		if shuffle {
+			opts = append(opts, Shuffle(seed))
+		}
+		s := numbered(t, n)
+
+		seen := make([][]int, epochs)
+		for b, err := range s.Batches(size, opts...) {
+			require.NoError(t, err)
+			rows := numbers(t, b.Fields)
+			require.Len(t, rows, b.Size)
+			require.Equal(t, []string{"x", "y"}, []string{b.Fields[0].Name, b.Fields[1].Name})
+			if b.Size != size {
+				require.True(t, keep)
+				require.Equal(t, n%size, b.Size)
+				require.Equal(t, last, len(seen[b.Epoch])+b.Size, "only the last batch of an epoch is smaller")
+			}
+			seen[b.Epoch] = append(seen[b.Epoch], rows...)
+		}
+		for epoch, rows := range seen {
+			require.Len(t, rows, last)
+			if shuffle {
+				order := make([]int, n)
+				permute(order, seed, uint64(epoch))
+				require.Equal(t, order[:last], rows, "the order is that of seed and epoch")
+				slices.Sort(order)
+				require.Equal(t, count(n), order, "each example once")
+			} else {
+				require.Equal(t, count(last), rows)
+			}
+		}
+
+		all := deal(t, s, -1, size, opts...)
+		skip := rapid.IntRange(0, len(all)).Draw(t, "skip")
+		require.Equal(t, all[skip:], append([][]int{}, deal(t, s, -1, size, append(opts, Skip(int64(skip)))...)...), "skip %d", skip)
+		endless := append(slices.Clone(opts), Forever())
+		require.Equal(t, all, deal(t, s, len(all), size, endless...))
+		require.Len(t, deal(t, s, len(all)+5, size, endless...), len(all)+5)
+	})
+}
+
+func TestBatchesRefuse(t *testing.T) {
+	five, none := numbered(t, 5), numbered(t, 0)
+	for _, c := range []struct {
+		name string
+		set  *Set
+		size int
+		opts []Option
+		want string
+	}{
+		{"size 0", five, 0, nil, "data: batches of 0 from 5 examples: the size must be at least 1"},
+		{"size below 0", five, math.MinInt, nil, "the size must be at least 1"},
+		{"no full batch", five, 6, []Option{Forever()}, "data: batches of 6 from 5 examples: not one full batch"},
+		{"empty set", none, 1, []Option{KeepRemainder(), Forever()}, "the set is empty"},
+		{"no epochs", five, 1, []Option{Epochs(0)}, "epochs must be at least 1, got 0"},
+		{"less than none", five, 1, []Option{Epochs(math.MinInt)}, "epochs must be at least 1"},
+		{"skip backwards", five, 1, []Option{Skip(-1)}, "cannot skip -1 batches"},
+		{"skip past the end", five, 2, []Option{Epochs(3), Skip(7)}, "cannot skip 7 batches, there are 6"},
+		{"skip far past the end", five, 2, []Option{Skip(math.MaxInt64)}, "there are 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var errs []error
+			for b, err := range c.set.Batches(c.size, c.opts...) {
+				require.Equal(t, Batch{}, b)
+				errs = append(errs, err)
+			}
+			require.Len(t, errs, 1, "one error ends the data")
+			require.ErrorContains(t, errs[0], c.want)
+		})
+	}
+	require.Len(t, deal(t, five, 1, 5, Forever(), Skip(math.MaxInt64-1)), 1)
+	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five, -1, math.MaxInt, KeepRemainder()))
+	require.Len(t, deal(t, five, 1, 1, Epochs(-1), Epochs(1)), 1, "the last option counts")
+}
+
+// A stored position must mean the same order for ever, so this table never changes.
+func TestOrderIsPinned(t *testing.T) {
+	for _, c := range []struct {
+		seed, epoch uint64
+		want        []int
+	}{
+		{0, 0, []int{5, 4, 1, 7, 3, 6, 8, 2, 9, 0}},
+		{0, 1, []int{8, 5, 7, 9, 1, 3, 4, 6, 2, 0}},
+		{1, 0, []int{3, 9, 8, 5, 7, 6, 4, 1, 2, 0}},
+		{math.MaxUint64, 7, []int{3, 1, 7, 5, 8, 2, 0, 9, 4, 6}},
+		{0, splitEpoch, []int{4, 5, 1, 3, 6, 9, 8, 0, 7, 2}},
+	} {
+		rows := make([]int, 10)
+		permute(rows, c.seed, c.epoch)
+		require.Equal(t, c.want, rows, "seed %d, epoch %d", c.seed, c.epoch)
+	}
+}
+
+// Orders of neighbouring epochs, and of neighbouring seeds, are to be as if drawn independently.
+func TestOrderIsUniform(t *testing.T) {
+	const n, draws = 10, 20_000
+	for name, draw := range map[string]func(rows []int, i uint64){
+		"epochs": func(rows []int, i uint64) { permute(rows, 0, i) },
+		"seeds":  func(rows []int, i uint64) { permute(rows, i, 0) },
+	} {
+		var places [n][n]int // of an example
+		same := 0            // examples at the place they had in the draw before
+		previous, rows := make([]int, n), make([]int, n)
+		for i := range uint64(draws) {
+			draw(rows, i)
+			for place, r := range rows {
+				places[r][place]++
+				if i > 0 && previous[place] == r {
+					same++
+				}
+			}
+			previous, rows = rows, previous
+		}
+		chi2 := 0.0
+		for _, counts := range places {
+			for _, k := range counts {
+				d := float64(k) - draws/n
+				chi2 += d * d / (draws / n)
+			}
+		}
+		kept := float64(same) / (draws - 1)
+		t.Logf("%s: %d orders of %d: chi-squared %.1f (90 expected), %.3f examples keep their place (1 expected)", name, draws, n, chi2, kept)
+		require.Less(t, chi2, 140.0, name) // 3.5 standard deviations; the seeds are fixed, so it is no gamble
+		require.InDelta(t, 1, kept, 0.03, name)
+	}
+}
+
+func TestShuffledBatchesAreTheConsumersOwn(t *testing.T) {
+	s := numbered(t, 8)
+	for b, err := range s.Batches(4, Shuffle(1), Epochs(2)) {
+		require.NoError(t, err)
+		numbers(t, b.Fields) // x and y agree, though the batch before was written over
+		for _, f := range b.Fields {
+			switch flat := f.Array.Flat.(type) {
+			case []float32:
+				clear(flat)
+			case []int32:
+				clear(flat)
+			}
+		}
+	}
+	require.Equal(t, count(8), numbers(t, s.Fields()))
+}
+
+func TestBatchesInOrderCopyNothing(t *testing.T) {
+	const n, size, width = 4096, 64, 1024
+	s, err := New(X(make([]float32, n*width), n, width), Y(make([]int32, n), n))
+	require.NoError(t, err)
+	all := s.fields[0].Array.Flat.([]float32)
+	i, copied := 0, 0
+	for b, err := range s.Batches(size) {
+		require.NoError(t, err)
+		if &b.Fields[0].Array.Flat.([]float32)[0] != &all[i*width] {
+			copied += b.Size
+		}
+		i += b.Size
+	}
+	require.Zero(t, copied)
+
+	iterate := func(batches int) float64 {
+		return testing.AllocsPerRun(5, func() {
+			left := batches
+			for range s.Batches(size, Forever()) {
+				if left--; left == 0 {
+					break
+				}
+			}
+		})
+	}
+	perBatch := (iterate(1010) - iterate(10)) / 1000
+	t.Logf("%d batches of %d bytes: %d examples copied, %.2f allocations a batch", n/size, size*width*4, copied, perBatch)
+	require.LessOrEqual(t, perBatch, 3.0, "the fields and, for each of two, the header of its slice")
+}
+
+func TestBatchesConcurrently(t *testing.T) {
+	s := numbered(t, 50)
+	batches := s.Batches(7, Shuffle(3), Epochs(4))
+	want := deal(t, s, -1, 7, Shuffle(3), Epochs(4))
+	var wg sync.WaitGroup
+	got := make([][][]int, 4)
+	for i := range got {
+		wg.Go(func() {
+			for b := range batches {
+				var rows []int
+				for _, n := range b.Fields[1].Array.Flat.([]int32) {
+					rows = append(rows, int(n))
+				}
+				got[i] = append(got[i], rows)
+			}
+		})
+	}
+	wg.Wait()
+	for _, g := range got {
+		require.Equal(t, want, g)
+	}
+}
+
+func BenchmarkBatches(b *testing.B) {
+	for _, shape := range [][2]int{{4, 8}, {784, 128}} {
+		width, size := shape[0], shape[1]
+		const n = 8192
+		s, err := New(X(make([]float32, n*width), n, width), Y(make([]float32, n), n, 1))
+		require.NoError(b, err)
+		for name, opts := range map[string][]Option{"order": {Forever()}, "shuffle": {Forever(), Shuffle(1)}} {
+			b.Run(fmt.Sprintf("%s/%dx%d", name, size, width), func(b *testing.B) {
+				b.ReportAllocs()
+				left := b.N
+				for range s.Batches(size, opts...) {
+					if left--; left <= 0 {
+						break
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package data
+
+import "fmt"
+
+type element interface {
+	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+// elements is what can be done with a slice whose type only [Array.Flat] knows. Positions are in elements and within
+// range.
+type elements interface {
+	name() string
+	len(flat any) int
+	slice(flat any, i, j int) any
+	gather(flat any, rows []int, width int) any
+}
+
+// of has no fields, so that an elements value costs no allocation.
+type of[T element] struct{}
+
+func elementsOf(flat any) elements {
+	switch flat.(type) {
+	case []bool:
+		return of[bool]{}
+	case []int8:
+		return of[int8]{}
+	case []int16:
+		return of[int16]{}
+	case []int32:
+		return of[int32]{}
+	case []int64:
+		return of[int64]{}
+	case []uint8:
+		return of[uint8]{}
+	case []uint16:
+		return of[uint16]{}
+	case []uint32:
+		return of[uint32]{}
+	case []uint64:
+		return of[uint64]{}
+	case []float32:
+		return of[float32]{}
+	case []float64:
+		return of[float64]{}
+	}
+	return nil
+}
+
+func (of[T]) name() string {
+	var zero T
+	return fmt.Sprintf("%T", zero)
+}
+
+func (of[T]) len(flat any) int { return len(flat.([]T)) }
+
+// The capacity ends with the view, so that nobody appends into the rows behind it.
+func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j:j] }
+
+func (of[T]) gather(flat any, rows []int, width int) any {
+	from := flat.([]T)
+	to := make([]T, len(rows)*width)
+	if width == 1 { // labels: a call of copy for each costs more than the element
+		for i, r := range rows {
+			to[i] = from[r]
+		}
+		return to
+	}
+	rest := to
+	for _, r := range rows {
+		copy(rest, from[r*width:(r+1)*width])
+		rest = rest[width:]
+	}
+	return to
+}

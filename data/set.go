@@ -1,0 +1,133 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Field is an array with a name.
+type Field struct {
+	Name  string
+	Array Array
+}
+
+// X is the field "x": what a model is given.
+func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
+
+// Y is the field "y": what a model is to answer.
+func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
+
+// Named is a field of any name. Dims are the lengths of the axes, examples first; see [Array] for the types of flat.
+func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
+
+// Set is a number of examples in memory, as fields with the same first axis. It is not changed by its methods and safe
+// for concurrent use.
+type Set struct {
+	fields []Field
+	len    int
+}
+
+// New makes a set of fields. Each needs a name of its own, a valid array, and as many examples as the others. The set
+// keeps the slices: do not change them while it is in use.
+func New(fields ...Field) (*Set, error) {
+	if len(fields) == 0 {
+		return nil, errors.New("data: a set needs at least one field")
+	}
+	s := &Set{fields: slices.Clone(fields)}
+	for i, f := range fields {
+		if f.Name == "" {
+			return nil, fmt.Errorf("data: field %d of %d has no name", i+1, len(fields))
+		}
+		if slices.ContainsFunc(fields[:i], func(g Field) bool { return g.Name == f.Name }) {
+			return nil, fmt.Errorf("data: two fields have the name %q", f.Name)
+		}
+		if err := f.Array.check(); err != nil {
+			return nil, fmt.Errorf("data: field %q: %w", f.Name, err)
+		}
+		if len(f.Array.Dims) == 0 {
+			return nil, fmt.Errorf("data: field %q has no axes, the first one must count the examples", f.Name)
+		}
+		if first := fields[0]; f.Array.Len() != first.Array.Len() {
+			return nil, fmt.Errorf("data: field %q has %d examples, but field %q has %d", f.Name, f.Array.Len(), first.Name, first.Array.Len())
+		}
+		s.fields[i].Array.Dims = slices.Clone(f.Array.Dims)
+	}
+	s.len = fields[0].Array.Len()
+	return s, nil
+}
+
+// Len is the number of examples.
+func (s *Set) Len() int { return s.len }
+
+// Fields are the set's fields in the order of [New], as views.
+func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
+
+// Slice is the examples i to j-1, as a view.
+func (s *Set) Slice(i, j int) (*Set, error) {
+	if i < 0 || j < i || j > s.len {
+		return nil, fmt.Errorf("data: slice %d to %d of a set of %d examples", i, j, s.len)
+	}
+	return s.view(i, j), nil
+}
+
+// Split deals the examples out at random, by the seed: the given fraction (rounded down to whole examples) to train,
+// the others to test. Both are copies. Neither may be left without an example.
+func (s *Set) Split(fraction float64, seed uint64) (train, test *Set, err error) {
+	if !(fraction > 0 && fraction < 1) { // also NaN
+		return nil, nil, fmt.Errorf("data: split at the fraction %v, expected one between 0 and 1", fraction)
+	}
+	// 0.29 times 100 is 28.999999999999996 in floating point; nobody means 28.
+	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
+	if n == 0 || n == s.len {
+		return nil, nil, fmt.Errorf("data: split %d examples at the fraction %v: one side would be empty", s.len, fraction)
+	}
+	rows := make([]int, s.len)
+	permute(rows, seed, splitEpoch)
+	return s.gather(rows[:n]), s.gather(rows[n:]), nil
+}
+
+func (s *Set) view(i, j int) *Set {
+	t := &Set{slices.Clone(s.fields), j - i}
+	for k, f := range s.fields {
+		t.fields[k].Array = f.Array.slice(i, j, dimsOf(f.Array, t.len))
+	}
+	return t
+}
+
+func (s *Set) gather(rows []int) *Set {
+	t := &Set{slices.Clone(s.fields), len(rows)}
+	for k, f := range s.fields {
+		t.fields[k].Array = f.Array.gather(rows, dimsOf(f.Array, t.len))
+	}
+	return t
+}
+
+// Batch is some examples of a set, for one step.
+type Batch struct {
+	Fields []Field
+	// Size is the number of examples.
+	Size int
+	// Epoch is the pass over the set that the batch belongs to, from 0.
+	Epoch int
+}
+
+// Get is the array of the field of that name. The error of a missing one lists those that are there.
+func (b Batch) Get(name string) (Array, error) {
+	names := make([]string, 0, 4)
+	for _, f := range b.Fields {
+		if f.Name == name {
+			return f.Array, nil
+		}
+		names = append(names, fmt.Sprintf("%q", f.Name))
+	}
+	if len(names) == 0 {
+		return Array{}, fmt.Errorf("data: the batch has no field %q, nor any other", name)
+	}
+	return Array{}, fmt.Errorf("data: the batch has no field %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// Samples is the number of examples, as package loop counts them.
+func (b Batch) Samples() int { return b.Size }
