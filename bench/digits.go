@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// digits trains on the real digits for ten epochs with three seeds: the accuracy on the test images, and the seconds
+// of the first training, with what it compiles, and of the faster one of the others.
+func digits(ctx context.Context, b *bench) error {
+	const epochs = 10
+	w := trained["digits"]
+	trainSet, testSet, err := data.Digits()
+	if err != nil {
+		return err
+	}
+	r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	batch := w.batches[0]
+	if b.batch > 0 {
+		batch = b.batch
+	}
+	for _, variant := range []string{"metric"} {
+		if !b.wants(variant) {
+			continue
+		}
+		var accuracies, seconds []float64
+		sum := 0.0
+		for seed := range int64(3) {
+			start := time.Now()
+			accuracy, err := w.accuracy(ctx, r, seed, trainSet.Batches(batch, data.Shuffle(uint64(seed)), data.Epochs(epochs)), testSet)
+			if err != nil {
+				return err
+			}
+			seconds = append(seconds, time.Since(start).Seconds())
+			accuracies = append(accuracies, accuracy)
+			sum += accuracy
+		}
+		l := line{Workload: "digits", Variant: variant, Unit: "test accuracy", Mean: sum / 3, Batch: batch, Epochs: epochs,
+			FirstS: seconds[0], WarmS: slices.Min(seconds[1:]), RSSMB: rssMB()}
+		if err := b.emit(l, accuracies); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w workload) accuracy(ctx context.Context, r *xla.Runtime, seed int64, batches loop.Data[data.Batch], test *data.Set) (accuracy float64, err error) {
+	state, err := w.newState(r, seed)
+	if err != nil {
+		return 0, err
+	}
+	step, testStep := managed.TrainStep(w.report("metric")), managed.TestStep(w.report("log"))
+	defer func() { err = errors.Join(err, step.Close(), testStep.Close(), state.Close()) }()
+	if _, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, batches, loop.Keep(loop.Schedule{})); err != nil {
+		return 0, err
+	}
+	result, err := loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(test.Len()))
+	if err != nil {
+		return 0, err
+	}
+	return result.History.Mean("accuracy")
+}

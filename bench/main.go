@@ -1,0 +1,193 @@
+// Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
+//
+//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,ttfs
+//
+// The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
+// Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		if errors.As(err, new(usageError)) {
+			os.Exit(2)
+		}
+		os.Exit(1)
+	}
+}
+
+type usageError struct{ error }
+
+// bench is one call of the command.
+type bench struct {
+	plugin   string
+	variants []string
+	batch    int
+	steps    int
+	repeats  int
+	out      *json.Encoder
+	// runtime is opened when the first workload needs it: ttfs measures how long that takes, in processes of its own.
+	runtime *xla.Runtime
+}
+
+// workloads are what can be measured, in the order of the peers' tables.
+var workloads = []struct {
+	name string
+	run  func(ctx context.Context, b *bench) error
+}{
+	{"tiny", train("tiny")},
+	{"mlp", train("mlp")},
+	{"cnn", train("cnn")},
+	{"linear", train("linear")},
+	{"digits", digits},
+	{"matmul", matmul},
+	{"ttfs", timeToFirstStep},
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	if len(args) > 0 && args[0] == firstStepChild {
+		return firstStep(ctx, args[1:], stdout)
+	}
+	b := &bench{out: json.NewEncoder(stdout)}
+	var names []string
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	list := flags.String("workload", strings.Join(names, ","), "comma-separated `names`")
+	variants := flags.String("variant", "", "comma-separated `names` (default: all of a workload)")
+	flags.IntVar(&b.batch, "batch", 0, "examples in a step (default: the workload's own)")
+	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
+	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
+	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return usageError{err}
+	}
+	if *variants != "" {
+		b.variants = strings.Split(*variants, ",")
+	}
+	if b.batch < 0 || b.steps < 0 || b.repeats < 1 || flags.NArg() > 0 {
+		return usageError{fmt.Errorf("-batch, -steps must not be negative, -repeats must be positive, no other arguments: got %q", args)}
+	}
+	chosen := strings.Split(*list, ",")
+	for _, name := range chosen {
+		if !slices.Contains(names, name) {
+			return usageError{fmt.Errorf("unknown workload %q; known are: %s", name, strings.Join(names, ", "))}
+		}
+	}
+	defer func() {
+		if b.runtime != nil {
+			err = errors.Join(err, b.runtime.Close())
+		}
+	}()
+	for _, w := range workloads {
+		if !slices.Contains(chosen, w.name) {
+			continue
+		}
+		if err := w.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) wants(variant string) bool {
+	return len(b.variants) == 0 || slices.Contains(b.variants, variant)
+}
+
+func (b *bench) open(ctx context.Context) (*xla.Runtime, error) {
+	if b.runtime != nil {
+		return b.runtime, nil
+	}
+	r, err := xla.Open(ctx, b.plugin, xla.InstallIfMissing(func(line string) { fmt.Fprintln(os.Stderr, line) }))
+	b.runtime = r
+	return r, err
+}
+
+// line is a result, with the fields that the peers' lines have.
+type line struct {
+	Workload string            `json:"workload"`
+	Impl     string            `json:"impl"`
+	Variant  string            `json:"variant"`
+	Unit     string            `json:"unit"`
+	Median   float64           `json:"median"`
+	Min      float64           `json:"min"`
+	Max      float64           `json:"max"`
+	N        int               `json:"n"`
+	Values   []float64         `json:"values"`
+	Mean     float64           `json:"mean,omitempty"`
+	Batch    int               `json:"batch,omitempty"`
+	Steps    int               `json:"steps,omitempty"`
+	Epochs   int               `json:"epochs,omitempty"`
+	PerS     int               `json:"examples_per_s,omitempty"`
+	FirstS   float64           `json:"first_s,omitempty"`
+	WarmS    float64           `json:"warm_s,omitempty"`
+	RSSMB    int               `json:"rss_mb,omitempty"`
+	Versions map[string]string `json:"versions"`
+}
+
+// emit fills in what can be derived from the repeats, and prints.
+func (b *bench) emit(l line, values []float64) error {
+	sorted := slices.Sorted(slices.Values(values))
+	l.Impl, l.N = "lazo", len(values)
+	l.Min, l.Max = sorted[0], sorted[len(sorted)-1]
+	l.Median = (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	for _, v := range values {
+		short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+		l.Values = append(l.Values, short)
+	}
+	if l.Unit == "steps/s" {
+		l.PerS = int(l.Median * float64(l.Batch))
+	}
+	l.Versions = versions()
+	return b.out.Encode(l)
+}
+
+func versions() map[string]string {
+	v := map[string]string{"go": runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			switch d.Path {
+			case "github.com/gomlx/gomlx", "github.com/gomlx/go-xla":
+				v[d.Path[strings.LastIndex(d.Path, "/")+1:]] = d.Version
+			}
+		}
+	}
+	return v
+}
+
+// rssMB is the largest resident size that the process had.
+func rssMB() int {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int(u.Maxrss >> 20)
+	}
+	return int(u.Maxrss >> 10)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The lines must have the fields that the peers' have, so that one reader takes both.
+func TestLines(t *testing.T) {
+	var out bytes.Buffer
+	args := []string{"-workload", "tiny,linear,digits,matmul", "-steps", "20", "-repeats", "2"}
+	require.NoError(t, run(t.Context(), args, &out, io.Discard))
+	var got []string
+	for d := json.NewDecoder(&out); d.More(); {
+		var l line
+		d.DisallowUnknownFields()
+		require.NoError(t, d.Decode(&l))
+		require.Equal(t, "lazo", l.Impl)
+		require.Equal(t, l.N, len(l.Values))
+		require.LessOrEqual(t, l.Min, l.Median)
+		require.LessOrEqual(t, l.Median, l.Max)
+		require.Positive(t, l.Min)
+		require.NotEmpty(t, l.Versions["gomlx"])
+		got = append(got, l.Workload+"/"+l.Variant+" "+l.Unit)
+		if l.Workload == "digits" {
+			require.Greater(t, l.Mean, 0.91)
+		}
+	}
+	require.Equal(t, []string{
+		"tiny/metric us/step", "tiny/log us/step", "tiny/bar us/step", "linear/metric steps/s", "linear/bar steps/s",
+		"digits/metric test accuracy", "matmul/1024^3 GFLOP/s", "matmul/4096^3 GFLOP/s", "copy/256MiB x+1 (fresh output) GB/s (read+write)",
+	}, got)
+}
+
+func TestTimeToFirstStep(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "bench")
+	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	command := exec.Command(binary, "-workload", "ttfs", "-repeats", "1")
+	command.Stderr = os.Stderr
+	out, err = command.Output()
+	require.NoError(t, err)
+	d, n := json.NewDecoder(bytes.NewReader(out)), 0
+	for ; d.More(); n++ {
+		var l line
+		require.NoError(t, d.Decode(&l))
+		require.Positive(t, l.Median)
+	}
+	require.Equal(t, 5, n)
+}
+
+func TestMistakes(t *testing.T) {
+	for _, args := range [][]string{{"-workload", "tinny"}, {"-steps", "-1"}, {"-repeats", "0"}, {"-batch", "x"}, {"tiny"}} {
+		err := run(t.Context(), args, io.Discard, io.Discard)
+		require.True(t, errors.As(err, new(usageError)), "%v: %v", args, err)
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// workload is a model with its sizes; the numbers are the peers'.
+type workload struct {
+	steps, warmup int
+	batches       []int
+	variants      []string
+	model         func(vars *managed.Vars, x *managed.Node) *managed.Node
+	regression    bool
+	optimizer     func() managed.Optimizer
+}
+
+var trained = map[string]workload{
+	"tiny": {steps: 10_000, warmup: 200, batches: []int{8}, variants: []string{"metric", "log", "bar"},
+		model: dense(1), regression: true,
+		optimizer: func() managed.Optimizer {
+			return optimizers.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done()
+		}},
+	"mlp": {steps: 468, warmup: 20, batches: []int{128}, variants: []string{"metric", "log"},
+		model: dense(512, 512, 10), optimizer: adam},
+	"cnn": {steps: 100, warmup: 5, batches: []int{128, 32}, variants: []string{"metric"},
+		model: convolutional(32, 64, 256), optimizer: adam},
+	"linear": {steps: 3_000, warmup: 100, batches: []int{32}, variants: []string{"metric", "bar"},
+		model: dense(10),
+		optimizer: func() managed.Optimizer {
+			return optimizers.Adam().LearningRate(1e-3).Epsilon(1e-8).WeightDecay(1e-4).Done()
+		}},
+	"digits": {batches: []int{32}, model: convolutional(16, 32, 64), optimizer: adam},
+}
+
+func adam() managed.Optimizer { return optimizers.Adam().LearningRate(1e-3).Epsilon(1e-8).Done() }
+
+func dense(sizes ...int) func(*managed.Vars, *managed.Node) *managed.Node {
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		for i, n := range sizes {
+			if i > 0 {
+				x = activations.Relu(x)
+			}
+			x = layers.Dense(vars.Inf("dense_%d", i), x, true, n)
+		}
+		return x
+	}
+}
+
+func convolutional(c1, c2, hidden int) func(*managed.Vars, *managed.Node) *managed.Node {
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		for i, c := range []int{c1, c2} {
+			x = layers.Convolution(vars.Inf("conv_%d", i), x).Channels(c).KernelSize(3).PadSame().Done()
+			x = graph.MeanPool(activations.Relu(x)).Window(2).Done()
+		}
+		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+		return dense(hidden, 10)(vars, x)
+	}
+}
+
+// report gives the build function of a workload. In variant "metric" loss and accuracy are summed up on the device
+// and nothing is logged.
+func (w workload) report(variant string) managed.Build {
+	return func(b *managed.Builder) {
+		x, y := b.Node("x"), b.Node("y")
+		predicted := w.model(b.Vars(), x)
+		var loss, accuracy *managed.Node
+		if w.regression {
+			loss = managed.MeanSquaredError(y, predicted)
+			accuracy = graph.ScalarZero(b.Graph(), loss.DType())
+		} else {
+			loss, accuracy = managed.CrossEntropy(y, predicted), managed.Accuracy(y, predicted)
+		}
+		b.Loss("loss", loss)
+		if variant != "metric" {
+			b.Metric("accuracy", accuracy)
+			return
+		}
+		sumUp(b, "loss", loss)
+		sumUp(b, "accuracy", accuracy)
+		sumUp(b, "n", graph.ScalarOne(b.Graph(), loss.DType()))
+	}
+}
+
+func sumUp(b *managed.Builder, name string, v *managed.Node) {
+	sum := b.Vars().In("metrics").VariableWithValue(name, float32(0)).SetTrainable(false)
+	sum.SetValueGraph(graph.Add(sum.ValueGraph(b.Graph()), graph.StopGradient(v)))
+}
+
+func (w workload) newState(r *xla.Runtime, seed int64) (*managed.State, error) {
+	return managed.New(strategies.Jit(r), managed.WithOptimizer(w.optimizer()), managed.WithSeed(seed))
+}
+
+// random makes the data of a workload: normal inputs, and labels that are a function of them (tiny) or random.
+func random(name string) (*data.Set, error) {
+	r := rand.New(rand.NewPCG(0, 0))
+	normal := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		return v
+	}
+	if name == "tiny" {
+		const n = 8_192
+		x, y := normal(n*4), make([]float32, n)
+		for i := range y {
+			y[i] = x[4*i] - 2*x[4*i+1] + 3*x[4*i+2] + 0.5*x[4*i+3]
+		}
+		return data.New(data.X(x, n, 4), data.Y(y, n, 1))
+	}
+	n := 60_000
+	if name == "cnn128" { // one batch, for the time to the first step
+		n, name = 128, "cnn"
+	}
+	x, y := normal(n*784), make([]int32, n)
+	for i := range y {
+		y[i] = int32(r.IntN(10))
+	}
+	dims := []int{n, 784}
+	if name == "cnn" {
+		dims = []int{n, 28, 28, 1}
+	}
+	set, err := data.New(data.X(x, dims...), data.Y(y, n))
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	return set, nil
+}

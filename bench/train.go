@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// train measures the steps of a workload through the whole of lazo: loop, managed state, strategy.
+func train(name string) func(ctx context.Context, b *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		w := trained[name]
+		set, err := random(name)
+		if err != nil {
+			return err
+		}
+		r, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		steps, batches := w.steps, w.batches
+		if b.steps > 0 {
+			steps = b.steps
+		}
+		if b.batch > 0 {
+			batches = []int{b.batch}
+		}
+		for _, batch := range batches {
+			if name == "mlp" {
+				steps = min(steps, set.Len()/batch)
+			}
+			for _, variant := range w.variants {
+				if !b.wants(variant) {
+					continue
+				}
+				state, err := w.newState(r, 0)
+				if err != nil {
+					return err
+				}
+				step := managed.TrainStep(w.report(variant))
+				m := measured{state: state, step: step, variant: variant, data: data60k{set, batch}}
+				seconds, err := m.repeat(ctx, w.warmup, steps, b.repeats)
+				err = errors.Join(err, step.Close(), state.Close())
+				if err != nil {
+					return err
+				}
+				l := line{Workload: name, Variant: variant, Unit: "steps/s", Batch: batch, Steps: steps, RSSMB: rssMB()}
+				values := make([]float64, len(seconds))
+				for i, s := range seconds {
+					values[i] = float64(steps) / s
+				}
+				if name == "tiny" {
+					l.Unit = "us/step"
+					for i, s := range seconds {
+						values[i] = 1e6 * s / float64(steps)
+					}
+				}
+				if err := b.emit(l, values); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// measured is a training that is timed: warm-up, then repeats that go on from each other.
+type measured struct {
+	state   *managed.State
+	step    *managed.Stepper
+	variant string
+	data    data60k
+}
+
+func (m measured) repeat(ctx context.Context, warmup, steps, repeats int) (seconds []float64, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	if err := m.run(ctx, warmup, null); err != nil {
+		return nil, err
+	}
+	for range repeats {
+		start := time.Now()
+		if err := m.run(ctx, steps, null); err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, time.Since(start).Seconds())
+	}
+	return seconds, nil
+}
+
+// run makes a number of steps and waits for the last. In variants log and bar, each step's loss and accuracy end up
+// read on the host.
+func (m measured) run(ctx context.Context, steps int, null *os.File) error {
+	options := []loop.Option{loop.Until(loop.Steps(steps))}
+	if m.variant == "metric" {
+		options = append(options, loop.Keep(loop.Schedule{}))
+	}
+	if m.variant == "bar" {
+		options = append(options, loop.ProgressBar(null))
+	}
+	result, err := loop.New(loop.On(loop.EachStep, m.step)).Run(ctx, m.state, m.data.batches(), options...)
+	if err != nil {
+		return err
+	}
+	if m.variant == "metric" {
+		_, err := m.state.Value("/metrics/loss")
+		return err
+	}
+	for _, name := range []string{"loss", "accuracy"} {
+		if _, _, err := result.History.Series(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// firstStepChild is the verb of the process that makes one step.
+const firstStepChild = "ttfs-child"
+
+// stages are the seconds since the process was started until each stage was done, and the floor: what the plugin
+// itself takes to load and to compile the step.
+type stages struct {
+	Open  float64 `json:"imports"`
+	Built float64 `json:"model built"`
+	First float64 `json:"first step"`
+	Floor float64 `json:"floor"`
+}
+
+// timeToFirstStep starts a process for each repeat, which makes one step of the cnn workload. The first one warms the
+// file cache and does not count.
+func timeToFirstStep(ctx context.Context, b *bench) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var all []stages
+	for i := range b.repeats + 1 {
+		var stdout bytes.Buffer
+		child := exec.CommandContext(ctx, self, firstStepChild, strconv.FormatInt(time.Now().UnixNano(), 10), b.plugin)
+		child.Stdout, child.Stderr = &stdout, os.Stderr
+		if err := child.Run(); err != nil {
+			return fmt.Errorf("child: %w", err)
+		}
+		var s stages
+		if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {
+			return fmt.Errorf("child said %q: %w", stdout.Bytes(), err)
+		}
+		if i > 0 {
+			all = append(all, s)
+		}
+	}
+	for _, stage := range []struct {
+		name, unit string
+		of         func(stages) float64
+	}{
+		{"imports", "s", func(s stages) float64 { return s.Open }},
+		{"model built", "s", func(s stages) float64 { return s.Built }},
+		{"first step", "s", func(s stages) float64 { return s.First }},
+		{"floor", "s", func(s stages) float64 { return s.Floor }},
+		{"first step / floor", "ratio", func(s stages) float64 { return s.First / s.Floor }},
+	} {
+		if !b.wants(stage.name) {
+			continue
+		}
+		values := make([]float64, len(all))
+		for i, s := range all {
+			values[i] = stage.of(s)
+		}
+		if err := b.emit(line{Workload: "ttfs", Variant: stage.name, Unit: stage.unit}, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstStep is the child.
+func firstStep(ctx context.Context, args []string, stdout io.Writer) error {
+	if len(args) != 2 {
+		return fmt.Errorf("%s takes a start time and a plugin, got %q", firstStepChild, args)
+	}
+	nano, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	since := func() float64 { return time.Since(time.Unix(0, nano)).Seconds() }
+	set, err := random("cnn128")
+	if err != nil {
+		return err
+	}
+	b := &bench{plugin: args[1]}
+	opening := time.Now()
+	r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	s := stages{Floor: time.Since(opening).Seconds(), Open: since()}
+	w := trained["cnn"]
+	state, err := w.newState(r, 0)
+	if err != nil {
+		return err
+	}
+	step := managed.TrainStep(w.report("log"))
+	defer func() { err = errors.Join(err, step.Close(), state.Close(), r.Close()) }()
+	s.Built = since()
+	for batch, err := range set.Batches(128) {
+		if err != nil {
+			return err
+		}
+		_, logs, err := step.Step(ctx, state, batch)
+		if err != nil {
+			return err
+		}
+		if _, err := logs.Float("loss"); err != nil {
+			return err
+		}
+		break
+	}
+	s.First = since()
+	s.Floor += step.CompileTime().Seconds()
+	return json.NewEncoder(stdout).Encode(s)
+}

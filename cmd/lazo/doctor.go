@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/probe"
+)
+
+type doctorCommand struct {
+	Plugin string `default:"cpu" help:"Plugin to look at: cpu, cuda, tpu, go or the path of a library."`
+	Prefix string `placeholder:"DIR" help:"Folder that plugins are installed in."`
+}
+
+// errProblem says that a problem was found and told.
+var errProblem = errors.New("a problem was found")
+
+// Run examines one part after the other and stops at the first that is broken.
+func (c doctorCommand) Run(s session) error {
+	printVersions(s.stdout)
+	err := c.examine(s.ctx, s.stdout)
+	if err == nil {
+		line(s.stdout, "result", "ok")
+		return nil
+	}
+	if s.ctx.Err() != nil {
+		return err
+	}
+	line(s.stdout, "problem", "%s", strings.ReplaceAll(err.Error(), "\n", "\n          "))
+	if advice := remedy(err, c.Plugin); advice != "" {
+		line(s.stdout, "to do", "%s", advice)
+	}
+	return errProblem
+}
+
+func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
+	found, err := xla.Find(c.Plugin, xla.Root(c.Prefix))
+	if err != nil {
+		return err
+	}
+	if found.Source == xla.FromInstall {
+		err = check(ctx, w, found.Name, c.Prefix)
+	} else {
+		line(w, "plugin", "%v", found)
+	}
+	if err != nil {
+		return err
+	}
+	if found.Kind != xla.Go {
+		// In a child first, so that a broken plugin cannot end the doctor.
+		report, err := probe.Run(ctx, found.Path)
+		if err != nil {
+			return err
+		}
+		line(w, "probe", "ok, platform %s, PJRT API %v", report.Platform, report.Version)
+	}
+	runtime, err := xla.Open(ctx, c.Plugin, xla.Root(c.Prefix))
+	if err != nil {
+		return err
+	}
+	defer runtime.Close()
+	line(w, "devices", "%d", runtime.NumDevices())
+	for i, device := range runtime.Devices() {
+		line(w, "", "%d: %s", i, device)
+	}
+	line(w, "memory", "%s", memory())
+	flops, err := matmul(ctx, runtime)
+	if err != nil {
+		return err
+	}
+	line(w, "matmul", "%d x %d float32: %.1f GFLOP/s on the first device, best of %d", side, side, flops/1e9, repeats)
+	return nil
+}
+
+// remedy is what to do about an error, "" if the error says it itself.
+func remedy(err error, plugin string) string {
+	const lazo = "go run github.com/lazo-ml/lazo/cmd/lazo install "
+	switch {
+	case errors.Is(err, install.ErrDamaged):
+		return lazo + plugin
+	case errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrABI):
+		if strings.ContainsAny(plugin, `/\`) {
+			return "take another library, or install lazo's: " + lazo + "cpu"
+		}
+		return lazo + plugin + " --force"
+	case errors.Is(err, xla.ErrNoDevice):
+		return "see whether the driver is installed and the device visible to this user (nvidia-smi)"
+	case errors.Is(err, xla.ErrOutOfMemory):
+		return "another process may hold the device's memory"
+	case errors.Is(err, xla.ErrTimeout):
+		return "try again on an idle machine; if it stays so: " + lazo + plugin + " --force"
+	}
+	return ""
+}
+
+const (
+	side    = 1024 // of the matrices
+	repeats = 5
+)
+
+// matmul multiplies two matrices on the first device, through the same path as a
+// training step, and gives floating-point operations a second.
+func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
+	shape := shapes.Make(dtypes.Float32, side, side)
+	program, err := on.Compile("matmul", func(g *graph.Graph) []*graph.Node {
+		return []*graph.Node{graph.Dot(graph.Parameter(g, "a", shape), graph.Parameter(g, "b", shape))}
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer program.Close()
+	ones := make([]float32, side*side)
+	for i := range ones {
+		ones[i] = 1
+	}
+	matrix, err := on.BufferFromFlatData(0, ones, shape)
+	if err != nil {
+		return 0, xla.WrapError(err)
+	}
+	defer on.BufferFinalize(matrix) //nolint:errcheck // the runtime is closed next
+	best := time.Duration(1<<63 - 1)
+	for range repeats + 1 { // the first warms up
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		outputs, err := program.Run([]backends.Buffer{matrix, matrix})
+		if err != nil {
+			return 0, err
+		}
+		best = min(best, time.Since(start))
+		err = on.BufferToFlatData(outputs[0], ones)
+		if err = errors.Join(err, on.BufferFinalize(outputs[0])); err != nil {
+			return 0, xla.WrapError(err)
+		}
+		if ones[0] != side || ones[len(ones)-1] != side {
+			return 0, fmt.Errorf("the first device computes wrongly: a sum of %d ones gives %g", side, ones[0])
+		}
+	}
+	return 2 * side * side * side / best.Seconds(), nil
+}
+
+// memory describes the host's memory. go-xla v0.1.4 does not ask devices for theirs.
+func memory() string {
+	total, free := hostMemory()
+	if total == 0 {
+		return fmt.Sprintf("host: not known on %s; devices: not reported by go-xla", runtime.GOOS)
+	}
+	return fmt.Sprintf("host: %.1f GiB, %.1f GiB free; devices: not reported by go-xla", gib(total), gib(free))
+}
+
+func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/install"
+)
+
+type installCommand struct {
+	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cuda,cuda12,tpu" help:"What to install: cpu, cuda (CUDA 13), cuda12 or tpu."`
+	Check    bool   `help:"Install nothing; say whether the installed plugin is whole."`
+	Prefix   string `placeholder:"DIR" help:"Folder to install in, in place of lazo's folder in the home directory."`
+	From     string `placeholder:"FILE" help:"Install from a wheel, a folder of wheels or a library on this machine, without network."`
+	IndexURL string `placeholder:"URL" help:"Package index to download from; digests stay those of lazo's table."`
+	SHA256   string `name:"sha256" placeholder:"HEX" help:"Digest of --from, if lazo's table does not list the file."`
+	Force    bool   `help:"Install again even if an intact plugin is there."`
+}
+
+// Run installs or, with --check, looks.
+func (c installCommand) Run(s session) error {
+	if c.Check {
+		return check(s.ctx, s.stdout, c.Plugin, c.Prefix)
+	}
+	done, err := install.Install(s.ctx, c.Plugin, install.Options{
+		Root: c.Prefix, From: c.From, IndexURL: c.IndexURL, SHA256: c.SHA256, Force: c.Force,
+		Probe: xla.Probe, Progress: progress(s.stderr),
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.stdout, "%s %s: %s\n", done.Kind, done.Version, done.Path)
+	return nil
+}
+
+// check reads the whole installed plugin again and compares digests.
+func check(ctx context.Context, w io.Writer, kind, root string) error {
+	found, err := install.Check(ctx, kind, root)
+	if errors.Is(err, install.ErrNotInstalled) {
+		return fmt.Errorf("%w: lazo install %s", err, kind)
+	}
+	if err != nil {
+		return err
+	}
+	line(w, "plugin", "%s %s, PJRT API %s: %s", found.Kind, found.Version, found.API, found.Path)
+	line(w, "digest", "ok, sha256 %s", found.SHA256)
+	return nil
+}
+
+// progress shows what an installation does: a line for each step, and on a
+// terminal the share of a download.
+func progress(w io.Writer) func(install.Event) {
+	file, isFile := w.(*os.File)
+	moving := isFile && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is a small number
+	var last install.Event
+	return func(e install.Event) {
+		if e.Stage != last.Stage || e.File != last.File {
+			fmt.Fprintf(w, "%-9s %s\n", e.Stage, e.File)
+		} else if percent := share(e); moving && percent != share(last) {
+			fmt.Fprintf(w, "\r%8d%%\r", percent)
+		}
+		last = e
+	}
+}
+
+func share(e install.Event) int64 {
+	if e.Total <= 0 {
+		return 0
+	}
+	return e.Done * 100 / e.Total
+}

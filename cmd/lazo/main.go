@@ -1,0 +1,100 @@
+// Command lazo installs the plugins that the library runs on, and checks whether
+// they work on this machine.
+//
+// Exit status: 0 done, 1 a failure or a problem found, 2 wrong usage, 130 after
+// Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+const (
+	failure = 1
+	usage   = 2
+)
+
+// commands is the command line, as kong reads it.
+type commands struct {
+	Install installCommand `cmd:"" help:"Download, check and install a PJRT plugin."`
+	Doctor  doctorCommand  `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
+	Version versionCommand `cmd:"" help:"Print versions."`
+}
+
+// session is what a command may use of the outside.
+type session struct {
+	ctx            context.Context //nolint:containedctx // kong binds values, and a command has one context
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, status := interruptible(context.Background())
+	code := run(session{ctx: ctx, stdout: os.Stdout, stderr: os.Stderr}, os.Args[1:])
+	if ctx.Err() != nil {
+		code = status()
+	}
+	os.Exit(code)
+}
+
+// run does what the arguments say and gives the exit status.
+func run(s session, args []string) int {
+	var c commands
+	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),
+		kong.Description("lazo trains models on XLA. This command looks after its plugins."), kong.Bind(s))
+	if err != nil {
+		fmt.Fprintln(s.stderr, "lazo:", err)
+		return failure
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(s.stderr, "lazo: %v (lazo --help lists what there is)\n", err)
+		return usage
+	}
+	err = parsed.Run(s)
+	switch {
+	case errors.Is(err, errProblem): // already said
+		return failure
+	case err != nil && s.ctx.Err() != nil:
+		fmt.Fprintln(s.stderr, "lazo: interrupted")
+		return failure
+	case err != nil:
+		fmt.Fprintln(s.stderr, "lazo:", strings.TrimSpace(err.Error()))
+		return failure
+	}
+	return 0
+}
+
+// interruptible ends the context at the first Ctrl-C or SIGTERM; status is then
+// 128 and the signal's number. A second signal ends the process at once.
+func interruptible(parent context.Context) (ctx context.Context, status func() int) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		received := <-signals
+		signal.Stop(signals)
+		cancel(interrupted{received})
+	}()
+	return ctx, func() int {
+		var by interrupted
+		if errors.As(context.Cause(ctx), &by) {
+			if number, ok := by.Signal.(syscall.Signal); ok {
+				return 128 + int(number)
+			}
+		}
+		return failure
+	}
+}
+
+type interrupted struct{ os.Signal }
+
+func (i interrupted) Error() string { return "signal: " + i.String() }

@@ -1,0 +1,222 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/install"
+)
+
+var lazo string // the built command
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "lazo-command-*")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		lazo = filepath.Join(dir, "lazo")
+		if out, err := exec.Command("go", "build", "-o", lazo, ".").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s%v\n", out, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// result is what a run of the command gave.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(lazo, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// cpuPlugin is the plugin that make setup installs.
+func cpuPlugin(t *testing.T) install.Plugin {
+	t.Helper()
+	plugin, err := install.Find("cpu", "")
+	require.NoError(t, err, "these tests need the CPU plugin: make setup")
+	return plugin
+}
+
+func TestUsage(t *testing.T) {
+	rows := []struct {
+		name string
+		args []string
+		code int
+		want string // in the one line of stderr
+	}{
+		{"nothing", nil, 2, `"install", "doctor", "version"`},
+		{"unknown command", []string{"train"}, 2, "train"},
+		{"unknown flag", []string{"install", "--nope"}, 2, "--nope"},
+		{"unknown plugin", []string{"install", "rocm"}, 2, `"cuda12"`},
+		{"two plugins", []string{"install", "cpu", "tpu"}, 2, "tpu"},
+		{"flag without value", []string{"install", "--from"}, 2, "--from"},
+		{"file that is not there", []string{"install", "--prefix", t.TempDir(), "--from", "/none.whl"}, 1, "/none.whl"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			got := run(t, row.args...)
+			assert.Equal(t, row.code, got.code)
+			assert.Empty(t, got.stdout)
+			assert.Contains(t, got.stderr, row.want)
+			assert.Equal(t, 1, strings.Count(got.stderr, "\n"), got.stderr)
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	got := run(t, "install", "--help")
+	assert.Zero(t, got.code)
+	for _, flag := range []string{"--check", "--prefix", "--from", "--index-url", "--sha256", "--force"} {
+		assert.Contains(t, got.stdout, flag)
+	}
+}
+
+// golden replaces what differs between machines and runs.
+func golden(text string) string {
+	for _, r := range []struct{ pattern, by string }{
+		{`go1\.\S+ \S+`, "GO"},
+		{`/\S*/\S+\.so`, "PATH"},
+		{`[0-9a-f]{64}`, "DIGEST"},
+		{`(lazo +)\S+`, "${1}VERSION"},
+		{`\d+\.\d+ GiB`, "N GiB"},
+		{`\d+\.\d GFLOP`, "N GFLOP"},
+		{`(?m)^devices   .*\n(^          \d.*\n)+`, "DEVICES\n"},
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.by)
+	}
+	return text
+}
+
+const versions = `lazo      VERSION
+go        GO
+GoMLX     v0.26.0
+go-xla    v0.1.4
+PJRT API  0.81 or a newer 0.x
+`
+
+func TestVersion(t *testing.T) {
+	got := run(t, "version")
+	assert.Equal(t, 0, got.code)
+	assert.Empty(t, cmp.Diff(versions, golden(got.stdout)))
+}
+
+func TestDoctor(t *testing.T) {
+	cpuPlugin(t)
+	got := run(t, "doctor")
+	assert.Equal(t, 0, got.code, got.stderr)
+	assert.Empty(t, cmp.Diff(versions+`plugin    cpu 0.0.1, PJRT API 0.81: PATH
+digest    ok, sha256 DIGEST
+probe     ok, platform cpu, PJRT API 0.81
+DEVICES
+memory    host: N GiB, N GiB free; devices: not reported by go-xla
+matmul    1024 x 1024 float32: N GFLOP/s on the first device, best of 5
+result    ok
+`, golden(got.stdout)))
+	assert.Empty(t, got.stderr)
+	got = run(t, "doctor", "--plugin", "go")
+	assert.Equal(t, 0, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "pure-Go")
+}
+
+func TestDoctorFindsProblems(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
+	text := filepath.Join(t.TempDir(), "plugin.so")
+	require.NoError(t, os.WriteFile(text, []byte("text"), 0o600))
+	rows := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"nothing installed", []string{"doctor"}, "cmd/lazo install cpu"},
+		{"no TPU plugin", []string{"doctor", "--plugin", "tpu"}, "cmd/lazo install tpu"},
+		{"damaged file", []string{"doctor", "--plugin", text}, "take another library"},
+		{"no file", []string{"doctor", "--plugin", text + ".no"}, "no PJRT plugin found"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			got := run(t, row.args...)
+			assert.Equal(t, 1, got.code)
+			assert.Contains(t, got.stdout, "problem")
+			assert.Contains(t, got.stdout, row.want)
+			assert.NotContains(t, got.stdout, "result    ok")
+		})
+	}
+	got := run(t, "install", "--check")
+	assert.Equal(t, 1, got.code)
+	assert.Contains(t, got.stderr, "lazo install cpu")
+}
+
+// The whole way without network: a library that the table knows by its digest.
+func TestInstallFromFile(t *testing.T) {
+	library, prefix := cpuPlugin(t).Path, t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	got := run(t, "install", "cpu", "--prefix", prefix, "--from", library)
+	require.Equal(t, 0, got.code, got.stderr)
+	installed, err := install.Find("cpu", prefix)
+	require.NoError(t, err)
+	assert.Contains(t, got.stdout, installed.Path)
+	assert.True(t, strings.HasPrefix(installed.Path, prefix))
+	assert.Equal(t, 0, run(t, "install", "--check", "--prefix", prefix).code)
+	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code)
+
+	require.NoError(t, os.Truncate(installed.Path, 100_000_000))
+	for _, args := range [][]string{{"install", "--check"}, {"doctor"}} {
+		got := run(t, append(args, "--prefix", prefix)...)
+		assert.Equal(t, 1, got.code, "%v: %s", args, got.stdout)
+		assert.Contains(t, got.stdout+got.stderr, "damaged")
+	}
+	require.Equal(t, 0, run(t, "install", "cpu", "--prefix", prefix, "--from", library).code)
+	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code, "installing again mends it")
+}
+
+func TestSignals(t *testing.T) {
+	dir := t.TempDir()
+	source, library, started := filepath.Join(dir, "p.c"), filepath.Join(dir, "p.so"), filepath.Join(dir, "started")
+	require.NoError(t, os.WriteFile(source, fmt.Appendf(nil, `#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void load(void) { fclose(fopen(%q, "w")); for (;;) pause(); }`, started), 0o600))
+	compiler, err := exec.Command("go", "env", "CC").Output()
+	require.NoError(t, err)
+	out, err := exec.Command(strings.TrimSpace(string(compiler)), "-shared", "-fPIC", "-o", library, source).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for number, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		var stderr bytes.Buffer
+		cmd := exec.Command(lazo, "doctor", "--plugin", library)
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool { return os.Remove(started) == nil }, time.Minute, 10*time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(number))
+		require.Error(t, cmd.Wait())
+		assert.Equal(t, code, cmd.ProcessState.ExitCode())
+		assert.Equal(t, "lazo: interrupted\n", stderr.String())
+	}
+}

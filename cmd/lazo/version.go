@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+type versionCommand struct{}
+
+// Run prints one line for each part.
+func (versionCommand) Run(s session) error {
+	printVersions(s.stdout)
+	return nil
+}
+
+func printVersions(w io.Writer) {
+	line(w, "lazo", "%s", moduleVersion("github.com/lazo-ml/lazo"))
+	line(w, "go", "%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	line(w, "GoMLX", "%s", moduleVersion("github.com/gomlx/gomlx"))
+	line(w, "go-xla", "%s", moduleVersion("github.com/gomlx/go-xla"))
+	line(w, "PJRT API", "%d.%d or a newer %d.x", pjrt.Major, pjrt.MinMinor, pjrt.Major)
+}
+
+// line prints a name and what is to be said of it.
+func line(w io.Writer, name, format string, args ...any) {
+	fmt.Fprintf(w, "%-9s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// moduleVersion is the version of a module that this binary was built from.
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, module := range append(info.Deps, &info.Main) {
+		if module.Path == path && module.Replace == nil && module.Version != "" {
+			return module.Version
+		}
+	}
+	return "(devel)"
+}

@@ -1,0 +1,160 @@
+// Command mnist trains a small convolutional network on handwritten digits.
+//
+//	go run ./examples/mnist
+//
+// It needs nothing beforehand: the digits are in the repository, and the PJRT plugin is installed if there is none.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func main() {
+	ctx, stop := signalContext()
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// errSignal ends the run at a step border; it knows the exit code by which a shell tells such an end.
+type errSignal struct{ signal syscall.Signal }
+
+func (e errSignal) Error() string { return e.signal.String() }
+func (e errSignal) code() int     { return 128 + int(e.signal) }
+
+// signalContext is cancelled by the first signal; the second one ends the process at once.
+func signalContext() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			cancel(errSignal{s})
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
+
+type config struct {
+	data, plugin string
+	epochs       int
+	batch        int
+	rate         float64
+	seed         int64
+	quiet        bool
+}
+
+// run is the whole program; it returns the exit code: 2 for a wrong command line, 1 for anything else that failed.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "mnist: %v (-h lists the flags)\n", err)
+		return 2
+	}
+	err = c.train(ctx, stdout, stderr)
+	var signalled errSignal
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(context.Cause(ctx), &signalled):
+		fmt.Fprintf(stderr, "mnist: %v\n", signalled)
+		return signalled.code()
+	}
+	fmt.Fprintf(stderr, "mnist: %v\n", err)
+	return 1
+}
+
+func parse(args []string, stdout io.Writer) (config, error) {
+	c := config{}
+	flags := flag.NewFlagSet("mnist", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&c.data, "data", "digits", "digits (8x8, in the repository), mnist (28x28, downloaded), or a `folder` with the four IDX files")
+	flags.IntVar(&c.epochs, "epochs", 10, "passes over the training data")
+	flags.IntVar(&c.batch, "batch", 32, "examples in a step")
+	flags.Float64Var(&c.rate, "lr", 1e-3, "learning rate of Adam")
+	flags.Int64Var(&c.seed, "seed", 0, "of the initial parameters and of the order of the data")
+	flags.StringVar(&c.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, go, or the `path` of a PJRT plugin")
+	flags.BoolVar(&c.quiet, "quiet", false, "no progress, only the result")
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Usage: go run ./examples/mnist [flags]")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+	}
+	if err != nil {
+		return c, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case c.epochs < 1:
+		err = fmt.Errorf("-epochs must be at least 1, got %d", c.epochs)
+	case c.batch < 1:
+		err = fmt.Errorf("-batch must be at least 1, got %d", c.batch)
+	case !(c.rate > 0): // also NaN
+		err = fmt.Errorf("-lr must be positive, got %v", c.rate)
+	}
+	return c, err
+}
+
+func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	progress := stderr
+	if c.quiet {
+		progress = nil
+	}
+	train, test, err := load(ctx, c.data, stderr)
+	if err != nil {
+		return err
+	}
+	if train.Len() < c.batch {
+		return fmt.Errorf("-batch %d is more than the %d training examples", c.batch, train.Len())
+	}
+	runtime, err := xla.Open(ctx, c.plugin, xla.InstallIfMissing(func(line string) { fmt.Fprintln(stderr, line) }))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runtime.Close()) }()
+
+	start := time.Now()
+	adam := optimizers.Adam().LearningRate(c.rate).Epsilon(1e-8).Done()
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adam), managed.WithSeed(c.seed))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+
+	steps := loop.Steps(c.epochs * (train.Len() / c.batch))
+	batches := train.Batches(c.batch, dataOrder(c)...)
+	training := loop.New(loop.On(loop.EachStep, trainStep))
+	result, err := training.Run(ctx, state, batches, loop.Until(steps), loop.Keep(loop.At(steps)), loop.ProgressBar(progress))
+	if err != nil {
+		if result.Reason == loop.Cancelled {
+			fmt.Fprintf(stderr, "stopped after %v of %v, in %.1f s\n", result.Elapsed.Steps, steps, result.Elapsed.Time.Seconds())
+		}
+		return err
+	}
+	accuracy, err := evaluate(ctx, state, test)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "test accuracy: %.3f (seconds: %.1f)\n", accuracy, time.Since(start).Seconds())
+	return err
+}

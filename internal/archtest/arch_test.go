@@ -1,0 +1,94 @@
+// Package archtest holds the rules of the project's structure as tests.
+package archtest
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/lazo-ml/lazo/"
+
+// allowed says which of lazo's packages each may import: the arrows of DESIGN.md. A new package needs a row.
+var allowed = map[string][]string{
+	"loop":                {},
+	"internal/fetch":      {},
+	"internal/graphs":     {},
+	"internal/autodiff":   {"internal/graphs"},
+	"internal/archtest":   {},
+	"data":                {"internal/fetch"},
+	"xla/install":         {"internal/fetch"},
+	"xla/pjrt":            {},
+	"xla/probe":           {"xla/pjrt"},
+	"xla":                 {"internal/graphs", "xla/install", "xla/pjrt", "xla/probe"},
+	"strategies":          {"data", "internal/autodiff", "internal/graphs", "xla"},
+	"managed":             {"data", "internal/autodiff", "internal/graphs", "loop", "strategies", "xla"},
+	"cmd/lazo":            {"xla", "xla/install", "xla/pjrt", "xla/probe"},
+	"examples/mnist":      {"data", "loop", "managed", "strategies", "xla"},
+	"examples/quickstart": {"data", "loop", "managed", "strategies", "xla"},
+	"bench":               {"data", "loop", "managed", "strategies", "xla"},
+}
+
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	CgoFiles     []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,CgoFiles", module+"...").Output()
+	require.NoError(t, err)
+	var list []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p pkg
+		require.NoError(t, d.Decode(&p))
+		list = append(list, p)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+func TestArrows(t *testing.T) {
+	checked := 0
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("package %s has no row in the table of arrows", name)
+			continue
+		}
+		for _, i := range p.Imports {
+			if own, ok := strings.CutPrefix(i, module); ok && !slices.Contains(may, own) {
+				t.Errorf("%s imports %s; it may import %v", name, own, may)
+			}
+			checked++
+		}
+	}
+	t.Logf("%d imports checked", checked)
+}
+
+func TestLoopNeedsTheStandardLibraryAlone(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.ImportPath != module+"loop" {
+			continue
+		}
+		for _, i := range p.Imports {
+			require.NotContains(t, i, ".", "loop imports %s", i)
+		}
+	}
+}
+
+func TestCgoIsInOnePackage(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.CgoFiles) > 0 {
+			require.Equal(t, module+"xla/pjrt", p.ImportPath)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+// Package managed holds a model's state and runs steps on it: parameters, optimizer, random numbers and whatever
+// else lives in GoMLX variables stay on the device, under a strategy of package strategies.
+//
+// A step is a function that builds a graph: from the fields of a batch to losses, metrics and outputs by name.
+//
+//	train := managed.TrainStep(func(b *managed.Builder) {
+//		logits := model(b.Vars(), b.Node("x"))
+//		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+//		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+//	})
+//	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adam), managed.WithSeed(0))
+//	result, err := loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, batches)
+//
+// [TrainStep] adds the losses up, differentiates and updates the parameters; [TestStep] only computes. Both are
+// steppers of package loop, and can be called by hand.
+//
+// The function runs once for each shape of batch, when the step is compiled. It may panic, as GoMLX's graph functions
+// do; the panic becomes an error that names the line.
+package managed

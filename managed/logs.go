@@ -1,0 +1,111 @@
+package managed
+
+import (
+	"errors"
+	"fmt"
+	"weak"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// packedDType is the type in which numbers are logged.
+const packedDType = dtypes.Float32
+
+// packed is the logs of one step: an array that stays on the device until one of its numbers is read.
+type packed struct {
+	device  *onDevice
+	numbers []float32
+	err     error
+	scalars []scalar
+}
+
+// onDevice is the array where the strategy has it. It is apart from the logs so that it can be freed without them.
+type onDevice struct {
+	strategy strategies.Strategy
+	buffer   strategies.Buffer // nil once freed
+}
+
+func (d *onDevice) free() error {
+	b := d.buffer
+	d.buffer = nil
+	return d.strategy.Free(b)
+}
+
+// scalar is one number of a packed array, as a [loop.Value].
+type scalar struct {
+	of *packed
+	at int
+}
+
+func (v *scalar) Float() (float64, error) {
+	v.of.read()
+	if v.of.err != nil {
+		return 0, v.of.err
+	}
+	return float64(v.of.numbers[v.at]), nil
+}
+
+func (p *packed) read() {
+	if p.device.buffer == nil {
+		return
+	}
+	t, err := p.device.strategy.Fetch(p.device.buffer)
+	if err == nil {
+		p.numbers, err = tensors.CopyFlatData[float32](t)
+	}
+	if err = errors.Join(err, p.device.free()); err != nil {
+		p.err = fmt.Errorf("managed: read logs: %w", err)
+	}
+}
+
+// newLogs makes the logs of a step, to be read later.
+func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged) (*packed, loop.Logs) {
+	p := &packed{device: &onDevice{s, b}, scalars: make([]scalar, len(layout))}
+	entries := make([]loop.Entry, len(layout))
+	for i, l := range layout {
+		p.scalars[i] = scalar{p, i}
+		entries[i] = loop.Entry{Collection: l.collection, Name: l.name, Value: &p.scalars[i]}
+	}
+	return p, loop.NewLogs(entries)
+}
+
+// maxUnread bounds how many steps' logs wait on the device: a history of a million steps must not hold a million
+// device buffers.
+const maxUnread = 256
+
+// unread are the logs that nobody has read yet, oldest first.
+type unread struct{ queue []waiting }
+
+// waiting holds a buffer, and the logs only as long as somebody else does: logs that were dropped unread are freed
+// and not fetched.
+type waiting struct {
+	device *onDevice
+	logs   weak.Pointer[packed]
+}
+
+func (u *unread) add(p *packed) error {
+	u.queue = append(u.queue, waiting{p.device, weak.Make(p)})
+	if len(u.queue) < 2*maxUnread {
+		return nil
+	}
+	return u.drain(maxUnread)
+}
+
+// drain reads or frees the oldest until n are left.
+func (u *unread) drain(n int) error {
+	var first error
+	cut := max(len(u.queue)-n, 0)
+	for _, w := range u.queue[:cut] {
+		if p := w.logs.Value(); p != nil {
+			p.read() // an error stays with the logs, for whoever reads them
+		} else if err := w.device.free(); err != nil && first == nil {
+			first = err
+		}
+	}
+	u.queue = append(u.queue[:0], u.queue[cut:]...)
+	return first
+}

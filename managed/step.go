@@ -1,0 +1,236 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that
+// it meets, and keeps what it compiled until Close.
+type Stepper struct {
+	name  string
+	train bool
+	build Build
+
+	mu       sync.Mutex
+	compiled []*compiled
+}
+
+var _ loop.Stepper[*State, data.Batch] = (*Stepper)(nil)
+
+// compiled is a step for one state and one shape of batch.
+type compiled struct {
+	state   *State
+	inputs  []strategies.Input
+	program strategies.Program
+	// values are the places in State.values of the program's state.
+	values []int
+	layout []logged
+	// args and batch are reused by each step.
+	args  []strategies.Buffer
+	batch []data.Array
+}
+
+// TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
+// optimizer updates the trainable variables that the step uses.
+func TrainStep(build Build) *Stepper { return &Stepper{name: "train step", train: true, build: build} }
+
+// TestStep is a step that computes and reports; it changes no parameter.
+func TestStep(build Build) *Stepper { return &Stepper{name: "test step", build: build} }
+
+// String is "train step" or "test step".
+func (s *Stepper) String() string { return s.name }
+
+// Step makes one step and changes the state in place; it returns the same state. The logs are read from the device
+// when somebody asks for a value. The first step on a state, and the first with a new shape of batch, compiles.
+func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
+	if err := context.Cause(ctx); err != nil {
+		return state, loop.Logs{}, err
+	}
+	logs, err := s.step(state, batch)
+	if err != nil {
+		return state, loop.Logs{}, fmt.Errorf("managed: %w", err)
+	}
+	return state, logs, nil
+}
+
+func (s *Stepper) step(state *State, batch data.Batch) (loop.Logs, error) {
+	if state == nil || state.closed {
+		return loop.Logs{}, errors.New("the state is nil or closed")
+	}
+	c, err := s.find(state, batch)
+	if err != nil {
+		return loop.Logs{}, err
+	}
+	for i, v := range c.values {
+		c.args[i] = state.values[v].buffer
+	}
+	for i, f := range batch.Fields {
+		c.batch[i] = f.Array
+	}
+	changed, outputs, err := c.program.Run(c.args, c.batch)
+	if err != nil {
+		return loop.Logs{}, err
+	}
+	// The step is made: from here on the new values are the state's. What is freed late or not at all loses memory,
+	// never a value, so it is reported after the exchange.
+	for i, v := range c.values {
+		if changed[i] == nil {
+			continue
+		}
+		old := state.values[v].buffer
+		state.values[v].buffer = changed[i]
+		err = errors.Join(err, state.strategy.Free(old))
+	}
+	if len(c.layout) == 0 {
+		return loop.Logs{}, err
+	}
+	p, logs := newLogs(state.strategy, outputs[0], c.layout)
+	return logs, errors.Join(err, state.unread.add(p))
+}
+
+// find gives the compiled form of the step for a state and a batch.
+func (s *Stepper) find(state *State, batch data.Batch) (*compiled, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.compiled {
+		if c.state == state && c.fits(batch) {
+			return c, nil
+		}
+	}
+	c := &compiled{state: state}
+	for _, f := range batch.Fields {
+		in, err := strategies.InputOf(f)
+		if err != nil {
+			return nil, err
+		}
+		c.inputs = append(c.inputs, in)
+	}
+	if err := s.compile(c); err != nil {
+		return nil, err
+	}
+	s.compiled = append(s.compiled, c)
+	return c, nil
+}
+
+func (c *compiled) fits(batch data.Batch) bool {
+	if len(c.inputs) != len(batch.Fields) {
+		return false
+	}
+	for i, f := range batch.Fields {
+		in := c.inputs[i]
+		if in.Name != f.Name || !slices.Equal(in.Shape.Dimensions, f.Array.Dims) || in.Shape.DType != strategies.DTypeOf(f.Array) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Stepper) compile(c *compiled) error {
+	state := c.state
+	var used []*variable
+	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs,
+		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
+			b := &Builder{graph: g, vars: state.vars, batch: batch}
+			for _, in := range c.inputs {
+				b.names = append(b.names, in.Name)
+			}
+			state.vars.SetTraining(g, s.train)
+			s.build(b)
+			if s.train {
+				state.update(b.loss())
+			}
+			built := strategies.Built{}
+			for v := range state.vars.IterVariables() {
+				if !v.InUseByGraph(g) {
+					continue
+				}
+				used = append(used, v)
+				slot := strategies.Slot{Parameter: g.GetParameterByName(v.ParameterName())}
+				if v.ChangedInGraph(g) {
+					slot.New = v.ValueGraph(g)
+				}
+				built.State = append(built.State, slot)
+			}
+			if logs := b.pack(); logs != nil {
+				built.Outputs = []*graph.Node{logs}
+			}
+			c.layout = b.logged
+			return built
+		}})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if err := state.adopt(); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
+	}
+	c.program = program
+	for _, v := range used {
+		c.values = append(c.values, state.index[v])
+	}
+	c.args = make([]strategies.Buffer, len(c.values))
+	c.batch = make([]data.Array, len(c.inputs))
+	for i := range c.layout {
+		c.layout[i].node = nil // the graph is compiled: let it go
+	}
+	return nil
+}
+
+// update adds the gradient and the optimizer's rule to the graph.
+func (s *State) update(loss *Node) {
+	if s.optimizer == nil {
+		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
+	}
+	var parameters []*Node
+	for v := range s.vars.IterVariables() {
+		if v.Trainable && v.InUseByGraph(loss.Graph()) {
+			parameters = append(parameters, v.ValueGraph(loss.Graph()))
+		}
+	}
+	if len(parameters) == 0 {
+		panic(errors.New("the train step uses no trainable variable: nothing to train"))
+	}
+	gradients := autodiff.Gradient(loss, parameters...)
+	s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(s.vars, gradients, loss.DType())
+}
+
+// Programs is how many programs the step was compiled to: one for each state and each shape of batch.
+func (s *Stepper) Programs() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.compiled)
+}
+
+// CompileTime is how long the plugin took to compile them.
+func (s *Stepper) CompileTime() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sum time.Duration
+	for _, c := range s.compiled {
+		sum += c.program.CompileTime()
+	}
+	return sum
+}
+
+// Close frees the compiled programs; the step can still be used and compiles again.
+func (s *Stepper) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, c := range s.compiled {
+		errs = append(errs, c.program.Close())
+	}
+	s.compiled = nil
+	return errors.Join(errs...)
+}

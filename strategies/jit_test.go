@@ -1,0 +1,107 @@
+package strategies_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func jit(t *testing.T) strategies.Strategy {
+	t.Helper()
+	r, err := xla.Open(t.Context(), xla.CPU)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	s, err := strategies.Parse("jit", r)
+	require.NoError(t, err)
+	return s
+}
+
+// accumulate adds the batch to the first of two values of state; the output is their sum.
+func accumulate(t *testing.T, s strategies.Strategy) strategies.Program {
+	t.Helper()
+	shape := shapes.Make(dtypes.Float32, 2)
+	p, err := s.Compile(strategies.Step{
+		Name:  "accumulate",
+		Batch: []strategies.Input{{Name: "x", Shape: shape}},
+		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
+			a, b := graph.Parameter(g, "a", shape), graph.Parameter(g, "b", shape)
+			sum := graph.Add(a, batch[0])
+			return strategies.Built{
+				State:   []strategies.Slot{{Parameter: a, New: sum}, {Parameter: b}},
+				Outputs: []*graph.Node{graph.Add(sum, b)},
+			}
+		}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p
+}
+
+func put(t *testing.T, s strategies.Strategy, v ...float32) strategies.Buffer {
+	t.Helper()
+	b, err := s.Put(tensors.FromValue(v))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Free(b)) })
+	return b
+}
+
+func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
+	t.Helper()
+	v, err := s.Fetch(b)
+	require.NoError(t, err)
+	flat, err := tensors.CopyFlatData[float32](v)
+	require.NoError(t, err)
+	return flat
+}
+
+func TestJit_oldStateStaysValid(t *testing.T) {
+	s := jit(t)
+	p := accumulate(t, s)
+	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	for range 2 { // twice from the same state
+		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
+		require.NoError(t, err)
+		require.Nil(t, changed[1], "the step leaves it alone")
+		require.Equal(t, []float32{101, 202}, fetch(t, s, changed[0]))
+		require.Equal(t, []float32{111, 222}, fetch(t, s, outputs[0]))
+		require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
+		require.NoError(t, s.Free(changed[0], changed[1], outputs[0]))
+	}
+	require.Positive(t, p.CompileTime())
+}
+
+func TestJit_mistakes(t *testing.T) {
+	s := jit(t)
+	p := accumulate(t, s)
+	_, _, err := p.Run(nil, nil)
+	require.EqualError(t, err, "strategies: jit: run accumulate: expected 2 values of state and 1 fields of a batch, got 0 and 0")
+	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	_, _, err = p.Run(state, []data.Array{{Flat: []int32{1, 2}, Dims: []int{2}}})
+	require.ErrorContains(t, err, "strategies: jit: send x of the batch: ")
+	require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
+}
+
+func TestParse(t *testing.T) {
+	for _, name := range []string{"jit", "jit_donate"} {
+		s, err := strategies.Parse(name, nil)
+		require.NoError(t, err)
+		require.Equal(t, "jit", s.String())
+	}
+	_, err := strategies.Parse("jitt", nil)
+	require.EqualError(t, err, `strategies: unknown strategy "jitt"; known are: jit, jit_donate`)
+}
+
+func TestInputOf(t *testing.T) {
+	in, err := strategies.InputOf(data.X([]int64{1, 2, 3, 4}, 2, 2))
+	require.NoError(t, err)
+	require.Equal(t, strategies.Input{Name: "x", Shape: shapes.Make(dtypes.Int64, 2, 2)}, in)
+	_, err = strategies.InputOf(data.X([]int64{1, 2, 3}, 2, 2))
+	require.ErrorContains(t, err, `field "x"`)
+}

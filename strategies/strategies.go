@@ -1,0 +1,86 @@
+// Package strategies holds the ways in which the graph of a step runs: jit compiles it to one program on one device.
+//
+// A strategy knows where values live and how a graph is compiled and run. It knows nothing of parameters, optimizers
+// or metrics: these are the business of package managed.
+package strategies
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Buffer is a value where the strategy keeps it.
+type Buffer = backends.Buffer
+
+// Strategy is a way to run steps.
+type Strategy interface {
+	fmt.Stringer
+	// Runtime is what the strategy runs on.
+	Runtime() *xla.Runtime
+	// Put moves a value to where steps can use it. The tensor is used up.
+	Put(t *tensors.Tensor) (Buffer, error)
+	// Fetch copies a value to the host.
+	Fetch(b Buffer) (*tensors.Tensor, error)
+	// Free gives up values; nil ones are passed over.
+	Free(buffers ...Buffer) error
+	// Compile builds and compiles the graph of a step.
+	Compile(Step) (Program, error)
+}
+
+// Step is a graph to be compiled.
+type Step struct {
+	Name string
+	// Batch are the names and shapes of a batch's fields.
+	Batch []Input
+	// Build builds the graph from the nodes of the batch's fields. It may panic, as graph functions do.
+	Build func(g *graph.Graph, batch []*graph.Node) Built
+}
+
+// Input is a field of a batch, as the graph sees it.
+type Input struct {
+	Name  string
+	Shape shapes.Shape
+}
+
+// Built is what came of building a step.
+type Built struct {
+	// State are the state's values: its parameter in the graph, and its new value or nil if the step leaves it alone.
+	State []Slot
+	// Outputs are what else the graph computes.
+	Outputs []*graph.Node
+}
+
+// Slot is one value of the state in a graph.
+type Slot struct{ Parameter, New *graph.Node }
+
+// Program is a compiled step.
+type Program interface {
+	// Run makes a step. State and changed run parallel to [Built].State; changed is nil where the step leaves a value
+	// alone. The old state stays valid, whatever happens: the caller frees what the new values replace.
+	Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error)
+	// CompileTime is how long the plugin took to compile it.
+	CompileTime() time.Duration
+	Close() error
+}
+
+// names are the strategies that [Parse] knows.
+var names = []string{"jit", "jit_donate"}
+
+// Parse gives the strategy of a name, as it stands in a flag. "jit_donate" is Ciclo's name for a jit that gives the
+// old state's memory to the new one; lazo decides that itself, so it is the same as "jit".
+func Parse(name string, on *xla.Runtime) (Strategy, error) {
+	switch name {
+	case "jit", "jit_donate":
+		return Jit(on), nil
+	}
+	return nil, fmt.Errorf("strategies: unknown strategy %q; known are: %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,241 @@
+package install
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/lazo-ml/lazo/internal/fetch"
+)
+
+// Limits on what a wheel may hold. The largest wheel in the table has 132 members and unpacks to four times its size.
+const (
+	maxMembers   = 10_000
+	maxDirectory = 1 << 20  // bytes that reading the list of members may take, so that a long one costs no memory
+	maxRatio     = 20       // unpacked to packed, over the whole archive,
+	ratioSlack   = 16 << 20 // above so many bytes that nobody cares
+	maxUnpacked  = 8 << 30
+)
+
+// fileRecord is what the receipt says about a file.
+type fileRecord struct {
+	Path   string `json:"path"` // below the version's folder, with slashes
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	MTime  int64  `json:"mtime_ns"`
+	Inode  uint64 `json:"inode"`
+}
+
+// extract writes the members of the wheel that match a pattern below tree. The whole archive is judged before the first
+// byte is written: one member out of order refuses it all.
+func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
+	file, err := os.Open(wheel)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	source := &rationed{file: file, left: maxDirectory}
+	archive, err := zip.NewReader(source, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%w: not a zip that can be read: %w", ErrArchive, err)
+	}
+	source.left = -1
+	if err := judge(archive.File, info.Size()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	members, err := match(archive.File, patterns)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	var records []fileRecord
+	for _, member := range members {
+		record, err := unpack(ctx, member, tree)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", member.Name, err)
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// rationed stops the reading of a list of members that is longer than any honest one.
+type rationed struct {
+	file io.ReaderAt
+	left int64 // negative: no limit
+}
+
+func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {
+	if r.left >= 0 {
+		if int64(len(p)) > r.left {
+			return 0, fmt.Errorf("its list of members is longer than %d bytes", maxDirectory)
+		}
+		r.left -= int64(len(p))
+	}
+	return r.file.ReadAt(p, offset)
+}
+
+// judge looks at every member, wanted or not.
+func judge(members []*zip.File, packed int64) error {
+	if len(members) > maxMembers {
+		return fmt.Errorf("%d members, the limit is %d", len(members), maxMembers)
+	}
+	most := min(packed*maxRatio+ratioSlack, maxUnpacked)
+	files := make(map[string]string, len(members)) // by folded name
+	folders := make(map[string]string)
+	var unpacked int64
+	for _, m := range members {
+		name := strings.TrimSuffix(m.Name, "/")
+		if err := checkName(name); err != nil {
+			return err
+		}
+		folder := name != m.Name
+		if mode := m.Mode(); !mode.IsRegular() && !(folder && mode.IsDir()) {
+			return fmt.Errorf("%q is neither file nor folder but %v", m.Name, mode)
+		}
+		if m.Method != zip.Store && m.Method != zip.Deflate || m.Flags&1 != 0 {
+			return fmt.Errorf("%q is packed by method %d, flags %#x", m.Name, m.Method, m.Flags)
+		}
+		// A sum of sizes near 2^64 must not wrap around.
+		if m.UncompressedSize64 > maxUnpacked {
+			return fmt.Errorf("%q unpacks to %d bytes, the limit is %d", m.Name, m.UncompressedSize64, int64(maxUnpacked))
+		}
+		if unpacked += int64(m.UncompressedSize64); unpacked > most {
+			return fmt.Errorf("unpacks to more than %d bytes, out of %d", most, packed)
+		}
+		// Upper and lower case are one on some file systems, so two such names are one file.
+		above := name
+		if !folder {
+			above = path.Dir(name)
+			key := strings.ToLower(name)
+			if other, twice := files[key]; twice {
+				return fmt.Errorf("%q and %q are one file", other, name)
+			}
+			files[key] = name
+		}
+		for ; above != "."; above = path.Dir(above) {
+			key := strings.ToLower(above)
+			if other, known := folders[key]; known && other != above {
+				return fmt.Errorf("%q and %q are one folder", other, above)
+			} else if known {
+				break
+			}
+			folders[key] = above
+		}
+	}
+	for key, name := range files {
+		if other, both := folders[key]; both {
+			return fmt.Errorf("%q is a file and %q a folder", name, other)
+		}
+	}
+	return nil
+}
+
+// checkName takes only clean relative paths with slashes.
+func checkName(name string) error {
+	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:\x00") || len(name) > 1024 {
+		return fmt.Errorf("%.200q is not a clean relative path", name)
+	}
+	return nil
+}
+
+func match(members []*zip.File, patterns []string) ([]*zip.File, error) {
+	var wanted []*zip.File
+	matched := make([]bool, len(patterns))
+	for _, m := range members {
+		take := false
+		for i, pattern := range patterns {
+			if ok, _ := path.Match(pattern, m.Name); ok && !m.Mode().IsDir() {
+				matched[i], take = true, true
+			}
+		}
+		if take {
+			wanted = append(wanted, m)
+		}
+	}
+	for i, pattern := range patterns {
+		if !matched[i] {
+			return nil, fmt.Errorf("no member %q", pattern)
+		}
+	}
+	return wanted, nil
+}
+
+func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, error) {
+	source, err := member.Open()
+	if err != nil {
+		return fileRecord{}, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	defer source.Close()
+	mode := fs.FileMode(0o644)
+	if path.Base(path.Dir(member.Name)) == "bin" { // programs, such as CUDA's assembler
+		mode = 0o755
+	}
+	// The declared size was judged; what is really in there need not keep to it.
+	bounded := io.LimitReader(source, int64(member.UncompressedSize64)+1)
+	record, err := writeFile(ctx, tree, member.Name, mode, bounded)
+	if err != nil {
+		return fileRecord{}, err
+	}
+	if record.Size != int64(member.UncompressedSize64) {
+		return fileRecord{}, fmt.Errorf("%w: %d bytes, want %d", ErrArchive, record.Size, member.UncompressedSize64)
+	}
+	return record, nil
+}
+
+// writeFile writes a new file below tree, synced, with the folders above it.
+func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode, source io.Reader) (fileRecord, error) {
+	if err := tree.MkdirAll(path.Dir(name), 0o750); err != nil {
+		return fileRecord{}, err
+	}
+	out, err := tree.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return fileRecord{}, fmt.Errorf("%w: another wheel has this file too", ErrArchive)
+	}
+	if err != nil {
+		return fileRecord{}, err
+	}
+	defer out.Close()
+	digest := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, digest), contextReader{ctx, source})
+	switch {
+	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF):
+		return fileRecord{}, fmt.Errorf("%w: %w", ErrArchive, err)
+	case err != nil:
+		return fileRecord{}, fetch.ExplainFullDisk(err, tree.Name())
+	}
+	if err := out.Sync(); err != nil {
+		return fileRecord{}, fetch.ExplainFullDisk(err, tree.Name())
+	}
+	info, err := out.Stat()
+	if err != nil {
+		return fileRecord{}, err
+	}
+	record := stamp(info)
+	record.Path, record.SHA256 = name, hex.EncodeToString(digest.Sum(nil))
+	return record, out.Close()
+}
+
+// contextReader ends a long copy when its context ends.
+type contextReader struct {
+	ctx    context.Context
+	source io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.source.Read(p)
+}

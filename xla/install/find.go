@@ -1,0 +1,141 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Find returns the installed plugin of a kind. root "" is DefaultRoot(). Files whose size, time or inode are no longer those
+// of the receipt are read and compared by SHA-256, which takes a second for a large library; otherwise no file is opened.
+// The errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
+func Find(kind, root string) (Plugin, error) {
+	return find(context.Background(), kind, root, Options{}, quick)
+}
+
+// Check is Find, but reads every file of the plugin.
+func Check(ctx context.Context, kind, root string) (Plugin, error) {
+	return find(ctx, kind, root, Options{}, full)
+}
+
+func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("install: %s: %w", kind, err)
+		}
+	}()
+	table, err := o.wheels()
+	if err != nil {
+		return Plugin{}, err
+	}
+	if known := kinds(table); !slices.Contains(known, kind) {
+		return Plugin{}, fmt.Errorf("%w %q: the known ones are %s", ErrUnknownKind, kind, strings.Join(known, ", "))
+	}
+	folder, err := folderOf(kind, root)
+	if err != nil {
+		return Plugin{}, err
+	}
+	// An installation may replace the version between two looks at it; then the receipt is another one too.
+	for {
+		r, err := readReceipt(folder)
+		if err != nil {
+			return Plugin{}, err
+		}
+		err = checkFolder(folder)
+		if err == nil {
+			err = r.verify(ctx, folder, table, d)
+		}
+		if err == nil {
+			return r.plugin(folder), nil
+		}
+		if again, _ := readReceipt(folder); again == nil || again.Dir == r.Dir {
+			return Plugin{}, err
+		}
+	}
+}
+
+// checkFolder refuses a folder that others may write to, or replace by way of one above it.
+func checkFolder(folder string) error {
+	if err := checkMode(folder, true); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return err
+	}
+	for above := filepath.Dir(real); ; above = filepath.Dir(above) {
+		info, err := os.Stat(above)
+		if err != nil {
+			return err
+		}
+		// In a sticky folder, such as /tmp, nobody can replace what belongs to others.
+		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return unsafe(above, info)
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
+}
+
+func checkMode(path string, dir bool) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case info.IsDir() != dir || !dir && !info.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is %v", ErrDamaged, path, info.Mode().Type())
+	case info.Mode().Perm()&0o002 != 0:
+		return unsafe(path, info)
+	}
+	return nil
+}
+
+func unsafe(path string, info fs.FileInfo) error {
+	return fmt.Errorf("%w: %s (%v): what is in it could be anybody's; look why, then chmod o-w and install with --force", ErrUnsafe, path, info.Mode())
+}
+
+// stamp takes down what changes when a file is replaced or written.
+func stamp(info fs.FileInfo) fileRecord {
+	record := fileRecord{Size: info.Size(), MTime: info.ModTime().UnixNano()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		record.Inode = uint64(stat.Ino)
+	}
+	return record
+}
+
+// lockPause is short beside any installation, and long beside a system call.
+const lockPause = 50 * time.Millisecond
+
+// lock waits for the lock file. The lock ends with the process that holds it, however that ends.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o640)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { file.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			file.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, fmt.Errorf("another installation holds %s: %w", path, context.Cause(ctx))
+		case <-time.After(lockPause):
+		}
+	}
+}

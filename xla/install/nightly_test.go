@@ -1,0 +1,5 @@
+//go:build nightly
+
+package install
+
+const kills = 500

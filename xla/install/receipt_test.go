@@ -1,0 +1,225 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFind(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 5000))
+	same := noise(9, 5000) // other bytes, same size
+	type place struct {
+		root, folder string
+		p            Plugin
+	}
+	edit := func(from, to string) func(*testing.T, place) {
+		return func(t *testing.T, at place) {
+			name := filepath.Join(at.folder, receiptName)
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Contains(t, string(text), from)
+			require.NoError(t, os.WriteFile(name, []byte(strings.Replace(string(text), from, to, 1)), 0o640))
+		}
+	}
+	chmod := func(mode os.FileMode, path func(place) string) func(*testing.T, place) {
+		return func(t *testing.T, at place) { require.NoError(t, os.Chmod(path(at), mode)) }
+	}
+	tests := []struct {
+		name        string
+		change      func(*testing.T, place)
+		quick, full error
+	}{
+		{"untouched", func(*testing.T, place) {}, nil, nil},
+		{"touched, same bytes", func(t *testing.T, at place) {
+			require.NoError(t, os.Chtimes(at.p.Path, time.Now(), time.Unix(1, 0)))
+		}, nil, nil},
+		{"replaced by a copy", func(t *testing.T, at place) {
+			require.NoError(t, os.Remove(at.p.Path))
+			require.NoError(t, os.WriteFile(at.p.Path, one.lib, 0o644))
+		}, nil, nil},
+		{"overwritten, same size", func(t *testing.T, at place) { require.NoError(t, os.WriteFile(at.p.Path, same, 0o644)) }, ErrDamaged, ErrDamaged},
+		{"overwritten, size and time restored", func(t *testing.T, at place) {
+			info, err := os.Stat(at.p.Path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(at.p.Path, same, 0o644))
+			require.NoError(t, os.Chtimes(at.p.Path, time.Time{}, info.ModTime()))
+		}, nil, ErrDamaged}, // what the quick look trades for its speed
+		{"cut", func(t *testing.T, at place) { require.NoError(t, os.Truncate(at.p.Path, 4999)) }, ErrDamaged, ErrDamaged},
+		{"removed", func(t *testing.T, at place) { require.NoError(t, os.Remove(at.p.Path)) }, ErrDamaged, ErrDamaged},
+		{"header removed", func(t *testing.T, at place) {
+			require.NoError(t, os.RemoveAll(filepath.Join(filepath.Dir(at.p.Path), "include")))
+		}, ErrDamaged, ErrDamaged},
+		{"library is a link", func(t *testing.T, at place) {
+			require.NoError(t, os.Rename(at.p.Path, at.p.Path+"2"))
+			require.NoError(t, os.Symlink(at.p.Path+"2", at.p.Path))
+		}, ErrDamaged, ErrDamaged},
+		{"folder is a link", func(t *testing.T, at place) {
+			dir := filepath.Dir(at.p.Path)
+			require.NoError(t, os.Rename(dir, dir+"2"))
+			require.NoError(t, os.Symlink(dir+"2", dir))
+		}, ErrDamaged, ErrDamaged},
+		{"library is a folder", func(t *testing.T, at place) {
+			require.NoError(t, os.Remove(at.p.Path))
+			require.NoError(t, os.Mkdir(at.p.Path, 0o750))
+		}, ErrDamaged, ErrDamaged},
+		{"library for all to write", chmod(0o646, func(at place) string { return at.p.Path }), ErrUnsafe, ErrUnsafe},
+		{"its folder for all to write", chmod(0o757, func(at place) string { return filepath.Dir(at.p.Path) }), ErrUnsafe, ErrUnsafe},
+		{"the same, sticky", chmod(0o757|os.ModeSticky, func(at place) string { return filepath.Dir(at.p.Path) }), ErrUnsafe, ErrUnsafe},
+		{"folder of the kind for all to write", chmod(0o757, func(at place) string { return at.folder }), ErrUnsafe, ErrUnsafe},
+		{"root for all to write", chmod(0o757, func(at place) string { return at.root }), ErrUnsafe, ErrUnsafe},
+		{"root as /tmp is", chmod(0o777|os.ModeSticky, func(at place) string { return at.root }), nil, nil},
+		{"receipt for all to write", chmod(0o646, func(at place) string { return filepath.Join(at.folder, receiptName) }), ErrUnsafe, ErrUnsafe},
+		{"receipt gone", func(t *testing.T, at place) {
+			require.NoError(t, os.Remove(filepath.Join(at.folder, receiptName)))
+		}, ErrNotInstalled, ErrNotInstalled},
+		{"receipt empty", func(t *testing.T, at place) {
+			require.NoError(t, os.Truncate(filepath.Join(at.folder, receiptName), 0))
+		}, ErrDamaged, ErrDamaged},
+		{"receipt huge", func(t *testing.T, at place) {
+			require.NoError(t, os.Truncate(filepath.Join(at.folder, receiptName), 10<<30))
+		}, ErrDamaged, ErrDamaged},
+		{"receipt of the future", edit(`"format": 1`, `"format": 2`), ErrDamaged, ErrDamaged},
+		{"receipt with a field more", edit(`"format": 1`, `"format": 1, "x": 1`), ErrDamaged, ErrDamaged},
+		{"receipt leads elsewhere", edit(`"dir": "`, `"dir": "../`), ErrDamaged, ErrDamaged},
+		{"receipt leads to the root", edit(`"dir": "`, `"dir": "/`), ErrDamaged, ErrDamaged},
+		{"receipt names a file elsewhere", edit(`"path": "xla_plugins/`, `"path": "../../`), ErrDamaged, ErrDamaged},
+		{"receipt names another library", edit(`"library": "`, `"library": "x`), ErrDamaged, ErrDamaged},
+		{"receipt agrees with another library", func(t *testing.T, at place) {
+			require.NoError(t, os.WriteFile(at.p.Path, same, 0o644))
+			edit(one.LibrarySHA256, sum(same))(t, at)
+		}, ErrDamaged, ErrDamaged}, // the table knows better
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "root")
+			wheel := filepath.Join(t.TempDir(), "x.whl")
+			require.NoError(t, os.WriteFile(wheel, one.wheel, 0o600))
+			o := Options{Root: root, From: wheel, table: []Wheel{one.Wheel}}
+			p, err := Install(t.Context(), "toy", o)
+			require.NoError(t, err)
+			test.change(t, place{root, filepath.Join(root, "toy"), p})
+			for d, want := range map[depth]error{quick: test.quick, full: test.full} {
+				found, err := find(t.Context(), "toy", root, o, d)
+				require.ErrorIs(t, err, want, "full %v", d)
+				if want == nil {
+					require.Equal(t, p, found)
+				}
+			}
+			if test.quick == ErrUnsafe {
+				return // a person has to look at that
+			}
+			_, err = Install(t.Context(), "toy", o)
+			require.NoError(t, err, "an installation mends it")
+			_, err = find(t.Context(), "toy", root, o, quick)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestCheckEndsWithContext(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 5000))
+	wheel := filepath.Join(t.TempDir(), "x.whl")
+	require.NoError(t, os.WriteFile(wheel, one.wheel, 0o600))
+	o := Options{Root: t.TempDir(), From: wheel, table: []Wheel{one.Wheel}}
+	_, err := Install(t.Context(), "toy", o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = find(ctx, "toy", o.Root, o, full)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The folder of a kind may hold what is not ours: it stays.
+func TestForeignFilesStay(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 5000))
+	x := serve(t, one)
+	root := t.TempDir()
+	folder := filepath.Join(root, "toy")
+	require.NoError(t, os.Mkdir(folder, 0o750))
+	for _, name := range []string{".new-1", "pjrt-0.1-x", ".fetch-1", ".receipt-1"} {
+		require.NoError(t, os.Mkdir(filepath.Join(folder, name), 0o750))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "thesis.txt"), nil, 0o600))
+	_, err := Install(t.Context(), "toy", x.options(root, one))
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(folder, "thesis.txt"))
+	require.NoError(t, os.Remove(filepath.Join(folder, "thesis.txt")))
+	tidy(t, root, true)
+}
+
+func FuzzReceipt(f *testing.F) {
+	good, err := json.Marshal(receipt{Format: 1, Dir: "pjrt-1", Library: "a/b.so", Files: []fileRecord{{Path: "a/b.so", SHA256: sum(nil)}}})
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add([]byte(`{"format":1,"dir":"pjrt-/../..","library":"/etc/passwd","files":[{"path":"/etc/passwd"}]}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := parseReceipt(text)
+		if err != nil {
+			return
+		}
+		for _, file := range r.Files {
+			if !filepath.IsLocal(filepath.Join(r.Dir, file.Path)) {
+				t.Fatalf("%q below %q leads elsewhere", file.Path, r.Dir)
+			}
+		}
+		if !strings.HasPrefix(r.plugin("/root").Path, "/root/"+dirPrefix) {
+			t.Fatalf("library at %q", r.plugin("/root").Path)
+		}
+	})
+}
+
+func TestTable(t *testing.T) {
+	table, err := Table()
+	require.NoError(t, err)
+	require.Equal(t, []string{"cpu", "cuda", "cuda12", "tpu"}, Kinds())
+	libraries := make(map[string]int)
+	seen := make(map[string]bool)
+	for _, w := range table {
+		require.False(t, seen[w.SHA256] || seen[w.File], "%s is there twice", w.File)
+		seen[w.SHA256], seen[w.File] = true, true
+		require.Contains(t, w.File, "-"+w.Version+"-")
+		require.NotEmpty(t, w.Licence)
+		libraries[w.Kind+" "+w.Platform] += len(w.Library) / max(1, len(w.Library))
+		if w.Library != "" {
+			require.Contains(t, w.Members, w.Library)
+			require.Regexp(t, regexp.MustCompile(`^0\.\d+$`), w.API)
+		}
+	}
+	require.Equal(t, map[string]int{
+		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
+		"cuda12 linux/amd64": 1, "cuda12 linux/arm64": 1, "tpu linux/amd64": 1,
+	}, libraries)
+	require.NotContains(t, plugins, "://")
+}
+
+func TestParseTableRefuses(t *testing.T) {
+	row := strings.Split(strings.TrimSpace(plugins[strings.LastIndex(strings.TrimSpace(plugins), "\n")+1:]), "\t")
+	_, err := parseTable(strings.Join(row, "\t"))
+	require.NoError(t, err)
+	tests := []struct {
+		name  string
+		field int
+		value string
+	}{
+		{"size", 5, "many"}, {"size of nothing", 5, "0"}, {"short digest", 6, "abc"}, {"no digest", 6, "-"},
+		{"path as file", 4, "a/b.whl"}, {"not a wheel", 4, "b.tar"}, {"no library", 8, "-"}, {"library digest", 9, "ABC"},
+		{"pattern", 7, "a["}, {"no pattern", 7, "a,"}, {"a field more", 0, "a\tb"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bad := append([]string(nil), row...)
+			bad[test.field] = test.value
+			_, err := parseTable(strings.Join(bad, "\t"))
+			require.ErrorContains(t, err, "plugins.tsv line 1")
+		})
+	}
+}

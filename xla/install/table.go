@@ -1,0 +1,135 @@
+package install
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed plugins.tsv
+var plugins string
+
+// Wheel is a row of the table: one file of a package index, and what is taken out of it.
+type Wheel struct {
+	Kind     string // plugin that it is a part of
+	Platform string // GOOS/GOARCH
+	Package  string // name in the package index
+	Version  string
+	File     string // exact file name
+	Size     int64  // bytes
+	SHA256   string // lower-case hex
+	// Members are the files to take, as path.Match patterns; each must match something.
+	Members []string
+	// Library is the member that PJRT loads, with its own digest and PJRT API version; "" in wheels that only hold what the
+	// library needs.
+	Library, LibrarySHA256, API string
+	Licence                     string
+}
+
+// Table returns the wheels that can be installed, all platforms.
+func Table() ([]Wheel, error) { return parseTable(plugins) }
+
+// Kinds returns the names of the plugins in the table, in its order.
+func Kinds() []string {
+	table, _ := Table() // a test holds that the table can be read
+	return kinds(table)
+}
+
+func kinds(table []Wheel) []string {
+	var names []string
+	for _, w := range table {
+		if !slices.Contains(names, w.Kind) {
+			names = append(names, w.Kind)
+		}
+	}
+	return names
+}
+
+// parseTable reads rows of twelve fields separated by tabs; "-" is an empty field, # starts a comment line.
+func parseTable(text string) ([]Wheel, error) {
+	var table []Wheel
+	for i, line := range strings.Split(text, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		if len(f) != 12 {
+			return nil, fmt.Errorf("plugins.tsv line %d: %d fields, want 12", i+1, len(f))
+		}
+		for j := range f {
+			if f[j] == "-" {
+				f[j] = ""
+			}
+		}
+		size, err := strconv.ParseInt(f[5], 10, 64)
+		if err != nil || size <= 0 {
+			return nil, fmt.Errorf("plugins.tsv line %d: size %q is not a number of bytes", i+1, f[5])
+		}
+		w := Wheel{
+			Kind: f[0], Platform: f[1], Package: f[2], Version: f[3], File: f[4], Size: size, SHA256: f[6],
+			Members: strings.Split(f[7], ","), Library: f[8], LibrarySHA256: f[9], API: f[10], Licence: f[11],
+		}
+		if err := w.check(); err != nil {
+			return nil, fmt.Errorf("plugins.tsv line %d: %w", i+1, err)
+		}
+		table = append(table, w)
+	}
+	return table, nil
+}
+
+func (w Wheel) check() error {
+	if !isDigest(w.SHA256) || w.LibrarySHA256 != "" && !isDigest(w.LibrarySHA256) {
+		return fmt.Errorf("%s: a digest is not 64 lower-case hex digits", w.File)
+	}
+	if w.File != path.Base(w.File) || !strings.HasSuffix(w.File, ".whl") {
+		return fmt.Errorf("%q is not the file name of a wheel", w.File)
+	}
+	if (w.Library == "") != (w.LibrarySHA256 == "") {
+		return fmt.Errorf("%s: library and its digest go together", w.File)
+	}
+	for _, pattern := range w.Members {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return fmt.Errorf("%s: malformed pattern %q", w.File, pattern)
+		}
+	}
+	return nil
+}
+
+func isDigest(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+func (o Options) wheels() ([]Wheel, error) {
+	if o.table != nil {
+		return o.table, nil
+	}
+	return Table()
+}
+
+// wheelsFor returns the rows of a kind for the running platform: at least one.
+func wheelsFor(kind string, table []Wheel) ([]Wheel, error) {
+	if !slices.Contains(kinds(table), kind) {
+		return nil, fmt.Errorf("%w %q: the known ones are %s", ErrUnknownKind, kind, strings.Join(kinds(table), ", "))
+	}
+	var rows []Wheel
+	var others []string
+	for _, w := range table {
+		switch {
+		case w.Kind == kind && w.Platform == platform():
+			rows = append(rows, w)
+		case w.Kind == kind && !slices.Contains(others, w.Platform):
+			others = append(others, w.Platform)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w: %s, there are wheels for %s: install a library that you have with --from FILE --sha256 DIGEST, or run without a plugin (-plugin go)",
+			ErrNoWheel, platform(), strings.Join(others, ", "))
+	}
+	return rows, nil
+}

@@ -1,0 +1,69 @@
+package xla
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/probe"
+)
+
+// installable tells whether lazo has a plugin of this name to install.
+func installable(name string) bool { return slices.Contains(install.Kinds(), name) }
+
+func installCommand(name string) string {
+	return "go run github.com/lazo-ml/lazo/cmd/lazo install " + name
+}
+
+// findInstalled looks among the plugins that lazo installed.
+func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
+	found, err := install.Find(name, root)
+	if name == CUDA && errors.Is(err, install.ErrNotInstalled) {
+		if older, olderErr := install.Find("cuda12", root); olderErr == nil {
+			found, err = older, nil
+		}
+	}
+	switch {
+	case errors.Is(err, install.ErrNotInstalled):
+		missing.Tried = append(missing.Tried, installFolder(name, root)+" (lazo install: nothing there)")
+		return Plugin{}, missing
+	case errors.Is(err, install.ErrDamaged):
+		return Plugin{}, fmt.Errorf("xla: %w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
+	case err != nil:
+		return Plugin{}, fmt.Errorf("xla: %w", err)
+	}
+	return fromInstall(found), nil
+}
+
+func fromInstall(p install.Plugin) Plugin {
+	return Plugin{Name: p.Kind, Kind: platform(p.Kind), Path: p.Path, Version: p.Version, API: p.API, Source: FromInstall}
+}
+
+func installFolder(name, root string) string {
+	if root == "" {
+		var err error
+		if root, err = install.DefaultRoot(); err != nil {
+			return err.Error()
+		}
+	}
+	return filepath.Join(root, name)
+}
+
+func installNow(ctx context.Context, name string, o *options) (Plugin, error) {
+	o.progress(fmt.Sprintf("no PJRT plugin %q on this machine: installing it into %s", name, installFolder(name, o.root)))
+	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: Probe})
+	if err != nil {
+		return Plugin{}, fmt.Errorf("xla: %w", err)
+	}
+	return fromInstall(p), nil
+}
+
+// Probe tells whether the plugin at path works, by trying it in a child process.
+// It is what install.Options.Probe is made for.
+func Probe(ctx context.Context, path string) error {
+	_, err := probe.Run(ctx, path)
+	return err
+}

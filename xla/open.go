@@ -1,0 +1,245 @@
+// Package xla opens PJRT plugins and gives each as a GoMLX backend.
+//
+// Importing this package turns GoMLX's own installer off for the whole process:
+// nothing is downloaded unless [InstallIfMissing] asks for it. Opening a plugin
+// sets the environment variables that [pjrt.Environment] lists, where the user
+// has not set them.
+package xla
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	xlapjrt "github.com/gomlx/go-xla/pkg/pjrt"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/backends/notimplemented"
+	"github.com/gomlx/gomlx/backends/simplego"
+	gomlxxla "github.com/gomlx/gomlx/backends/xla"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// GoMLX's installer checks no digest. Its switch is not synchronised, so it is
+// thrown here and not in Open.
+func init() { gomlxxla.EnableAutoInstall(false) }
+
+// Option changes what [Open] and [Find] do.
+type Option func(*options)
+
+type options struct {
+	root     string
+	install  bool
+	progress func(string)
+	client   xlapjrt.NamedValuesMap
+	err      error
+}
+
+// Root sets the folder that plugins are installed into, in place of
+// install.DefaultRoot.
+func Root(dir string) Option {
+	return func(o *options) { o.root = dir }
+}
+
+// InstallIfMissing lets Open download and install the plugin if it is found
+// nowhere. progress, which may be nil, is called with lines for the user.
+func InstallIfMissing(progress func(line string)) Option {
+	return func(o *options) { o.install, o.progress = true, progress }
+}
+
+// ClientOption passes a named option to the plugin's client. Values are string,
+// bool, int, int64, []int64, float32 or float64; names are the plugin's own,
+// such as "cpu_device_count" (int64).
+func ClientOption(name string, value any) Option {
+	return func(o *options) {
+		switch v := value.(type) {
+		case string, bool, int64, []int64, float32:
+		case int:
+			value = int64(v)
+		case float64:
+			if math.Abs(v) > math.MaxFloat32 {
+				o.err = fmt.Errorf("xla: client option %q: %g does not fit a float32", name, v)
+			}
+			value = float32(v)
+		default:
+			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
+		}
+		o.client[name] = value
+	}
+}
+
+func newOptions(opts []Option) (*options, error) {
+	o := &options{client: xlapjrt.NamedValuesMap{}, progress: func(string) {}}
+	for _, apply := range opts {
+		apply(o)
+	}
+	if o.progress == nil {
+		o.progress = func(string) {}
+	}
+	return o, o.err
+}
+
+// Runtime is a client of an opened plugin, and a GoMLX backend.
+type Runtime struct {
+	backends.Backend
+	plugin Plugin
+	closed atomic.Bool
+}
+
+var _ backends.Backend = (*Runtime)(nil)
+
+// Open finds a plugin and makes a client of it. plugin is the path of a library,
+// or a name: [CPU], [CUDA], [TPU], another plugin's name, or [Go].
+//
+// A name is looked for in the folders of $PJRT_PLUGIN_LIBRARY_PATH, then among
+// the plugins that lazo installed. What lazo installed had its digest checked and
+// was probed then, so it is loaded at once; any other library is first probed in
+// a child process, once for each state of the file. That, and an installation,
+// are what ctx can end.
+//
+// Each call makes a client of its own, with its own devices' memory: on a GPU,
+// open once. The library itself is loaded once and stays loaded.
+func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
+	o, err := newOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
+	}
+	found, err := find(plugin, o)
+	if o.install && errors.Is(err, ErrPluginNotFound) && installable(plugin) {
+		found, err = installNow(ctx, plugin, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found.Kind == Go {
+		return openGo(found, o)
+	}
+	if found.Source != FromInstall {
+		if err := checkWritable(found.Path); err != nil {
+			return nil, err
+		}
+		report, err := probeOnce(ctx, found.Path)
+		if err != nil {
+			return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
+		}
+		found.Kind = report.Platform
+	}
+	return load(found, o)
+}
+
+func openGo(plugin Plugin, o *options) (*Runtime, error) {
+	if len(o.client) > 0 {
+		return nil, fmt.Errorf("xla: the plugin %q takes no client options", Go)
+	}
+	backend, err := simplego.New("")
+	if err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w", Go, err)
+	}
+	return &Runtime{Backend: backend, plugin: plugin}, nil
+}
+
+// load makes the client, in this process.
+func load(plugin Plugin, o *options) (*Runtime, error) {
+	if strings.Contains(plugin.Path, ",") {
+		return nil, fmt.Errorf("xla: %s: a comma in a plugin's path does not work with GoMLX v0.26.0: move or link it elsewhere", plugin.Path)
+	}
+	for name, value := range pjrt.Environment(plugin.Path, os.Getenv) {
+		if err := os.Setenv(name, value); err != nil {
+			return nil, fmt.Errorf("xla: set %s: %w", name, err)
+		}
+	}
+	var library *xlapjrt.Plugin
+	var err error
+	pjrt.WithoutSignals(func() { library, err = xlapjrt.GetPlugin(plugin.Path) })
+	if err != nil {
+		return nil, fmt.Errorf("xla: load %s: %w", plugin.Path, WrapError(err))
+	}
+	major, minor := library.Version()
+	plugin.API = pjrt.Version{Major: major, Minor: minor}.String()
+	config := plugin.Path
+	if plugin.Kind == CPU { // host and device are the same memory
+		config += ",shared_buffers"
+	}
+	var backend *gomlxxla.Backend
+	pjrt.WithoutSignals(func() { backend, err = gomlxxla.NewWithOptions(config, o.client) })
+	if err != nil {
+		return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, WrapError(err))
+	}
+	if backend.NumDevices() == 0 {
+		backend.Finalize()
+		return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice)
+	}
+	return &Runtime{Backend: backend, plugin: plugin}, nil
+}
+
+// Plugin says which plugin this is and where it came from.
+func (r *Runtime) Plugin() Plugin { return r.plugin }
+
+// Description is one line about the plugin and its devices.
+func (r *Runtime) Description() string {
+	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
+}
+
+// Devices describes each device, in the order of their numbers. It is empty
+// after Close.
+func (r *Runtime) Devices() []string {
+	described := make([]string, r.NumDevices())
+	for i := range described {
+		described[i] = r.DeviceDescription(backends.DeviceNum(i))
+	}
+	return described
+}
+
+// Close releases the client. Buffers and programs made with it must not be used
+// any more. It may be called more than once, but not while a program runs.
+func (r *Runtime) Close() error {
+	if r.closed.CompareAndSwap(false, true) {
+		r.Backend.Finalize()
+	}
+	return nil
+}
+
+// Finalize is GoMLX's name for [Runtime.Close].
+func (r *Runtime) Finalize() { _ = r.Close() }
+
+// NumDevices is the number of devices, 0 after Close.
+func (r *Runtime) NumDevices() int {
+	if r.closed.Load() {
+		return 0
+	}
+	return r.Backend.NumDevices()
+}
+
+// IsFinalized tells whether Close was called.
+func (r *Runtime) IsFinalized() bool { return r.closed.Load() }
+
+// Builder starts a new program. After Close every operation of the builder, and
+// its compilation, fail with [ErrClosed].
+func (r *Runtime) Builder(name string) backends.Builder {
+	if r.closed.Load() {
+		return closedBuilder{notimplemented.Builder{ErrFn: func(backends.OpType) error { return ErrClosed }}}
+	}
+	return r.Backend.Builder(name)
+}
+
+// BufferFromFlatData copies a slice to a device. After Close it fails with [ErrClosed].
+func (r *Runtime) BufferFromFlatData(device backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
+	if r.closed.Load() {
+		return nil, ErrClosed // GoMLX's backend would dereference nil here
+	}
+	return r.Backend.BufferFromFlatData(device, flat, shape)
+}
+
+type closedBuilder struct{ notimplemented.Builder }
+
+func (closedBuilder) Compile([]backends.Op, []*backends.ShardingSpec) (backends.Executable, error) {
+	return nil, ErrClosed
+}

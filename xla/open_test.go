@@ -1,0 +1,165 @@
+package xla_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func TestOpenInstalled(t *testing.T) {
+	start := time.Now()
+	runtime := openCPU(t)
+	t.Logf("Open of the installed CPU plugin took %v", time.Since(start))
+	plugin := runtime.Plugin()
+	assert.Equal(t, xla.CPU, plugin.Kind)
+	assert.Equal(t, xla.FromInstall, plugin.Source)
+	assert.True(t, filepath.IsAbs(plugin.Path))
+	assert.NotEmpty(t, plugin.Version)
+	assert.True(t, strings.HasPrefix(plugin.API, "0."), plugin.API)
+	assert.True(t, runtime.HasSharedBuffers())
+	assert.Len(t, runtime.Devices(), runtime.NumDevices())
+	assert.Contains(t, runtime.Description(), plugin.Path)
+	assert.Equal(t, []float32{2, 4, 6, 8}, double(t, runtime, 0, []float32{1, 2, 3, 4}))
+}
+
+func TestDeviceCount(t *testing.T) {
+	for _, devices := range []int{1, 2, 8} {
+		runtime := openCPU(t, xla.ClientOption("cpu_device_count", devices))
+		assert.Equal(t, devices, runtime.NumDevices())
+		last := backends.DeviceNum(devices - 1)
+		assert.Equal(t, []float32{2, 4}, double(t, runtime, last, []float32{1, 2}))
+	}
+}
+
+// A library from elsewhere is probed the first time, and again when it changed.
+func TestForeignLibraryIsProbedOnce(t *testing.T) {
+	path := openCPU(t).Plugin().Path
+	emptyHome(t)
+	open := func() xla.Plugin {
+		runtime, err := xla.Open(t.Context(), path)
+		require.NoError(t, err)
+		require.NoError(t, runtime.Close())
+		return runtime.Plugin()
+	}
+	assert.Equal(t, xla.CPU, open().Kind)
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	records, err := filepath.Glob(filepath.Join(cache, "lazo", "probe", "*"))
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+
+	// change rewrites one field of the record. If the record is used, its kind shows.
+	change := func(part, field string, value any) {
+		data, err := os.ReadFile(records[0])
+		require.NoError(t, err)
+		var record map[string]map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.UseNumber() // nanoseconds do not fit a float64
+		require.NoError(t, decoder.Decode(&record))
+		record[part][field] = value
+		data, err = json.Marshal(record)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(records[0], data, 0o600))
+	}
+	change("Report", "Platform", "remembered")
+	assert.Equal(t, "remembered", open().Kind)
+	for _, field := range []string{"Size", "Modified", "Inode", "Device", "MinMinor"} {
+		change("Report", "Platform", "remembered")
+		change("File", field, 1)
+		assert.Equal(t, xla.CPU, open().Kind, "%s changed: probe again", field)
+	}
+	require.NoError(t, os.WriteFile(records[0], []byte("{damaged"), 0o600))
+	assert.Equal(t, xla.CPU, open().Kind)
+}
+
+func TestSearchPathPlugin(t *testing.T) {
+	path := openCPU(t).Plugin().Path
+	emptyHome(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(path, filepath.Join(dir, "pjrt_c_api_mine_plugin.so")))
+	t.Setenv(xla.SearchPathVariable, dir)
+	runtime, err := xla.Open(t.Context(), "mine")
+	require.NoError(t, err)
+	defer runtime.Close()
+	assert.Equal(t, xla.FromSearch, runtime.Plugin().Source)
+	assert.Equal(t, xla.CPU, runtime.Plugin().Kind, "what it is, not what it is called")
+	assert.Equal(t, []float32{6}, double(t, runtime, 0, []float32{3}))
+}
+
+func TestOpenGo(t *testing.T) {
+	runtime, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	defer runtime.Close()
+	assert.Contains(t, runtime.Description(), "pure-Go")
+	assert.Len(t, runtime.Devices(), 1)
+	shape := shapes.Make(dtypes.Float32, 1)
+	builder := runtime.Builder("pad")
+	x, err := builder.Parameter("x", shape, nil)
+	require.NoError(t, err)
+	zero, err := builder.Constant([]float32{0})
+	require.NoError(t, err)
+	_, err = builder.Pad(x, zero, backends.PadAxis{Start: 1})
+	require.ErrorIs(t, xla.WrapError(err), xla.ErrUnimplemented)
+}
+
+func TestF41_AfterClose(t *testing.T) {
+	for _, name := range []string{xla.CPU, xla.Go} {
+		t.Run(name, func(t *testing.T) {
+			runtime, err := xla.Open(t.Context(), name)
+			require.NoError(t, err)
+			shape := shapes.Make(dtypes.Float32, 1)
+			buffer, err := runtime.BufferFromFlatData(0, []float32{1}, shape)
+			require.NoError(t, err)
+			require.NoError(t, runtime.BufferFinalize(buffer))
+			var group sync.WaitGroup
+			for range 8 {
+				group.Go(func() { assert.NoError(t, runtime.Close()) })
+			}
+			group.Wait()
+			runtime.Finalize()
+			assert.True(t, runtime.IsFinalized())
+			assert.Zero(t, runtime.NumDevices())
+			assert.Empty(t, runtime.Devices())
+			assert.NotEmpty(t, runtime.Description())
+			_, err = runtime.BufferFromFlatData(0, []float32{1}, shape)
+			require.ErrorIs(t, err, xla.ErrClosed)
+			builder := runtime.Builder("late")
+			_, err = builder.Parameter("x", shape, nil)
+			require.ErrorIs(t, err, xla.ErrClosed)
+			_, err = builder.Compile(nil, nil)
+			require.ErrorIs(t, err, xla.ErrClosed)
+			// Closing one client leaves others alone.
+			other, err := xla.Open(t.Context(), name)
+			require.NoError(t, err)
+			assert.NotZero(t, other.NumDevices())
+			require.NoError(t, other.Close())
+		})
+	}
+}
+
+func ExampleOpen() {
+	runtime, err := xla.Open(context.Background(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
+	if err != nil {
+		fmt.Println(err) // says where the plugin was looked for and how to install it
+		return
+	}
+	defer runtime.Close()
+	fmt.Println(runtime.Plugin().Kind, runtime.NumDevices())
+	// Output: cpu 2
+}

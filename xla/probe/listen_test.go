@@ -1,0 +1,60 @@
+package probe
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// What the child writes may come from a library gone wild.
+func FuzzListen(f *testing.F) {
+	f.Add([]byte(`{"Stage":"load"}` + "\n" + `{"Report":{"Platform":"cpu"}}`))
+	f.Add([]byte(`{"Stage":"load"}{"Failure":{"Code":"abi","Text":"x","Version":{"Minor":3}}}`))
+	f.Add([]byte(`{"Failure":null,"Report":null}`))
+	f.Add([]byte(strings.Repeat("[", 100_000)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e := &Error{Path: "/p.so", Stage: StageStart, Kind: ErrUnknown, Cause: ErrUnknown}
+		last, err := listen(bytes.NewReader(data), e)
+		if (err == nil) != (last.Report != nil || last.Failure != nil) {
+			t.Fatalf("answer %+v with error %v", last, err)
+		}
+		if last.Failure != nil {
+			last.Failure.fill(e)
+		}
+		if e.Kind == nil || e.Cause == nil || e.Error() == "" {
+			t.Fatalf("incomplete error %#v", e)
+		}
+	})
+}
+
+// An error is the same on both sides of the pipe.
+func TestFailureRoundTrip(t *testing.T) {
+	for _, c := range causes {
+		t.Run(c.code, func(t *testing.T) {
+			original := c.err
+			if original == pjrt.ErrABI { //nolint:errorlint // the sentinel itself
+				original = &pjrt.ABIError{Path: "/p.so", Got: pjrt.Version{Minor: 7, StructSize: 80}}
+			}
+			e := &Error{Path: "/p.so", Stage: StageRun}
+			newFailure(original).fill(e)
+			require.ErrorIs(t, e, c.err)
+			require.ErrorIs(t, e, c.kind)
+			assert.Equal(t, c.kind, e.Kind)
+		})
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	var kept tail
+	for i := range 1000 {
+		_, err := kept.Write([]byte(strings.Repeat(string(rune('a'+i%26)), i)))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(kept.kept), textLimit)
+	}
+	assert.True(t, strings.HasSuffix(kept.String(), strings.Repeat(string(rune('a'+999%26)), 999)))
+}

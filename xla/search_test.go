@@ -1,0 +1,191 @@
+package xla_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	gomlxxla "github.com/gomlx/gomlx/backends/xla"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// offline counts what would go out to the network, and lets nothing out.
+func offline(t *testing.T) *atomic.Int64 {
+	t.Helper()
+	var calls atomic.Int64
+	refuse := func(context.Context, string, string) (net.Conn, error) {
+		calls.Add(1)
+		return nil, errors.New("no network in this test")
+	}
+	transport, resolver := http.DefaultTransport, net.DefaultResolver
+	http.DefaultTransport = &http.Transport{DialContext: refuse}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: refuse}
+	t.Cleanup(func() { http.DefaultTransport, net.DefaultResolver = transport, resolver })
+	return &calls
+}
+
+// emptyHome gives the process a home with nothing in it, and no search path.
+func emptyHome(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv(xla.SearchPathVariable, "")
+	return home
+}
+
+func TestF22_PluginMissing(t *testing.T) {
+	calls := offline(t)
+	home := emptyHome(t)
+	one, two, root := t.TempDir(), t.TempDir(), t.TempDir()
+	const install = "go run github.com/lazo-ml/lazo/cmd/lazo install "
+	rows := []struct {
+		name, plugin, search string
+		opts                 []xla.Option
+		want                 []string // in the message
+	}{
+		{"cpu", xla.CPU, "", nil, []string{"$PJRT_PLUGIN_LIBRARY_PATH", "not set", home, install + "cpu", `plugin "go"`}},
+		{"cuda", xla.CUDA, "", nil, []string{home, install + "cuda"}},
+		{"tpu", xla.TPU, "", nil, []string{home, install + "tpu"}},
+		{"folders", xla.CPU, one + ":" + two, []xla.Option{xla.Root(root)}, []string{one, two, root, install + "cpu"}},
+		{"folder that is not there", xla.CPU, one + "/none", nil, []string{one + "/none", home}},
+		{"other platform", "rocm", one, nil, []string{one, "rocm"}},
+		{"path", filepath.Join(one, "plugin.so"), "", nil, []string{filepath.Join(one, "plugin.so")}},
+		{"relative path", "./none/plugin.so", "", nil, []string{"none/plugin.so"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Setenv(xla.SearchPathVariable, row.search)
+			_, err := xla.Open(t.Context(), row.plugin, row.opts...)
+			require.ErrorIs(t, err, xla.ErrPluginNotFound)
+			var missing *xla.NotFoundError
+			require.ErrorAs(t, err, &missing)
+			assert.NotEmpty(t, missing.Tried)
+			for _, text := range row.want {
+				assert.Contains(t, err.Error(), text)
+			}
+		})
+	}
+	// GoMLX's own way in, which downloads by itself where lazo is not imported.
+	_, err := gomlxxla.New("no_such_plugin")
+	require.Error(t, err)
+	assert.Zero(t, calls.Load(), "network calls")
+	left, err := os.ReadDir(home)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	t.Logf("F22: %d cases, %d network calls, %d files written", len(rows)+1, calls.Load(), len(left))
+}
+
+// Only who asks for an installation gets one, and is told.
+func TestInstallIfMissing(t *testing.T) {
+	calls := offline(t)
+	home := emptyHome(t)
+	var lines []string
+	_, err := xla.Open(t.Context(), xla.CPU, xla.InstallIfMissing(func(line string) { lines = append(lines, line) }))
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, xla.ErrPluginNotFound)
+	assert.Positive(t, calls.Load(), "network calls")
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], home)
+	_, err = xla.Open(t.Context(), "rocm", xla.InstallIfMissing(nil))
+	require.ErrorIs(t, err, xla.ErrPluginNotFound, "lazo has none to install")
+}
+
+func TestFindOrder(t *testing.T) {
+	emptyHome(t)
+	first, second := t.TempDir(), t.TempDir()
+	touch := func(dir, name string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte("never loaded"), 0o600))
+		resolved, err := filepath.EvalSymlinks(path)
+		require.NoError(t, err)
+		return resolved
+	}
+	link := filepath.Join(first, "pjrt_plugin_linked.so")
+	target := touch(second, "target.so")
+	require.NoError(t, os.Symlink(target, link))
+	rows := []struct{ name, plugin, want string }{
+		{"go-xla's name", "cpu", touch(first, "pjrt_c_api_cpu_v0.83.1_plugin.so")},
+		{"JAX's CUDA name", "cuda", touch(second, "xla_cuda_plugin.so")},
+		{"dashes", "one", touch(first, "pjrt-plugin-one.so")},
+		{"the wheel's name", "two", touch(first, "xla_two_pjrt.so")},
+		{"plain name", "three", touch(second, "pjrt_c_api_three_plugin.so")},
+		{"libtpu", "tpu", touch(second, "libtpu.so")},
+		{"symbolic link", "linked", target},
+		{"path", target, target},
+		{"not a longer name", "thre", ""},
+		{"not a path in a name", "../cpu", ""},
+		{"not a pattern", "*", ""},
+		{"empty", "", ""},
+	}
+	touch(second, "xla_cpu_pjrt.so") // the first folder wins
+	t.Setenv(xla.SearchPathVariable, first+":"+second)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			found, err := xla.Find(row.plugin)
+			if row.want == "" {
+				require.Error(t, err)
+				assert.NotErrorIs(t, err, xla.ErrPluginDamaged)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, row.want, found.Path)
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	emptyHome(t)
+	dir := t.TempDir()
+	file := func(folder, name string, mode os.FileMode) string {
+		folder = filepath.Join(dir, folder)
+		require.NoError(t, os.MkdirAll(folder, 0o750))
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+		require.NoError(t, os.Chmod(path, mode))
+		return path
+	}
+	open := file("open", "plugin.so", 0o600)
+	require.NoError(t, os.Chmod(filepath.Dir(open), 0o777)) //nolint:gosec // what is tested
+	sticky := file("sticky", "plugin.so", 0o600)
+	require.NoError(t, os.Chmod(filepath.Dir(sticky), 0o777|os.ModeSticky))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	rows := []struct {
+		name, plugin string
+		ctx          context.Context //nolint:containedctx // a row
+		opts         []xla.Option
+		want         error
+		text         string
+	}{
+		{"damaged file", file("a", "plugin.so", 0o600), t.Context(), nil, xla.ErrPluginDamaged, "4 bytes"},
+		{"world-writable file", file("b", "plugin.so", 0o666), t.Context(), nil, xla.ErrPluginInsecure, "chmod o-w"},
+		{"world-writable folder", open, t.Context(), nil, xla.ErrPluginInsecure, filepath.Dir(open)},
+		{"sticky folder is fine", sticky, t.Context(), nil, xla.ErrPluginDamaged, ""},
+		{"context", "cpu", cancelled, nil, context.Canceled, ""},
+		{"option type", "go", t.Context(), []xla.Option{xla.ClientOption("a", []string{"b"})}, nil, "type []string"},
+		{"option range", "go", t.Context(), []xla.Option{xla.ClientOption("a", 1e300)}, nil, "float32"},
+		{"option for go", "go", t.Context(), []xla.Option{xla.ClientOption("a", 1)}, nil, "no client options"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			runtime, err := xla.Open(row.ctx, row.plugin, row.opts...)
+			require.Error(t, err)
+			assert.Nil(t, runtime)
+			if row.want != nil {
+				require.ErrorIs(t, err, row.want)
+			}
+			assert.Contains(t, err.Error(), row.text)
+		})
+	}
+}

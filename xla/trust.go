@@ -1,0 +1,101 @@
+package xla
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/xla/probe"
+)
+
+// checkWritable refuses a library that any user can change or replace: loading
+// it would run that user's code.
+func checkWritable(path string) error {
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return fmt.Errorf("xla: %w", err)
+		}
+		// In a sticky folder (/tmp) only the owner can replace a file.
+		if info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return fmt.Errorf("xla: plugin %s: %s is %w (mode %v): chmod o-w %s", path, at, ErrPluginInsecure, info.Mode(), at)
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
+// identity tells whether a library is the file that was probed before.
+type identity struct {
+	Path           string
+	Size, Modified int64 // bytes, Unix nanoseconds
+	Device, Inode  uint64
+	MinMinor       int // the API rule that it was held against
+}
+
+// probed is the record of a library that passed a probe.
+type probed struct {
+	File   identity
+	Report probe.Report
+}
+
+// probeOnce probes a library that lazo did not install, unless the user's cache
+// folder says that this very file passed before: a probe takes 0.1 seconds on a
+// CPU and several on a GPU. Without a cache folder each call probes.
+func probeOnce(ctx context.Context, path string) (probe.Report, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return probe.Report{}, fmt.Errorf("xla: %w", err)
+	}
+	file := identity{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), MinMinor: pjrt.MinMinor}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		file.Device, file.Inode = uint64(sys.Dev), uint64(sys.Ino) //nolint:gosec,unconvert // the types differ between systems
+	}
+	cache := cacheFile(path)
+	if known, ok := readProbed(cache); ok && known.File == file {
+		return known.Report, nil
+	}
+	report, err := probe.Run(ctx, path)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	writeProbed(cache, probed{File: file, Report: report})
+	return report, nil
+}
+
+// cacheFile is where the record of the library at path lies, "" for nowhere.
+func cacheFile(path string) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "lazo", "probe", fmt.Sprintf("%x.json", sha256.Sum256([]byte(path))))
+}
+
+func readProbed(name string) (known probed, ok bool) {
+	data, err := os.ReadFile(name) //nolint:gosec // in the user's own cache folder
+	return known, err == nil && json.Unmarshal(data, &known) == nil
+}
+
+// writeProbed does its best: a record that cannot be kept costs a probe next time.
+func writeProbed(name string, record probed) {
+	data, err := json.Marshal(record)
+	if err != nil || name == "" || os.MkdirAll(filepath.Dir(name), 0o750) != nil {
+		return
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), ".probe-*")
+	if err != nil {
+		return
+	}
+	defer os.Remove(temp.Name()) // fails after the rename
+	_, writeErr := temp.Write(data)
+	if closeErr := temp.Close(); writeErr == nil && closeErr == nil {
+		_ = os.Rename(temp.Name(), name)
+	}
+}
