@@ -26,8 +26,8 @@ func matmul(ctx context.Context, b *bench) error {
 			continue
 		}
 		square := shapes.Make(dtypes.Float32, size.n, size.n)
-		product := func(g *graph.Graph) []*graph.Node {
-			return []*graph.Node{graph.Dot(graph.Parameter(g, "x", square), graph.Parameter(g, "y", square))}
+		product := func(g *graph.Graph) xla.Built {
+			return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.Parameter(g, "x", square), graph.Parameter(g, "y", square))}}
 		}
 		n := float64(size.n)
 		rates, err := rate(ctx, r, product, square, 2, 2*n*n*n, size.inner, max(b.repeats, 7))
@@ -43,8 +43,8 @@ func matmul(ctx context.Context, b *bench) error {
 		return nil
 	}
 	flat := shapes.Make(dtypes.Float32, 64<<20)
-	plusOne := func(g *graph.Graph) []*graph.Node {
-		return []*graph.Node{graph.AddScalar(graph.Parameter(g, "x", flat), 1)}
+	plusOne := func(g *graph.Graph) xla.Built {
+		return xla.Built{Outputs: []*graph.Node{graph.AddScalar(graph.Parameter(g, "x", flat), 1)}}
 	}
 	rates, err := rate(ctx, r, plusOne, flat, 1, 2*256<<20, 3, max(b.repeats, 7))
 	if err != nil {
@@ -54,7 +54,7 @@ func matmul(ctx context.Context, b *bench) error {
 }
 
 // rate runs a program on inputs of one shape that stay on the device, and gives work per nanosecond.
-func rate(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) []*graph.Node, shape shapes.Shape, inputs int, work float64, inner, repeats int) (rates []float64, err error) {
+func rate(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs int, work float64, inner, repeats int) (rates []float64, err error) {
 	p, err := r.Compile("rate", build)
 	if err != nil {
 		return nil, err

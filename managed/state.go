@@ -13,8 +13,9 @@ import (
 )
 
 // State is a model's variables where a strategy keeps them, with the optimizer that changes them. Steps change it in
-// place, each as a whole or not at all: after an error the values of before the step are still there. It is for one
-// goroutine at a time.
+// place, each as a whole or not at all: after an error the values of before the step are still there, unless the
+// device failed in the middle of one; the error then wraps [strategies.ErrStateLost]. It is for one goroutine at a
+// time.
 type State struct {
 	strategy  strategies.Strategy
 	vars      *Vars
@@ -24,6 +25,7 @@ type State struct {
 	index  map[*variable]int
 	unread unread
 	closed bool
+	lost   error // why the values are gone
 }
 
 type value struct {
@@ -109,7 +111,9 @@ func (s *State) Close() error {
 	s.closed = true
 	errs := []error{s.unread.drain(0)}
 	for i := range s.values {
-		errs = append(errs, s.strategy.Free(s.values[i].buffer))
+		if s.lost == nil { // of lost values nobody can tell what is left to free
+			errs = append(errs, s.strategy.Free(s.values[i].buffer))
+		}
 		s.values[i].buffer = nil
 	}
 	return errors.Join(errs...)

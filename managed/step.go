@@ -69,6 +69,9 @@ func (s *Stepper) step(state *State, batch data.Batch) (loop.Logs, error) {
 	if state == nil || state.closed {
 		return loop.Logs{}, errors.New("the state is nil or closed")
 	}
+	if state.lost != nil {
+		return loop.Logs{}, fmt.Errorf("an earlier step failed: %w", state.lost)
+	}
 	c, err := s.find(state, batch)
 	if err != nil {
 		return loop.Logs{}, err
@@ -80,24 +83,22 @@ func (s *Stepper) step(state *State, batch data.Batch) (loop.Logs, error) {
 		c.batch[i] = f.Array
 	}
 	changed, outputs, err := c.program.Run(c.args, c.batch)
+	if errors.Is(err, strategies.ErrStateLost) {
+		state.lost = err
+	}
 	if err != nil {
 		return loop.Logs{}, err
 	}
-	// The step is made: from here on the new values are the state's. What is freed late or not at all loses memory,
-	// never a value, so it is reported after the exchange.
 	for i, v := range c.values {
-		if changed[i] == nil {
-			continue
+		if changed[i] != nil {
+			state.values[v].buffer = changed[i]
 		}
-		old := state.values[v].buffer
-		state.values[v].buffer = changed[i]
-		err = errors.Join(err, state.strategy.Free(old))
 	}
 	if len(c.layout) == 0 {
-		return loop.Logs{}, err
+		return loop.Logs{}, nil
 	}
 	p, logs := newLogs(state.strategy, outputs[0], c.layout)
-	return logs, errors.Join(err, state.unread.add(p))
+	return logs, state.unread.add(p)
 }
 
 // find gives the compiled form of the step for a state and a batch.

@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,7 +66,7 @@ func (j *jit) Free(buffers ...Buffer) error {
 
 func (j *jit) Compile(s Step) (Program, error) {
 	p := &jitProgram{jit: j, name: s.Name, batch: s.Batch}
-	program, err := j.runtime.Compile(s.Name, func(g *graph.Graph) []*graph.Node {
+	program, err := j.runtime.Compile(s.Name, func(g *graph.Graph) xla.Built {
 		batch := make([]*graph.Node, len(s.Batch))
 		for i, in := range s.Batch {
 			batch[i] = graph.Parameter(g, "batch:"+in.Name, in.Shape)
@@ -75,16 +76,24 @@ func (j *jit) Compile(s Step) (Program, error) {
 		for i, n := range batch {
 			p.inputs[n.GetParameterHandle()] = -1 - i
 		}
-		var outputs []*graph.Node
+		out := xla.Built{InPlace: map[int]int{}}
 		for i, slot := range built.State {
-			p.inputs[slot.Parameter.GetParameterHandle()] = i
-			if slot.New != nil {
-				outputs = append(outputs, slot.New)
-				p.changed = append(p.changed, i)
+			input := int(slot.Parameter.GetParameterHandle())
+			p.inputs[input] = i
+			if slot.New == nil {
+				continue
 			}
+			if !slot.New.Shape().Equal(slot.Parameter.Shape()) {
+				panic(fmt.Errorf("value %s of the state would change its shape from %s to %s",
+					slot.Parameter.GetParameterName(), slot.Parameter.Shape(), slot.New.Shape()))
+			}
+			out.InPlace[len(out.Outputs)] = input
+			out.Outputs = append(out.Outputs, slot.New)
+			p.changed = append(p.changed, i)
 		}
 		p.state = len(built.State)
-		return append(outputs, built.Outputs...)
+		out.Outputs = append(out.Outputs, built.Outputs...)
+		return out
 	})
 	if err != nil {
 		return nil, err
@@ -131,6 +140,9 @@ func (p *jitProgram) Run(state []Buffer, batch []data.Array) (changed, outputs [
 		}
 	}
 	results, err := p.program.Run(inputs)
+	if errors.Is(err, xla.ErrInputsLost) {
+		err = fmt.Errorf("strategies: jit: %w: %w", ErrStateLost, err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

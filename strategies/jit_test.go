@@ -48,7 +48,6 @@ func put(t *testing.T, s strategies.Strategy, v ...float32) strategies.Buffer {
 	t.Helper()
 	b, err := s.Put(tensors.FromValue(v))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Free(b)) })
 	return b
 }
 
@@ -61,20 +60,68 @@ func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
 	return flat
 }
 
-func TestJit_oldStateStaysValid(t *testing.T) {
+func TestJit_runs(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
-	for range 2 { // twice from the same state
+	for step := range 3 {
 		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
 		require.NoError(t, err)
 		require.Nil(t, changed[1], "the step leaves it alone")
-		require.Equal(t, []float32{101, 202}, fetch(t, s, changed[0]))
-		require.Equal(t, []float32{111, 222}, fetch(t, s, outputs[0]))
-		require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
-		require.NoError(t, s.Free(changed[0], changed[1], outputs[0]))
+		n := float32(step + 1)
+		require.Equal(t, []float32{1 + 100*n, 2 + 200*n}, fetch(t, s, changed[0]))
+		require.Equal(t, []float32{11 + 100*n, 22 + 200*n}, fetch(t, s, outputs[0]))
+		require.Equal(t, []float32{10, 20}, fetch(t, s, state[1]))
+		require.NoError(t, s.Free(outputs...))
+		state[0] = changed[0]
 	}
+	require.NoError(t, s.Free(state...))
 	require.Positive(t, p.CompileTime())
+}
+
+// From its second run on, a program writes the new state over the old one: no second copy, no new memory.
+func TestJit_stateIsInPlace(t *testing.T) {
+	s := jit(t)
+	p := accumulate(t, s)
+	address := func(b strategies.Buffer) *float32 {
+		flat, err := s.Runtime().BufferData(b)
+		require.NoError(t, err)
+		return &flat.([]float32)[0]
+	}
+	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	var at *float32
+	for step := range 5 {
+		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
+		require.NoError(t, err)
+		require.NoError(t, s.Free(outputs...))
+		if step > 0 {
+			require.Same(t, at, address(changed[0]))
+		}
+		state[0], at = changed[0], address(changed[0])
+	}
+	require.NoError(t, s.Free(state...))
+}
+
+// A first run that fails leaves the state alone, as often as it is tried (G04, F17).
+func TestJit_firstRunKeepsTheState(t *testing.T) {
+	s := jit(t)
+	shape := shapes.Make(dtypes.Float32, 2)
+	p, err := s.Compile(strategies.Step{Name: "greedy", Build: func(g *graph.Graph, _ []*graph.Node) strategies.Built {
+		a := graph.Parameter(g, "a", shape)
+		column := graph.BroadcastToDims(graph.ReduceAllMax(a), 1<<21, 1)
+		square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)) // 16 TiB
+		return strategies.Built{State: []strategies.Slot{{Parameter: a, New: graph.Add(a, graph.ReduceAllMax(graph.Dot(square, column)))}}}
+	}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	state := []strategies.Buffer{put(t, s, 1, 2)}
+	for range 5 {
+		_, _, err = p.Run(state, nil)
+		require.ErrorIs(t, err, xla.ErrOutOfMemory)
+		require.NotErrorIs(t, err, strategies.ErrStateLost)
+		require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
+	}
+	require.NoError(t, s.Free(state...))
 }
 
 func TestJit_mistakes(t *testing.T) {
@@ -86,6 +133,7 @@ func TestJit_mistakes(t *testing.T) {
 	_, _, err = p.Run(state, []data.Array{{Flat: []int32{1, 2}, Dims: []int{2}}})
 	require.ErrorContains(t, err, "strategies: jit: send x of the batch: ")
 	require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
+	require.NoError(t, s.Free(state...))
 }
 
 func TestParse(t *testing.T) {

@@ -5,6 +5,7 @@
 package strategies
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +18,10 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/xla"
 )
+
+// ErrStateLost: a step failed on the device after it had begun to write over the state. It can only be made anew or
+// restored. It never comes from the first run of a program, so not from one that does not fit into memory.
+var ErrStateLost = errors.New("the state is lost")
 
 // Buffer is a value where the strategy keeps it.
 type Buffer = backends.Buffer
@@ -65,7 +70,8 @@ type Slot struct{ Parameter, New *graph.Node }
 // Program is a compiled step.
 type Program interface {
 	// Run makes a step. State and changed run parallel to [Built].State; changed is nil where the step leaves a value
-	// alone. The old state stays valid, whatever happens: the caller frees what the new values replace.
+	// alone, and elsewhere takes the place of the old value, which is used up. After an error the whole state is as it
+	// was, unless the error wraps [ErrStateLost].
 	Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error)
 	// CompileTime is how long the plugin took to compile it.
 	CompileTime() time.Duration

@@ -52,9 +52,12 @@ func InstallIfMissing(progress func(line string)) Option {
 	return func(o *options) { o.install, o.progress = true, progress }
 }
 
+// cpuDevices is the option of the CPU plugin that says how many devices the host is divided into.
+const cpuDevices = "cpu_device_count"
+
 // ClientOption passes a named option to the plugin's client. Values are string,
 // bool, int, int64, []int64, float32 or float64; names are the plugin's own,
-// such as "cpu_device_count" (int64).
+// such as "cpu_device_count" (int64), which lazo sets to 1 if nobody else sets it.
 func ClientOption(name string, value any) Option {
 	return func(o *options) {
 		switch v := value.(type) {
@@ -165,8 +168,12 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	major, minor := library.Version()
 	plugin.API = pjrt.Version{Major: major, Minor: minor}.String()
 	config := plugin.Path
-	if plugin.Kind == CPU { // host and device are the same memory
-		config += ",shared_buffers"
+	if plugin.Kind == CPU {
+		config += ",shared_buffers" // host and device are the same memory
+		if _, given := o.client[cpuDevices]; !given {
+			// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
+			o.client[cpuDevices] = int64(1)
+		}
 	}
 	var backend *gomlxxla.Backend
 	pjrt.WithoutSignals(func() { backend, err = gomlxxla.NewWithOptions(config, o.client) })

@@ -86,21 +86,19 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 
 // remedy is what to do about an error, "" if the error says it itself.
 func remedy(err error, plugin string) string {
-	const lazo = "go run github.com/lazo-ml/lazo/cmd/lazo install "
+	again := "go run github.com/lazo-ml/lazo/cmd/lazo install " + plugin + " --force"
+	if strings.ContainsAny(plugin, `/\.`) {
+		again = "take another library, or the one that lazo installs"
+	}
 	switch {
-	case errors.Is(err, install.ErrDamaged):
-		return lazo + plugin
-	case errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrABI):
-		if strings.ContainsAny(plugin, `/\`) {
-			return "take another library, or install lazo's: " + lazo + "cpu"
-		}
-		return lazo + plugin + " --force"
+	case errors.Is(err, install.ErrDamaged), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrABI):
+		return again
 	case errors.Is(err, xla.ErrNoDevice):
 		return "see whether the driver is installed and the device visible to this user (nvidia-smi)"
 	case errors.Is(err, xla.ErrOutOfMemory):
 		return "another process may hold the device's memory"
 	case errors.Is(err, xla.ErrTimeout):
-		return "try again on an idle machine; if it stays so: " + lazo + plugin + " --force"
+		return "see whether the device is there, and try again on an idle machine"
 	}
 	return ""
 }
@@ -114,8 +112,8 @@ const (
 // training step, and gives floating-point operations a second.
 func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	shape := shapes.Make(dtypes.Float32, side, side)
-	program, err := on.Compile("matmul", func(g *graph.Graph) []*graph.Node {
-		return []*graph.Node{graph.Dot(graph.Parameter(g, "a", shape), graph.Parameter(g, "b", shape))}
+	program, err := on.Compile("matmul", func(g *graph.Graph) xla.Built {
+		return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.Parameter(g, "a", shape), graph.Parameter(g, "b", shape))}}
 	})
 	if err != nil {
 		return 0, err

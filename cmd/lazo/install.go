@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/probe"
 )
 
 type installCommand struct {
@@ -30,13 +31,29 @@ func (c installCommand) Run(s session) error {
 	}
 	done, err := install.Install(s.ctx, c.Plugin, install.Options{
 		Root: c.Prefix, From: c.From, IndexURL: c.IndexURL, SHA256: c.SHA256, Force: c.Force,
-		Probe: xla.Probe, Progress: progress(s.stderr),
+		Probe: c.probe(s.stderr), Progress: progress(s.stderr),
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(s.stdout, "%s %s: %s\n", done.Kind, done.Version, done.Path)
 	return nil
+}
+
+// probe is [xla.Probe], except that a plugin for a device may be installed where
+// there is none, to make an image for other machines.
+func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
+	return func(ctx context.Context, path string) error {
+		err := xla.Probe(ctx, path)
+		failed := (*probe.Error)(nil)
+		loads := errors.As(err, &failed) && failed.Stage == probe.StageClient &&
+			(errors.Is(err, probe.ErrNoDevice) || errors.Is(err, probe.ErrTimeout))
+		if loads && c.Plugin != xla.CPU {
+			line(w, "warning", "the plugin loads, but does not work on this machine: %v", failed.Cause)
+			return nil
+		}
+		return err
+	}
 }
 
 // check reads the whole installed plugin again and compares digests.

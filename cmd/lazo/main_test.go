@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -198,16 +199,55 @@ func TestInstallFromFile(t *testing.T) {
 	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code, "installing again mends it")
 }
 
-func TestSignals(t *testing.T) {
-	dir := t.TempDir()
-	source, library, started := filepath.Join(dir, "p.c"), filepath.Join(dir, "p.so"), filepath.Join(dir, "started")
-	require.NoError(t, os.WriteFile(source, fmt.Appendf(nil, `#include <stdio.h>
-#include <unistd.h>
-__attribute__((constructor)) static void load(void) { fclose(fopen(%q, "w")); for (;;) pause(); }`, started), 0o600))
+// A plugin that loads and finds no device may be installed, but not for the CPU,
+// which is always there.
+func TestInstallWithoutDevice(t *testing.T) {
+	library := build(t, `#include <stddef.h>
+#include <string.h>
+static struct { size_t size; void *ext; size_t vsize; void *vext; int major, minor; void *functions[200]; } api = {1640, 0, 24, 0, 0, 81};
+static void *message(char *args) { *(char **)(args + 24) = "no such device"; *(size_t *)(args + 32) = 14; return 0; }
+static void *code(char *args) { *(int *)(args + 24) = 9; return 0; }
+static void destroy(void *args) {}
+static void *failure(void *args) { return (void *)1; }
+void *GetPjrtApi(void) {
+	for (int i = 0; i < 200; i++) api.functions[i] = failure;
+	api.functions[0] = destroy; api.functions[1] = message; api.functions[2] = code;
+	return &api;
+}`)
+	data, err := os.ReadFile(library)
+	require.NoError(t, err)
+	prefix, digest := t.TempDir(), fmt.Sprintf("%x", sha256.Sum256(data))
+	got := run(t, "install", "cpu", "--prefix", prefix, "--from", library, "--sha256", digest)
+	assert.Equal(t, 1, got.code)
+	assert.Contains(t, got.stderr, "no such device")
+	assert.Equal(t, 1, run(t, "install", "--check", "--prefix", prefix).code)
+	got = run(t, "install", "cuda", "--prefix", prefix, "--from", library, "--sha256", digest)
+	assert.Equal(t, 0, got.code, got.stderr)
+	assert.Contains(t, got.stderr, "warning")
+	assert.Contains(t, got.stderr, "no such device")
+	got = run(t, "doctor", "--plugin", "cuda", "--prefix", prefix)
+	assert.Equal(t, 1, got.code)
+	assert.Contains(t, got.stdout, "PJRT error (code=9): no such device")
+	assert.Contains(t, got.stdout, "driver")
+}
+
+// build compiles a shared library.
+func build(t *testing.T, code string) string {
+	t.Helper()
+	source, library := filepath.Join(t.TempDir(), "plugin.c"), filepath.Join(t.TempDir(), "plugin.so")
+	require.NoError(t, os.WriteFile(source, []byte(code), 0o600))
 	compiler, err := exec.Command("go", "env", "CC").Output()
 	require.NoError(t, err)
-	out, err := exec.Command(strings.TrimSpace(string(compiler)), "-shared", "-fPIC", "-o", library, source).CombinedOutput()
+	out, err := exec.Command(strings.TrimSpace(string(compiler)), "-shared", "-fPIC", "-w", "-o", library, source).CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	return library
+}
+
+func TestSignals(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	library := build(t, fmt.Sprintf(`#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void load(void) { fclose(fopen(%q, "w")); for (;;) pause(); }`, started))
 	for number, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		var stderr bytes.Buffer
 		cmd := exec.Command(lazo, "doctor", "--plugin", library)

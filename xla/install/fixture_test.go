@@ -119,7 +119,7 @@ func serve(t testing.TB, wheels ...toy) *index {
 			return
 		}
 		for _, toy := range wheels {
-			if path.Base(r.URL.Path) == toy.File {
+			if path.Base(r.URL.Path) == toy.File && r.URL.Query().Get("b") == "2" {
 				w.Write(toy.wheel)
 				return
 			}

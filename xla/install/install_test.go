@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/go-xla/pkg/installer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
@@ -247,8 +248,8 @@ func TestInstallFrom(t *testing.T) {
 	put("all/"+one.File, one.wheel)
 	put("all/"+second.File, one.wheel)
 	put("some/"+one.File, one.wheel)
-	put("wrong/"+one.File, other.wheel)
-	put("wrong/"+second.File, one.wheel)
+	put("wrong/"+one.File, one.wheel)
+	put("wrong/"+second.File, other.wheel)
 	both := []Wheel{one.Wheel, second}
 	elsewhere := one.Wheel
 	elsewhere.Platform = "plan9/mips"
@@ -310,6 +311,22 @@ func TestInstallFrom(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, p, again)
 		})
+	}
+}
+
+func TestAddress(t *testing.T) {
+	var info installer.PipPackageInfo
+	info.Info.ProjectURL = "https://index/project/toy/"
+	info.Releases = map[string][]installer.PipReleaseInfo{
+		"1.0": {{Filename: "a.whl", URL: "https://files/a.whl"}, {Filename: "b.whl", URL: "../../files/b.whl"}},
+		"2.0": {{Filename: "c.whl", URL: "https://files/c.whl"}},
+	}
+	for file, want := range map[string]string{"a.whl": "https://files/a.whl", "b.whl": "https://index/files/b.whl", "c.whl": "", "d.whl": ""} {
+		got, err := address(&info, Wheel{File: file, Version: "1.0"})
+		require.Equal(t, want, got)
+		if want == "" {
+			require.ErrorIs(t, err, ErrNotFound)
+		}
 	}
 }
 

@@ -9,12 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 func TestF25_EightAtOnce(t *testing.T) {
@@ -73,18 +71,6 @@ func TestF25_DiskFull(t *testing.T) {
 			tidy(t, root, true)
 		})
 	}
-	t.Run("as root, a real small disk", func(t *testing.T) {
-		mount := t.TempDir()
-		if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=1m"); err != nil {
-			t.Logf("not allowed to mount (%v): the file size limit above stands for it", err)
-			return
-		}
-		defer unix.Unmount(mount, unix.MNT_DETACH)
-		x := serve(t, one)
-		_, err := Install(t.Context(), "toy", x.options(mount, one))
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		tidy(t, mount, false)
-	})
 }
 
 func TestF25_KilledAnywhere(t *testing.T) {

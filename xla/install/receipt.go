@@ -89,7 +89,7 @@ func parseReceipt(text []byte) (*receipt, error) {
 	if r.Format != receiptFormat {
 		return nil, fmt.Errorf("format %d, want %d", r.Format, receiptFormat)
 	}
-	if !strings.HasPrefix(r.Dir, dirPrefix) || checkName(r.Dir) != nil || strings.Contains(r.Dir, "/") {
+	if !strings.HasPrefix(r.Dir, dirPrefix) || strings.Contains(r.Dir, "/") {
 		return nil, fmt.Errorf("%.200q is not the folder of a version", r.Dir)
 	}
 	for _, f := range r.Files {

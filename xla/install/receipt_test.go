@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,6 +125,40 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Whoever looks while versions are replaced sees one of them, whole.
+func TestFindDuringInstall(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 5000))
+	wheel := filepath.Join(t.TempDir(), "x.whl")
+	require.NoError(t, os.WriteFile(wheel, one.wheel, 0o600))
+	o := Options{Root: t.TempDir(), From: wheel, Force: true, table: []Wheel{one.Wheel}}
+	_, err := Install(t.Context(), "toy", o)
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() {
+		defer close(done)
+		for range 50 {
+			if _, err := Install(context.Background(), "toy", o); err != nil {
+				done <- err
+			}
+		}
+	}()
+	looks, paths := 0, make(map[string]bool)
+	for {
+		select {
+		case err, more := <-done:
+			require.NoError(t, err)
+			if !more {
+				t.Logf("%d looks saw %d versions", looks, len(paths))
+				return
+			}
+		default:
+		}
+		p, err := find(t.Context(), "toy", o.Root, o, quick)
+		require.NoError(t, err)
+		looks, paths[p.Path] = looks+1, true
+	}
+}
+
 func TestCheckEndsWithContext(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 5000))
 	wheel := filepath.Join(t.TempDir(), "x.whl")
@@ -148,7 +183,12 @@ func TestForeignFilesStay(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(folder, name), 0o750))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "thesis.txt"), nil, 0o600))
+	x.answer(http.NotFound)
 	_, err := Install(t.Context(), "toy", x.options(root, one))
+	require.Error(t, err)
+	require.ElementsMatch(t, []string{"lock", "thesis.txt"}, namesIn(t, folder), "leftovers go first: they may be why the disk is full")
+	x.answer(nil)
+	_, err = Install(t.Context(), "toy", x.options(root, one))
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(folder, "thesis.txt"))
 	require.NoError(t, os.Remove(filepath.Join(folder, "thesis.txt")))
@@ -160,6 +200,8 @@ func FuzzReceipt(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"format":1,"dir":"pjrt-/../..","library":"/etc/passwd","files":[{"path":"/etc/passwd"}]}`))
+	f.Add([]byte(`{"format":1,"dir":"pjrt-1","library":"../../x","files":[{"path":"../../x","sha256":"` + sum(nil) + `"}]}`))
+	f.Add([]byte(`{"format":1,"dir":"pjrt-/../..","library":"x","files":[{"path":"x","sha256":"` + sum(nil) + `"}]}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := parseReceipt(text)

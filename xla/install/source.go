@@ -201,18 +201,23 @@ func askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 		if a.err != nil {
 			return "", fmt.Errorf("ask the package index for %s (offline? then use --from FILE; a mirror: --index-url URL): %w", w.Package, a.err)
 		}
-		// Mirrors that stand in for the public index give addresses relative to its pages.
-		base, err := url.Parse(a.info.Info.ProjectURL)
-		if err != nil {
-			base = new(url.URL)
-		}
-		for _, release := range a.info.Releases[w.Version] {
-			if target, err := base.Parse(release.URL); err == nil && release.Filename == w.File {
-				return target.String(), nil
-			}
-		}
-		return "", fmt.Errorf("%s: %w: %s has no such file in version %s", w.File, ErrNotFound, w.Package, w.Version)
+		return address(a.info, w)
 	}
+}
+
+// address finds a wheel in what the index tells about its package. Mirrors that stand in for the public index give
+// addresses relative to its pages.
+func address(info *installer.PipPackageInfo, w Wheel) (string, error) {
+	base, err := url.Parse(info.Info.ProjectURL)
+	if err != nil {
+		base = new(url.URL)
+	}
+	for _, release := range info.Releases[w.Version] {
+		if target, err := base.Parse(release.URL); err == nil && release.Filename == w.File {
+			return target.String(), nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w: %s has no such file in version %s", w.File, ErrNotFound, w.Package, w.Version)
 }
 
 var href = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=\s*["']([^"']+)["']`)

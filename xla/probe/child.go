@@ -49,11 +49,11 @@ func check(path string, enter func(Stage)) (report Report, err error) {
 	if report.Version, err = pjrt.Inspect(path); err != nil {
 		return report, err
 	}
+	enter(StageClient)
 	plugin, err := xlapjrt.GetPlugin(path)
 	if err != nil {
-		return report, err
+		return report, fmt.Errorf("%w: %w", ErrNoDevice, err)
 	}
-	enter(StageClient)
 	client, err := plugin.NewClient(nil)
 	if err != nil {
 		return report, fmt.Errorf("%w: %w", ErrNoDevice, err)

@@ -32,7 +32,7 @@ type Stage string
 const (
 	StageStart  Stage = "start"  // starting the child
 	StageLoad   Stage = "load"   // loading the library, reading its API version
-	StageClient Stage = "client" // making a client
+	StageClient Stage = "client" // starting the plugin, making a client
 	StageRun    Stage = "run"    // computing on the first device
 )
 
@@ -98,15 +98,12 @@ func newFailure(err error) *failure {
 // fill completes e with what the child said.
 func (f *failure) fill(e *Error) {
 	text := strings.TrimPrefix(f.Text, "pjrt: "+e.Path+": ")
-	e.Kind, e.Cause = ErrNoDevice, errors.New(text)
-	if e.Stage == StageLoad {
-		e.Kind = ErrDamaged
-	}
+	e.Kind, e.Cause = ErrDamaged, errors.New(text)
 	for _, c := range causes {
 		if c.code != f.Code {
 			continue
 		}
-		e.Kind, e.Cause = c.kind, &remote{text: text, is: c.err}
+		e.Kind, e.Cause = c.kind, &remote{text: strings.TrimPrefix(text, c.kind.Error()+": "), is: c.err}
 		if f.Version != nil {
 			e.Cause = &pjrt.ABIError{Path: e.Path, Got: *f.Version}
 		}
