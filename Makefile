@@ -1,0 +1,42 @@
+# What CI runs, and what a person can run part by part. `make help` lists the targets.
+GO ?= go
+# Packages of long tests get a longer limit than Go's own ten minutes: the machine may be a busy one with two cores.
+TEST_FLAGS ?= -timeout 15m
+STATICCHECK = $(GO) tool -modfile=tools/go.mod staticcheck
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install the PJRT plugin for the CPU, if there is none
+	sh scripts/install_pjrt.sh cpu
+
+.PHONY: test
+test: setup ## install what tests need, and run all of them
+	$(GO) test $(TEST_FLAGS) ./...
+
+.PHONY: race
+race: setup ## the tests under the race detector
+	$(GO) test $(TEST_FLAGS) -race -short ./...
+
+.PHONY: lint
+lint: ## formatting, go vet, staticcheck, the shell script
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	sh -n scripts/install_pjrt.sh
+
+.PHONY: check
+check: lint test race ## what CI runs
+
+.PHONY: bench
+bench: setup ## measure: JSON lines, to stand beside the peers'
+	$(GO) run ./bench
+
+.PHONY: nightly
+nightly: setup ## the long forms: faults in full number, fuzzing
+	$(GO) test -tags nightly -timeout 120m ./...
+	$(GO) test -run '^$$' -fuzz FuzzReadIDX -fuzztime 5m ./data
