@@ -142,7 +142,9 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if len(o.client) > 0 {
 		return nil, fmt.Errorf("xla: the plugin %q takes no client options", Go)
 	}
-	backend, err := simplego.New("")
+	// One operation at a time: in parallel, products of matrices wait for workers of a pool that such waiting products
+	// have filled, for ever (seen on two cores).
+	backend, err := simplego.New("ops_sequential")
 	if err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", Go, err)
 	}

@@ -69,30 +69,16 @@ func div(node, v *graph.Node) []*graph.Node {
 	return gradients
 }
 
-// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. Where a or b is 0 its term is taken as JAX takes it, by its limit for a positive
-// exponent, 0: the plain formula gives 0·∞.
+// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for a positive b, as in JAX; GoMLX gives
+// NaN there.
 func pow(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
 	return each(node,
-		func() *graph.Node {
-			slope := graph.Mul(b, graph.Pow(a, graph.Sub(b, one)))
-			if b.Type() != graph.NodeTypeConstant {
-				slope = graph.Where(full(graph.Equal(b, zero), node), zero, slope)
-			}
-			return graph.Mul(v, slope)
-		},
+		func() *graph.Node { return graph.Mul(v, graph.Mul(b, graph.Pow(a, graph.Sub(b, one)))) },
 		func() *graph.Node {
 			return graph.Mul(v, graph.Mul(graph.Log(graph.Where(graph.Equal(a, zero), one, a)), node))
 		})
-}
-
-// full broadcasts a condition to the shape of node: graph.Where broadcasts scalars and prefixes only.
-func full(condition, node *graph.Node) *graph.Node {
-	if condition.IsScalar() || condition.Shape().EqualDimensions(node.Shape()) {
-		return condition
-	}
-	return graph.BroadcastToDims(condition, node.Shape().Dimensions...)
 }
 
 func sqrt(node, v *graph.Node) []*graph.Node {
@@ -107,7 +93,7 @@ func log1p(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Div(v, graph.OnePlus(node.Inputs()[0]))}
 }
 
-// abs has slope 1 at 0, as in GoMLX (JAX has 0 there).
+// abs has slope 1 at 0, as in GoMLX and JAX.
 func abs(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	if x.DType().IsComplex() {

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
 // maxTaps is the largest window that pooling takes apart: the program grows with it.
@@ -31,7 +32,7 @@ func pooling(node, v *graph.Node) []*graph.Node {
 	switch {
 	case dilated || len(w.strides) == 0 || v.Shape().Size() == 0 || !extremum && kind != backends.ReduceOpSum:
 	case !extremum && w.tiles():
-		return []*graph.Node{w.repeat(v, x)}
+		return []*graph.Node{w.fill(w.tile(v, node, false), x)}
 	case taps <= maxTaps && extremum:
 		return []*graph.Node{w.toFirst(node, v, x, taps)}
 	case taps <= maxTaps:
@@ -56,26 +57,39 @@ func (w window) tap(i int) []int {
 	return position
 }
 
-// toFirst gives v to the first element of each window that equals node, the window's extremum.
-func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
-	g, around := x.Graph(), make([]graph.PadAxis, x.Rank())
+// first gives, in the shape of node, the number of the first element of each window that equals node, its extremum.
+func (w window) first(node, x *graph.Node, taps int) *graph.Node {
+	around := make([]graph.PadAxis, x.Rank())
 	for axis, p := range w.padding {
 		around[axis] = graph.PadAxis{Start: p[0], End: p[1]}
 	}
-	// What is outside x must not be chosen, and nothing equals NaN.
-	padded := graph.Pad(x, graph.Scalar(g, x.DType(), math.NaN()), around...)
-	number := func(i int) *graph.Node { return graph.Scalar(g, dtypes.Int32, i) }
-	chosen := number(taps)
+	if slices.ContainsFunc(w.padding, func(p [2]int) bool { return p != [2]int{} }) {
+		// What is outside x must not be chosen, and nothing equals NaN.
+		x = graph.Pad(x, graph.Scalar(x.Graph(), x.DType(), math.NaN()), around...)
+	}
+	chosen := number(x, taps)
 	for i := taps - 1; i >= 0; i-- {
 		at := make([]graph.SliceAxisSpec, x.Rank())
 		for axis, from := range w.tap(i) {
-			n := v.Shape().Dimensions[axis]
-			at[axis] = graph.AxisRange(from, from+(n-1)*w.strides[axis]+1).Stride(w.strides[axis])
+			reach := (node.Shape().Dimensions[axis]-1)*w.strides[axis] + 1
+			at[axis] = graph.AxisRange(from, from+reach).Stride(w.strides[axis])
 		}
-		chosen = graph.Where(graph.Equal(graph.Slice(padded, at...), node), number(i), chosen)
+		chosen = graph.Where(graph.Equal(graph.Slice(x, at...), node), number(x, i), chosen)
 	}
-	zero := graph.ScalarZero(g, v.DType())
-	return w.scatter(x, taps, func(i int) *graph.Node { return graph.Where(graph.Equal(chosen, number(i)), v, zero) })
+	return chosen
+}
+
+func number(x *graph.Node, i int) *graph.Node { return graph.Scalar(x.Graph(), dtypes.Int32, i) }
+
+// toFirst gives v to the first element of each window that equals node.
+func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
+	zero := graph.ScalarZero(x.Graph(), v.DType())
+	chosen := w.first(node, x, taps)
+	if w.tiles() {
+		numbers := w.tile(graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, taps), 0), node, true)
+		return w.fill(graph.Where(graph.Equal(w.tile(chosen, node, false), numbers), w.tile(v, node, false), zero), x)
+	}
+	return w.scatter(x, taps, func(i int) *graph.Node { return graph.Where(graph.Equal(chosen, number(x, i)), v, zero) })
 }
 
 // scatter sums what each tap contributes, in the shape of the output, at its place in x.
@@ -109,19 +123,30 @@ func (w window) tiles() bool {
 	return true
 }
 
-// repeat spreads v where windows lie side by side: each element has one window, and what is left over at the end none.
-func (w window) repeat(v, x *graph.Node) *graph.Node {
-	var split, broadcast, covered []int
-	rest := make([]graph.PadAxis, v.Rank())
-	for axis, n := range v.Shape().Dimensions {
-		split = append(split, n, 1)
-		broadcast = append(broadcast, n, w.sizes[axis])
+// tile gives, where windows lie side by side, each element of a window the value of the window, or, if elements is set,
+// each window the values of its elements.
+func (w window) tile(values, output *graph.Node, elements bool) *graph.Node {
+	var from, to, covered []int
+	for axis, n := range output.Shape().Dimensions {
+		if elements {
+			from = append(from, 1, w.sizes[axis])
+		} else {
+			from = append(from, n, 1)
+		}
+		to = append(to, n, w.sizes[axis])
 		covered = append(covered, n*w.sizes[axis])
-		rest[axis].End = x.Shape().Dimensions[axis] - n*w.sizes[axis]
 	}
-	all := graph.Reshape(graph.BroadcastToDims(graph.Reshape(v, split...), broadcast...), covered...)
-	if all.Shape().Equal(x.Shape()) {
-		return all
+	return graph.Reshape(graph.BroadcastToDims(graph.Reshape(values, from...), to...), covered...)
+}
+
+// fill appends zeros where the end of x is in no window.
+func (w window) fill(tiled, x *graph.Node) *graph.Node {
+	if tiled.Shape().Equal(x.Shape()) {
+		return tiled
 	}
-	return graph.Pad(all, graph.ScalarZero(v.Graph(), v.DType()), rest...)
+	rest := make([]graph.PadAxis, x.Rank())
+	for axis, n := range x.Shape().Dimensions {
+		rest[axis].End = n - tiled.Shape().Dimensions[axis]
+	}
+	return graph.Pad(tiled, graph.ScalarZero(x.Graph(), x.DType()), rest...)
 }

@@ -45,6 +45,9 @@ type workload struct {
 	build func(in *inputs) node // a scalar is the loss itself, another output is weighted by a fixed input and summed
 }
 
+// positive are the workloads whose inputs must be.
+var positive = map[string]bool{"log": true, "log1p": true, "sqrt": true, "pow": true, "div": true, "div_broadcast": true}
+
 // loss builds a workload's loss and collects what it is differentiated with respect to.
 func (w workload) loss(g *graph.Graph) (loss node, wrt []node) {
 	in := &inputs{g: g, vars: context.New()}

@@ -1,0 +1,172 @@
+package autodiff
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+)
+
+var dump = flag.String("dump", "", "write the counted programs into this folder, for testdata/jax_counts.py")
+
+// allowances are the workloads that take more operations than JAX, and why.
+var allowances = map[string]struct {
+	more int
+	why  string
+}{
+	"conv_groups":          {20, "a convolution per group, where JAX has one that is 15 times slower on a CPU"},
+	"conv_batch_groups":    {8, "a convolution per group, where JAX has one that is slower on a CPU"},
+	"cnn":                  {0, "fewer than JAX; GoMLX has the select_and_scatter of max_pool"},
+	"max_pool":             {11, "the taps of the window one by one, where JAX has a select_and_scatter that is up to 100 times slower on a CPU"},
+	"max_pool_overlapping": {60, "as max_pool, with 9 taps for 4"},
+	"sum_pool_overlapping": {16, "the taps of the window one by one, where JAX has a reduce_window that is 5 times slower on a CPU"},
+	"pow":                  {0, "as many as JAX; GoMLX has no guard for a base of 0"},
+	"softplus":             {8, "GoMLX's forward function is longer"},
+}
+
+// TestGradientPrograms compares the programs of all workloads with GoMLX's rules and with lazo's: they compute the same
+// gradients, and lazo's take no more operations than JAX.
+func TestGradientPrograms(t *testing.T) {
+	jax := jaxCounts(t)
+	var table strings.Builder
+	defer func() { t.Logf("operations (elements) of GoMLX, lazo and JAX:\n%s", table.String()) }()
+	for _, w := range workloads {
+		t.Run(w.name, func(t *testing.T) {
+			build := func(rules string, gradient func(node, ...node) []node) (counts, []*tensors.Tensor) {
+				p, g := lower(t, func(g *graph.Graph) []node {
+					loss, wrt := w.loss(g)
+					return append([]node{loss}, gradient(loss, wrt...)...)
+				})
+				if *dump != "" {
+					require.NoError(t, os.WriteFile(filepath.Join(*dump, w.name+"."+rules+".mlir"), []byte(p), 0o644))
+				}
+				return p.counts(t), g.Run(randomInputs(g, positive[w.name])...)
+			}
+			before, want := build("gomlx", stockGradient)
+			after, got := build("lazo", Gradient)
+			requireClose(t, want, got)
+			require.Contains(t, jax, w.name, "run testdata/jax_counts.py --tsv")
+			peer := jax[w.name]
+			allowance, allowed := allowances[w.name]
+			require.LessOrEqual(t, after.operations, peer.operations+allowance.more, "%v", after.byKind)
+			if !allowed {
+				require.LessOrEqual(t, after.operations, before.operations)
+				require.LessOrEqual(t, after.elements, before.elements)
+			}
+			fmt.Fprintf(&table, "%-22s %3d (%9d) %3d (%9d) %3d (%9d)\n", w.name,
+				before.operations, before.elements, after.operations, after.elements, peer.operations, peer.elements)
+		})
+	}
+}
+
+func jaxCounts(t *testing.T) map[string]counts {
+	file, err := os.Open(filepath.Join("testdata", "jax.tsv"))
+	require.NoError(t, err)
+	defer file.Close()
+	all := map[string]counts{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var name string
+		var c counts
+		if _, err := fmt.Sscan(lines.Text(), &name, &c.operations, &c.elements); err == nil {
+			all[name] = c
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// randomInputs are one value for each parameter of g: floats in (-1, 1), or (0.1, 1) if positive, and whole numbers below 10.
+func randomInputs(g *graph.Graph, positive bool) []any {
+	random := rand.New(rand.NewPCG(1, 2))
+	inputs := make([]any, g.NumParameters())
+	for i := range inputs {
+		shape := g.GetParameterByHandle(graph.ParameterHandle(i)).Shape()
+		if shape.DType == dtypes.Int32 {
+			values := make([]int32, shape.Size())
+			for j := range values {
+				values[j] = random.Int32N(10)
+			}
+			inputs[i] = tensors.FromFlatDataAndDimensions(values, shape.Dimensions...)
+			continue
+		}
+		values := make([]float32, shape.Size())
+		for j := range values {
+			values[j] = 0.1 + 0.9*random.Float32()
+			if !positive && random.IntN(2) == 0 {
+				values[j] = -values[j]
+			}
+		}
+		inputs[i] = tensors.FromFlatDataAndDimensions(values, shape.Dimensions...)
+	}
+	return inputs
+}
+
+func requireClose(t *testing.T, want, got []*tensors.Tensor) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	var overall float64 // some gradients are 0 but for rounding
+	for _, w := range want {
+		for _, a := range tensors.MustCopyFlatData[float32](w) {
+			overall = max(overall, math.Abs(float64(a)))
+		}
+	}
+	for i := range want {
+		a, b := tensors.MustCopyFlatData[float32](want[i]), tensors.MustCopyFlatData[float32](got[i])
+		require.Len(t, b, len(a))
+		var largest, difference float64
+		for j := range a {
+			require.False(t, math.IsNaN(float64(b[j])), "output %d, element %d", i, j)
+			largest = max(largest, math.Abs(float64(a[j])))
+			difference = max(difference, math.Abs(float64(a[j]-b[j])))
+		}
+		require.LessOrEqual(t, difference, 1e-4*largest+1e-6*overall, "output %d of %d", i, len(want))
+	}
+}
+
+// TestTwoLayersTakeFiveDots counts what is written, not only what is used.
+func TestTwoLayersTakeFiveDots(t *testing.T) {
+	Install()
+	build := map[string]func(g *graph.Graph) (loss node, wrt []node){
+		"frozen first layer": func(g *graph.Graph) (node, []node) {
+			in := &inputs{g: g}
+			x := graph.StopGradient(graph.Dot(in.fixed(8, 4), in.learned(4, 4)))
+			return graph.ReduceAllSum(graph.Dot(x, in.learned(4, 4))), in.wrt
+		},
+	}
+	for _, w := range workloads {
+		build[w.name] = w.loss
+	}
+	for _, c := range []struct {
+		name, workload, kind string
+		gradient             func(node, ...node) []node
+		want                 int
+	}{
+		{"by Gradient", "mlp", "dot_general", Gradient, 2 + 3},
+		{"by graph.Gradient", "mlp", "dot_general", graph.Gradient, 2 + 4},
+		{"as GoMLX comes", "mlp", "dot_general", stockGradient, 2},
+		{"no transpose", "mlp", "transpose", Gradient, 0},
+		{"by Gradient", "frozen first layer", "dot_general", Gradient, 2 + 1},
+		{"by Gradient", "cnn", "convolution", Gradient, 2 + 3},
+		{"by graph.Gradient", "cnn", "convolution", graph.Gradient, 2 + 4},
+		{"by Gradient", "cnn", "dot_general", Gradient, 2 + 4},
+	} {
+		t.Run(c.workload+", "+c.name, func(t *testing.T) {
+			p, _ := lower(t, func(g *graph.Graph) []node {
+				loss, wrt := build[c.workload](g)
+				return append([]node{loss}, c.gradient(loss, wrt...)...)
+			})
+			require.Equal(t, c.want, p.written(t, c.kind))
+			t.Logf("%s: %d", c.kind, c.want)
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package autodiff
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/backends/simplego"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// whole makes a constant of whole numbers in [-1, 1]: sums of their products are exact in every type.
+func whole(g *graph.Graph, random *rand.Rand, dtype dtypes.DType, dims ...int) node {
+	shape := shapes.Make(dtypes.Float64, dims...)
+	values := make([]float64, shape.Size())
+	for i := range values {
+		values[i] = float64(random.IntN(3) - 1)
+	}
+	var c node
+	if len(values) > 0 {
+		c = graph.ConstTensor(g, tensors.FromFlatDataAndDimensions(values, dims...))
+	} else {
+		c = graph.Zeros(g, shape) // go-xla writes an empty constant in a way that XLA does not read
+	}
+	if dtype.IsComplex() {
+		half := dtype.RealDType()
+		return graph.Complex(graph.ConvertDType(c, half), graph.ConvertDType(graph.Neg(c), half))
+	}
+	return graph.ConvertDType(c, dtype)
+}
+
+// bilinear checks the law that defines the gradient of a function that is linear in each of its operands:
+// ⟨gradient wrt a, a'⟩ = ⟨v, f(a', b)⟩ for all a', and so for b. All numbers are whole, so it holds exactly. The whole
+// graph is made of constants; it runs once.
+func bilinear(t require.TestingT, backend backends.Backend, dtype dtypes.DType, a, b []int, f func(a, b node) node) {
+	random := rand.New(rand.NewPCG(1, 2))
+	g := graph.NewGraph(backend, "bilinear")
+	defer g.Finalize()
+	draw := func(dims []int) node { return whole(g, random, dtype, dims...) }
+	x, y := draw(a), draw(b)
+	out := f(x, y)
+	v := draw(out.Shape().Dimensions)
+	inner := func(a, b node) node {
+		p := graph.Mul(a, b)
+		if dtype.IsComplex() {
+			p = graph.Real(p)
+		}
+		return graph.ReduceAllSum(graph.ConvertDType(p, dtypes.Float64))
+	}
+	gradients := Gradient(inner(out, v), x, y)
+	require.True(t, gradients[0].Shape().Equal(x.Shape()))
+	require.True(t, gradients[1].Shape().Equal(y.Shape()))
+	x2, y2 := draw(a), draw(b)
+	g.Compile(inner(gradients[0], x2), inner(v, f(x2, y)), inner(gradients[1], y2), inner(v, f(x, y2)))
+	results := g.Run()
+	value := func(i int) float64 { return tensors.ToScalar[float64](results[i]) }
+	require.Equal(t, value(1), value(0), "first operand")
+	require.Equal(t, value(3), value(2), "second operand")
+}
+
+// TestDotGradientIsTheAdjoint draws layouts of batch, contracting and free axes in any order, for both backends.
+func TestDotGradientIsTheAdjoint(t *testing.T) {
+	floats := []dtypes.DType{dtypes.Float32, dtypes.Float64, dtypes.BFloat16}
+	for _, c := range []struct {
+		name    string
+		backend func(testing.TB) backends.Backend
+		types   []dtypes.DType
+		least   int // GoMLX's Go backend has no empty arrays
+	}{
+		{"xla", cpu, append(floats, dtypes.Float16, dtypes.Complex64, dtypes.Complex128), 0},
+		{"go", goBackend, floats, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			backend, cases := c.backend(t), 0
+			rapid.Check(t, func(t *rapid.T) {
+				size := rapid.IntRange(c.least, 4)
+				batch := rapid.SliceOfN(size, 0, 3).Draw(t, "batch")
+				contracting := rapid.SliceOfN(size, 0, 2).Draw(t, "contracting")
+				lhs := newLayout(t, "lhs", batch, contracting, rapid.SliceOfN(size, 0, 3).Draw(t, "free of lhs"))
+				rhs := newLayout(t, "rhs", batch, contracting, rapid.SliceOfN(size, 0, 3).Draw(t, "free of rhs"))
+				dtype := rapid.SampledFrom(c.types).Draw(t, "dtype")
+				bilinear(t, backend, dtype, lhs.dims, rhs.dims, func(a, b node) node {
+					return graph.DotGeneral(a, slices.Clone(lhs.contracting), slices.Clone(lhs.batch),
+						b, slices.Clone(rhs.contracting), slices.Clone(rhs.batch))
+				})
+				cases++
+			})
+			t.Logf("%d layouts", cases)
+		})
+	}
+}
+
+func goBackend(t testing.TB) backends.Backend {
+	t.Helper()
+	b, err := simplego.New("ops_sequential")
+	require.NoError(t, err)
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+// layout is an operand of a DotGeneral with its axes shuffled.
+type layout struct{ dims, batch, contracting []int }
+
+func newLayout(t *rapid.T, name string, batch, contracting, free []int) layout {
+	sizes := slices.Concat(batch, contracting, free)
+	order := rapid.Permutation(axesFrom(0, len(sizes))).Draw(t, name) // the place of each of sizes
+	l := layout{dims: make([]int, len(sizes))}
+	for i, place := range order {
+		l.dims[place] = sizes[i]
+	}
+	l.batch, l.contracting = order[:len(batch)], order[len(batch):len(batch)+len(contracting)]
+	return l
+}
+
+func TestDotOfVectorsAndMatrices(t *testing.T) {
+	backend := cpu(t)
+	for _, c := range []struct {
+		name string
+		a, b []int
+	}{
+		{"vector, vector", []int{5}, []int{5}},
+		{"matrix, vector", []int{4, 5}, []int{5}},
+		{"vector, matrix", []int{5}, []int{5, 3}},
+		{"matrix, matrix", []int{4, 5}, []int{5, 3}},
+		{"nothing to contract over", []int{4, 0}, []int{0, 3}},
+		{"empty result", []int{0, 5}, []int{5, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bilinear(t, backend, dtypes.Float32, c.a, c.b, graph.Dot)
+		})
+	}
+}
+
+// TestConvolutionGradientIsTheAdjoint draws convolutions with strides, dilations of both operands, uneven and negative
+// paddings, groups of either kind and axes in any order.
+func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
+	backend, cases := cpu(t), 0
+	rapid.Check(t, func(t *rapid.T) {
+		spatial := rapid.IntRange(1, 2).Draw(t, "spatial axes")
+		groups := rapid.IntRange(1, 3).Draw(t, "groups")
+		channelGroups, batchGroups := groups, 1
+		if rapid.Bool().Draw(t, "batch groups") {
+			channelGroups, batchGroups = 1, groups
+		}
+		small := rapid.IntRange(1, 3)
+		batch, in, out := small.Draw(t, "batch")*batchGroups, small.Draw(t, "in"), small.Draw(t, "out")*groups
+		if rapid.Bool().Draw(t, "depthwise") && batchGroups == 1 {
+			in, out = 1, groups
+		}
+		input, kernel := []int{batch, in * channelGroups}, []int{in, out}
+		defaults := rapid.Bool().Draw(t, "defaults")
+		var strides, inputDilations, kernelDilations []int
+		var paddings [][2]int
+		for range spatial {
+			n, k := rapid.IntRange(1, 6).Draw(t, "n"), rapid.IntRange(1, 3).Draw(t, "k")
+			spread, dilation := rapid.IntRange(1, 2).Draw(t, "input dilation"), rapid.IntRange(1, 2).Draw(t, "kernel dilation")
+			if defaults {
+				spread, dilation = 1, 1
+			}
+			reach := (k-1)*dilation + 1
+			padding := [2]int{rapid.IntRange(-1, 3).Draw(t, "low"), rapid.IntRange(-1, 3).Draw(t, "high")}
+			if short := reach - ((n-1)*spread + 1 + padding[0] + padding[1]); short > 0 {
+				padding[1] += short // the window must fit
+			}
+			input, kernel = append(input, n), append(kernel, k)
+			strides = append(strides, small.Draw(t, "stride"))
+			inputDilations, kernelDilations = append(inputDilations, spread), append(kernelDilations, dilation)
+			paddings = append(paddings, padding)
+		}
+		order := func(name string) []int { return rapid.Permutation(axesFrom(0, spatial+2)).Draw(t, name) }
+		place := func(dims, order []int) []int {
+			placed := make([]int, len(dims))
+			for i, at := range order {
+				placed[at] = dims[i]
+			}
+			return placed
+		}
+		i, k, o := order("input axes"), order("kernel axes"), order("output axes")
+		axes := backends.ConvolveAxesConfig{
+			InputBatch: i[0], InputChannels: i[1], InputSpatial: i[2:],
+			KernelInputChannels: k[0], KernelOutputChannels: k[1], KernelSpatial: k[2:],
+			OutputBatch: o[0], OutputChannels: o[1], OutputSpatial: o[2:],
+		}
+		if defaults {
+			strides, inputDilations, kernelDilations = nil, nil, nil
+		}
+		bilinear(t, backend, dtypes.Float64, place(input, i), place(kernel, k), func(a, b node) node {
+			return graph.ConvGeneral(a, b, axes, strides, paddings, inputDilations, kernelDilations, channelGroups, batchGroups)
+		})
+		cases++
+	})
+	t.Logf("%d convolutions", cases)
+}
+
+// TestPoolingGradientIsGoMLXs draws pools over values with many ties: the gradient is that of GoMLX's own rule, exactly.
+func TestPoolingGradientIsGoMLXs(t *testing.T) {
+	Install()
+	backend, cases := cpu(t), 0
+	rapid.Check(t, func(t *rapid.T) {
+		dims := []int{rapid.IntRange(1, 2).Draw(t, "batch"), 0, 0, rapid.IntRange(1, 2).Draw(t, "channels")}
+		sizes, strides := []int{1, 0, 0, 1}, []int{1, 0, 0, 1}
+		paddings := make([][2]int, 4)
+		for axis := 1; axis <= 2; axis++ {
+			sizes[axis] = rapid.IntRange(1, 3).Draw(t, "size")
+			dims[axis] = rapid.IntRange(sizes[axis], 7).Draw(t, "n")
+			strides[axis] = rapid.IntRange(1, 4).Draw(t, "stride")
+			paddings[axis] = [2]int{rapid.IntRange(0, sizes[axis]-1).Draw(t, "low"), rapid.IntRange(0, sizes[axis]-1).Draw(t, "high")}
+		}
+		if rapid.Bool().Draw(t, "tiles") {
+			strides, paddings = slices.Clone(sizes), nil
+		}
+		kind := rapid.SampledFrom([]backends.ReduceOpType{backends.ReduceOpMax, backends.ReduceOpMin, backends.ReduceOpSum}).Draw(t, "kind")
+		random := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "values")))
+		g := graph.NewGraph(backend, "pool")
+		defer g.Finalize()
+		x := whole(g, random, dtypes.Float32, dims...)
+		out := graph.BackendReduceWindow(x, kind, sizes, strides, nil, nil, paddings)
+		loss := graph.ReduceAllSum(graph.Mul(out, whole(g, random, dtypes.Float32, out.Shape().Dimensions...)))
+		g.Compile(stockGradient(loss, x)[0], Gradient(loss, x)[0])
+		results := g.Run()
+		require.Equal(t, results[0].Value(), results[1].Value())
+		cases++
+	})
+	t.Logf("%d pools", cases)
+}
