@@ -206,11 +206,15 @@ func (s *State) update(loss *Node) {
 	s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(s.vars, gradients, loss.DType())
 }
 
-// Programs is how many programs the step was compiled to: one for each state and each shape of batch.
-func (s *Stepper) Programs() int {
+// StableHLO gives the programs that the step was compiled to, one for each state and each shape of batch that it met.
+func (s *Stepper) StableHLO() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.compiled)
+	programs := make([]string, len(s.compiled))
+	for i, c := range s.compiled {
+		programs[i] = c.program.StableHLO()
+	}
+	return programs
 }
 
 // CompileTime is how long the plugin took to compile them.

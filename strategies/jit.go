@@ -153,6 +153,8 @@ func (p *jitProgram) Run(state []Buffer, batch []data.Array) (changed, outputs [
 	return changed, results[len(p.changed):], nil
 }
 
+func (p *jitProgram) StableHLO() string { return p.program.StableHLO() }
+
 func (p *jitProgram) CompileTime() time.Duration { return p.program.CompileTime() }
 
 func (p *jitProgram) Close() error { return p.program.Close() }

@@ -73,6 +73,8 @@ type Program interface {
 	// alone, and elsewhere takes the place of the old value, which is used up. After an error the whole state is as it
 	// was, unless the error wraps [ErrStateLost].
 	Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error)
+	// StableHLO is the program as the plugin was given it.
+	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.
 	CompileTime() time.Duration
 	Close() error
