@@ -28,16 +28,20 @@ type Result[S any] struct {
 // wraps the cause of the context. Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …".
 // A panic in a task, a watcher or the data becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...Option) (Result[S], error) {
-	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks, turn: Turn[S, B]{State: state}, history: &History{}}
+	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks, turn: Turn[S, B]{State: state}}
+	r.elapsed, r.before, r.watched, r.history = r.from, r.from, r.from, r.resumed
+	if r.history == nil {
+		r.history = &History{}
+	}
 	if err := r.check(data); err != nil {
-		return Result[S]{State: state, History: r.history, Reason: Failed}, fmt.Errorf("loop: %w", err)
+		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, fmt.Errorf("loop: %w", err)
 	}
 	for i := range r.watchers {
 		r.watchers[i].it = r.watchers[i].start()
 	}
 	r.start = time.Now()
 	err := r.turns(ctx, data)
-	r.elapsed.Time = time.Since(r.start)
+	r.elapsed = r.elapsed.at(r.start, r.from.Time)
 	err = r.finish(ctx, err)
 	return Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}, err
 }
@@ -108,24 +112,20 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) (err error) {
 			r.reason = Cancelled
 			return r.wrap(context.Cause(ctx))
 		}
-		r.elapsed.Steps++
 		if err != nil {
 			r.reason = Failed
+			r.elapsed.Steps++ // the one that could not be made
 			return r.wrap(err)
 		}
 		r.turn.Batch = batch
-		samples := int64(1)
-		if sized != nil {
-			samples = int64(sized.Samples())
-		}
-		r.elapsed.Samples += samples
-		r.elapsed.Time = time.Since(r.start)
+		samples := samplesOf(sized)
+		r.elapsed = r.elapsed.next(samples, r.start, r.from.Time)
 		now := r.elapsed
 		stop, err := r.oneTurn(ctx, samples)
 		if err != nil {
 			r.reason = Failed
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				r.reason = Cancelled
+			if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+				r.reason = Cancelled // the task noticed before the loop did
 			}
 			return err
 		}
@@ -168,7 +168,7 @@ func (r *run[S, B]) oneTurn(ctx context.Context, samples int64) (stop bool, err 
 		r.watched = r.elapsed
 		return stop, nil
 	}
-	r.elapsed.Time = time.Since(r.start)
+	r.elapsed = r.elapsed.at(r.start, r.from.Time)
 	if r.turn.Logs.Len() > 0 && r.keep.Due(r.watched, r.elapsed) {
 		r.history.rows = append(r.history.rows, row{r.elapsed, r.turn.Logs, samples})
 	}
@@ -229,5 +229,22 @@ func (r *run[S, B]) wrap(err error) error {
 	if r.doing.when.name != "" {
 		where = label(r.doing.when, r.doing.name)
 	}
-	return fmt.Errorf("loop: step %d: %s: %w", r.elapsed.Steps, where, err)
+	return stepError(r.elapsed.Steps, where, err)
+}
+
+func stepError(step int64, where string, err error) error {
+	return fmt.Errorf("loop: step %d: %s: %w", step, where, err)
+}
+
+// next counts a turn with that many examples.
+func (e Elapsed) next(samples int64, start time.Time, base time.Duration) Elapsed {
+	e.Steps++
+	e.Samples += samples
+	return e.at(start, base)
+}
+
+// at looks at the clock: base is the active time of the runs before this one, which began at start.
+func (e Elapsed) at(start time.Time, base time.Duration) Elapsed {
+	e.Time = base + time.Since(start)
+	return e
 }

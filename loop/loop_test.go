@@ -143,6 +143,26 @@ func TestRun_cancel(t *testing.T) {
 	require.EqualValues(t, 5, result.Elapsed.Steps)
 }
 
+// A task may notice the end of the context before the loop does, and return its cause or its error.
+func TestRun_cancelInsideATask(t *testing.T) {
+	cause := errors.New("the user went home")
+	for _, report := range []func(context.Context) error{context.Cause, func(ctx context.Context) error { return ctx.Err() }} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, b int) (int, loop.Logs, error) {
+			if b == 4 {
+				cancel(cause)
+				return s, loop.Logs{}, fmt.Errorf("step: %w", report(ctx))
+			}
+			return s + 1, loop.Logs{}, nil
+		}))
+		result, err := l.Run(ctx, 0, numbers(1000))
+		require.ErrorIs(t, err, report(ctx))
+		require.Equal(t, loop.Cancelled, result.Reason)
+		require.Equal(t, 4, result.State)
+		require.EqualValues(t, 4, result.Elapsed.Steps, "the turn was not finished")
+	}
+}
+
 func TestF13_panics(t *testing.T) {
 	errValue := errors.New("an error value")
 	cases := 0

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -11,6 +12,8 @@ type Option func(*settings)
 type settings struct {
 	until    Period
 	keep     Schedule
+	from     Elapsed
+	resumed  *History
 	watchers []watching
 	errs     []error
 }
@@ -38,6 +41,36 @@ func Until(p Period) Option {
 
 // Keep sets which turns go to the history; without it all do that logged anything.
 func Keep(when Schedule) Option { return func(s *settings) { s.keep = when } }
+
+// From continues an earlier run: counting goes on at elapsed, as [Result].Elapsed has it, and rows are added to history,
+// which may be nil. The data must be at that place already.
+//
+// Ciclo returns the elapsed of before the last batch, so that a resumed run repeats a step number; here the two meet.
+// Time counts active time: the pause between the runs is not in it.
+func From(elapsed Elapsed, history *History) Option {
+	return func(s *settings) {
+		if elapsed.Steps < 0 || elapsed.Samples < 0 || elapsed.Time < 0 {
+			s.errs = append(s.errs, fmt.Errorf("from: elapsed must not be negative, got %+v", elapsed))
+			return
+		}
+		s.from, s.resumed = elapsed, history
+	}
+}
+
+// checkOver finds options that a loop written by hand cannot heed: passing over them in silence would be worse.
+func (s settings) checkOver(noData bool) error {
+	errs := s.errs
+	if noData {
+		errs = append(errs, errors.New("no data given"))
+	}
+	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.resumed != nil {
+		errs = append(errs, errors.New("over: takes Until and From without a history; call watchers by hand, with Pass.Report"))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("loop: %w", errors.Join(errs...))
+}
 
 // Report is what a watcher sees, after the tasks of a turn.
 type Report struct {

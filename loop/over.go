@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"iter"
+	"time"
+)
+
+// Pass is one pass through a loop that is written by hand.
+type Pass[B any] struct {
+	Batch B
+	// Elapsed counts this pass; Before is what it was in the pass before.
+	Before, Elapsed Elapsed
+	until           Period
+}
+
+// Due tells whether a schedule fires in this pass.
+func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) }
+
+// Report is the pass as watchers see it, such as [Bar.Watch].
+func (p Pass[B]) Report(logs Logs, history *History) Report {
+	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, Until: p.until}
+}
+
+// Over is the loop's counting without the loop: it yields each batch with the time elapsed, and ends like [Loop.Run]
+// does by [Until] or with the data. It starts where [From] says. Other options have no meaning here and are refused.
+//
+//	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
+//		if err != nil {
+//			return err
+//		}
+//		state, logs, err = step(ctx, state, pass.Batch)
+//		…
+//		if pass.Due(loop.Every(loop.Steps(100))) {
+//			…
+//		}
+//	}
+//
+// An error of the data, or of the options, is yielded once and ends the sequence.
+func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
+	return func(yield func(Pass[B], error) bool) {
+		s := newSettings(options)
+		p := Pass[B]{Before: s.from, Elapsed: s.from, until: s.until}
+		if err := s.checkOver(data == nil); err != nil {
+			yield(p, err)
+			return
+		}
+		if p.ended() {
+			return
+		}
+		sized, _ := any(&p.Batch).(Sized)
+		start := time.Now()
+		for batch, err := range data {
+			if err != nil {
+				yield(p, stepError(p.Elapsed.Steps+1, "data", err))
+				return
+			}
+			p.Before, p.Batch = p.Elapsed, batch
+			p.Elapsed = p.Elapsed.next(samplesOf(sized), start, s.from.Time)
+			if !yield(p, nil) || p.ended() {
+				return
+			}
+		}
+	}
+}
+
+func (p Pass[B]) ended() bool { return p.until != nil && p.Elapsed.Reached(p.until) }
+
+// samplesOf is the number of examples of a batch; one that does not know counts as one.
+func samplesOf(batch Sized) int64 {
+	if batch == nil {
+		return 1
+	}
+	return int64(batch.Samples())
+}
