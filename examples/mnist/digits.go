@@ -23,7 +23,7 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 		dir := filepath.Join(cache, "lazo", "mnist")
 		fmt.Fprintf(stderr, "MNIST in %s (downloaded if it is not there)\n", dir)
 		if err := data.DownloadMNIST(ctx, dir); err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%w (or give -data a folder with the four files)", err)
 		}
 		return data.MNIST(dir)
 	}
