@@ -3,56 +3,191 @@ package loop
 import (
 	"fmt"
 	"iter"
-	"slices"
 )
 
-// History is what was logged in a run: one row for each turn that was kept (see [Keep]) and that logged anything.
-type History struct{ rows []row }
+// History is what was logged in a run: one row for each turn that was kept (see [Keep], [Limit] and [Thin]) and that
+// logged anything. The zero History is empty. It must not be used from several goroutines at once.
+//
+// Names are those of [Logs.Get]. They are looked up in all of the history, so a name that is a loss in one row and a
+// metric in another is ambiguous; Ciclo looks in each row for itself, and would mix the two in one list. The time of
+// each row is there as the collection "elapsed":
+//
+//	elapsed.steps    turns so far
+//	elapsed.samples  examples so far
+//	elapsed.batch    examples in the batch of this turn
+//	elapsed.time     active time so far, in seconds
+//	elapsed.date     seconds since 1970, NaN if the run had no date
+//
+// A value that comes late (see [Value]) stays where it is until it is read, and is kept as a number then: asking twice
+// fetches once. A [Payload] is not kept so.
+type History struct {
+	bounds  bounds
+	every   int64 // in a thinned history: rows with a number that this divides are there to stay
+	number  int64 // of the newest row; rows that are gone count too, and the first is 1
+	rows    list[row]
+	columns []*column
+	names   []Entry // of the fields, then of the columns
+	index   map[place]int
+	layout  []int // the columns of the newest row's entries: those of the next are mostly the same
+}
 
 type row struct {
+	number  int64
 	elapsed Elapsed
-	logs    Logs
-	samples int64 // of the turn's own batch: the weight of a mean
+	batch   int64 // examples of the turn's own batch: the weight of a mean
+}
+
+type place struct {
+	collection Collection
+	name       string
+}
+
+// commit adds a row. Entries are copied: a step may use its logs again.
+func (h *History) commit(elapsed Elapsed, logs Logs, samples int64) {
+	h.makeRoom()
+	h.number++
+	h.rows.push(row{h.number, elapsed, samples})
+	for i := range logs.entries {
+		if e := &logs.entries[i]; e.Collection != elapsedCollection {
+			h.columnOf(i, e).add(h.number, e.Value)
+		}
+	}
+	h.bound()
+}
+
+// columnOf finds or makes the column of the i-th entry of a row.
+func (h *History) columnOf(i int, e *Entry) *column {
+	if i < len(h.layout) {
+		if c := h.columns[h.layout[i]]; c.name == e.Name && c.collection == e.Collection {
+			return c
+		}
+	}
+	p := place{e.Collection, e.Name}
+	at, ok := h.index[p]
+	if !ok {
+		if h.index == nil {
+			h.index = map[place]int{}
+		}
+		at = len(h.columns)
+		h.index[p] = at
+		h.columns = append(h.columns, &column{place: p})
+		h.names = append(h.known(), Entry{Collection: e.Collection, Name: e.Name})
+	}
+	for len(h.layout) <= i {
+		h.layout = append(h.layout, 0)
+	}
+	h.layout[i] = at
+	return h.columns[at]
+}
+
+// known is the names that can be asked for.
+func (h *History) known() []Entry {
+	if h.names == nil {
+		for _, f := range fields {
+			h.names = append(h.names, Entry{Collection: elapsedCollection, Name: f.name})
+		}
+	}
+	return h.names
 }
 
 // Len is the number of rows.
-func (h *History) Len() int { return len(h.rows) }
+func (h *History) Len() int { return h.rows.n }
 
-// Rows iterates over the rows, oldest first.
+// Rows iterates over the rows, oldest first. A value that is read through them is kept as a number by the history; one
+// that is read after its row has gone gives an error.
 func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	return func(yield func(Elapsed, Logs) bool) {
-		for _, r := range h.rows {
-			if !yield(r.elapsed, r.logs) {
+		all := h.cursors()
+		for r := range h.rows.all {
+			var entries []Entry
+			for i := range all {
+				if c := &all[i]; c.seek(r.number) {
+					entries = append(entries, Entry{c.column.collection, c.column.name, c.column.value(c.at)})
+				}
+			}
+			if !yield(r.elapsed, Logs{entries: entries}) {
 				return
 			}
 		}
 	}
 }
 
-// Series reads all values that were logged under a name (see [Logs.Get]), with the time of each; turns that did not
-// log it are left out. The error wraps [ErrNoEntry] where no row has the name.
+// cursors are at the start of all columns.
+func (h *History) cursors() []cursor {
+	all := make([]cursor, len(h.columns))
+	for i, c := range h.columns {
+		all[i].column = c
+	}
+	return all
+}
+
+// Collect reads the rows in which all of the names are: a list of values for each name, all of one length, oldest
+// first. It is empty if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
+//
+// Ciclo fails on a row that lacks a full name ("metrics.loss") and leaves it out for a short one; here such rows are
+// left out always. An unknown name gives empty lists there; here it is an error, because it is mostly a typing error.
+func (h *History) Collect(names ...string) ([][]float64, error) {
+	cursors := make([]cursor, len(names))
+	for i, name := range names {
+		var err error
+		if cursors[i], err = h.find(name); err != nil {
+			return nil, err
+		}
+	}
+	lists := make([][]float64, len(names))
+rows:
+	for r := range h.rows.all {
+		for i := range cursors {
+			if !cursors[i].seek(r.number) {
+				continue rows
+			}
+		}
+		for i := range cursors {
+			v, err := cursors[i].read(*r)
+			if err != nil {
+				return nil, err
+			}
+			lists[i] = append(lists[i], v)
+		}
+	}
+	return lists, nil
+}
+
+// Series reads all values that were logged under a name, with the time of each; turns that did not log it are left
+// out. The error wraps [ErrNoEntry] where no row has the name.
 func (h *History) Series(name string) (at []Elapsed, values []float64, err error) {
 	err = h.each(name, func(r row, v float64) { at, values = append(at, r.elapsed), append(values, v) })
-	return at, values, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return at, values, nil
 }
 
 // Last reads the newest value under a name.
 func (h *History) Last(name string) (float64, error) {
-	for _, r := range slices.Backward(h.rows) {
-		if e, ok, err := r.find(name); err != nil {
-			return 0, err
-		} else if ok {
-			return e.Value.Float()
-		}
+	c, err := h.find(name)
+	if err != nil {
+		return 0, err
 	}
-	return 0, h.missing(name)
+	i := h.rows.n - 1
+	if c.column != nil {
+		if c.at = c.column.cells.n - 1; c.at < 0 {
+			return 0, gone(name)
+		}
+		number := c.column.cells.at(c.at).row
+		i = h.rows.search(func(r *row) bool { return r.number >= number })
+	}
+	if i < 0 {
+		return 0, gone(name)
+	}
+	return c.read(*h.rows.at(i))
 }
 
 // Mean is the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
 // all examples, also where batches differ in size.
 func (h *History) Mean(name string) (float64, error) {
 	sum, weight := 0.0, 0.0
-	err := h.each(name, func(r row, v float64) { sum, weight = sum+v*float64(r.samples), weight+float64(r.samples) })
+	err := h.each(name, func(r row, v float64) { sum, weight = sum+v*float64(r.batch), weight+float64(r.batch) })
 	if err != nil {
 		return 0, err
 	}
@@ -62,52 +197,42 @@ func (h *History) Mean(name string) (float64, error) {
 	return sum / weight, nil
 }
 
+// each reads the values under a name.
 func (h *History) each(name string, do func(row, float64)) error {
+	c, err := h.find(name)
+	if err != nil {
+		return err
+	}
 	found := false
-	for _, r := range h.rows {
-		e, ok, err := r.find(name)
+	for r := range h.rows.all {
+		if !c.seek(r.number) {
+			continue
+		}
+		v, err := c.read(*r)
 		if err != nil {
 			return err
 		}
-		if !ok {
-			continue
-		}
-		v, err := e.Value.Float()
-		if err != nil {
-			return fmt.Errorf("loop: history: step %d: %s: %w", r.elapsed.Steps, e.Path(), err)
-		}
 		found = true
-		do(r, v)
+		do(*r, v)
 	}
 	if !found {
-		return h.missing(name)
+		return gone(name)
 	}
 	return nil
 }
 
-// find is [Logs.Get] for a row that may lack the name.
-func (r row) find(name string) (e Entry, ok bool, err error) {
-	for _, candidate := range r.logs.entries {
-		if !candidate.is(name) {
-			continue
-		}
-		if ok {
-			_, err = r.logs.Get(name)
-			return Entry{}, false, err
-		}
-		e, ok = candidate, true
+func (h *History) find(name string) (cursor, error) {
+	at, err := locate(h.known(), name)
+	if err != nil {
+		return cursor{}, fmt.Errorf("loop: history: %w", err)
 	}
-	return e, ok, nil
+	if at < len(fields) {
+		return cursor{field: &fields[at]}, nil
+	}
+	return cursor{column: h.columns[at-len(fields)]}, nil
 }
 
-func (h *History) missing(name string) error {
-	var all []Entry
-	for _, r := range h.rows {
-		for _, e := range r.logs.entries {
-			if !slices.ContainsFunc(all, func(o Entry) bool { return o.Collection == e.Collection && o.Name == e.Name }) {
-				all = append(all, e)
-			}
-		}
-	}
-	return fmt.Errorf("loop: history: %w: %q; logged were: %s", ErrNoEntry, name, paths(all))
+// gone is the error for a name that is known but that no row has: the rows that had it were dropped.
+func gone(name string) error {
+	return fmt.Errorf("loop: history: %w: %q: no row that was kept has it", ErrNoEntry, name)
 }

@@ -1,34 +1,22 @@
 package loop
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 )
 
-// Collection groups log entries by what they are. Any name is allowed; these have a meaning to lazo.
+// Collection groups log entries by what they are. Any name without a dot is allowed; these have a meaning to lazo.
+// "elapsed" belongs to the history, which keeps the time of each row there: entries that a task logs in it are not kept.
 type Collection string
 
 const (
 	Losses  Collection = "losses"
 	Metrics Collection = "metrics"
-	Outputs Collection = "outputs"
+	// Stateful holds metrics that stand for more than the step that logs them: a mean since the last reset.
+	Stateful Collection = "stateful_metrics"
+	Outputs  Collection = "outputs"
 )
-
-// Value is something logged. It is read lazily: Float may wait for a device, and nothing is copied from there
-// before somebody asks.
-type Value interface {
-	// Float is the value as a number.
-	Float() (float64, error)
-}
-
-// Number is a [Value] that is known already.
-type Number float64
-
-// Float gives the number itself.
-func (n Number) Float() (float64, error) { return float64(n), nil }
 
 // Entry is one logged value with its place.
 type Entry struct {
@@ -41,46 +29,92 @@ type Entry struct {
 func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 
 // Logs is what the tasks of a turn reported, in the order in which they did. The zero value is empty and ready.
-type Logs struct{ entries []Entry }
+type Logs struct {
+	entries []Entry
+	shared  bool // with somebody else's logs: an entry must not be replaced in place
+}
 
-// ErrNoEntry and ErrAmbiguous say why a name could not be looked up in logs or in a history.
-var (
-	ErrNoEntry   = errors.New("no such entry")
-	ErrAmbiguous = errors.New("ambiguous name")
-)
-
-// NewLogs makes logs of the given entries; it keeps the slice.
-func NewLogs(entries []Entry) Logs { return Logs{entries} }
+// NewLogs makes logs of the given entries; it keeps the slice. No two may have the same place, and none a nil value.
+func NewLogs(entries []Entry) Logs { return Logs{entries: entries} }
 
 // Set puts a value under a name; an entry with the same collection and name is replaced.
 func (l *Logs) Set(c Collection, name string, v Value) {
+	if v == nil {
+		v = given{}
+	}
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
+			if l.shared {
+				l.entries, l.shared = slices.Clone(l.entries), false
+			}
 			l.entries[i].Value = v
 			return
 		}
 	}
+	if l.entries == nil {
+		l.entries = make([]Entry, 0, 4) // a step logs a few numbers: one allocation, not three
+	}
 	l.entries = append(l.entries, Entry{c, name, v})
 }
 
-// Loss logs a number in [Losses].
-func (l *Logs) Loss(name string, v float64) { l.Set(Losses, name, Number(v)) }
+// Loss logs a number in [Losses], and in the collections also, if any are given: Loss("loss", v, Metrics) is a metric
+// too. Its short name is then ambiguous.
+func (l *Logs) Loss(name string, v float64, also ...Collection) {
+	l.Set(Losses, name, Number(v))
+	for _, c := range also {
+		l.Set(c, name, Number(v))
+	}
+}
 
 // Metric logs a number in [Metrics].
 func (l *Logs) Metric(name string, v float64) { l.Set(Metrics, name, Number(v)) }
 
-// Merge adds the entries of other; where both have an entry, other's value stays.
+// Stateful logs a number in [Stateful].
+func (l *Logs) Stateful(name string, v float64) { l.Set(Stateful, name, Number(v)) }
+
+// Output logs anything in [Outputs]: a [Value], or what is then found through [Payload].
+func (l *Logs) Output(name string, v any) {
+	value, ok := v.(Value)
+	if !ok {
+		value = given{v}
+	}
+	l.Set(Outputs, name, value)
+}
+
+// Merge adds the entries of other; where both have an entry, other's value stays. What is done to l later does not
+// touch other.
 func (l *Logs) Merge(other Logs) {
-	if len(l.entries) == 0 {
+	switch {
+	case len(other.entries) == 0:
+		return
+	case len(l.entries) == 0:
 		// The usual case is one task that logs: share its entries. The capacity is cut, so that a later entry of this
 		// turn cannot reach the slice of the task.
-		l.entries = other.entries[:len(other.entries):len(other.entries)]
+		*l = other.view()
 		return
 	}
-	l.entries = slices.Clone(l.entries)
+	l.entries, l.shared = append(make([]Entry, 0, len(l.entries)+len(other.entries)), l.entries...), false
 	for _, e := range other.entries {
 		l.Set(e.Collection, e.Name, e.Value)
 	}
+}
+
+// view is the same logs to be given away: what is set in the view does not show in l.
+func (l Logs) view() Logs {
+	return Logs{entries: l.entries[:len(l.entries):len(l.entries)], shared: true}
+}
+
+// Suffix gives the same entries with "_" and the suffix behind each name, as the logs of a nested loop need it to stand
+// beside those of the outer one. An empty suffix changes nothing.
+func (l Logs) Suffix(suffix string) Logs {
+	if suffix == "" {
+		return l.view()
+	}
+	entries := slices.Clone(l.entries)
+	for i := range entries {
+		entries[i].Name += "_" + suffix
+	}
+	return Logs{entries: entries}
 }
 
 // Len is the number of entries.
@@ -89,22 +123,18 @@ func (l Logs) Len() int { return len(l.entries) }
 // All iterates over the entries.
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
-// Get finds an entry by its name ("loss") or by its full name ("losses.loss"). The error wraps [ErrNoEntry] or
-// [ErrAmbiguous] and lists what there is.
+// Get finds an entry by its name ("loss") or by its full name ("losses.loss"). A name may itself hold dots
+// ("metrics.layer.1" is "layer.1" in the metrics), and a full name goes before a short one, so that every entry can be
+// reached by its [Entry.Path]. The error wraps [ErrNoEntry], [ErrAmbiguous] or [ErrName] and lists what there is.
+//
+// In Ciclo a full name is not looked up before it is used, and a name holds no dots; here a missing full name is found
+// missing as a short one is, because both are misspelt alike.
 func (l Logs) Get(name string) (Entry, error) {
-	found, n := Entry{}, 0
-	for _, e := range l.entries {
-		if e.is(name) {
-			found, n = e, n+1
-		}
+	i, err := locate(l.entries, name)
+	if err != nil {
+		return Entry{}, fmt.Errorf("loop: %w", err)
 	}
-	switch n {
-	case 1:
-		return found, nil
-	case 0:
-		return Entry{}, fmt.Errorf("loop: %w: %q; logged are: %s", ErrNoEntry, name, paths(l.entries))
-	}
-	return Entry{}, fmt.Errorf("loop: %w: %q; say one of: %s", ErrAmbiguous, name, paths(l.entries))
+	return l.entries[i], nil
 }
 
 // Float reads the number under a name; see [Logs.Get] for the names and errors.
@@ -113,24 +143,9 @@ func (l Logs) Float(name string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return e.Value.Float()
-}
-
-func (e Entry) is(name string) bool {
-	if e.Name == name {
-		return true
+	v, err := e.Value.Float()
+	if err != nil {
+		return 0, fmt.Errorf("loop: %s: %w", e.Path(), err)
 	}
-	collection, rest, ok := strings.Cut(name, ".")
-	return ok && string(e.Collection) == collection && e.Name == rest
-}
-
-func paths(entries []Entry) string {
-	if len(entries) == 0 {
-		return "nothing"
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Path()
-	}
-	return strings.Join(names, ", ")
+	return v, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"time"
 )
 
 // Loop is an ordered list of tasks. It is a value and keeps nothing of a run, so it can run any number of times.
@@ -29,19 +28,24 @@ type Result[S any] struct {
 // A panic in a task, a watcher or the data becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...Option) (Result[S], error) {
 	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks, turn: Turn[S, B]{State: state}}
-	r.elapsed, r.before, r.watched, r.history = r.from, r.from, r.from, r.resumed
+	r.elapsed, r.history = r.from, r.resumed
 	if r.history == nil {
 		r.history = &History{}
 	}
 	if err := r.check(data); err != nil {
 		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, fmt.Errorf("loop: %w", err)
 	}
+	r.history.restrict(r.bounds)
 	for i := range r.watchers {
 		r.watchers[i].it = r.watchers[i].start()
 	}
-	r.start = time.Now()
+	r.clock = newClock(r.from)
+	if r.elapsed.Date == 0 {
+		r.elapsed.Date = r.clock.date // not a date of long ago, from which all dates since would be due at once
+	}
+	r.before, r.watched = r.elapsed, r.elapsed
 	err := r.turns(ctx, data)
-	r.elapsed = r.elapsed.at(r.start, r.from.Time)
+	r.elapsed = r.clock.at(r.elapsed)
 	err = r.finish(ctx, err)
 	return Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}, err
 }
@@ -52,19 +56,20 @@ type run[S, B any] struct {
 	tasks   []Task[S, B]
 	turn    Turn[S, B]
 	history *History
-	start   time.Time
+	clock   clock
 	elapsed Elapsed
 	// before is the last whole turn as its tasks saw it, watched as its watchers did: tasks take time, and a schedule
 	// must be asked about one line of time without a gap.
 	before, watched Elapsed
 	reason          Reason
+	begun           bool // the first batch is there
 	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
 	doing doing
 }
 
-// doing is kept as two words and made a text only when there is an error, because it is set several times a turn.
+// doing is kept as it comes and made a text only when there is an error, because it is set several times a turn.
 type doing struct {
-	when Schedule
+	when *Schedule // nil for what has none
 	name string
 }
 
@@ -118,78 +123,132 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) (err error) {
 			return r.wrap(err)
 		}
 		r.turn.Batch = batch
+		if !r.begun {
+			r.begun = true
+			stop, err := r.marked(ctx, Schedule.startsAt)
+			if err != nil {
+				return r.failed(ctx, err)
+			}
+			if stop {
+				r.reason = Stopped
+				break
+			}
+		}
 		samples := samplesOf(sized)
-		r.elapsed = r.elapsed.next(samples, r.start, r.from.Time)
+		r.elapsed = r.clock.next(r.elapsed, samples)
 		now := r.elapsed
 		stop, err := r.oneTurn(ctx, samples)
 		if err != nil {
-			r.reason = Failed
-			if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-				r.reason = Cancelled // the task noticed before the loop did
-			}
-			return err
+			return r.failed(ctx, err)
 		}
 		r.before = now
 		if stop {
 			r.reason = Stopped
-			return nil
+			break
 		}
 		if r.until != nil && r.elapsed.Reached(r.until) {
 			r.reason = UntilReached
-			return nil
+			break
 		}
 		r.doing = doing{name: "data"}
 	}
-	if ctx.Err() != nil {
+	if r.reason == DataEnded && ctx.Err() != nil {
 		// Data that ends because the context did is a cancelled run, not a finished one.
 		r.reason = Cancelled
 		return r.wrap(context.Cause(ctx))
 	}
-	r.reason = DataEnded
+	if r.begun {
+		if _, err := r.marked(ctx, Schedule.endsAt); err != nil {
+			return r.failed(ctx, err)
+		}
+	}
 	return nil
+}
+
+// failed sets the reason for an error of a task or a watcher.
+func (r *run[S, B]) failed(ctx context.Context, err error) error {
+	r.reason = Failed
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		r.reason = Cancelled // the task noticed before the loop did
+	}
+	return err
+}
+
+// marked runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the last
+// batch. What it logs is a row of its own.
+func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bool, err error) {
+	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
+	for i := range r.tasks {
+		if t := &r.tasks[i]; is(t.when) {
+			if err := r.doTask(ctx, t, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	r.elapsed = r.clock.at(r.elapsed)
+	if r.turn.Logs.Len() > 0 {
+		r.history.commit(r.elapsed, r.turn.Logs, 0)
+	}
+	for i := range r.watchers {
+		if w := &r.watchers[i]; is(w.when) {
+			if err := r.doWatch(ctx, w, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	return stop, nil
 }
 
 // oneTurn runs the tasks, commits, and runs the watchers.
 func (r *run[S, B]) oneTurn(ctx context.Context, samples int64) (stop bool, err error) {
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
-		t := &r.tasks[i]
-		if !t.when.Due(r.before, r.elapsed) {
-			continue
-		}
-		r.doing = doing{t.when, t.name}
-		if err := t.do(ctx, &r.turn); isStopOrNil(err) {
-			stop = stop || err != nil
-		} else {
-			return false, r.wrap(err)
+		if t := &r.tasks[i]; t.when.Due(r.before, r.elapsed) {
+			if err := r.doTask(ctx, t, &stop); err != nil {
+				return false, err
+			}
 		}
 	}
 	if len(r.watchers) == 0 && r.turn.Logs.Len() == 0 {
 		r.watched = r.elapsed
 		return stop, nil
 	}
-	r.elapsed = r.elapsed.at(r.start, r.from.Time)
+	r.elapsed = r.clock.at(r.elapsed)
 	if r.turn.Logs.Len() > 0 && r.keep.Due(r.watched, r.elapsed) {
-		r.history.rows = append(r.history.rows, row{r.elapsed, r.turn.Logs, samples})
+		r.history.commit(r.elapsed, r.turn.Logs, samples)
 	}
 	for i := range r.watchers {
-		w := &r.watchers[i]
-		if !w.when.Due(r.watched, r.elapsed) {
-			continue
-		}
-		r.doing = doing{w.when, w.name}
-		if err := w.it.Watch(ctx, r.report()); isStopOrNil(err) {
-			stop = stop || err != nil
-		} else {
-			return false, r.wrap(err)
+		if w := &r.watchers[i]; w.when.Due(r.watched, r.elapsed) {
+			if err := r.doWatch(ctx, w, &stop); err != nil {
+				return false, err
+			}
 		}
 	}
 	r.watched = r.elapsed
 	return stop, nil
 }
 
-// isStopOrNil is apart from isStop so that the usual nil costs no walk along an error's chain.
-func isStopOrNil(err error) bool { return err == nil || isStop(err) }
+func (r *run[S, B]) doTask(ctx context.Context, t *Task[S, B], stop *bool) error {
+	r.doing = doing{&t.when, t.name}
+	return r.heed(t.do(ctx, &r.turn), stop)
+}
+
+func (r *run[S, B]) doWatch(ctx context.Context, w *watching, stop *bool) error {
+	r.doing = doing{&w.when, w.name}
+	return r.heed(w.it.Watch(ctx, r.report()), stop)
+}
+
+// heed tells the wish to stop from an error.
+func (r *run[S, B]) heed(err error, stop *bool) error {
+	if err == nil {
+		return nil
+	}
+	if isStop(err) {
+		*stop = true
+		return nil
+	}
+	return r.wrap(err)
+}
 
 // finish tells all attendants that the run is over, the last first, and joins their errors to the run's.
 func (r *run[S, B]) finish(ctx context.Context, err error) error {
@@ -206,7 +265,7 @@ func (r *run[S, B]) finish(ctx context.Context, err error) error {
 }
 
 func (r *run[S, B]) end(ctx context.Context, w watching, ending Ending) (err error) {
-	r.doing = doing{w.when, w.name}
+	r.doing = doing{&w.when, w.name}
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
@@ -220,31 +279,18 @@ func (r *run[S, B]) end(ctx context.Context, w watching, ending Ending) (err err
 }
 
 func (r *run[S, B]) report() Report {
-	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs, History: r.history, Until: r.until}
+	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), History: r.history, From: r.from, Until: r.until}
 }
 
 // wrap says where in the run an error came up.
 func (r *run[S, B]) wrap(err error) error {
 	where := r.doing.name
-	if r.doing.when.name != "" {
-		where = label(r.doing.when, r.doing.name)
+	if r.doing.when != nil {
+		where = label(*r.doing.when, r.doing.name)
 	}
 	return stepError(r.elapsed.Steps, where, err)
 }
 
 func stepError(step int64, where string, err error) error {
 	return fmt.Errorf("loop: step %d: %s: %w", step, where, err)
-}
-
-// next counts a turn with that many examples.
-func (e Elapsed) next(samples int64, start time.Time, base time.Duration) Elapsed {
-	e.Steps++
-	e.Samples += samples
-	return e.at(start, base)
-}
-
-// at looks at the clock: base is the active time of the runs before this one, which began at start.
-func (e Elapsed) at(start time.Time, base time.Duration) Elapsed {
-	e.Time = base + time.Since(start)
-	return e
 }

@@ -12,6 +12,7 @@ type Option func(*settings)
 type settings struct {
 	until    Period
 	keep     Schedule
+	bounds   bounds // of the history
 	from     Elapsed
 	resumed  *History
 	watchers []watching
@@ -63,7 +64,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errors.New("no data given"))
 	}
-	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.resumed != nil {
+	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil {
 		errs = append(errs, errors.New("over: takes Until and From without a history; call watchers by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {
@@ -78,6 +79,8 @@ type Report struct {
 	// Logs is what was logged in this turn.
 	Logs    Logs
 	History *History
+	// From is where this run began: zero, or what the option [From] says.
+	From Elapsed
 	// Until is the end of the run, nil if none was set.
 	Until Period
 }

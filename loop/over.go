@@ -1,15 +1,13 @@
 package loop
 
-import (
-	"iter"
-	"time"
-)
+import "iter"
 
 // Pass is one pass through a loop that is written by hand.
 type Pass[B any] struct {
 	Batch B
 	// Elapsed counts this pass; Before is what it was in the pass before.
 	Before, Elapsed Elapsed
+	from            Elapsed
 	until           Period
 }
 
@@ -18,7 +16,7 @@ func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) 
 
 // Report is the pass as watchers see it, such as [Bar.Watch].
 func (p Pass[B]) Report(logs Logs, history *History) Report {
-	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, Until: p.until}
+	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }
 
 // Over is the loop's counting without the loop: it yields each batch with the time elapsed, and ends like [Loop.Run]
@@ -39,7 +37,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 	return func(yield func(Pass[B], error) bool) {
 		s := newSettings(options)
-		p := Pass[B]{Before: s.from, Elapsed: s.from, until: s.until}
+		p := Pass[B]{Before: s.from, Elapsed: s.from, from: s.from, until: s.until}
 		if err := s.checkOver(data == nil); err != nil {
 			yield(p, err)
 			return
@@ -48,14 +46,17 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 			return
 		}
 		sized, _ := any(&p.Batch).(Sized)
-		start := time.Now()
+		c := newClock(s.from)
+		if p.Elapsed.Date == 0 {
+			p.Elapsed.Date = c.date
+		}
 		for batch, err := range data {
 			if err != nil {
 				yield(p, stepError(p.Elapsed.Steps+1, "data", err))
 				return
 			}
 			p.Before, p.Batch = p.Elapsed, batch
-			p.Elapsed = p.Elapsed.next(samplesOf(sized), start, s.from.Time)
+			p.Elapsed = c.next(p.Elapsed, samplesOf(sized))
 			if !yield(p, nil) || p.ended() {
 				return
 			}

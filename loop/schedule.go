@@ -1,71 +1,186 @@
 package loop
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Schedule says when a task or a watcher runs. It is a value: it keeps nothing between turns, so it can be shared by
-// tasks and loops. The zero Schedule is never due.
-type Schedule struct {
-	name string
-	// due tells whether the schedule fires in a turn that takes the run from before to after.
-	due func(before, after Elapsed) bool
-	err error
-}
-
-// EachStep is due in every turn.
-var EachStep = Schedule{name: "each step", due: func(_, _ Elapsed) bool { return true }}
-
-// Every is due each time another p is full: Every(Steps(100)) after 100, 200, … steps. Samples and time may jump over
-// a multiple; it is then due once, in the turn that crosses it, and the next one stays where it was.
+// tasks and loops, and a run that is resumed asks it the same questions. The zero Schedule is never due.
 //
-// Ciclo measures samples and time from the last firing, so that its period drifts; here it does not, because a
-// schedule keeps nothing.
-func Every(p Period) Schedule {
-	s, n := periodic("every", p)
-	if s.err == nil {
-		s.due = func(before, after Elapsed) bool { return p.of(after)/n > p.of(before)/n }
-	}
+// Ciclo's schedules remember when they fired and must be copied by the loop; ours do not, because what remembers
+// cannot be resumed.
+type Schedule struct {
+	_    [0]func() // schedules do not compare: some have functions
+	name string
+	rule rule // nil if never due
+	err  error
+	// starts and ends say that it is due also outside of turns.
+	starts, ends bool
+	// compound names are put in brackets where they become part of a longer one.
+	compound bool
+}
+
+// rule is a pure function of the time before and after a turn.
+type rule interface {
+	due(before, after Elapsed) bool
+	// next is [Schedule.next].
+	next(now Elapsed) (step int64, ok bool)
+}
+
+// never is the step of what does not come.
+const never = math.MaxInt64
+
+var (
+	// Never is due in no turn.
+	Never = Schedule{name: "never"}
+	// EachStep is due in every turn.
+	EachStep = Schedule{name: "each step", rule: always{}}
+	// AtStart is due once, before the first turn of a run.
+	AtStart = Schedule{name: "at start", starts: true}
+	// AtEnd is due once, after the last turn of a run.
+	AtEnd = Schedule{name: "at end", ends: true}
+)
+
+// AndAtStart is s, and due also before the first turn. Ciclo's periods fire on the very first batch, since it counts
+// before a step; here that is said, because a periodic task should not run on a model that has seen one batch only.
+func (s Schedule) AndAtStart() Schedule {
+	s = s.extend("at start")
+	s.starts = true
 	return s
 }
 
-// At is due once, in the turn that reaches p.
-func At(p Period) Schedule {
-	s, _ := periodic("at", p)
-	if s.err == nil {
-		s.due = func(before, after Elapsed) bool { return !before.Reached(p) && after.Reached(p) }
-	}
+// AndAtEnd is s, and due also after the last turn, whether or not it was due in that turn.
+func (s Schedule) AndAtEnd() Schedule {
+	s = s.extend("at end")
+	s.ends = true
 	return s
 }
 
-// When is due where the given function of the time before and after the turn says so. The function must be pure;
-// the name stands in errors.
+func (s Schedule) extend(word string) Schedule {
+	s.err = s.inside()
+	if s.rule == nil && !s.starts && !s.ends && s.err == nil {
+		s.name = word
+		return s
+	}
+	s.name, s.compound = s.name+", "+word, true
+	return s
+}
+
+// When is due where the given function of the time before and after the turn says so. The function must be pure, and
+// is asked in every turn, for it cannot tell when it is due next; the name stands in errors.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
+	if name == "" {
+		name = "when"
+	}
 	if due == nil {
 		return Schedule{name: name, err: fmt.Errorf("schedule %q has no function", name)}
 	}
-	return Schedule{name: name, due: due}
+	return Schedule{name: name, rule: when(due)}
 }
 
-// String is the name of the schedule, as it stands in errors.
+// String is the name of the schedule, as it stands in errors: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
-		return "never"
+		return Never.name
 	}
 	return s.name
 }
 
 // Due tells whether the schedule fires in a turn that takes a run from before to after.
-func (s Schedule) Due(before, after Elapsed) bool { return s.due != nil && s.due(before, after) }
+func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// Err tells what is wrong with the schedule, nil if nothing is. [Loop.Run] refuses a schedule with an error.
+// Err tells what is wrong with the schedule, nil if nothing is. [Loop.Run] refuses a schedule with an error. What is
+// put together of schedules has the errors of all of them.
 func (s Schedule) Err() error { return s.err }
 
-func periodic(word string, p Period) (Schedule, int64) {
-	if p == nil {
-		return Schedule{name: word, err: fmt.Errorf("schedule %q has no period", word)}, 0
+// inside is the error for a schedule that s becomes a part of: it names the part.
+func (s Schedule) inside() error {
+	if s.err == nil || s.compound {
+		return s.err
 	}
-	s := Schedule{name: word + " " + p.String()}
-	if p.length() <= 0 {
-		s.err = fmt.Errorf("period must be positive, got %s", p)
+	return fmt.Errorf("%s: %w", s, s.err)
+}
+
+// part is the name of s within a longer one.
+func (s Schedule) part() string {
+	if s.compound {
+		return "(" + s.String() + ")"
 	}
-	return s, p.length()
+	return s.String()
+}
+
+func (s Schedule) startsAt() bool { return s.starts }
+func (s Schedule) endsAt() bool   { return s.ends }
+
+// next gives a step count beyond that of now: in turns of one step, the schedule is not due before that one finishes.
+// The bound may be early, never late; math.MaxInt64 stands for "not again". If ok is false, the bound leaves the clock
+// out: time may make it due earlier, and has to be looked at between. What cannot tell says the very next step.
+func (s Schedule) next(now Elapsed) (step int64, ok bool) {
+	if s.rule == nil {
+		return never, true
+	}
+	return s.rule.next(now)
+}
+
+// never tells that the schedule is surely not due in a run from nothing to until, neither at its start nor its end. Only
+// an end in steps is exact: the last turn may go beyond any number of samples, or any time.
+func (s Schedule) never(until Period) bool {
+	step, ok := s.next(Elapsed{})
+	if !ok || s.starts || s.ends {
+		return false
+	}
+	end, isSteps := until.(Steps)
+	return step == never || isSteps && step > int64(end)
+}
+
+type always struct{}
+
+func (always) due(_, _ Elapsed) bool          { return true }
+func (always) next(now Elapsed) (int64, bool) { return soon(now), true }
+
+type when func(before, after Elapsed) bool
+
+func (w when) due(before, after Elapsed) bool { return w(before, after) }
+func (when) next(now Elapsed) (int64, bool)   { return soon(now), true }
+
+// soon is the next step.
+func soon(now Elapsed) int64 { return plus(now.Steps, 1) }
+
+// plus adds two numbers that are not negative, up to the largest there is.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// timed tells whether a period is measured by the clock, which goes on by itself.
+func timed(p Period) bool {
+	switch p.(type) {
+	case Time, Date:
+		return true
+	}
+	return false
+}
+
+// checkPoint tells what is wrong with a period that something begins or happens at, checkLength with one that repeats.
+func checkPoint(word string, p Period) error {
+	d, isDate := p.(Date)
+	switch {
+	case p == nil:
+		return fmt.Errorf("schedule %q has no period", word)
+	case isDate && d <= 0:
+		return fmt.Errorf("the date is not set or before 1970, got %s", p)
+	case !isDate && p.length() <= 0:
+		return fmt.Errorf("period must be positive, got %s", p)
+	}
+	return nil
+}
+
+func checkLength(word string, p Period) error {
+	if _, isDate := p.(Date); isDate {
+		return fmt.Errorf("a date has no length to repeat: got %s; use At or After", p)
+	}
+	return checkPoint(word, p)
 }

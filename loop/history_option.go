@@ -1,0 +1,76 @@
+package loop
+
+import "fmt"
+
+// bounds is how many rows a history keeps, and which.
+type bounds struct {
+	rows   int // no bound where 0
+	spread bool
+}
+
+// Limit keeps the newest rows of the history only. Values that leave it are dropped unread, so its memory is bounded,
+// on the device too. Of Limit and [Thin] the last that is given holds.
+func Limit(rows int) Option { return setBounds("limit", bounds{rows: rows}) }
+
+// Thin keeps at most so many rows of the history, spread over the whole run: it keeps every k-th row and the newest,
+// and when there are too many, k is doubled and every second row dropped, unread if nobody has read it. [History.Mean] is
+// then a mean of the rows that are left.
+func Thin(rows int) Option { return setBounds("thin", bounds{rows: rows, spread: true}) }
+
+func setBounds(name string, b bounds) Option {
+	return func(s *settings) {
+		if b.rows <= 0 {
+			s.errs = append(s.errs, fmt.Errorf("%s: rows must be positive, got %d", name, b.rows))
+			return
+		}
+		s.bounds = b
+	}
+}
+
+// restrict sets the bounds, if any are given, and drops what is too much.
+func (h *History) restrict(b bounds) {
+	if b.rows > 0 {
+		h.bounds = b
+		h.bound()
+	}
+}
+
+// makeRoom drops the newest row of a thinned history, if it was there only as the newest.
+func (h *History) makeRoom() {
+	if !h.bounds.spread || h.rows.n == 0 {
+		return
+	}
+	newest := h.rows.at(h.rows.n - 1).number
+	if h.stays(newest) {
+		return
+	}
+	for _, c := range h.columns {
+		c.pop(newest)
+	}
+	h.rows.pop()
+}
+
+// bound drops rows until there are no more than allowed.
+func (h *History) bound() {
+	for h.bounds.rows > 0 && h.rows.n > h.bounds.rows {
+		if h.bounds.spread {
+			h.every = max(2*h.every, 2)
+			h.thin()
+			continue
+		}
+		for _, c := range h.columns {
+			c.shift(h.rows.at(0).number)
+		}
+		h.rows.shift()
+	}
+}
+
+func (h *History) thin() {
+	stays := func(row int64) bool { return h.stays(row) || row == h.number }
+	for _, c := range h.columns {
+		c.keep(stays)
+	}
+	h.rows.keep(func(i int) bool { return stays(h.rows.at(i).number) })
+}
+
+func (h *History) stays(row int64) bool { return row%max(h.every, 1) == 0 }

@@ -1,0 +1,406 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func metric(name string, v float64) (logs loop.Logs) {
+	logs.Metric(name, v)
+	return logs
+}
+
+func at(steps int64) loop.Elapsed { return loop.Elapsed{Steps: steps, Samples: 10 * steps} }
+
+func TestHistory_missingNamesListWhatThereIs(t *testing.T) {
+	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(3))
+	require.NoError(t, err)
+	const there = "; there are: elapsed.steps, elapsed.samples, elapsed.batch, elapsed.time, elapsed.date, metrics.sum"
+	_, _, err = result.History.Series("loss")
+	require.EqualError(t, err, `loop: history: no such entry: "loss"`+there)
+	_, err = result.History.Last("sums")
+	require.EqualError(t, err, `loop: history: no such entry: "sums" (did you mean metrics.sum?)`+there)
+	_, err = result.History.Collect("sum", "step")
+	require.EqualError(t, err, `loop: history: no such entry: "step" (did you mean elapsed.steps?)`+there)
+	_, err = result.History.Collect("sum.")
+	require.ErrorIs(t, err, loop.ErrName)
+	_, err = (&loop.History{}).Mean("x")
+	require.ErrorIs(t, err, loop.ErrNoEntry)
+	_, err = (&loop.History{}).Last("steps")
+	require.ErrorIs(t, err, loop.ErrNoEntry)
+}
+
+func TestD10_rowsThatLackAFullNameAreLeftOut(t *testing.T) {
+	var h loop.History
+	for i := range int64(6) {
+		logs := metric("loss", float64(i))
+		if i%2 == 1 {
+			logs.Metric("rare", float64(100*i))
+		}
+		h.Commit(at(i+1), logs, 1)
+	}
+	for _, name := range []string{"rare", "metrics.rare"} {
+		columns, err := h.Collect("elapsed.steps", "metrics.loss", name)
+		require.NoError(t, err)
+		require.Equal(t, [][]float64{{2, 4, 6}, {1, 3, 5}, {100, 300, 500}}, columns)
+	}
+	none, err := h.Collect()
+	require.NoError(t, err)
+	require.Empty(t, none)
+	t.Log("D10: 0 errors for rows without the name, 3 of 6 rows")
+}
+
+// Ciclo counts before a step, so its rows with an evaluation start at 0; here at the first period.
+func TestB16_trainAndTestMetricOfOneName(t *testing.T) {
+	test := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		return s, metric("accuracy", float64(n)), nil
+	}))
+	train := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		return s, metric("accuracy", float64(1000+n)), nil
+	})
+	evaluate := loop.OnFunc(loop.Every(loop.Steps(10)), func(ctx context.Context, s, _ int) (int, loop.Logs, error) {
+		inner, err := test.Run(ctx, s, numbers(3))
+		if err != nil {
+			return s, loop.Logs{}, err
+		}
+		last, err := inner.History.Last("accuracy")
+		return s, metric("accuracy", last).Suffix("test"), err
+	})
+	result, err := loop.New(train, evaluate).Run(t.Context(), 0, numbers(30))
+	require.NoError(t, err)
+	columns, err := result.History.Collect("steps", "accuracy", "accuracy_test")
+	require.NoError(t, err)
+	require.Equal(t, [][]float64{{10, 20, 30}, {1009, 1019, 1029}, {2, 2, 2}}, columns)
+}
+
+func TestHistory_elapsed(t *testing.T) {
+	var h loop.History
+	date := time.Date(2024, 2, 29, 12, 0, 0, 250e6, time.UTC)
+	h.Commit(loop.Elapsed{Steps: 3, Samples: 96, Time: 1500 * time.Millisecond, Date: loop.DateOf(date)}, metric("m", 7), 32)
+	columns, err := h.Collect("elapsed.steps", "elapsed.samples", "elapsed.batch", "elapsed.time", "elapsed.date", "m")
+	require.NoError(t, err)
+	require.Equal(t, [][]float64{{3}, {96}, {32}, {1.5}, {float64(date.UnixMilli()) / 1000}, {7}}, columns)
+	h.Commit(loop.Elapsed{}, metric("steps", 8), 1)
+	_, err = h.Last("steps")
+	require.EqualError(t, err, `loop: history: ambiguous name: "steps"; say one of: elapsed.steps, metrics.steps`)
+	_, dates, err := h.Series("elapsed.date")
+	require.NoError(t, err)
+	require.True(t, math.IsNaN(dates[1]), "a row without a date")
+}
+
+// Ciclo looks a short name up in each row for itself: this history would be the list 1, 2 there.
+func TestHistory_oneNameInTwoCollectionsIsAmbiguous(t *testing.T) {
+	var h loop.History
+	var loss loop.Logs
+	loss.Loss("loss", 1)
+	h.Commit(at(1), loss, 1)
+	h.Commit(at(2), metric("loss", 2), 1)
+	_, _, err := h.Series("loss")
+	require.EqualError(t, err, `loop: history: ambiguous name: "loss"; say one of: losses.loss, metrics.loss`)
+	require.ErrorIs(t, err, loop.ErrAmbiguous)
+}
+
+func TestHistory_fetchesOnceAndOnlyWhatIsRead(t *testing.T) {
+	fetched := 0
+	step := func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Set(loop.Losses, "loss", late{&fetched, float64(n), nil})
+		logs.Set(loop.Metrics, "other", late{&fetched, 0, nil})
+		return s, logs, nil
+	}
+	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000))
+	require.NoError(t, err)
+	h := result.History
+	for range h.Rows() {
+	}
+	_, err = h.Collect("steps")
+	require.NoError(t, err)
+	require.Zero(t, fetched, "the run, and going through the rows, reads nothing")
+	for _, row := range []struct {
+		name string
+		read func() error
+		want int
+	}{
+		{"last", func() error { _, err := h.Last("loss"); return err }, 1},
+		{"last again", func() error { _, err := h.Last("loss"); return err }, 1},
+		{"a row", func() error {
+			for _, logs := range h.Rows() {
+				_, err := logs.Float("loss")
+				return err
+			}
+			return nil
+		}, 2},
+		{"all", func() error { _, _, err := h.Series("loss"); return err }, 1000},
+		{"the mean of what is known", func() error { _, err := h.Mean("loss"); return err }, 1000},
+		{"the other one", func() error { _, err := h.Collect("other", "loss"); return err }, 2000},
+	} {
+		require.NoError(t, row.read(), row.name)
+		require.Equal(t, row.want, fetched, row.name)
+	}
+	t.Logf("fetches: 0 of 2000 in the run, 1 for each value read, 0 for the second time")
+}
+
+func TestHistory_errorOfAValue(t *testing.T) {
+	lost := errors.New("device lost")
+	var h loop.History
+	for i := range int64(3) {
+		var logs loop.Logs
+		if i == 1 {
+			logs.Set(loop.Losses, "loss", late{new(int), 0, lost})
+		}
+		logs.Metric("m", 1)
+		h.Commit(at(i+1), logs, 1)
+	}
+	for name, read := range map[string]func() error{
+		"series":  func() error { _, _, err := h.Series("loss"); return err },
+		"collect": func() error { _, err := h.Collect("loss"); return err },
+		"last":    func() error { _, err := h.Last("loss"); return err },
+		"mean":    func() error { _, err := h.Mean("loss"); return err },
+	} {
+		err := read()
+		require.ErrorIs(t, err, lost, name)
+		require.EqualError(t, err, "loop: history: step 2: losses.loss: device lost", name)
+	}
+}
+
+// A step may use its logs again: the history has the values, not the slice.
+func TestHistory_aStepMayReuseItsLogs(t *testing.T) {
+	var logs loop.Logs
+	result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		logs.Metric("n", float64(n))
+		return s, logs, nil
+	})).Run(t.Context(), 0, numbers(3))
+	require.NoError(t, err)
+	_, values, err := result.History.Series("n")
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 1, 2}, values)
+}
+
+func TestHistory_payloads(t *testing.T) {
+	var h loop.History
+	for i := range int64(3) {
+		var logs loop.Logs
+		logs.Output("prediction", []float64{float64(i)})
+		h.Commit(at(i+1), logs, 1)
+	}
+	_, _, err := h.Series("prediction")
+	require.EqualError(t, err, "loop: history: step 1: outputs.prediction: []float64 is not a number")
+	var all []float64
+	for _, logs := range h.Rows() {
+		e, err := logs.Get("prediction")
+		require.NoError(t, err)
+		v, err := e.Value.(loop.Payload).Any()
+		require.NoError(t, err)
+		all = append(all, v.([]float64)...)
+	}
+	require.Equal(t, []float64{0, 1, 2}, all)
+}
+
+func TestHistory_elapsedIsNoCollectionToLogIn(t *testing.T) {
+	var h loop.History
+	logs := loop.NewLogs([]loop.Entry{{Collection: "elapsed", Name: "steps", Value: loop.Number(99)}, {Collection: "x", Name: "y", Value: loop.Number(1)}})
+	h.Commit(at(1), logs, 1)
+	v, err := h.Last("elapsed.steps")
+	require.NoError(t, err)
+	require.Equal(t, 1.0, v)
+}
+
+func TestHistory_anEntryThatComesTwiceInARow(t *testing.T) {
+	var h loop.History
+	twice := func(a, b loop.Value) loop.Logs {
+		return loop.NewLogs([]loop.Entry{{Collection: "x", Name: "y", Value: a}, {Collection: "x", Name: "y", Value: b}})
+	}
+	fetched := 0
+	h.Commit(at(1), twice(loop.Number(1), loop.Number(2)), 1)
+	h.Commit(at(2), twice(late{&fetched, 3, nil}, loop.Number(4)), 1)
+	h.Commit(at(3), twice(loop.Number(5), late{&fetched, 6, nil}), 1)
+	_, values, err := h.Series("y")
+	require.NoError(t, err)
+	require.Equal(t, []float64{2, 4, 6}, values, "the last one stays")
+}
+
+// The history against rows kept one by one, in all bounds, with columns that come and go, numbers and late values.
+func TestHistory_laws(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.IntRange(1, 9).Draw(t, "rows")
+		bound := rapid.SampledFrom([]string{"none", "limit", "thin"}).Draw(t, "bound")
+		h := &loop.History{}
+		switch bound {
+		case "limit":
+			h = loop.Restricted(loop.Limit(rows))
+		case "thin":
+			h = loop.Restricted(loop.Thin(rows))
+		}
+		var model []map[string]float64
+		fetched := 0
+		ever := map[string]bool{}
+		for i := range rapid.IntRange(0, 40).Draw(t, "commits") {
+			var logs loop.Logs
+			r := map[string]float64{"steps": float64(i + 1)}
+			for _, name := range names {
+				v := float64(rapid.IntRange(0, 99).Draw(t, name))
+				switch rapid.SampledFrom([]string{"number", "late", "missing"}).Draw(t, "kind") {
+				case "number":
+					logs.Metric(name, v)
+				case "late":
+					logs.Set(loop.Metrics, name, late{&fetched, v, nil})
+				default:
+					continue
+				}
+				r[name], ever[name] = v, true
+			}
+			h.Commit(at(int64(i+1)), logs, int64(i+1))
+			model = append(model, r)
+			if bound == "limit" && len(model) > rows {
+				model = model[1:]
+			}
+			if rapid.Bool().Draw(t, "read") && ever["a"] {
+				_, _ = h.Last("a")
+			}
+		}
+		if bound == "thin" {
+			model = thinned(model, rows)
+		}
+		require.Equal(t, len(model), h.Len())
+		asked := rapid.SliceOfN(rapid.SampledFrom(append([]string{"steps"}, names...)), 1, 3).Draw(t, "asked")
+		got, err := h.Collect(asked...)
+		for _, name := range asked {
+			if name != "steps" && !ever[name] {
+				require.ErrorIs(t, err, loop.ErrNoEntry)
+				return
+			}
+		}
+		require.NoError(t, err)
+		want := make([][]float64, len(asked))
+	rows:
+		for _, r := range model {
+			for _, name := range asked {
+				if _, ok := r[name]; !ok {
+					continue rows
+				}
+			}
+			for i, name := range asked {
+				want[i] = append(want[i], r[name])
+			}
+		}
+		require.Equal(t, want, got)
+		i := 0
+		for elapsed, logs := range h.Rows() {
+			require.EqualValues(t, model[i]["steps"], elapsed.Steps)
+			require.Equal(t, len(model[i])-1, logs.Len())
+			for e := range logs.All() {
+				v, err := e.Value.Float()
+				require.NoError(t, err)
+				require.Equal(t, model[i][e.Name], v)
+			}
+			i++
+		}
+		before := fetched
+		_, err = h.Collect(asked...)
+		require.NoError(t, err)
+		require.Equal(t, before, fetched, "all that Rows gave was read, so nothing is fetched again")
+	})
+}
+
+// thinned is the rule of Thin, said in another way: the smallest power of two of which the multiples, and the newest,
+// are not too many.
+func thinned(all []map[string]float64, rows int) []map[string]float64 {
+	for every := 1; ; every *= 2 {
+		var kept []map[string]float64
+		for i, r := range all {
+			if (i+1)%every == 0 || i == len(all)-1 {
+				kept = append(kept, r)
+			}
+		}
+		if len(kept) <= rows {
+			return kept
+		}
+	}
+}
+
+func TestLimit_and_Thin_inARun(t *testing.T) {
+	steps := func(options ...loop.Option) []float64 {
+		result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(100), options...)
+		require.NoError(t, err)
+		columns, err := result.History.Collect("steps", "sum")
+		require.NoError(t, err)
+		require.Len(t, columns[1], len(columns[0]))
+		return columns[0]
+	}
+	require.Equal(t, []float64{97, 98, 99, 100}, steps(loop.Limit(4)))
+	require.Equal(t, []float64{16, 32, 48, 64, 80, 96, 100}, steps(loop.Thin(8)))
+	require.Equal(t, []float64{100}, steps(loop.Thin(1)))
+	require.Equal(t, []float64{99, 100}, steps(loop.Thin(8), loop.Limit(2)), "the last one holds")
+	require.Equal(t, []float64{95, 100}, steps(loop.Keep(loop.Every(loop.Steps(5))), loop.Limit(2)))
+	for _, option := range []func(int) loop.Option{loop.Limit, loop.Thin} {
+		for _, rows := range []int{0, -1} {
+			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), option(rows))
+			require.ErrorContains(t, err, fmt.Sprintf(": rows must be positive, got %d", rows))
+		}
+	}
+}
+
+func TestLimit_dropsUnread(t *testing.T) {
+	for name, option := range map[string]loop.Option{"limit": loop.Limit(5), "thin": loop.Thin(5)} {
+		t.Run(name, func(t *testing.T) {
+			h := loop.Restricted(option)
+			fetched, freed := 0, make(chan struct{}, 100)
+			var early loop.Logs
+			for i := range int64(100) {
+				value := &late{&fetched, float64(i), nil}
+				runtime.SetFinalizer(value, func(*late) { freed <- struct{}{} })
+				var logs loop.Logs
+				logs.Set(loop.Losses, "loss", value)
+				h.Commit(at(i+1), logs, 1)
+				if i == 0 {
+					for _, logs := range h.Rows() {
+						early = logs
+					}
+				}
+			}
+			runtime.GC()
+			for range 90 {
+				<-freed // at the latest when all but the bound are gone; a value that is held would hang the test
+			}
+			require.Zero(t, fetched)
+			_, err := early.Float("loss")
+			require.EqualError(t, err, "loop: losses.loss: the history dropped it before it was read")
+		})
+	}
+}
+
+func TestLimit_memoryIsFlat(t *testing.T) {
+	for name, option := range map[string]loop.Option{"limit": loop.Limit(1000), "thin": loop.Thin(1000)} {
+		t.Run(name, func(t *testing.T) {
+			h := loop.Restricted(option)
+			fill := func(n int64) uint64 {
+				for i := range n {
+					logs := metric("loss", float64(i))
+					if i%500 == 0 {
+						logs.Metric("rare", 1)
+					}
+					h.Commit(at(i), logs, 1)
+				}
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return m.HeapAlloc
+			}
+			before := fill(2000)
+			after := fill(200_000)
+			require.Less(t, after, before+128<<10)
+			t.Logf("heap after 2,000 rows %d kB, after 202,000 rows %d kB", before>>10, after>>10)
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoEntry, ErrAmbiguous and ErrName say why a name could not be looked up in logs or in a history.
+var (
+	ErrNoEntry   = errors.New("no such entry")
+	ErrAmbiguous = errors.New("ambiguous name")
+	ErrName      = errors.New("malformed name")
+)
+
+// locate finds the one entry that a full or, if there is none, a short name means.
+func locate(entries []Entry, name string) (int, error) {
+	matches := (*Entry).hasPath
+	at, n := match(entries, matches, name)
+	if n == 0 {
+		matches = (*Entry).hasName
+		at, n = match(entries, matches, name)
+	}
+	switch {
+	case n == 1:
+		return at, nil
+	case n > 1:
+		var candidates []Entry
+		for i := range entries {
+			if matches(&entries[i], name) {
+				candidates = append(candidates, entries[i])
+			}
+		}
+		return -1, fmt.Errorf("%w: %q; say one of: %s", ErrAmbiguous, name, paths(candidates))
+	}
+	if collection, rest, dotted := strings.Cut(name, "."); name == "" || dotted && (collection == "" || rest == "") {
+		return -1, fmt.Errorf("%w: %q; want name or collection.name, there are: %s", ErrName, name, paths(entries))
+	}
+	return -1, fmt.Errorf("%w: %q%s; there are: %s", ErrNoEntry, name, hint(entries, name), paths(entries))
+}
+
+func match(entries []Entry, matches func(*Entry, string) bool, name string) (at, n int) {
+	for i := range entries {
+		if matches(&entries[i], name) {
+			at, n = i, n+1
+		}
+	}
+	return at, n
+}
+
+func (e *Entry) hasName(name string) bool { return e.Name == name }
+
+func (e *Entry) hasPath(name string) bool {
+	n := len(e.Collection)
+	return len(name) == n+1+len(e.Name) && name[n] == '.' && name[:n] == string(e.Collection) && name[n+1:] == e.Name
+}
+
+// listed bounds the names in an error: more would hide what it says.
+const listed = 20
+
+func paths(entries []Entry) string {
+	if len(entries) == 0 {
+		return "none"
+	}
+	var s strings.Builder
+	for i, e := range entries {
+		if i == listed {
+			fmt.Fprintf(&s, " and %d more", len(entries)-listed)
+			break
+		}
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		s.WriteString(e.Path())
+	}
+	return s.String()
+}
+
+// hint names the entry that was probably meant, if one is near.
+func hint(entries []Entry, name string) string {
+	nearest, best := "", len(name)/3+1
+	for _, e := range entries {
+		for _, candidate := range []string{e.Name, e.Path()} {
+			if d := distance(strings.ToLower(name), strings.ToLower(candidate), best); d <= best && (nearest == "" || d < best) {
+				nearest, best = e.Path(), d
+			}
+		}
+	}
+	if nearest == "" {
+		return ""
+	}
+	return " (did you mean " + nearest + "?)"
+}
+
+// distance is how many bytes must be put in, left out or replaced to come from a to b; it may give up beyond most.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return most + 1
+	}
+	row := make([]int, len(b)+1) // row[j]: from the bytes of a so far to b[:j]
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,95 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// evaluation logs the state under a name; it changes nothing.
+func evaluation(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	var logs loop.Logs
+	logs.Metric("evaluated", float64(s))
+	return s, logs, nil
+}
+
+func TestMarks_startAndEndAreRowsOfTheirOwn(t *testing.T) {
+	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(2)).AndAtStart().AndAtEnd(), evaluation))
+	var seen []int64
+	watch := loop.Watch(loop.AtStart.AndAtEnd(), func(_ context.Context, r loop.Report) error {
+		seen = append(seen, r.Elapsed.Steps)
+		return nil
+	})
+	result, err := l.Run(t.Context(), 100, numbers(5), watch)
+	require.NoError(t, err)
+	at, values, err := result.History.Series("evaluated")
+	require.NoError(t, err)
+	var steps []int64
+	for _, e := range at {
+		steps = append(steps, e.Steps)
+	}
+	require.Equal(t, []int64{0, 2, 4, 5}, steps)
+	require.Equal(t, []float64{100, 101, 106, 110}, values)
+	require.Equal(t, []int64{0, 5}, seen)
+	require.EqualValues(t, 5, result.Elapsed.Steps, "they are not counted as turns")
+}
+
+func TestMarks_endings(t *testing.T) {
+	boom := errors.New("boom")
+	for _, row := range []struct {
+		name         string
+		data         loop.Data[int]
+		step         error
+		start, end   error
+		marks, turns int
+		reason       loop.Reason
+		err          string
+	}{
+		{name: "goes well", data: numbers(3), marks: 2, turns: 3, reason: loop.DataEnded},
+		{name: "no data: no batch to run on", data: numbers(0), reason: loop.DataEnded},
+		{name: "stop at the start", data: numbers(3), start: loop.ErrStop, marks: 2, reason: loop.Stopped},
+		{name: "stop in a turn", data: numbers(3), step: loop.ErrStop, marks: 2, turns: 1, reason: loop.Stopped},
+		{name: "an error at the start", data: numbers(3), start: boom, marks: 1, reason: loop.Failed, err: "loop: step 0: at start: boom"},
+		{name: "an error in a turn", data: numbers(3), step: boom, marks: 1, turns: 1, reason: loop.Failed, err: "loop: step 1: each step: boom"},
+		{name: "an error at the end", data: numbers(3), end: boom, marks: 2, turns: 3, reason: loop.Failed, err: "loop: step 3: at end: boom"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			marks, turns := 0, 0
+			mark := func(err error) func(context.Context, int, int) (int, loop.Logs, error) {
+				return func(_ context.Context, s, _ int) (int, loop.Logs, error) { marks++; return s, loop.Logs{}, err }
+			}
+			l := loop.New(loop.OnFunc(loop.AtStart, mark(row.start)), loop.OnFunc(loop.AtEnd, mark(row.end)),
+				loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { turns++; return s, loop.Logs{}, row.step }))
+			result, err := l.Run(t.Context(), 0, row.data)
+			if row.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, row.err)
+			}
+			require.Equal(t, row.marks, marks)
+			require.Equal(t, row.turns, turns)
+			require.Equal(t, row.reason, result.Reason)
+		})
+	}
+}
+
+// A date is due in the turn in which it passes, once, also in a run that is resumed after it.
+func TestDates(t *testing.T) {
+	now := time.Now()
+	fired := func(when loop.Schedule, from loop.Elapsed) (n int) {
+		_, err := loop.New(loop.OnFunc(when, func(_ context.Context, s, _ int) (int, loop.Logs, error) { n++; return s, loop.Logs{}, nil })).
+			Run(t.Context(), 0, numbers(5), loop.From(from, nil))
+		require.NoError(t, err)
+		return n
+	}
+	require.Equal(t, 0, fired(loop.At(loop.DateOf(now.Add(-time.Hour))), loop.Elapsed{}), "it was over when the run began")
+	require.Equal(t, 0, fired(loop.At(loop.DateOf(now.Add(time.Hour))), loop.Elapsed{}))
+	require.Equal(t, 5, fired(loop.After(loop.DateOf(now.Add(-time.Hour))), loop.Elapsed{}))
+	earlier := loop.Elapsed{Steps: 3, Samples: 3, Time: time.Minute, Date: loop.DateOf(now.Add(-2 * time.Hour))}
+	require.Equal(t, 1, fired(loop.At(loop.DateOf(now.Add(-time.Hour))), earlier), "it passed during the pause")
+}

@@ -1,0 +1,116 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Any is due where at least one of the schedules is: in turns, at the start and at the end.
+func Any(schedules ...Schedule) Schedule {
+	s := combine("any", " or ", schedules)
+	for _, part := range schedules {
+		s.starts, s.ends = s.starts || part.starts, s.ends || part.ends
+	}
+	if s.err == nil {
+		s.rule = oneOf(slices.Clone(schedules)) // the list is the caller's
+	}
+	return s
+}
+
+// All is due where each of the schedules is: in turns, at the start and at the end. Ciclo does not ask the second one
+// if the first is not due, which decides where a period of samples begins; here the order means nothing, because
+// schedules keep nothing.
+func All(schedules ...Schedule) Schedule {
+	s := combine("all", " and ", schedules)
+	s.starts, s.ends = len(schedules) > 0, len(schedules) > 0
+	for _, part := range schedules {
+		s.starts, s.ends = s.starts && part.starts, s.ends && part.ends
+	}
+	if s.err == nil {
+		s.rule = eachOf(slices.Clone(schedules))
+	}
+	return s
+}
+
+// Not is due in the turns in which s is not. It is never due at the start or the end: those are no turns.
+func Not(s Schedule) Schedule {
+	if s.err != nil {
+		return Schedule{name: "not " + s.part(), compound: true, err: s.inside()}
+	}
+	return Schedule{name: "not " + s.part(), rule: not{s}}
+}
+
+// combine names the schedules and joins their errors.
+func combine(word, between string, schedules []Schedule) Schedule {
+	if len(schedules) == 0 {
+		return Schedule{name: word, err: fmt.Errorf("%s of no schedules", word)}
+	}
+	names, errs := make([]string, len(schedules)), make([]error, len(schedules))
+	for i, s := range schedules {
+		names[i], errs[i] = s.part(), s.inside()
+	}
+	return Schedule{name: strings.Join(names, between), compound: true, err: errors.Join(errs...)}
+}
+
+type oneOf []Schedule
+
+func (o oneOf) due(before, after Elapsed) bool {
+	for i := range o {
+		if o[i].Due(before, after) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o oneOf) next(now Elapsed) (step int64, ok bool) {
+	step, ok = never, true
+	for i := range o {
+		n, known := o[i].next(now)
+		step, ok = min(step, n), ok && known
+	}
+	return step, ok || step == soon(now) // the clock cannot make it due before the next step
+}
+
+type eachOf []Schedule
+
+func (e eachOf) due(before, after Elapsed) bool {
+	for i := range e {
+		if !e[i].Due(before, after) {
+			return false
+		}
+	}
+	return true
+}
+
+// next is the latest of the bounds, since the last to come decides; the clock can make none of those earlier that do
+// not look at it.
+func (e eachOf) next(now Elapsed) (step int64, ok bool) {
+	for i := range e {
+		n, known := e[i].next(now)
+		if known == ok {
+			step = max(step, n)
+		} else if known {
+			step, ok = n, true
+		}
+	}
+	return step, ok
+}
+
+type not struct{ s Schedule }
+
+func (n not) due(before, after Elapsed) bool { return !n.s.Due(before, after) }
+
+func (n not) next(now Elapsed) (int64, bool) {
+	switch r := n.s.rule.(type) {
+	case always:
+		return never, true
+	case reached:
+		if now.Reached(r.p) {
+			return never, true
+		}
+	}
+	return soon(now), true
+}

@@ -1,0 +1,29 @@
+package loop_test
+
+import (
+	"fmt"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Often at first, then rarely: a schedule can be asked without a loop.
+func ExamplePiecewise() {
+	often := loop.Piecewise(loop.Every(loop.Steps(2)),
+		loop.Phase{After: loop.Steps(6), Then: loop.Every(loop.Steps(10))})
+	fmt.Println(often)
+	for step := range int64(30) {
+		if often.Due(loop.Elapsed{Steps: step}, loop.Elapsed{Steps: step + 1}) {
+			fmt.Print(step+1, " ")
+		}
+	}
+	// Output:
+	// every 2 steps; after 6 steps, every 10 steps
+	// 2 4 6 16 26
+}
+
+// What is wrong with a schedule is known before a run.
+func ExampleSchedule_Err() {
+	fmt.Println(loop.Any(loop.EachStep, loop.After(loop.Steps(3)).Every(loop.Steps(0))).Err())
+	// Output:
+	// every 0 steps: period must be positive, got 0 steps
+}

@@ -1,0 +1,146 @@
+package loop_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// The wall clock is set back and ahead while time goes on: what is scheduled by time must not notice.
+func TestF36_timeSchedulesDoNotReadTheWallClock(t *testing.T) {
+	s := loop.Piecewise(loop.Every(seconds(3)), loop.Phase{After: seconds(10), Then: loop.Every(seconds(2))})
+	want, jumps := firings(s, 20), 0
+	var got []int64
+	before := loop.Elapsed{Date: noon}
+	for i := range int64(20) {
+		after := loop.Elapsed{Steps: i + 1, Time: before.Time + time.Second, Date: before.Date + loop.Date(time.Second)}
+		switch i {
+		case 7:
+			after.Date, jumps = after.Date-loop.Date(time.Hour), jumps+1
+		case 13:
+			after.Date, jumps = after.Date+loop.Date(2*time.Hour), jumps+1
+		}
+		if s.Due(before, after) {
+			got = append(got, after.Steps)
+		}
+		before = after
+	}
+	require.Equal(t, []int64{3, 6, 9, 12, 14, 16, 18, 20}, want)
+	require.Equal(t, want, got)
+	t.Logf("F36: %d jumps of the clock, %d of %d firings where they were", jumps, len(got), len(want))
+}
+
+func TestF37_absurdSchedules(t *testing.T) {
+	bad := every(0)
+	phase := func(p loop.Period, s loop.Schedule) loop.Phase { return loop.Phase{After: p, Then: s} }
+	const huge = 1 << 62
+	cases := 0
+	for _, row := range []struct {
+		name     string
+		schedule loop.Schedule
+		err      string // empty: a schedule that is due where it says, and otherwise does nothing
+	}{
+		{"every zero", bad, "period must be positive, got 0 steps"},
+		{"every negative", loop.Every(loop.Samples(-1)), "period must be positive, got -1 samples"},
+		{"every smallest", every(math.MinInt64), "period must be positive, got -9223372036854775808 steps"},
+		{"every nil", loop.Every(nil), `schedule "every" has no period`},
+		{"every date", loop.Every(later(1)), "a date has no length to repeat: got 2025-03-01T12:00:01Z; use At or After"},
+		{"every huge", every(huge), ""},
+		{"every largest", every(math.MaxInt64), ""},
+		{"at zero", loop.At(seconds(0)), "period must be positive, got 0s"},
+		{"at no date", loop.At(loop.Date(0)), "the date is not set or before 1970, got 1970-01-01T00:00:00Z"},
+		{"at huge", loop.At(loop.Samples(huge)), ""},
+		{"at a date far away", loop.At(loop.DateOf(time.Unix(1<<40, 0))), ""},
+		{"after nil", loop.After(nil), `schedule "after" has no period`},
+		{"after nil every", loop.After(nil).Every(loop.Steps(1)), `after: schedule "after" has no period`},
+		{"after every zero", loop.After(loop.Steps(1)).Every(loop.Steps(0)), "every 0 steps: period must be positive, got 0 steps"},
+		{"after huge every huge", loop.After(loop.Steps(huge)).Every(loop.Steps(huge)), ""},
+		{"every without after", every(1).Every(loop.Steps(2)), "there is no point to begin at; only After(period) has Then and Every"},
+		{"at end in a phase", loop.After(loop.Steps(1)).Then(loop.AtEnd),
+			"at end: a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule"},
+		{"when without function", loop.When("", nil), `schedule "when" has no function`},
+		{"any of nothing", loop.Any(), "any of no schedules"},
+		{"all of nothing", loop.All(), "all of no schedules"},
+		{"any of bad ones", loop.Any(bad, loop.EachStep, loop.At(nil)),
+			"every 0 steps: period must be positive, got 0 steps\nat: schedule \"at\" has no period"},
+		{"nested deeply", loop.Not(loop.All(loop.EachStep, loop.Any(loop.Not(bad.AndAtEnd()), loop.EachStep))),
+			"every 0 steps: period must be positive, got 0 steps"},
+		{"not bad", loop.Not(bad), "every 0 steps: period must be positive, got 0 steps"},
+		{"phases out of order", loop.Piecewise(loop.EachStep, phase(loop.Steps(9), loop.EachStep), phase(loop.Steps(9), loop.EachStep)),
+			"phase 2: phases must be ascending, got 9 steps behind 9 steps"},
+		{"dates out of order", loop.Piecewise(loop.EachStep, phase(later(9), loop.EachStep), phase(later(8), loop.EachStep)),
+			"phase 2: phases must be ascending, got 2025-03-01T12:00:08Z behind 2025-03-01T12:00:09Z"},
+		{"phases in two units", loop.Piecewise(loop.EachStep, phase(loop.Steps(9), loop.EachStep), phase(seconds(10), loop.EachStep)),
+			"phase 2: phases must be in one unit, got 10s behind 9 steps"},
+		{"bad phases", loop.Piecewise(bad, phase(nil, loop.EachStep), phase(loop.Steps(1), bad)),
+			"every 0 steps: period must be positive, got 0 steps\nphase 1: schedule \"phase\" has no period\n" +
+				"phase 2: every 0 steps: period must be positive, got 0 steps"},
+		{"huge phases", loop.Piecewise(loop.Never, phase(loop.Steps(huge), loop.EachStep), phase(loop.Steps(math.MaxInt64), loop.EachStep)), ""},
+		{"factor one", loop.Exponential(loop.Steps(1), 1), "factor must be greater than 1 (at least 1.000001) and finite, got 1"},
+		{"factor half", loop.Exponential(loop.Steps(1), 0.5), "factor must be greater than 1 (at least 1.000001) and finite, got 0.5"},
+		{"factor NaN", loop.Exponential(loop.Steps(1), math.NaN()), "factor must be greater than 1 (at least 1.000001) and finite, got NaN"},
+		{"factor infinite", loop.Exponential(loop.Steps(1), math.Inf(1)), "factor must be greater than 1 (at least 1.000001) and finite, got +Inf"},
+		{"exponential zero", loop.Exponential(loop.Steps(0), 2), "period must be positive, got 0 steps"},
+		{"exponential huge", loop.Exponential(loop.Samples(huge), math.MaxFloat64), ""},
+		{"exponential, slowest", loop.Exponential(loop.Steps(1), 1.000001), ""},
+		{"exponential largest", loop.Exponential(loop.Steps(math.MaxInt64), 2), ""},
+		{"no times", loop.Times(0, loop.Steps(10)), "the number of times must be 1 or more and fit in 10 steps, got 0"},
+		{"too many times", loop.Times(11, loop.Steps(10)), "the number of times must be 1 or more and fit in 10 steps, got 11"},
+		{"times until nil", loop.Times(1, nil), `schedule "times" has no period`},
+		{"times until a date", loop.Times(1, later(1)), "a date has no length to repeat: got 2025-03-01T12:00:01Z; use At or After"},
+		{"times huge", loop.Times(7, loop.Samples(huge)), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.err != "" {
+				require.EqualError(t, row.schedule.Err(), row.err)
+			} else {
+				require.NoError(t, row.schedule.Err())
+			}
+			for _, x := range []int64{0, 1, 1 << 40, huge - 1, huge, huge + 1, math.MaxInt64 - 1} {
+				now := loop.Elapsed{Steps: x, Samples: x, Time: time.Duration(x), Date: noon + loop.Date(x)}
+				after := loop.Elapsed{Steps: x + 1, Samples: x + 1, Time: time.Duration(x + 1), Date: noon + loop.Date(x+1)}
+				due := row.schedule.Due(now, after)
+				step, ok := row.schedule.Next(now)
+				require.Greater(t, step, x, "the next step is ahead")
+				if due && ok {
+					require.Equal(t, x+1, step)
+				}
+				if row.err != "" {
+					require.False(t, due, "an invalid schedule is never due")
+				}
+			}
+			cases++
+		})
+	}
+	t.Logf("F37: %d absurd schedules, 0 panics, none due too early or where it is invalid", cases)
+}
+
+func TestF37_hugePeriodsFireWhereTheySay(t *testing.T) {
+	at := func(x int64) loop.Elapsed { return loop.Elapsed{Samples: x} }
+	const huge = 1 << 62
+	for _, row := range []struct {
+		name     string
+		schedule loop.Schedule
+		at       []int64
+	}{
+		{"every", loop.Every(loop.Samples(huge)), []int64{huge}},
+		{"at", loop.At(loop.Samples(huge)), []int64{huge}},
+		{"exponential", loop.Exponential(loop.Samples(1), 2), []int64{8, 1 << 40, 1 << 61, huge}},
+		{"exponential where the logarithm errs", loop.Exponential(loop.Samples(1), 8), []int64{8, 1 << 51}},
+		{"times", loop.Times(8, loop.Samples(huge)), []int64{huge / 8, huge / 4, huge / 8 * 7, huge}},
+		{"after every", loop.After(loop.Samples(huge)).Every(loop.Samples(1 << 60)), []int64{huge + 1<<60, huge + 3<<60}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, x := range row.at {
+				require.False(t, row.schedule.Due(at(x-2), at(x-1)), x)
+				require.True(t, row.schedule.Due(at(x-1), at(x)), x)
+				require.False(t, row.schedule.Due(at(x+2), at(x+3)), x)
+			}
+			require.False(t, row.schedule.Due(at(math.MaxInt64-2), at(math.MaxInt64-1)), "beyond the last")
+		})
+	}
+}

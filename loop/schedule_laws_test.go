@@ -1,0 +1,193 @@
+package loop_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func TestSchedule_lawOfTheReference(t *testing.T) {
+	fired, asked := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s, run := drawSchedule(t, 3), drawRun(t)
+		require.NoError(t, s.Err(), s.String())
+		for i, after := range run[1:] {
+			want := s.due(run[i], after)
+			if s.Due(run[i], after) != want {
+				t.Fatalf("%s from %+v to %+v: due should be %t", s, run[i], after, want)
+			}
+			asked++
+			if want {
+				fired++
+			}
+		}
+	})
+	t.Logf("%d of %d turns fired, 0 against the reference", fired, asked)
+}
+
+// A schedule that is asked about turns in any order, or of which only some are asked, says the same: nothing is kept,
+// so a run that is cut and resumed fires where the whole one did.
+func TestSchedule_lawOfPurity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, run := drawSchedule(t, 3), drawRun(t)
+		whole := make([]bool, len(run)-1)
+		order := make([]int, len(run)-1)
+		for i := range whole {
+			whole[i], order[i] = s.Due(run[i], run[i+1]), i
+		}
+		for _, i := range rapid.Permutation(order).Draw(t, "order") {
+			if s.Due(run[i], run[i+1]) != whole[i] {
+				t.Fatalf("%s changed its mind about turn %d", s, i+1)
+			}
+		}
+	})
+}
+
+// Marks are not lost or doubled by how a run is cut into turns; that includes turns over the points of phases.
+func TestSchedule_lawOfCuts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		which := rapid.IntRange(0, dates-1).Draw(t, "unit")
+		u, n, m := units[which], rapid.Int64Range(1, 20).Draw(t, "from"), rapid.Int64Range(1, 20).Draw(t, "long")
+		parts := []specimen{marking(t, which), marking(t, which), marking(t, which)}
+		s := loop.Piecewise(loop.Any(parts[0].Schedule, parts[1].Schedule), loop.Phase{After: u.period(n), Then: parts[1].Schedule},
+			loop.Phase{After: u.period(n + m), Then: parts[2].Schedule})
+		at := func(x int64) loop.Elapsed {
+			return loop.Elapsed{Steps: x, Samples: x, Time: time.Duration(x), Date: noon + loop.Date(x)}
+		}
+		turn := func(i int, x, zero int64) bool { return parts[i].due(at(x-1-zero), at(x-zero)) }
+		cuts := rapid.SliceOfNDistinct(rapid.Int64Range(0, 80), 2, 12, rapid.ID).Draw(t, "cuts")
+		slices.Sort(cuts)
+		for i, to := range cuts[1:] {
+			want := false
+			for x := cuts[i] + 1; x <= to; x++ { // the reference goes one by one
+				switch {
+				case x <= n:
+					want = want || turn(0, x, 0) || turn(1, x, 0)
+				case x <= n+m:
+					want = want || turn(1, x, n)
+				default:
+					want = want || turn(2, x, n+m)
+				}
+			}
+			if s.Due(at(cuts[i]), at(to)) != want {
+				t.Fatalf("%s from %d to %d: due should be %t", s, cuts[i], to, want)
+			}
+		}
+	})
+}
+
+func TestSchedule_lawsOfLogic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, run := drawSchedule(t, 2).Schedule, drawSchedule(t, 2).Schedule, drawRun(t)
+		for name, pair := range map[string][2]loop.Schedule{
+			"twice not":                     {a, loop.Not(loop.Not(a))},
+			"not any":                       {loop.Not(loop.Any(a, b)), loop.All(loop.Not(a), loop.Not(b))},
+			"not all":                       {loop.Not(loop.All(a, b)), loop.Any(loop.Not(a), loop.Not(b))},
+			"any order":                     {loop.Any(a, b), loop.Any(b, a)},
+			"all order":                     {loop.All(a, b), loop.All(b, a)},
+			"one":                           {loop.Any(a), loop.All(a)},
+			"never adds nothing":            {a, loop.Any(a, loop.Never)},
+			"each takes nothing":            {a, loop.All(a, loop.EachStep)},
+			"a or not a":                    {loop.EachStep, loop.Any(a, loop.Not(a))},
+			"no phases":                     {a, loop.Piecewise(a)},
+			"the ends say nothing of turns": {a, a.AndAtStart().AndAtEnd()},
+		} {
+			for i, after := range run[1:] {
+				if pair[0].Due(run[i], after) != pair[1].Due(run[i], after) {
+					t.Fatalf("%s: %s against %s in turn %d", name, pair[0], pair[1], i+1)
+				}
+			}
+		}
+	})
+}
+
+func TestEvery_firesOnceForEachFullPeriod(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, k := rapid.Int64Range(0, 300).Draw(t, "n"), rapid.Int64Range(1, 50).Draw(t, "k")
+		require.Len(t, firings(every(k), n), int(n/k))
+		j := rapid.Int64Range(1, 50).Draw(t, "after")
+		require.Len(t, firings(loop.After(loop.Steps(j)).Every(loop.Steps(k)), n), int(max(n-j, 0)/k))
+		times := rapid.IntRange(1, int(k)).Draw(t, "times")
+		fired := firings(loop.Times(times, loop.Steps(k)), k)
+		require.Len(t, fired, times)
+		require.Equal(t, k, fired[times-1])
+		for i, at := range fired[1:] {
+			require.InDelta(t, float64(k)/float64(times), at-fired[i], 1, "evenly")
+		}
+	})
+}
+
+// The bound must never be later than a firing; with the clock held still, not even where it says that time may come first.
+func TestNext_lawOfTheBound(t *testing.T) {
+	told, asked := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s, run := drawSchedule(t, 3), drawRun(t)
+		for i, now := range run {
+			step, ok := s.Next(now)
+			require.Greater(t, step, now.Steps)
+			asked++
+			if step > now.Steps+1 {
+				told++
+			}
+			for j := i + 1; j < len(run) && run[j].Steps < step; j++ {
+				if ok && s.Due(run[j-1], run[j]) {
+					t.Fatalf("%s at step %d: next said %d, but it is due at %d", s, now.Steps, step, run[j].Steps)
+				}
+				if s.Due(still(run[j-1], now), still(run[j], now)) {
+					t.Fatalf("%s at step %d: next said %d, but without the clock it is due at %d", s, now.Steps, step, run[j].Steps)
+				}
+			}
+		}
+	})
+	t.Logf("%d of %d bounds are beyond the next step", told, asked)
+}
+
+func still(e, clock loop.Elapsed) loop.Elapsed {
+	e.Time, e.Date = clock.Time, clock.Date
+	return e
+}
+
+// Where only steps count, the bound of a single schedule is the firing itself.
+func TestNext_isExactForSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := marking(t, 0).Schedule
+		if rapid.Bool().Draw(t, "later") {
+			s = loop.After(loop.Steps(rapid.Int64Range(1, 20).Draw(t, "from"))).Then(s)
+		}
+		now, fired := rapid.Int64Range(0, 60).Draw(t, "now"), firings(s, 1000)
+		want := int64(math.MaxInt64)
+		if i := slices.IndexFunc(fired, func(x int64) bool { return x > now }); i >= 0 {
+			want = fired[i]
+		}
+		step, ok := s.Next(loop.Elapsed{Steps: now})
+		require.True(t, ok)
+		if want < math.MaxInt64 || step <= 1000 {
+			require.Equal(t, want, step, fmt.Sprint(s, " at ", now))
+		}
+	})
+}
+
+func TestNever_lawOfUnreachable(t *testing.T) {
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s, run := drawSchedule(t, 3), drawRun(t)
+		until := rapid.Int64Range(0, 40).Draw(t, "until")
+		if !s.IsNever(loop.Steps(until)) {
+			return
+		}
+		found++
+		for i, after := range run[1:min(len(run), int(until)+1)] {
+			if s.Due(run[i], after) {
+				t.Fatalf("%s is never until %d, yet due in turn %d", s, until, after.Steps)
+			}
+		}
+	})
+	t.Logf("%d schedules were unreachable, none of them fired", found)
+}

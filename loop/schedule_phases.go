@@ -1,0 +1,168 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// After is due in the turn that reaches p and in each one behind it. [Schedule.Then] and [Schedule.Every] begin
+// something there.
+func After(p Period) Schedule {
+	if err := checkPoint("after", p); err != nil {
+		return Schedule{name: named("after", p), err: err}
+	}
+	return Schedule{name: named("after", p), rule: reached{p}}
+}
+
+// Then belongs to [After]: After(p).Then(s) is never due up to p, and from then on where s is, with p as its zero (see
+// [Piecewise]).
+func (s Schedule) Then(next Schedule) Schedule {
+	from, isAfter := s.rule.(reached)
+	s = Schedule{name: s.String() + ", " + next.part(), compound: true, starts: s.starts, ends: s.ends,
+		err: errors.Join(s.inside(), phaseErr(next))}
+	switch {
+	case s.err != nil:
+	case !isAfter:
+		s.err, s.compound = errors.New("there is no point to begin at; only After(period) has Then and Every"), false
+	default:
+		s.rule = phases{{Then: Never}, {After: from.p, Then: next}}
+	}
+	return s
+}
+
+// Every belongs to [After]: After(Steps(3)).Every(Steps(5)) is due after 8, 13, 18, … steps. Ciclo counts before the
+// step and fires at 3, 8, 13, …; ours counts finished steps, as [Every] does everywhere, so that the first period is
+// as long as the others.
+func (s Schedule) Every(p Period) Schedule { return s.Then(Every(p)) }
+
+// Phase is a schedule that holds from a point of the run on.
+type Phase struct {
+	After Period
+	Then  Schedule
+}
+
+// Piecewise is base up to the first phase, then the schedule of one phase after the other. Points are counted from the
+// start of the run and must be ascending, in one unit. Each schedule is asked with the point as its zero, in the unit
+// of the point: in a phase after 1000 steps, Every(Steps(100)) is due after 1100, 1200, … steps. Units that the point
+// does not name go on from the start of the run, so in that phase Every(Time(time.Minute)) is due where it would
+// be anyway.
+//
+// The turn that reaches a point still belongs to what was before; where samples or time jump over it, both have
+// their part of the turn. So no point is passed over, however long a turn is.
+//
+// Ciclo begins a phase in the turn that notices it, measures the base from the first turn that it saw, and time from
+// the start of the loop; we take the points themselves, because they are the same after a resume.
+func Piecewise(base Schedule, next ...Phase) Schedule {
+	list := phases{{Then: base}}
+	names, errs := []string{base.part()}, []error{phaseErr(base)}
+	for i, phase := range next {
+		err := checkPoint("phase", phase.After)
+		if previous := list[i].After; err == nil && previous != nil {
+			if reflect.TypeOf(previous) != reflect.TypeOf(phase.After) {
+				err = fmt.Errorf("phases must be in one unit, got %s behind %s", phase.After, previous)
+			} else if previous.with(Elapsed{}, previous.length()).Reached(phase.After) {
+				err = fmt.Errorf("phases must be ascending, got %s behind %s", phase.After, previous)
+			}
+		}
+		if err = errors.Join(err, phaseErr(phase.Then)); err != nil {
+			errs = append(errs, fmt.Errorf("phase %d: %w", i+1, err))
+		}
+		list = append(list, phase)
+		names = append(names, named("after", phase.After)+", "+phase.Then.part())
+	}
+	s := Schedule{name: strings.Join(names, "; "), compound: true, err: errors.Join(errs...)}
+	if s.err == nil {
+		s.rule = list
+	}
+	return s
+}
+
+// phaseErr refuses also a start and an end: which phase they would belong to, nobody could see.
+func phaseErr(s Schedule) error {
+	if s.starts || s.ends {
+		return errors.Join(s.inside(), fmt.Errorf("%s: a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule", s))
+	}
+	return s.inside()
+}
+
+// reached is due from a point on.
+type reached struct{ p Period }
+
+func (r reached) due(_, after Elapsed) bool { return after.Reached(r.p) }
+
+func (r reached) next(now Elapsed) (int64, bool) {
+	if p, isSteps := r.p.(Steps); isSteps {
+		return max(int64(p), soon(now)), true
+	}
+	if timed(r.p) && !now.Reached(r.p) {
+		return never, false
+	}
+	return soon(now), true
+}
+
+// phases begin where their After is, the first one at the start, and end where the next one begins.
+type phases []Phase
+
+func (ps phases) due(before, after Elapsed) bool {
+	for i := range ps {
+		begin, end := ps.bounds(i)
+		if end != nil && before.Reached(end) {
+			continue
+		}
+		if begin != nil && !before.Reached(begin) && begin.of(after) <= begin.length() {
+			return false // nor did the later ones begin
+		}
+		last := after
+		if end != nil && last.Reached(end) {
+			last = end.with(last, end.length())
+		}
+		if ps[i].Then.Due(within(begin, before), within(begin, last)) {
+			return true
+		}
+	}
+	return false
+}
+
+// next takes the earliest bound of the phases that are not over.
+func (ps phases) next(now Elapsed) (step int64, ok bool) {
+	step, ok = never, true
+	for i := range ps {
+		begin, end := ps.bounds(i)
+		if end != nil && now.Reached(end) {
+			continue
+		}
+		if begin != nil && timed(begin) && !now.Reached(begin) {
+			return step, false // this and the later ones wait for the clock
+		}
+		n, known := ps[i].Then.next(within(begin, now))
+		if zero, isSteps := begin.(Steps); isSteps {
+			n = plus(n, int64(zero))
+		}
+		last, isSteps := end.(Steps)
+		if isSteps && n > int64(last) {
+			n = never // it would be due after its end
+		}
+		step, ok = min(step, n), ok && known
+		if isSteps && n != never {
+			return step, ok // the later ones begin behind it
+		}
+	}
+	return step, ok
+}
+
+func (ps phases) bounds(i int) (begin, end Period) {
+	if i+1 < len(ps) {
+		end = ps[i+1].After
+	}
+	return ps[i].After, end
+}
+
+// within is e with the point begin as zero.
+func within(begin Period, e Elapsed) Elapsed {
+	if begin == nil {
+		return e
+	}
+	return begin.with(e, max(begin.of(e)-begin.length(), 0))
+}

@@ -1,0 +1,218 @@
+package loop_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// firings are the steps in which a schedule is due in a run of n turns, with batches of one example and a second each.
+func firings(s loop.Schedule, n int64) (at []int64) {
+	before := loop.Elapsed{Date: noon}
+	for range n {
+		after := loop.Elapsed{Steps: before.Steps + 1, Samples: before.Samples + 1, Time: before.Time + time.Second, Date: before.Date + loop.Date(time.Second)}
+		if s.Due(before, after) {
+			at = append(at, after.Steps)
+		}
+		before = after
+	}
+	return at
+}
+
+func seconds(n int) loop.Time { return loop.Time(time.Duration(n) * time.Second) }
+
+func later(n int) loop.Date { return noon + loop.Date(seconds(n)) }
+
+func every(n int64) loop.Schedule { return loop.Every(loop.Steps(n)) }
+
+// Ciclo counts before a step: every(2) fires at 0, 2, 4, …; ours counts finished steps.
+func TestB13_every(t *testing.T) {
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, firings(every(1), 10))
+	require.Equal(t, []int64{2, 4, 6, 8, 10}, firings(every(2), 10))
+	require.True(t, every(2).AndAtStart().StartsAt(), "Ciclo's firing at 0")
+	t.Logf("B13: every 2 in 10 turns: %v", firings(every(2), 10))
+}
+
+// Ciclo fires at 3 and 8: its first period is empty.
+func TestB14_afterEvery(t *testing.T) {
+	s := loop.After(loop.Steps(3)).Every(loop.Steps(5))
+	require.Equal(t, []int64{8}, firings(s, 10))
+	require.Equal(t, []int64{8, 13, 18}, firings(s, 20))
+	t.Logf("B14: %s in 20 turns: %v", s, firings(s, 20))
+}
+
+func TestB15_anyAndAll(t *testing.T) {
+	require.Equal(t, []int64{6, 12}, firings(loop.All(every(2), every(3)), 12))
+	require.Equal(t, []int64{2, 3, 4, 6, 8, 9, 10, 12}, firings(loop.Any(every(2), every(3)), 12))
+	t.Logf("B15: both in 12 turns: %v", firings(loop.All(every(2), every(3)), 12))
+}
+
+func TestSchedules(t *testing.T) {
+	odd := loop.When("odd", func(_, after loop.Elapsed) bool { return after.Steps%2 == 1 })
+	for _, row := range []struct {
+		name     string
+		schedule loop.Schedule
+		at       []int64 // in 12 turns
+	}{
+		{"never", loop.Schedule{}, nil},
+		{"never", loop.Never, nil},
+		{"each step", loop.EachStep, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		{"at start", loop.AtStart, nil},
+		{"at end", loop.AtEnd, nil},
+		{"at end", loop.Schedule{}.AndAtEnd(), nil},
+		{"every 5 steps, at start, at end", every(5).AndAtStart().AndAtEnd(), []int64{5, 10}},
+		{"(every 5 steps, at end) or at start", loop.Any(every(5).AndAtEnd(), loop.AtStart), []int64{5, 10}},
+		{"every 5 samples", loop.Every(loop.Samples(5)), []int64{5, 10}},
+		{"every 5s", loop.Every(seconds(5)), []int64{5, 10}},
+		{"at 3 steps", loop.At(loop.Steps(3)), []int64{3}},
+		{"at 2025-03-01T12:00:03Z", loop.At(later(3)), []int64{3}},
+		{"at 2025-03-01T11:59:59Z", loop.At(later(-1)), nil},
+		{"after 10 steps", loop.After(loop.Steps(10)), []int64{10, 11, 12}},
+		{"after 2025-03-01T12:00:10Z", loop.After(later(10)), []int64{10, 11, 12}},
+		{"after 2025-03-01T11:59:59Z, at 2 steps", loop.After(later(-1)).Then(loop.At(loop.Steps(2))), []int64{2}},
+		{"not after 3 steps", loop.Not(loop.After(loop.Steps(3))), []int64{1, 2}},
+		{"after 10 steps, each step", loop.After(loop.Steps(10)).Then(loop.EachStep), []int64{11, 12}},
+		{"after 4s, every 3s", loop.After(seconds(4)).Every(seconds(3)), []int64{7, 10}},
+		{"after 4 steps, every 3s", loop.After(loop.Steps(4)).Every(seconds(3)), []int64{6, 9, 12}}, // the step says nothing of the time
+		{"after 8 steps, (every 2 steps or odd)", loop.After(loop.Steps(8)).Then(loop.Any(every(2), odd)), []int64{9, 10, 11, 12}},
+		{"odd and not every 3 steps", loop.All(odd, loop.Not(every(3))), []int64{1, 5, 7, 11}},
+		{"not (every 2 steps or every 3 steps)", loop.Not(loop.Any(every(2), every(3))), []int64{1, 5, 7, 11}},
+		{"each step; after 3 steps, every 2 steps; after 8 steps, every 3 steps", loop.Piecewise(loop.EachStep,
+			loop.Phase{After: loop.Steps(3), Then: every(2)}, loop.Phase{After: loop.Steps(8), Then: every(3)}), []int64{1, 2, 3, 5, 7, 11}},
+		{"never; after 2025-03-01T12:00:02Z, each step; after 2025-03-01T12:00:04Z, never", loop.Piecewise(loop.Never,
+			loop.Phase{After: later(2), Then: loop.EachStep}, loop.Phase{After: later(4), Then: loop.Never}), []int64{3, 4}},
+		{"exponentially from 1 step by 2", loop.Exponential(loop.Steps(1), 2), []int64{1, 2, 4, 8}},
+		{"exponentially from 3s by 1.5", loop.Exponential(seconds(3), 1.5), []int64{3, 5, 7, 11}}, // 4.5, 6.75, 10.125 s
+		{"4 times until 10 steps", loop.Times(4, loop.Steps(10)), []int64{2, 5, 7, 10}},
+		{"1 times until 10 samples", loop.Times(1, loop.Samples(10)), []int64{10}},
+		{"2 times until 9s", loop.Times(2, seconds(9)), []int64{5, 9}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.NoError(t, row.schedule.Err())
+			require.Equal(t, row.name, row.schedule.String())
+			require.Equal(t, row.at, firings(row.schedule, 12))
+			before, after := loop.Elapsed{Steps: 4, Date: noon}, loop.Elapsed{Steps: 5, Date: noon + loop.Date(time.Second)}
+			require.Zero(t, testing.AllocsPerRun(100, func() { row.schedule.Due(before, after); row.schedule.Next(before) }))
+		})
+	}
+}
+
+func TestSchedules_startAndEnd(t *testing.T) {
+	both := every(2).AndAtStart().AndAtEnd()
+	for _, row := range []struct {
+		name         string
+		schedule     loop.Schedule
+		starts, ends bool
+	}{
+		{"plain", every(2), false, false},
+		{"start", every(2).AndAtStart(), true, false},
+		{"end", loop.AtEnd, false, true},
+		{"any has what one has", loop.Any(loop.AtStart, every(2).AndAtEnd()), true, true},
+		{"all has what each has", loop.All(loop.AtStart, both), true, false},
+		{"after keeps it", loop.After(loop.Steps(1)).AndAtEnd().Every(loop.Steps(2)), false, true},
+		{"not is of turns", loop.Not(both), false, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.NoError(t, row.schedule.Err())
+			require.Equal(t, row.starts, row.schedule.StartsAt())
+			require.Equal(t, row.ends, row.schedule.EndsAt())
+		})
+	}
+}
+
+// A turn of many samples may reach two phases; each is asked about its own part of the turn.
+func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
+	s := loop.Piecewise(loop.Every(loop.Samples(4)), loop.Phase{After: loop.Samples(10), Then: loop.Every(loop.Samples(3))},
+		loop.Phase{After: loop.Samples(20), Then: loop.At(loop.Samples(1))})
+	for _, row := range []struct {
+		from, to int64
+		due      bool
+	}{
+		{0, 3, false}, {3, 4, true}, {4, 9, true}, {8, 10, false}, {8, 12, false}, {8, 13, true}, {10, 12, false},
+		{10, 13, true}, {19, 20, false}, {19, 21, true}, {20, 21, true}, {21, 99, false}, {7, 22, true}, {0, 99, true},
+	} {
+		require.Equal(t, row.due, s.Due(loop.Elapsed{Samples: row.from}, loop.Elapsed{Samples: row.to}), "%d to %d", row.from, row.to)
+	}
+	still := loop.Elapsed{Samples: 10}
+	untilTen := loop.Piecewise(loop.EachStep, loop.Phase{After: loop.Samples(10), Then: loop.Never})
+	fromTen := loop.After(loop.Samples(10)).Then(loop.EachStep)
+	require.False(t, untilTen.Due(still, still), "an empty batch at the point is behind it")
+	require.True(t, fromTen.Due(still, still))
+	var seen []int64
+	zero := loop.When("zero", func(before, after loop.Elapsed) bool {
+		seen = append(seen, before.Samples, after.Samples)
+		return false
+	})
+	loop.Piecewise(zero, loop.Phase{After: loop.Samples(10), Then: zero}, loop.Phase{After: loop.Samples(20), Then: zero}).
+		Due(loop.Elapsed{Samples: 8}, loop.Elapsed{Samples: 23})
+	require.Equal(t, []int64{8, 10, 0, 10, 0, 3}, seen, "the parts of a turn from 8 to 23")
+}
+
+func TestNextAndNever(t *testing.T) {
+	const none = math.MaxInt64
+	odd := loop.When("odd", func(_, after loop.Elapsed) bool { return after.Steps%2 == 1 })
+	now := loop.Elapsed{Steps: 12, Samples: 12, Time: 12 * time.Second, Date: noon + loop.Date(12*time.Second)}
+	for _, row := range []struct {
+		schedule loop.Schedule
+		next     int64
+		ok       bool
+		never    bool // in a run until 10 steps
+	}{
+		{loop.Never, none, true, true},
+		{loop.AtEnd, none, true, false},
+		{loop.EachStep, 13, true, false},
+		{every(5), 15, true, false},
+		{every(100), 100, true, true},
+		{every(100).AndAtStart(), 100, true, false},
+		{loop.At(loop.Steps(10)), none, true, false},
+		{loop.At(loop.Steps(11)), none, true, true},
+		{loop.After(loop.Steps(50)), 50, true, true},
+		{loop.After(loop.Steps(10)), 13, true, false},
+		{loop.Not(loop.After(loop.Steps(10))), none, true, false},
+		{loop.Not(loop.EachStep), none, true, true},
+		{loop.After(loop.Steps(10)).Every(loop.Steps(5)), 15, true, true},
+		{loop.Exponential(loop.Steps(3), 2), 24, true, false},
+		{loop.Times(3, loop.Steps(12)), none, true, false},
+		{loop.Times(3, loop.Steps(60)), 20, true, true},
+		{odd, 13, true, false},
+		{loop.Every(loop.Samples(100)), 13, true, false}, // batches may be of any size
+		{loop.At(loop.Samples(10)), none, true, false},
+		{loop.Every(seconds(100)), none, false, false},
+		{loop.At(seconds(10)), none, true, false},
+		{loop.At(later(20)), none, false, false},
+		{loop.Any(every(5), loop.Every(seconds(1))), 15, false, false},
+		{loop.Any(loop.EachStep, loop.Every(seconds(1))), 13, true, false},
+		{loop.Any(every(100), every(70)), 70, true, true},
+		{loop.All(every(5), odd), 15, true, false},
+		{loop.All(every(5), loop.After(seconds(20))), 15, true, false},
+		{loop.All(every(5), loop.Never), none, true, true},
+		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: every(7)}), 21, true, false},
+		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: every(7)}), 13, true, true},
+		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), 13, true, true},
+		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), none, false, false},
+		{loop.Piecewise(every(5), loop.Phase{After: seconds(14), Then: every(3)}), 15, false, false},
+	} {
+		t.Run(row.schedule.String(), func(t *testing.T) {
+			step, ok := row.schedule.Next(now)
+			require.Equal(t, row.next, step)
+			require.Equal(t, row.ok, ok)
+			require.Equal(t, row.never, row.schedule.IsNever(loop.Steps(10)))
+		})
+	}
+	require.False(t, loop.At(loop.Samples(10)).IsNever(loop.Samples(5)), "the last batch may be a large one")
+	require.True(t, loop.Never.IsNever(nil))
+	require.False(t, every(100).IsNever(nil))
+}
+
+// What is given to Any and All stays the caller's.
+func TestCombined_keepsItsOwnList(t *testing.T) {
+	list := []loop.Schedule{every(2), every(3)}
+	anyOf, allOf := loop.Any(list...), loop.All(list...)
+	list[0], list[1] = loop.Never, loop.Never
+	require.Equal(t, []int64{2, 3, 4, 6}, firings(anyOf, 6))
+	require.Equal(t, []int64{6}, firings(allOf, 6))
+}

@@ -1,0 +1,306 @@
+package loop_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+type writerForm struct {
+	fileForm
+	option func(string, loop.Schedule) loop.Option
+	byHand func(string) loop.Attendant
+}
+
+var writerForms = []writerForm{{fileForms[0], loop.JSONL, loop.NewJSONL}, {fileForms[1], loop.CSV, loop.NewCSV}}
+
+// stepsIn reads a writer's file and gives the steps of its rows.
+func (f writerForm) stepsIn(t *testing.T, path string) []float64 {
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	var h loop.History
+	require.NoError(t, f.read(&h, file))
+	columns, err := h.Collect("elapsed.steps")
+	require.NoError(t, err)
+	return columns[0]
+}
+
+func upTo(from, to int) (steps []float64) {
+	for i := from; i <= to; i++ {
+		steps = append(steps, float64(i))
+	}
+	return steps
+}
+
+func eachForm(t *testing.T, do func(t *testing.T, form writerForm, path string)) {
+	for _, form := range writerForms {
+		t.Run(form.name, func(t *testing.T) { do(t, form, filepath.Join(t.TempDir(), "log."+form.name)) })
+	}
+}
+
+// write writes one row a step by hand, as a run from step from on.
+func (f writerForm) write(t *testing.T, path string, from, to int) {
+	w := f.byHand(path)
+	for i := from; i <= to; i++ {
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), From: at(int64(from - 1)), Logs: metric("m", float64(i))}))
+	}
+	require.NoError(t, w.End(t.Context(), loop.Ending{}))
+}
+
+func TestWriter_files(t *testing.T) {
+	want := map[string]string{"json": `{"elapsed.steps":2,"elapsed.samples":20,"elapsed.time":0,"metrics.sum":1,"losses.late":"NaN"}
+{"elapsed.steps":4,"elapsed.samples":40,"elapsed.time":0,"metrics.sum":6,"outputs.n":3}
+`, "csv": `elapsed.steps,elapsed.samples,elapsed.time,elapsed.date,metrics.sum,losses.late,outputs.n
+2,20,0,,1,NaN,
+4,40,0,,6,,3
+`}
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		w := form.byHand(path)
+		first := metric("sum", 1)
+		first.Set(loop.Losses, "late", late{new(int), math.NaN(), nil})
+		first.Output("image", []byte{1})
+		second := metric("sum", 6)
+		second.Output("n", 3)
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(2), Logs: first}))
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(3)}), "a turn without logs is no record")
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(4), Logs: second}))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, want[form.name], string(got), "it is all there before the end")
+		require.NoError(t, w.End(t.Context(), loop.Ending{}))
+		require.NoError(t, w.End(t.Context(), loop.Ending{}), "closing twice")
+		require.NoFileExists(t, path+".tmp")
+	})
+}
+
+func TestWriter_inARun(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		option := form.option(path, loop.Every(loop.Steps(2)))
+		for range 2 { // one option, two runs: each begins at step 0 and writes the file anew
+			result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), option)
+			require.NoError(t, err)
+			require.Equal(t, []float64{2, 4, 6, 8}, form.stepsIn(t, path))
+			_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), result.State, numbers(3), option, loop.From(result.Elapsed, nil))
+			require.NoError(t, err)
+			require.Equal(t, []float64{2, 4, 6, 8, 10, 12}, form.stepsIn(t, path))
+		}
+	})
+}
+
+func TestWriter_resume(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		from, to int
+		want     []float64
+	}{
+		{"where it ended", 6, 8, upTo(1, 8)},
+		{"from an older checkpoint", 3, 4, upTo(1, 4)},
+		{"with a gap", 9, 9, append(upTo(1, 5), 9)},
+		{"from the start", 1, 2, upTo(1, 2)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			eachForm(t, func(t *testing.T, form writerForm, path string) {
+				form.write(t, path, 1, 5)
+				form.write(t, path, row.from, row.to)
+				require.Equal(t, row.want, form.stepsIn(t, path))
+			})
+		})
+	}
+}
+
+// What stays of an old file does not hang on when this run writes for the first time.
+func TestWriter_resumeWithOtherSchedules(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		run := func(steps int, from loop.Elapsed, when loop.Schedule) {
+			step := loop.OnFunc(when, add) // logs also at the start, where it is asked for
+			_, err := loop.New(step).Run(t.Context(), 0, numbers(steps), form.option(path, when), loop.From(from, nil))
+			require.NoError(t, err)
+		}
+		run(9, loop.Elapsed{}, loop.Every(loop.Steps(2)))
+		run(6, at(4), loop.Every(loop.Steps(5)))
+		require.Equal(t, []float64{2, 4, 5, 10}, form.stepsIn(t, path), "6 and 8 are of the run that was given up")
+		run(2, at(10), loop.EachStep.AndAtStart())
+		require.Equal(t, []float64{2, 4, 5, 10, 10, 11, 12}, form.stepsIn(t, path), "the start is a row of its own")
+	})
+}
+
+// A watcher only looks: what it does to the logs of its report reaches nobody.
+func TestReport_logsAreTheWatchersOwn(t *testing.T) {
+	var seen []float64
+	meddle := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+		r.Logs.Metric("sum", -1)
+		r.Logs.Metric("new", -1)
+		return nil
+	})
+	look := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+		require.Equal(t, 1, r.Logs.Len())
+		v, err := r.Logs.Float("sum")
+		seen = append(seen, v)
+		return err
+	})
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(4), meddle, look)
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 1, 3, 6}, seen)
+}
+
+// A file cut at any byte is gone on with, and loses the cut line at most.
+func TestF29_writerGoesOnWithACutFile(t *testing.T) {
+	cuts := 0
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		form.write(t, path, 1, 3)
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		headers := strings.Count(string(whole), "\n") - 3
+		for cut := range len(whole) + 1 {
+			if form.name == "csv" && cut > 0 && cut <= strings.IndexByte(string(whole), '\n') {
+				continue // its first line comes by a renaming: it is there whole or not at all
+			}
+			require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
+			lines := max(strings.Count(string(whole[:cut]), "\n")-headers, 0)
+			form.write(t, path, 4, 4)
+			require.Equal(t, append(upTo(1, lines), 4), form.stepsIn(t, path), "cut at %d", cut)
+			cuts++
+		}
+	})
+	t.Logf("F29: %d cuts, 0 whole lines lost, 0 half ones left", cuts)
+}
+
+func TestWriter_leavesOtherFilesAlone(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		for _, content := range []string{"my thesis", "my thesis\n", "# a,b\n1,2\n", `{"loss":1}` + "\n", "[\n", "elapsed.steps,a.b\n1,2,3\n", "elapsed.steps,a.b\nx,2\n"} {
+			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+			w := form.byHand(path)
+			err := w.Watch(t.Context(), loop.Report{Elapsed: at(1), Logs: metric("m", 1)})
+			require.ErrorContains(t, err, path+": line ")
+			require.ErrorContains(t, err, "; move the file away")
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(2), Logs: metric("m", 1)}))
+			require.NoError(t, w.End(t.Context(), loop.Ending{}))
+			got, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, content, string(got))
+		}
+	})
+}
+
+func TestWriter_noFolder(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), form.option(filepath.Join(path, "x"), loop.EachStep))
+		require.ErrorIs(t, err, os.ErrNotExist)
+		require.ErrorContains(t, err, "loop: step 1: each step: ")
+	})
+}
+
+func TestWriter_newColumnsComeLater(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		w := form.byHand(path)
+		for i := range int64(20) {
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(i + 1), Logs: metric(fmt.Sprint("m", i/5), float64(i))}))
+		}
+		require.NoError(t, w.End(t.Context(), loop.Ending{}))
+		form.write(t, path, 21, 22) // and in a run that goes on
+		require.Equal(t, upTo(1, 22), form.stepsIn(t, path))
+		file, err := os.Open(path)
+		require.NoError(t, err)
+		defer file.Close()
+		var h loop.History
+		require.NoError(t, form.read(&h, file))
+		for i := range 4 {
+			_, values, err := h.Series(fmt.Sprint("m", i))
+			require.NoError(t, err)
+			require.Equal(t, upTo(5*i, 5*i+4), values)
+		}
+	})
+}
+
+// What goes wrong with writing is said at the end; the run is worth more than its log.
+func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
+	lost := errors.New("device lost")
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		step := func(_ context.Context, s, n int) (int, loop.Logs, error) {
+			logs := metric("m", float64(n))
+			logs.Metric("bad\nname", 1)
+			logs.Set(loop.Losses, "loss", late{new(int), 0, lost})
+			return s + 1, logs, nil
+		}
+		result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(5), form.option(path, loop.EachStep))
+		require.ErrorIs(t, err, loop.ErrName, "the first error")
+		require.ErrorContains(t, err, "at the end: ")
+		require.Equal(t, 5, result.State)
+		require.Equal(t, upTo(1, 5), form.stepsIn(t, path))
+
+		broken := form.byHand(path)
+		for i := range int64(4) {
+			require.NoError(t, broken.Watch(t.Context(), loop.Report{Elapsed: at(i + 6), From: at(5), Logs: metric("m", 1)}))
+			if i == 1 {
+				require.NoError(t, loop.BreakFile(broken))
+			}
+		}
+		require.ErrorIs(t, broken.End(t.Context(), loop.Ending{}), os.ErrClosed)
+		require.Equal(t, upTo(1, 7), form.stepsIn(t, path))
+	})
+}
+
+const childFile = "LAZO_LOOP_TEST_FILE"
+
+// TestWriterChild is the process that TestF29_writerSurvivesAKill kills; run for itself it does nothing.
+func TestWriterChild(t *testing.T) {
+	path := os.Getenv(childFile)
+	if path == "" {
+		return
+	}
+	form := writerForms[0]
+	if strings.HasSuffix(path, ".csv") {
+		form = writerForms[1]
+	}
+	step := func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		logs := metric("m", float64(s))
+		if s%10 == 0 {
+			logs.Metric(fmt.Sprint("late", s/1000%40), 1) // columns that come later: the table is written anew at times
+		}
+		if s == 300 {
+			fmt.Println("ready")
+		}
+		return s + 1, logs, nil
+	}
+	_, _ = loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, forever, form.option(path, loop.EachStep))
+}
+
+func TestF29_writerSurvivesAKill(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		child := exec.Command(os.Args[0], "-test.run=^TestWriterChild$")
+		child.Env = append(os.Environ(), childFile+"="+path)
+		out, err := child.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, child.Start())
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", line)
+		require.NoError(t, child.Process.Kill())
+		require.Error(t, child.Wait())
+
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		whole := strings.Count(string(data), "\n")
+		if form.name == "csv" {
+			whole--
+		}
+		require.GreaterOrEqual(t, whole, 300, "what was reported before the kill is there")
+		form.write(t, path, whole+1, whole+5)
+		require.Equal(t, upTo(1, whole+5), form.stepsIn(t, path), "gone on with after the last line")
+		form.write(t, path, 101, 110)
+		require.Equal(t, upTo(1, 110), form.stepsIn(t, path), "gone on with from a checkpoint at step 100: no step twice")
+		t.Logf("F29: %s: killed after %d whole lines: 0 lost, 0 twice", form.name, whole)
+	})
+}
