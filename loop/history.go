@@ -42,8 +42,9 @@ type place struct {
 	name       string
 }
 
-// commit adds a row. Entries are copied: a step may use its logs again.
-func (h *History) commit(elapsed Elapsed, logs Logs, samples int64) {
+// Commit adds a row: what was logged in the turn that elapsed ends with, and the number of examples in its batch.
+// [Loop.Run] does it for each turn; it is for loops written by hand. Entries are copied: a step may use its logs again.
+func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 	h.makeRoom()
 	h.number++
 	h.rows.push(row{h.number, elapsed, samples})

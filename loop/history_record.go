@@ -73,7 +73,7 @@ func (h *History) commitRecord(r *record) error {
 		}
 		entries[i] = Entry{p.collection, p.name, Number(r.numbers[i])}
 	}
-	h.commit(r.elapsed, NewLogs(entries), r.batch)
+	h.Commit(r.elapsed, NewLogs(entries), r.batch)
 	return nil
 }
 

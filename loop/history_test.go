@@ -81,6 +81,7 @@ func TestB16_trainAndTestMetricOfOneName(t *testing.T) {
 	columns, err := result.History.Collect("steps", "accuracy", "accuracy_test")
 	require.NoError(t, err)
 	require.Equal(t, [][]float64{{10, 20, 30}, {1009, 1019, 1029}, {2, 2, 2}}, columns)
+	t.Logf("B16: rows at steps %v", columns[0])
 }
 
 func TestHistory_elapsed(t *testing.T) {

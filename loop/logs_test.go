@@ -83,6 +83,7 @@ func TestB02_logsWithoutAState(t *testing.T) {
 	columns, err := result.History.Collect("x", "y")
 	require.NoError(t, err)
 	require.Equal(t, [][]float64{{1, 2, 3}, {10, 20, 30}}, columns)
+	t.Logf("B02: %v, state %v", columns, result.State)
 }
 
 func TestB10_eachCollection(t *testing.T) {
@@ -100,6 +101,7 @@ func TestB10_eachCollection(t *testing.T) {
 		got = append(got, fmt.Sprint(e.Path(), " ", v))
 	}
 	require.Equal(t, []string{"losses.l 1", "metrics.m 2", "stateful_metrics.s 3", "outputs.o 4", "mine.x 5", "losses.both 6", "metrics.both 6"}, got)
+	t.Logf("B10: %d entries, each where it belongs", len(got))
 }
 
 // Ciclo has Merge twice: as a method and as a property that can be written only (B12: reading it fails). Here there is the method
@@ -112,6 +114,7 @@ func TestB11_B12_mergeIntoEmptyLogs(t *testing.T) {
 	require.Equal(t, slices.Collect(source.All()), slices.Collect(logs.All()))
 	logs.Merge(loop.Logs{})
 	require.Equal(t, 1, logs.Len())
+	t.Logf("B11, B12: %d entry by Merge, which gives nothing to read", logs.Len())
 }
 
 func TestLogs_mergeDoesNotTouchTheSource(t *testing.T) {

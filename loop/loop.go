@@ -32,6 +32,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...O
 	if r.history == nil {
 		r.history = &History{}
 	}
+	r.history.restrict(r.bounds)
 	if err := r.check(data); err != nil {
 		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, fmt.Errorf("loop: %w", err)
 	}
@@ -187,7 +188,7 @@ func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bo
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	if r.turn.Logs.Len() > 0 {
-		r.history.commit(r.elapsed, r.turn.Logs, 0)
+		r.history.Commit(r.elapsed, r.turn.Logs, 0)
 	}
 	for i := range r.watchers {
 		if w := &r.watchers[i]; is(w.when) {
@@ -215,7 +216,7 @@ func (r *run[S, B]) oneTurn(ctx context.Context, samples int64) (stop bool, err 
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	if r.turn.Logs.Len() > 0 && r.keep.Due(r.watched, r.elapsed) {
-		r.history.commit(r.elapsed, r.turn.Logs, samples)
+		r.history.Commit(r.elapsed, r.turn.Logs, samples)
 	}
 	for i := range r.watchers {
 		if w := &r.watchers[i]; w.when.Due(r.watched, r.elapsed) {

@@ -1,7 +1,6 @@
 package loop_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -292,63 +291,6 @@ func TestOnTurn_seesAndChangesAll(t *testing.T) {
 	_, twice, err := result.History.Series("metrics.twice")
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 2 * 1001}, twice)
-}
-
-type sized []int
-
-func (s sized) Samples() int { return len(s) }
-
-func TestSamples(t *testing.T) {
-	data := func(yield func(sized, error) bool) {
-		_ = yield(sized{1, 2, 3}, nil) && yield(sized{4}, nil) && yield(sized{5, 6}, nil)
-	}
-	var at []int64
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, b sized) (int, loop.Logs, error) {
-		var logs loop.Logs
-		logs.Metric("first", float64(b[0]))
-		return s + len(b), logs, nil
-	}))
-	result, err := l.Run(t.Context(), 0, data, loop.Watch(loop.Every(loop.Samples(2)), func(_ context.Context, r loop.Report) error {
-		at = append(at, r.Elapsed.Samples)
-		return nil
-	}))
-	require.NoError(t, err)
-	require.EqualValues(t, 6, result.Elapsed.Samples)
-	require.Equal(t, []int64{3, 4, 6}, at, "the period does not drift: 2, 4, 6 are crossed at 3, 4, 6")
-	mean, err := result.History.Mean("first")
-	require.NoError(t, err)
-	require.InDelta(t, (3*1.0+4+2*5)/6, mean, 1e-12, "weighted by examples")
-}
-
-func TestKeep(t *testing.T) {
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(10), loop.Keep(loop.Every(loop.Steps(4))))
-	require.NoError(t, err)
-	at, _, err := result.History.Series("sum")
-	require.NoError(t, err)
-	require.Len(t, at, 2)
-	require.EqualValues(t, 8, at[1].Steps)
-}
-
-// counted is a value that counts how often it is read.
-type counted struct{ reads *int }
-
-func (c counted) Float() (float64, error) { *c.reads++; return 1, nil }
-
-func TestNothingIsReadUnasked(t *testing.T) {
-	reads := 0
-	step := func(_ context.Context, s, _ int) (int, loop.Logs, error) {
-		var logs loop.Logs
-		logs.Set(loop.Losses, "loss", counted{&reads})
-		return s, logs, nil
-	}
-	var out bytes.Buffer
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)), loop.ProgressBar(&out))
-	require.NoError(t, err)
-	require.LessOrEqual(t, reads, 11, "a plain bar reads at the start, for each tenth, and at the end")
-	reads = 0
-	_, err = result.History.Last("loss")
-	require.NoError(t, err)
-	require.Equal(t, 1, reads)
 }
 
 // A schedule must fire as often as its period fits, however the turns cut the time: that is what makes it resumable.

@@ -28,6 +28,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //		state, logs, err = step(ctx, state, pass.Batch)
 //		…
+//		history.Commit(pass.Elapsed, logs, batchSize)
 //		if pass.Due(loop.Every(loop.Steps(100))) {
 //			…
 //		}

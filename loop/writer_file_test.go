@@ -133,6 +133,10 @@ func TestWriter_resumeWithOtherSchedules(t *testing.T) {
 		require.Equal(t, []float64{2, 4, 5, 10}, form.stepsIn(t, path), "6 and 8 are of the run that was given up")
 		run(2, at(10), loop.EachStep.AndAtStart())
 		require.Equal(t, []float64{2, 4, 5, 10, 10, 11, 12}, form.stepsIn(t, path), "the start is a row of its own")
+		form.write(t, path, 1, 1)
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NotContains(t, string(got), "metrics.sum", "a file that is begun anew has not the old columns")
 	})
 }
 
@@ -241,14 +245,18 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 		require.Equal(t, upTo(1, 5), form.stepsIn(t, path))
 
 		broken := form.byHand(path)
-		for i := range int64(4) {
-			require.NoError(t, broken.Watch(t.Context(), loop.Report{Elapsed: at(i + 6), From: at(5), Logs: metric("m", 1)}))
+		fetched := 0
+		for i := range int64(9) {
+			var logs loop.Logs
+			logs.Set(loop.Metrics, "m", late{&fetched, 1, nil})
+			require.NoError(t, broken.Watch(t.Context(), loop.Report{Elapsed: at(i + 6), From: at(5), Logs: logs}))
 			if i == 1 {
 				require.NoError(t, loop.BreakFile(broken))
 			}
 		}
 		require.ErrorIs(t, broken.End(t.Context(), loop.Ending{}), os.ErrClosed)
 		require.Equal(t, upTo(1, 7), form.stepsIn(t, path))
+		require.Equal(t, 3, fetched, "a file that is left alone needs no values")
 	})
 }
 
