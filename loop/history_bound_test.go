@@ -1,0 +1,188 @@
+package loop_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// The history against rows kept one by one, in all bounds, with columns that come and go, numbers and late values.
+func TestHistory_laws(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.IntRange(1, 9).Draw(t, "rows")
+		bound := rapid.SampledFrom([]string{"none", "limit", "thin"}).Draw(t, "bound")
+		h := &loop.History{}
+		switch bound {
+		case "limit":
+			h = loop.Restricted(loop.Limit(rows))
+		case "thin":
+			h = loop.Restricted(loop.Thin(rows))
+		}
+		var model []map[string]float64
+		fetched := 0
+		ever := map[string]bool{}
+		for i := range rapid.IntRange(0, 40).Draw(t, "commits") {
+			var logs loop.Logs
+			r := map[string]float64{"steps": float64(i + 1)}
+			for _, name := range names {
+				v := float64(rapid.IntRange(0, 99).Draw(t, name))
+				switch rapid.SampledFrom([]string{"number", "late", "missing"}).Draw(t, "kind") {
+				case "number":
+					logs.Metric(name, v)
+				case "late":
+					logs.Set(loop.Metrics, name, late{&fetched, v, nil})
+				default:
+					continue
+				}
+				r[name], ever[name] = v, true
+			}
+			h.Commit(at(int64(i+1)), logs, int64(i+1))
+			model = append(model, r)
+			if bound == "limit" && len(model) > rows {
+				model = model[1:]
+			}
+			if rapid.Bool().Draw(t, "read") && ever["a"] {
+				_, _ = h.Last("a")
+			}
+		}
+		if bound == "thin" {
+			model = thinned(model, rows)
+		}
+		require.Equal(t, len(model), h.Len())
+		asked := rapid.SliceOfN(rapid.SampledFrom(append([]string{"steps"}, names...)), 1, 3).Draw(t, "asked")
+		got, err := h.Collect(asked...)
+		for _, name := range asked {
+			if name != "steps" && !ever[name] {
+				require.ErrorIs(t, err, loop.ErrNoEntry)
+				return
+			}
+		}
+		require.NoError(t, err)
+		want := make([][]float64, len(asked))
+	rows:
+		for _, r := range model {
+			for _, name := range asked {
+				if _, ok := r[name]; !ok {
+					continue rows
+				}
+			}
+			for i, name := range asked {
+				want[i] = append(want[i], r[name])
+			}
+		}
+		require.Equal(t, want, got)
+		i := 0
+		for elapsed, logs := range h.Rows() {
+			require.EqualValues(t, model[i]["steps"], elapsed.Steps)
+			require.Equal(t, len(model[i])-1, logs.Len())
+			for e := range logs.All() {
+				v, err := e.Value.Float()
+				require.NoError(t, err)
+				require.Equal(t, model[i][e.Name], v)
+			}
+			i++
+		}
+		before := fetched
+		_, err = h.Collect(asked...)
+		require.NoError(t, err)
+		require.Equal(t, before, fetched, "all that Rows gave was read, so nothing is fetched again")
+	})
+}
+
+// thinned is the rule of Thin, said in another way: the smallest power of two of which the multiples, and the newest,
+// are not too many.
+func thinned(all []map[string]float64, rows int) []map[string]float64 {
+	for every := 1; ; every *= 2 {
+		var kept []map[string]float64
+		for i, r := range all {
+			if (i+1)%every == 0 || i == len(all)-1 {
+				kept = append(kept, r)
+			}
+		}
+		if len(kept) <= rows {
+			return kept
+		}
+	}
+}
+
+func TestLimit_and_Thin_inARun(t *testing.T) {
+	steps := func(options ...loop.Option) []float64 {
+		result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(100), options...)
+		require.NoError(t, err)
+		columns, err := result.History.Collect("steps", "sum")
+		require.NoError(t, err)
+		require.Len(t, columns[1], len(columns[0]))
+		return columns[0]
+	}
+	require.Equal(t, []float64{97, 98, 99, 100}, steps(loop.Limit(4)))
+	require.Equal(t, []float64{16, 32, 48, 64, 80, 96, 100}, steps(loop.Thin(8)))
+	require.Equal(t, []float64{100}, steps(loop.Thin(1)))
+	require.Equal(t, []float64{99, 100}, steps(loop.Thin(8), loop.Limit(2)), "the last one holds")
+	require.Equal(t, []float64{95, 100}, steps(loop.Keep(loop.Every(loop.Steps(5))), loop.Limit(2)))
+	for _, option := range []func(int) loop.Option{loop.Limit, loop.Thin} {
+		for _, rows := range []int{0, -1} {
+			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(1), option(rows))
+			require.ErrorContains(t, err, fmt.Sprintf(": rows must be positive, got %d", rows))
+		}
+	}
+}
+
+func TestLimit_dropsUnread(t *testing.T) {
+	for name, option := range map[string]loop.Option{"limit": loop.Limit(5), "thin": loop.Thin(5)} {
+		t.Run(name, func(t *testing.T) {
+			h := loop.Restricted(option)
+			fetched, freed := 0, make(chan struct{}, 100)
+			var early loop.Logs
+			for i := range int64(100) {
+				value := &late{&fetched, float64(i), nil}
+				runtime.SetFinalizer(value, func(*late) { freed <- struct{}{} })
+				var logs loop.Logs
+				logs.Set(loop.Losses, "loss", value)
+				h.Commit(at(i+1), logs, 1)
+				if i == 0 {
+					for _, logs := range h.Rows() {
+						early = logs
+					}
+				}
+			}
+			runtime.GC()
+			for range 90 {
+				<-freed // at the latest when all but the bound are gone; a value that is held would hang the test
+			}
+			require.Zero(t, fetched)
+			_, err := early.Float("loss")
+			require.EqualError(t, err, "loop: losses.loss: the history dropped it before it was read")
+		})
+	}
+}
+
+func TestLimit_memoryIsFlat(t *testing.T) {
+	for name, option := range map[string]loop.Option{"limit": loop.Limit(1000), "thin": loop.Thin(1000)} {
+		t.Run(name, func(t *testing.T) {
+			h := loop.Restricted(option)
+			fill := func(n int64) uint64 {
+				for i := range n {
+					logs := metric("loss", float64(i))
+					if i%500 == 0 {
+						logs.Metric("rare", 1)
+					}
+					h.Commit(at(i), logs, 1)
+				}
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return m.HeapAlloc
+			}
+			before := fill(2000)
+			after := fill(200_000)
+			require.Less(t, after, before+128<<10)
+			t.Logf("heap after 2,000 rows %d kB, after 202,000 rows %d kB", before>>10, after>>10)
+		})
+	}
+}
