@@ -29,6 +29,7 @@ lint: ## formatting, go vet, staticcheck, the shell script
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	sh -n scripts/install_pjrt.sh
+	bash -n scripts/conformance.sh
 
 .PHONY: check
 check: lint test race ## what CI runs
@@ -36,6 +37,10 @@ check: lint test race ## what CI runs
 .PHONY: bench
 bench: setup ## measure: JSON lines, to stand beside the peers'
 	$(GO) run ./bench
+
+.PHONY: conformance
+conformance: setup ## GoMLX's own tests with lazo's gradients
+	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing

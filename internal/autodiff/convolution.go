@@ -7,10 +7,10 @@ import (
 
 // conv are the parameters of a convolution, one value for each spatial axis, with the defaults filled in.
 type conv struct {
-	axes                                    backends.ConvolveAxesConfig
-	strides, inputDilations, kernelDilation []int
-	paddings                                [][2]int
-	channelGroups, batchGroups              int
+	axes                                     backends.ConvolveAxesConfig
+	strides, inputDilations, kernelDilations []int
+	paddings                                 [][2]int
+	channelGroups, batchGroups               int
 }
 
 func convOf(node *graph.Node) conv {
@@ -23,12 +23,12 @@ func convOf(node *graph.Node) conv {
 			KernelSpatial: axes.ints("KernelSpatial"),
 			OutputBatch:   axes.int("OutputBatch"), OutputChannels: axes.int("OutputChannels"), OutputSpatial: axes.ints("OutputSpatial"),
 		},
-		strides: a.ints("strides"), inputDilations: a.ints("inputDilations"), kernelDilation: a.ints("kernelDilations"),
+		strides: a.ints("strides"), inputDilations: a.ints("inputDilations"), kernelDilations: a.ints("kernelDilations"),
 		paddings:      a.pairs("paddings"),
 		channelGroups: a.int("channelGroupCount"), batchGroups: a.int("batchGroupCount"),
 	}
 	spatial := len(c.axes.InputSpatial)
-	for _, factors := range []*[]int{&c.strides, &c.inputDilations, &c.kernelDilation} {
+	for _, factors := range []*[]int{&c.strides, &c.inputDilations, &c.kernelDilations} {
 		for i := len(*factors); i < spatial; i++ {
 			*factors = append(*factors, 1)
 		}
@@ -47,13 +47,13 @@ func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
 	reach := func(n *graph.Node, axis, step int) int { return (n.Shape().Dimensions[axis]-1)*step + 1 }
 	return extents{
 		input:  reach(input, c.axes.InputSpatial[i], c.inputDilations[i]),
-		kernel: reach(kernel, c.axes.KernelSpatial[i], c.kernelDilation[i]),
+		kernel: reach(kernel, c.axes.KernelSpatial[i], c.kernelDilations[i]),
 		output: reach(output, c.axes.OutputSpatial[i], c.strides[i]),
 	}
 }
 
-// convolution gives each gradient as one convolution for each group, and as one for a depthwise convolution. A grouped
-// convolution in one piece, as JAX makes it, is up to 400 times slower in XLA's CPU backend.
+// convolution gives each gradient as one convolution, or as one for each group. Groups in one convolution, as JAX has them,
+// are 2 to 400 times slower in XLA's CPU backend, except for depthwise ones.
 func convolution(node, v *graph.Node) []*graph.Node {
 	input, kernel := node.Inputs()[0], node.Inputs()[1]
 	c := convOf(node)
@@ -125,7 +125,7 @@ func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 		axes.KernelInputChannels, axes.KernelOutputChannels = c.axes.KernelInputChannels, c.axes.KernelOutputChannels
 	}
 	kernel = graph.Reverse(kernel, c.axes.KernelSpatial...)
-	return graph.ConvGeneral(v, kernel, axes, c.inputDilations, paddings, c.strides, c.kernelDilation, c.channelGroups, 1)
+	return graph.ConvGeneral(v, kernel, axes, c.inputDilations, paddings, c.strides, c.kernelDilations, c.channelGroups, 1)
 }
 
 // kernelGradient convolves the input with v as its kernel: what was the batch is summed over, as channels are.
@@ -140,5 +140,5 @@ func (c conv) kernelGradient(input, kernel, v *graph.Node) *graph.Node {
 		KernelInputChannels: c.axes.OutputBatch, KernelOutputChannels: c.axes.OutputChannels, KernelSpatial: c.axes.OutputSpatial,
 		OutputBatch: c.axes.KernelInputChannels, OutputChannels: c.axes.KernelOutputChannels, OutputSpatial: c.axes.KernelSpatial,
 	}
-	return graph.ConvGeneral(input, v, axes, c.kernelDilation, paddings, c.inputDilations, c.strides, 1, c.channelGroups)
+	return graph.ConvGeneral(input, v, axes, c.kernelDilations, paddings, c.inputDilations, c.strides, 1, c.channelGroups)
 }

@@ -38,6 +38,9 @@ var allowances = map[string]struct {
 // gradients, and lazo's take no more operations than JAX.
 func TestGradientPrograms(t *testing.T) {
 	jax := jaxCounts(t)
+	if *dump != "" {
+		require.NoError(t, os.MkdirAll(*dump, 0o755))
+	}
 	var table strings.Builder
 	defer func() { t.Logf("operations (elements) of GoMLX, lazo and JAX:\n%s", table.String()) }()
 	for _, w := range workloads {

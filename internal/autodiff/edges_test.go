@@ -30,6 +30,10 @@ func TestGradientsAtEdges(t *testing.T) {
 			f: graph.Min, wantX: []float64{1, 0, 0}, wantY: []float64{0, 1, 1}}, // JAX: half to each
 		{name: "max of infinities", x: []float64{inf, -inf, -inf}, y: []float64{inf, -inf, 0},
 			f: graph.Max, wantX: []float64{1, 1, 0}, wantY: []float64{0, 0, 1}}, // GoMLX: NaN; JAX: half to each
+		{name: "max of NaN", x: []float64{nan, 1}, y: []float64{2, nan},
+			f: graph.Max, wantX: []float64{0, 0}, wantY: []float64{1, 1}}, // GoMLX: NaN; JAX: 0 to each
+		{name: "reduce_max of NaN", x: []float64{nan, 1},
+			f: func(x, _ node) node { return graph.ReduceMax(x, 0) }, wantX: []float64{0, 0}}, // GoMLX and JAX: NaN
 		{name: "relu at 0", x: []float64{-1, 0, 1}, y: []float64{0, 0, 0},
 			f: graph.Max, wantX: []float64{0, 1, 1}, wantY: []float64{1, 0, 0}}, // jax.nn.relu: 0
 		{name: "abs at 0", x: []float64{-1, 0, 1},
@@ -63,7 +67,7 @@ func TestGradientsAtEdges(t *testing.T) {
 			f: func(x, _ node) node {
 				return graph.MaxPool(x).FullShape().Window(2).Strides(2).PaddingPerDim([][2]int{{1, 0}}).Done()
 			},
-			wantX: []float64{1, 0, 1}}, // JAX: 0 for -inf, the padding has it
+			wantX: []float64{1, 0, 1}}, // flax pads with -inf, which gets it
 		{name: "max_pool that leaves the end out", x: []float64{1, 2, 9},
 			f: func(x, _ node) node { return graph.MaxPool(x).FullShape().Window(2).Done() }, wantX: []float64{0, 1, 0}},
 		{name: "sum_pool that leaves the end out", x: []float64{1, 2, 9},

@@ -12,6 +12,9 @@ import (
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	Install()
 	g := loss.Graph()
+	if g == nil {
+		return graph.Gradient(loss, wrt...) // which panics
+	}
 	outer, nested := selections.Swap(g, newSelection(g, wrt))
 	defer func() {
 		if nested {

@@ -38,12 +38,12 @@ func TestAttributes(t *testing.T) {
 	}
 	c := convOf(graph.ConvGeneral(x, kernel, axes, []int{1, 2}, [][2]int{{3, 4}, {5, 6}}, []int{1, 3}, []int{2, 1}, 2, 1))
 	require.Equal(t, conv{
-		axes: axes, strides: []int{1, 2}, inputDilations: []int{1, 3}, kernelDilation: []int{2, 1},
+		axes: axes, strides: []int{1, 2}, inputDilations: []int{1, 3}, kernelDilations: []int{2, 1},
 		paddings: [][2]int{{3, 4}, {5, 6}}, channelGroups: 2, batchGroups: 1,
 	}, c)
 	c = convOf(graph.ConvGeneral(x, kernel, axes, nil, nil, nil, nil, 2, 1))
 	require.Equal(t, conv{
-		axes: axes, strides: []int{1, 1}, inputDilations: []int{1, 1}, kernelDilation: []int{1, 1},
+		axes: axes, strides: []int{1, 1}, inputDilations: []int{1, 1}, kernelDilations: []int{1, 1},
 		paddings: [][2]int{{}, {}}, channelGroups: 2, batchGroups: 1,
 	}, c)
 

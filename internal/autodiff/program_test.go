@@ -22,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", draws); err != nil { // a command line that says otherwise is parsed later
+		panic(err)
+	}
 	// klog's flusher never ends; the worker threads of the plugin are not goroutines.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }

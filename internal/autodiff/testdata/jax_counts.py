@@ -1,7 +1,8 @@
 """Counts what the gradients of workloads_test.go cost: as GoMLX comes, with lazo's rules, and in JAX.
 
     go test ./internal/autodiff -run TestGradientPrograms -args -dump DIR
-    python internal/autodiff/testdata/jax_counts.py DIR > table.md
+    python internal/autodiff/testdata/jax_counts.py DIR
+    python internal/autodiff/testdata/jax_counts.py --time DIR [WORKLOAD...]
     python internal/autodiff/testdata/jax_counts.py --tsv > internal/autodiff/testdata/jax.tsv
 
 Needs jax, flax and optax. Every program returns the loss and its gradients. Counted are the operations that lead to an
@@ -12,10 +13,12 @@ same compiler for all three.
 
 import pathlib
 import sys
+import time
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 from jax._src.interpreters import mlir
@@ -210,14 +213,47 @@ def count(text):
         return of(functions["main"])
 
 
+def compile(text):
+    device = jax.devices("cpu")[0]
+    return device.client.compile_and_load(text, xla_client.DeviceList((device,)), xla_client.CompileOptions())
+
+
 def cost(text):
     """Flops and bytes of the compiled program."""
-    backend = jax.devices("cpu")[0].client
-    devices = xla_client.DeviceList(tuple(jax.devices("cpu")[:1]))
-    compiled = backend.compile_and_load(text, devices, xla_client.CompileOptions())
-    analysis = compiled.cost_analysis()
-    analysis = analysis[0] if isinstance(analysis, list) else analysis
+    analysis = compile(text).cost_analysis()
     return int(analysis.get("flops", 0)), int(analysis.get("bytes accessed", 0))
+
+
+def times(texts, rounds=12):
+    """The best time of a call of each program, in microseconds; their rounds alternate."""
+    calls = []
+    for text in texts:
+        with mlir.make_ir_context():
+            main = next(op for op in ir.Module.parse(text).body.operations if op.attributes["sym_name"].value == "main")
+            shapes = [ir.ShapedType(t) for t in ir.FunctionType(main.attributes["function_type"].value).inputs]
+            random = np.random.default_rng(0)
+            args = [
+                jnp.array(random.integers(0, 10, t.shape) if str(t.element_type) == "i32" else random.random(t.shape))
+                for t in shapes
+            ]
+            args = [a.astype(jnp.int32 if str(t.element_type) == "i32" else jnp.float32) for a, t in zip(args, shapes)]
+        compiled = compile(text)
+
+        def call(compiled=compiled, args=args):
+            for out in compiled.execute_sharded(args).disassemble_into_single_device_arrays():
+                out[0].block_until_ready()
+
+        call()
+        calls.append(call)
+    best = [float("inf")] * len(calls)
+    for _ in range(rounds):
+        for i, call in enumerate(calls):
+            n, start = 0, time.perf_counter()
+            while n < 2 or time.perf_counter() - start < 0.04:
+                call()
+                n += 1
+            best[i] = min(best[i], (time.perf_counter() - start) / n * 1e6)
+    return best
 
 
 def main():
@@ -226,15 +262,20 @@ def main():
         for name in WORKLOADS:
             print(name, *count(program(name)), sep="\t")
         return
-    folder = pathlib.Path(sys.argv[1])
-    print("| gradient of | ops: GoMLX | lazo | JAX | elements: GoMLX | lazo | JAX | Mflop: GoMLX | lazo | JAX | MB: GoMLX | lazo | JAX |")
-    print("|---|" + "---:|" * 12)
-    for name in WORKLOADS:
-        texts = [(folder / f"{name}.{kind}.mlir").read_text() for kind in ("gomlx", "lazo")] + [program(name)]
-        counts, costs = [count(t) for t in texts], [cost(t) for t in texts]
-        cells = [c[0] for c in counts] + [c[1] for c in counts]
-        cells += [f"{c[0] / 1e6:.2f}" for c in costs] + [f"{c[1] / 1e6:.2f}" for c in costs]
-        print(f"| {name} | " + " | ".join(map(str, cells)) + " |")
+    timed = sys.argv[1] == "--time"
+    folder = pathlib.Path(sys.argv[2 if timed else 1])
+    names = sys.argv[3:] or list(WORKLOADS)
+    columns = ("µs",) if timed else ("operations", "elements", "Mflop", "MB")
+    print("| gradient of | " + " | ".join(f"{c}: GoMLX | lazo | JAX" for c in columns) + " |")
+    print("|---|" + "---:|" * 3 * len(columns))
+    for name in names:
+        texts = [(folder / f"{name}.{rules}.mlir").read_text() for rules in ("gomlx", "lazo")] + [program(name)]
+        if timed:
+            cells = [f"{t:,.0f}" for t in times(texts)]
+        else:
+            counts, costs = [count(t) for t in texts], [cost(t) for t in texts]
+            cells = [f"{c[i]:,}" for i in (0, 1) for c in counts] + [f"{c[i] / 1e6:.2f}" for i in (0, 1) for c in costs]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
