@@ -2,6 +2,7 @@
 GO ?= go
 # Packages of long tests get a longer limit than Go's own ten minutes: the machine may be a busy one with two cores.
 TEST_FLAGS ?= -timeout 15m
+FUZZ_TIME ?= 1m
 STATICCHECK = $(GO) tool -modfile=tools/go.mod staticcheck
 
 .DEFAULT_GOAL := help
@@ -45,4 +46,6 @@ conformance: setup ## GoMLX's own tests with lazo's gradients
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
-	$(GO) test -run '^$$' -fuzz FuzzReadIDX -fuzztime 5m ./data
+	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/FuzzWrapError \
+		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
+		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) "./$${target%/*}" || exit 1; done

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -42,7 +43,7 @@ func train(name string) func(ctx context.Context, b *bench) error {
 					return err
 				}
 				step := managed.TrainStep(w.report(variant))
-				m := measured{state: state, step: step, variant: variant, data: data60k{set, batch}}
+				m := measured{state: state, step: step, variant: variant, data: contiguous{set, batch}}
 				seconds, err := m.repeat(ctx, w.warmup, steps, b.repeats)
 				err = errors.Join(err, step.Close(), state.Close())
 				if err != nil {
@@ -73,7 +74,7 @@ type measured struct {
 	state   *managed.State
 	step    *managed.Stepper
 	variant string
-	data    data60k
+	data    contiguous
 }
 
 func (m measured) repeat(ctx context.Context, warmup, steps, repeats int) (seconds []float64, err error) {
@@ -120,3 +121,11 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	}
 	return nil
 }
+
+// contiguous is a set that is cut into contiguous batches, in order, for ever.
+type contiguous struct {
+	set   *data.Set
+	batch int
+}
+
+func (d contiguous) batches() loop.Data[data.Batch] { return d.set.Batches(d.batch, data.Forever()) }

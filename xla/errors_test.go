@@ -85,11 +85,11 @@ func TestWrapErrorLaws(t *testing.T) {
 		if !errors.Is(once, original) {
 			t.Fatalf("lost %q", text)
 		}
-		if twice := xla.WrapError(once); twice != once { //nolint:errorlint // identity is the claim
+		if twice := xla.WrapError(once); twice != once { // identity is the claim
 			t.Fatalf("wrapped again: %v", twice)
 		}
 		outer := fmt.Errorf("outer: %w", once)
-		if again := xla.WrapError(outer); errors.As(once, new(*xla.Error)) && again != outer { //nolint:errorlint // identity is the claim
+		if again := xla.WrapError(outer); errors.As(once, new(*xla.Error)) && again != outer { // identity is the claim
 			t.Fatalf("wrapped again: %v", again)
 		}
 	})

@@ -156,14 +156,14 @@ func TestOpenRefuses(t *testing.T) {
 		return path
 	}
 	open := file("open", "plugin.so", 0o600)
-	require.NoError(t, os.Chmod(filepath.Dir(open), 0o777)) //nolint:gosec // what is tested
+	require.NoError(t, os.Chmod(filepath.Dir(open), 0o777)) // what is tested
 	sticky := file("sticky", "plugin.so", 0o600)
 	require.NoError(t, os.Chmod(filepath.Dir(sticky), 0o777|os.ModeSticky))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	rows := []struct {
 		name, plugin string
-		ctx          context.Context //nolint:containedctx // a row
+		ctx          context.Context // a row
 		opts         []xla.Option
 		want         error
 		text         string

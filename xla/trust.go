@@ -55,7 +55,7 @@ func probeOnce(ctx context.Context, path string) (probe.Report, error) {
 	}
 	file := identity{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), MinMinor: pjrt.MinMinor}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		file.Device, file.Inode = uint64(sys.Dev), uint64(sys.Ino) //nolint:gosec,unconvert // the types differ between systems
+		file.Device, file.Inode = uint64(sys.Dev), uint64(sys.Ino) // the types differ between systems
 	}
 	cache := cacheFile(path)
 	if known, ok := readProbed(cache); ok && known.File == file {
@@ -79,7 +79,7 @@ func cacheFile(path string) string {
 }
 
 func readProbed(name string) (known probed, ok bool) {
-	data, err := os.ReadFile(name) //nolint:gosec // in the user's own cache folder
+	data, err := os.ReadFile(name) // in the user's own cache folder
 	return known, err == nil && json.Unmarshal(data, &known) == nil
 }
 

@@ -74,7 +74,7 @@ func check(ctx context.Context, w io.Writer, kind, root string) error {
 // terminal the share of a download.
 func progress(w io.Writer) func(install.Event) {
 	file, isFile := w.(*os.File)
-	moving := isFile && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is a small number
+	moving := isFile && term.IsTerminal(int(file.Fd())) // a descriptor is a small number
 	var last install.Event
 	return func(e install.Event) {
 		if e.Stage != last.Stage || e.File != last.File {

@@ -32,7 +32,7 @@ type commands struct {
 
 // session is what a command may use of the outside.
 type session struct {
-	ctx            context.Context //nolint:containedctx // kong binds values, and a command has one context
+	ctx            context.Context // kong binds values, and a command has one context
 	stdout, stderr io.Writer
 }
 

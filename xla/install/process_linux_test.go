@@ -15,7 +15,7 @@ func TestF25_RealSmallDisk(t *testing.T) {
 		t.Logf("not allowed to mount (%v): the file size limit of TestF25_DiskFull stands for it", err)
 		return
 	}
-	defer unix.Unmount(mount, unix.MNT_DETACH) //nolint:errcheck // the folder goes with the test
+	defer unix.Unmount(mount, unix.MNT_DETACH) // the folder goes with the test
 	x := serve(t, one)
 	_, err := Install(t.Context(), "toy", x.options(mount, one))
 	require.ErrorIs(t, err, syscall.ENOSPC)

@@ -144,7 +144,7 @@ func checkFile(path string) error {
 	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
 		return fmt.Errorf("pjrt: %s: %w: it is not a regular file (%s)", path, ErrNotLoadable, info.Mode().Type())
 	}
-	file, err := os.Open(path) //nolint:gosec // the path is the caller's choice; probe and xla say when it is to be trusted
+	file, err := os.Open(path) // the path is the caller's choice; probe and xla say when it is to be trusted
 	if err != nil {
 		return fmt.Errorf("pjrt: %s: %w: %w", path, ErrNotLoadable, err)
 	}

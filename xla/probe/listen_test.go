@@ -37,7 +37,7 @@ func TestFailureRoundTrip(t *testing.T) {
 	for _, c := range causes {
 		t.Run(c.code, func(t *testing.T) {
 			original := c.err
-			if original == pjrt.ErrABI { //nolint:errorlint // the sentinel itself
+			if original == pjrt.ErrABI { // the sentinel itself
 				original = &pjrt.ABIError{Path: "/p.so", Got: pjrt.Version{Minor: 7, StructSize: 80}}
 			}
 			e := &Error{Path: "/p.so", Stage: StageRun}

@@ -106,7 +106,7 @@ func command(ctx context.Context, path string) (*exec.Cmd, error) {
 		self = "/proc/self/exe" // still this program after a rebuild replaced the file
 	}
 	deadline, _ := ctx.Deadline()
-	cmd := exec.CommandContext(ctx, self) //nolint:gosec // our own binary
+	cmd := exec.CommandContext(ctx, self) // our own binary
 	cmd.Args = []string{childName, path, strconv.FormatInt(time.Until(deadline).Milliseconds(), 10)}
 	cmd.Env = os.Environ()
 	for name, value := range pjrt.Environment(path, os.Getenv) {

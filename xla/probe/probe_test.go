@@ -119,7 +119,7 @@ func TestF23_DamagedPlugins(t *testing.T) {
 func TestF23_UnreadablePlugin(t *testing.T) {
 	path := build(t, table(pjrt.MinTableSize, pjrt.Major, pjrt.MinMinor))
 	for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()); dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // the file is to be reached, and not read
+		require.NoError(t, os.Chmod(dir, 0o755)) // the file is to be reached, and not read
 	}
 	require.NoError(t, os.Chmod(path, 0))
 	cmd := helper(path)
@@ -209,7 +209,7 @@ func TestF23_FlippedBits(t *testing.T) {
 	defer file.Close()
 	seed := flipSeed()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+	random := rand.New(rand.NewPCG(seed, 0)) // a test
 	dynamic := section(t, path, ".dynamic")
 	for _, part := range []struct {
 		name       string
