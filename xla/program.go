@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/backends"
 	gomlxxla "github.com/gomlx/gomlx/backends/xla"
 	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
@@ -52,12 +51,6 @@ func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Progr
 	}
 	return &Program{name: name, on: r, exec: c.exec, compiled: c.took, text: c.text, donated: c.donated}, nil
 }
-
-// Inputs are the names and shapes of the graph's parameters, in the order in which they were made.
-func (p *Program) Inputs() (names []string, shapes []shapes.Shape) { return p.exec.Inputs() }
-
-// Outputs are the shapes of the outputs.
-func (p *Program) Outputs() []shapes.Shape { return p.exec.Outputs() }
 
 // CompileTime is how long the plugin took to compile the program, without the building of its graph.
 func (p *Program) CompileTime() time.Duration { return p.compiled }
