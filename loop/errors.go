@@ -3,6 +3,7 @@ package loop
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 )
 
 // ErrStop is returned by a task or watcher to end the run after the present turn. What the task returned beside it
@@ -11,20 +12,50 @@ var ErrStop = errors.New("stop")
 
 var errNoFunction = errors.New("no function given")
 
+var errGoexit = errors.New("runtime.Goexit was called")
+
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is a panic of a task, a watcher or the data, made an error.
+// PanicError is a panic of a task, a watcher or the data, made an error; or a call of [runtime.Goexit] there.
 type PanicError struct {
 	Value any
 	// Stack is the stack of the goroutine at the panic.
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *PanicError) Error() string {
+	if e.Value == errGoexit {
+		return errGoexit.Error()
+	}
+	return fmt.Sprintf("panic: %v", e.Value)
+}
 
 // Unwrap gives the panic's value where it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
+	return err
+}
+
+// shielded runs f on a goroutine of its own, for only so can a Goexit be turned into an error, as panics are.
+func shielded(f func() error) (err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			p := &PanicError{Value: recover(), Stack: debug.Stack()}
+			if p.Value == nil {
+				p.Value = errGoexit
+			}
+			err = p
+		}()
+		err = f()
+		returned = true
+	}()
+	<-done
 	return err
 }
 

@@ -99,6 +99,18 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
+// update is Merge into logs that are this run's own: entries are replaced in place.
+func (l *Logs) update(other Logs) {
+	for i := range other.entries {
+		e := &other.entries[i]
+		if i < len(l.entries) && !l.shared && l.entries[i].Name == e.Name && l.entries[i].Collection == e.Collection {
+			l.entries[i].Value = e.Value // the usual case: each turn logs the same
+			continue
+		}
+		l.Set(e.Collection, e.Name, e.Value)
+	}
+}
+
 // view is the same logs to be given away: what is set in the view does not show in l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)], shared: true}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,7 +96,7 @@ func TestRun_endings(t *testing.T) {
 		{name: "an error keeps the last good state", task: stopAt(2, boom), data: numbers(9), reason: loop.Failed, state: 1, steps: 2,
 			err: "loop: step 3: each step: adder: boom"},
 		{name: "a data error", task: stopAt(99, nil), data: failing(2, boom), reason: loop.Failed, state: 1, steps: 2, err: "loop: step 3: data: boom"},
-		{name: "a watcher's error", task: stopAt(99, nil), data: numbers(9), reason: loop.Failed, state: 3, steps: 2, err: "loop: step 3: every 3 steps: boom",
+		{name: "a watcher's error", task: stopAt(99, nil), data: numbers(9), reason: loop.Failed, state: 3, steps: 3, err: "loop: step 3: every 3 steps: boom",
 			options: []loop.Option{loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { return boom })}},
 		{name: "a watcher stops", task: stopAt(99, nil), data: numbers(9), reason: loop.Stopped, state: 3, steps: 3,
 			options: []loop.Option{loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { return loop.ErrStop })}},
@@ -165,7 +166,7 @@ func TestRun_cancelInsideATask(t *testing.T) {
 func TestF13_panics(t *testing.T) {
 	errValue := errors.New("an error value")
 	cases := 0
-	for _, value := range []any{errValue, "text", 7, nilMapWrite} {
+	for _, value := range []any{errValue, "text", 7, nilMapWrite, runtime.Goexit} {
 		for _, place := range []string{"task", "watcher", "data", "end"} {
 			t.Run(fmt.Sprintf("%T in %s", value, place), func(t *testing.T) {
 				boom := func(here string) {
@@ -194,8 +195,9 @@ func TestF13_panics(t *testing.T) {
 				var p *loop.PanicError
 				require.ErrorAs(t, err, &p)
 				require.Contains(t, string(p.Stack), "loop_test.go")
-				require.ErrorContains(t, err, "step 1: ")
-				require.ErrorContains(t, err, map[string]string{"end": "watcher: panic: "}[place])
+				step := map[bool]string{false: "step 1: ", true: "step 2: "}[place == "data"]
+				require.ErrorContains(t, err, step)
+				require.ErrorContains(t, err, map[string]string{"end": "watcher: "}[place])
 				if value == errValue {
 					require.ErrorIs(t, err, errValue)
 				}

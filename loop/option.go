@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"context"
 	"errors"
 	"fmt"
 )
@@ -16,6 +15,13 @@ type settings struct {
 	from     Elapsed
 	resumed  *History
 	watchers []watching
+	// late are options that need to know the others.
+	late []Option
+	// restores names the option that gives an earlier state back, "" if none does.
+	restores string
+	// sizes is how to count the examples of a batch: a func(B) int, nil for the batch's own.
+	sizes    any
+	watchdog *watchdog
 	errs     []error
 }
 
@@ -25,6 +31,9 @@ func newSettings(options []Option) settings {
 		if o != nil {
 			o(&s)
 		}
+	}
+	for _, o := range s.late {
+		o(&s)
 	}
 	return s
 }
@@ -58,6 +67,17 @@ func From(elapsed Elapsed, history *History) Option {
 	}
 }
 
+// SamplesBy counts the examples of a batch by a function, in place of [Sized].
+func SamplesBy[B any](size func(batch B) int) Option {
+	return func(s *settings) {
+		if size == nil {
+			s.errs = append(s.errs, fmt.Errorf("samples by: %w", errNoFunction))
+			return
+		}
+		s.sizes = size
+	}
+}
+
 // checkOver finds options that a loop written by hand cannot heed: passing over them in silence would be worse.
 func (s settings) checkOver(noData bool) error {
 	errs := s.errs
@@ -72,63 +92,3 @@ func (s settings) checkOver(noData bool) error {
 	}
 	return fmt.Errorf("loop: %w", errors.Join(errs...))
 }
-
-// Report is what a watcher sees, after the tasks of a turn.
-type Report struct {
-	Elapsed Elapsed
-	// Logs is what was logged in this turn.
-	Logs    Logs
-	History *History
-	// From is where this run began: zero, or what the option [From] says.
-	From Elapsed
-	// Until is the end of the run, nil if none was set.
-	Until Period
-}
-
-// Ending is what a watcher sees when the run is over.
-type Ending struct {
-	Report
-	Reason Reason
-	// Err is the error of the run, nil if it went well.
-	Err error
-}
-
-// Watcher looks at a run and changes nothing. Returning [ErrStop] ends the run after the turn.
-type Watcher func(ctx context.Context, report Report) error
-
-// Watch runs a watcher on a schedule, after the tasks of the turn.
-func Watch(when Schedule, watcher Watcher) Option {
-	if watcher == nil {
-		return Attend("", when, nil)
-	}
-	return Attend("", when, func() Attendant { return attendFunc(watcher) })
-}
-
-// Attendant is a watcher that also wants to know when a run is over. Its End is always called, whatever happened,
-// the last attendant's first.
-type Attendant interface {
-	Watch(ctx context.Context, report Report) error
-	End(ctx context.Context, ending Ending) error
-}
-
-// Attend has an attendant made when a run starts, so that one option serves any number of runs.
-func Attend(name string, when Schedule, start func() Attendant) Option {
-	w := watching{name: name, when: when, start: start}
-	if start == nil {
-		w.err = errNoFunction
-	}
-	return func(s *settings) { s.watchers = append(s.watchers, w) }
-}
-
-type watching struct {
-	name  string
-	when  Schedule
-	start func() Attendant
-	err   error
-	it    Attendant // made when the run starts
-}
-
-type attendFunc Watcher
-
-func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r) }
-func (f attendFunc) End(context.Context, Ending) error         { return nil }

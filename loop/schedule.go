@@ -26,6 +26,8 @@ type rule interface {
 	due(before, after Elapsed) bool
 	// next is [Schedule.next].
 	next(now Elapsed) (step int64, ok bool)
+	// clocked tells whether the clock has a say.
+	clocked() bool
 }
 
 // never is the step of what does not come.
@@ -134,15 +136,20 @@ func (s Schedule) never(until Period) bool {
 	return step == never || isSteps && step > int64(end)
 }
 
+// clocked tells whether the clock has a say in when the schedule is due.
+func (s Schedule) clocked() bool { return s.rule != nil && s.rule.clocked() }
+
 type always struct{}
 
 func (always) due(_, _ Elapsed) bool          { return true }
 func (always) next(now Elapsed) (int64, bool) { return soon(now), true }
+func (always) clocked() bool                  { return false }
 
 type when func(before, after Elapsed) bool
 
 func (w when) due(before, after Elapsed) bool { return w(before, after) }
 func (when) next(now Elapsed) (int64, bool)   { return soon(now), true }
+func (when) clocked() bool                    { return true }
 
 // soon is the next step.
 func soon(now Elapsed) int64 { return plus(now.Steps, 1) }

@@ -65,6 +65,8 @@ func (o oneOf) due(before, after Elapsed) bool {
 	return false
 }
 
+func (o oneOf) clocked() bool { return slices.ContainsFunc(o, Schedule.clocked) }
+
 func (o oneOf) next(now Elapsed) (step int64, ok bool) {
 	step, ok = never, true
 	for i := range o {
@@ -85,6 +87,8 @@ func (e eachOf) due(before, after Elapsed) bool {
 	return true
 }
 
+func (e eachOf) clocked() bool { return slices.ContainsFunc(e, Schedule.clocked) }
+
 // next is the latest of the bounds, since the last to come decides; the clock can make none of those earlier that do
 // not look at it.
 func (e eachOf) next(now Elapsed) (step int64, ok bool) {
@@ -102,6 +106,8 @@ func (e eachOf) next(now Elapsed) (step int64, ok bool) {
 type not struct{ s Schedule }
 
 func (n not) due(before, after Elapsed) bool { return !n.s.Due(before, after) }
+
+func (n not) clocked() bool { return n.s.clocked() }
 
 func (n not) next(now Elapsed) (int64, bool) {
 	switch r := n.s.rule.(type) {

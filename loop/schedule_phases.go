@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -92,6 +93,8 @@ type reached struct{ p Period }
 
 func (r reached) due(_, after Elapsed) bool { return after.Reached(r.p) }
 
+func (r reached) clocked() bool { return timed(r.p) }
+
 func (r reached) next(now Elapsed) (int64, bool) {
 	if p, isSteps := r.p.(Steps); isSteps {
 		return max(int64(p), soon(now)), true
@@ -123,6 +126,10 @@ func (ps phases) due(before, after Elapsed) bool {
 		}
 	}
 	return false
+}
+
+func (ps phases) clocked() bool {
+	return slices.ContainsFunc(ps, func(p Phase) bool { return timed(p.After) || p.Then.clocked() })
 }
 
 // next takes the earliest bound of the phases that are not over.

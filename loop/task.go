@@ -6,7 +6,8 @@ import (
 	"iter"
 )
 
-// Data is a sequence of batches. A batch comes with a nil error; an error ends the run.
+// Data is a sequence of batches. A batch comes with a nil error; an error ends the run. A batch must stay as it is until
+// its step is over; a [BlockStepper] holds several at once.
 type Data[B any] = iter.Seq2[B, error]
 
 // Sized is a batch that knows how many examples it holds. A batch that does not counts as one example.
@@ -26,6 +27,19 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 	return f(ctx, state, batch)
 }
 
+// BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop then
+// gives it several batches, never across a point where another task, a watcher or the end of the run is due: nobody can tell the
+// difference, but that schedules of time are looked at between blocks only; those are kept below 50 ms.
+type BlockStepper[S, B any] interface {
+	Stepper[S, B]
+	// BlockSize is how many steps there may be at once. It is asked when a run starts; below 2 the loop calls Step. Else it
+	// calls StepBlock alone, for a single batch too, so that a step computes the same in whatever company.
+	BlockSize() int
+	// StepBlock makes the steps of the batches in their order, with the logs of each, which must have the same names in each
+	// step. With an error, also [ErrStop], it gives the logs of the steps that were made before it, and the state after them.
+	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
+}
+
 // Turn is what a task works on: the state and the logs as the tasks before it left them.
 type Turn[S, B any] struct {
 	State   S
@@ -39,15 +53,18 @@ type Task[S, B any] struct {
 	name string
 	when Schedule
 	do   func(ctx context.Context, turn *Turn[S, B]) error
-	err  error
+	// blind tasks do not see the time of their turn.
+	blind bool
+	block BlockStepper[S, B] // nil if it makes one step at a time
+	err   error
 }
 
-// On makes a task of a [Stepper].
+// On makes a task of a [Stepper], which may be a [BlockStepper].
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
 	}
-	task := Task[S, B]{when: when, do: func(ctx context.Context, turn *Turn[S, B]) error {
+	task := Task[S, B]{when: when, blind: true, do: func(ctx context.Context, turn *Turn[S, B]) error {
 		state, logs, err := stepper.Step(ctx, turn.State, turn.Batch)
 		if err != nil && !isStop(err) {
 			return err
@@ -56,6 +73,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return err
 	}}
+	task.block, _ = stepper.(BlockStepper[S, B])
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = s.String()
 	}
@@ -78,13 +96,15 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 	return Task[S, B]{when: when, do: do}
 }
 
-// Named gives the task the name that stands in errors.
+// Named gives the task the name that stands in errors and in the plan.
 func (t Task[S, B]) Named(name string) Task[S, B] {
 	t.name = name
 	return t
 }
 
-// label is how errors call the task: its schedule, and its name if it has one.
+func (t *Task[S, B]) label() string { return label(t.when, t.name) }
+
+// label is how errors call something: its schedule, and its name if it has one.
 func label(when Schedule, name string) string {
 	if name == "" {
 		return when.String()

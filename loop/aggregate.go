@@ -1,0 +1,134 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// Aggregation makes one value of the values that a nested loop logged under one name.
+type Aggregation struct {
+	name string
+	// pick chooses one of n values, as it is; else of computes a number.
+	pick func(n int) int
+	of   func(values, samples []float64) float64
+}
+
+// The aggregations by name. All but Last and First need numbers.
+var (
+	// Last and First take one value, whatever it is.
+	Last  = Aggregation{name: "last", pick: func(n int) int { return n - 1 }}
+	First = Aggregation{name: "first", pick: func(int) int { return 0 }}
+	// SampleMean weights each value by the examples in its batch: of batch means it makes the mean of all examples.
+	SampleMean = Aggregation{name: "sample mean", of: sampleMean}
+	// Mean weights all values alike.
+	Mean = Aggregation{name: "mean", of: func(v, _ []float64) float64 { return total(v) / float64(len(v)) }}
+	Sum  = Aggregation{name: "sum", of: func(v, _ []float64) float64 { return total(v) }}
+	// Min and Max are NaN if a value is.
+	Min = Aggregation{name: "min", of: func(v, _ []float64) float64 { return fold(v, math.Min) }}
+	Max = Aggregation{name: "max", of: func(v, _ []float64) float64 { return fold(v, math.Max) }}
+)
+
+// AggregateBy is an aggregation of one's own: of the values of all rows that had the name, oldest first and at least
+// one, and the numbers of examples in their batches.
+func AggregateBy(name string, of func(values, samples []float64) float64) Aggregation {
+	return Aggregation{name: name, of: of}
+}
+
+func (a Aggregation) String() string { return a.name }
+
+// Aggregations says how each collection is aggregated.
+//
+// Collections that it does not name follow these rules: [Losses] and [Metrics] are the [SampleMean], any other the [Last]
+// value. Ciclo takes the last value everywhere, which is right for what accumulates ([Stateful]), but makes a test
+// loss that of the last batch only.
+type Aggregations map[Collection]Aggregation
+
+func (as Aggregations) of(c Collection) Aggregation {
+	if a, ok := as[c]; ok {
+		return a
+	}
+	if c == Losses || c == Metrics {
+		return SampleMean
+	}
+	return Last
+}
+
+func (as Aggregations) check() error {
+	var errs []error
+	for c, a := range as {
+		if a.pick == nil && a.of == nil {
+			errs = append(errs, fmt.Errorf("aggregation of %s: %w", c, errNoFunction))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Aggregate makes one entry of each column of a history; nothing is read before one of their values is.
+func (h *History) Aggregate(as Aggregations) Logs {
+	var entries []Entry
+	for _, c := range h.columns {
+		if c.cells.n > 0 {
+			entries = append(entries, Entry{c.collection, c.name, h.aggregate(c, as.of(c.collection))})
+		}
+	}
+	return Logs{entries: entries}
+}
+
+func (h *History) aggregate(c *column, a Aggregation) Value {
+	if a.pick != nil {
+		return c.value(a.pick(c.cells.n))
+	}
+	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}
+}
+
+// aggregate is a number that is computed when it is asked for. It lets the history go then.
+type aggregate struct {
+	once    sync.Once
+	history *History
+	path    string
+	by      Aggregation
+	number  float64
+	err     error
+}
+
+func (a *aggregate) Float() (float64, error) {
+	a.once.Do(func() {
+		var values, samples []float64
+		a.err = a.history.each(a.path, func(r row, v float64) {
+			values, samples = append(values, v), append(samples, float64(r.batch))
+		})
+		if a.err == nil {
+			a.number = a.by.of(values, samples)
+		} else {
+			a.err = fmt.Errorf("%s: %w", a.by, a.err)
+		}
+		a.history = nil
+	})
+	return a.number, a.err
+}
+
+func sampleMean(values, samples []float64) float64 {
+	sum := 0.0
+	for i, v := range values {
+		sum += v * samples[i]
+	}
+	return sum / total(samples)
+}
+
+func total(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+func fold(values []float64, f func(a, b float64) float64) float64 {
+	v := values[0]
+	for _, x := range values[1:] {
+		v = f(v, x)
+	}
+	return v
+}

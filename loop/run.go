@@ -1,0 +1,397 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// run is one run of a loop.
+type run[S, B any] struct {
+	settings
+	tasks   []Task[S, B]
+	turn    Turn[S, B]
+	history *History
+	latest  Logs // the newest value of each name, if a watcher may ask
+	clock   clock
+	// timed is false where nobody can see the time of a turn: reading the clock takes longer than the rest of it.
+	timed   bool
+	size    func() int64 // of the batch of the turn
+	elapsed Elapsed
+	// before is the last whole turn as its tasks saw it, watched as its watchers did: tasks take time, and a schedule
+	// must be asked about one line of time without a gap.
+	before, watched Elapsed
+	kept            Elapsed // the last whole turn as the history saw it
+	reason          Reason
+	begun           bool // the first batch is there
+	changed         bool // a task of the present turn did its work
+	entries         entries
+	blocks          blocks[B]
+	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
+	doing doing
+	dog   *dog
+}
+
+// doing is kept as it comes and made a text only when there is an error, because it is set several times a turn.
+type doing struct {
+	when  *Schedule // nil for what has none
+	name  string
+	watch *watching
+}
+
+var doingData = doing{name: "data"}
+
+func (d doing) String() string {
+	switch {
+	case d.watch != nil:
+		return d.watch.label()
+	case d.when != nil:
+		return label(*d.when, d.name)
+	}
+	return d.name
+}
+
+func (r *run[S, B]) at(d doing) {
+	r.doing = d
+	if r.dog != nil {
+		r.dog.note(r.elapsed.Steps, d)
+	}
+}
+
+func (r *run[S, B]) start() {
+	r.history.restrict(r.bounds)
+	// Those that look first come first, in their order; the list is the run's own.
+	slices.SortStableFunc(r.watchers, func(a, b watching) int {
+		switch {
+		case a.first == b.first:
+			return 0
+		case a.first:
+			return -1
+		}
+		return 1
+	})
+	for i := range r.watchers {
+		r.watchers[i].it = r.watchers[i].start()
+	}
+	r.entries.start(r.watchers, len(r.tasks))
+	r.timed = r.needsClock()
+	r.startBlocks()
+	r.clock = newClock(r.from)
+	if r.elapsed.Date == 0 {
+		r.elapsed.Date = r.clock.date // not a date of long ago, from which all dates since would be due at once
+	}
+	r.before, r.watched, r.kept = r.elapsed, r.elapsed, r.elapsed
+	r.dog = r.watchdog.start()
+}
+
+// needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
+func (r *run[S, B]) needsClock() bool {
+	return len(r.watchers) > 0 || r.until != nil && timed(r.until) || r.keep.clocked() ||
+		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.blind || t.when.clocked() })
+}
+
+// turns makes one turn a batch.
+func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
+	if r.until != nil && r.elapsed.Reached(r.until) {
+		r.reason = UntilReached
+		return nil
+	}
+	err := r.shielded(func() error { return r.all(ctx, data) })
+	if r.blocks.waiting() { // the data panicked
+		if blockErr := r.shielded(func() error { _, err := r.flush(ctx); return err }); blockErr != nil {
+			err = errors.Join(err, blockErr)
+		}
+		r.reason = Failed
+	}
+	if err != nil {
+		r.abandon()
+	}
+	r.elapsed = r.clock.at(r.elapsed)
+	return err
+}
+
+// shielded makes a panic an error that says what the run was at.
+func (r *run[S, B]) shielded(f func() error) error {
+	err := shielded(f)
+	if p, ok := err.(*PanicError); ok {
+		r.reason = Failed
+		return r.wrap(p)
+	}
+	return err
+}
+
+// abandon decides what becomes of a turn that failed.
+func (r *run[S, B]) abandon() {
+	if !r.changed {
+		r.elapsed = r.before // only what is in the state is counted
+		return
+	}
+	if r.turn.Logs.Len() > 0 {
+		r.elapsed = r.clock.at(r.elapsed)
+		r.history.Commit(r.elapsed, r.turn.Logs, r.elapsed.Samples-r.before.Samples)
+	}
+}
+
+func (r *run[S, B]) all(ctx context.Context, data Data[B]) error {
+	r.at(doingData)
+	for batch, err := range data {
+		if ctx.Err() != nil {
+			return r.cancelled(ctx)
+		}
+		if err != nil {
+			end, blockErr := r.flush(ctx)
+			if blockErr != nil {
+				return blockErr
+			}
+			if end {
+				break
+			}
+			r.reason = Failed
+			r.at(doingData)
+			return r.wrap(err)
+		}
+		r.turn.Batch = batch
+		end, err := r.next(ctx)
+		if err != nil {
+			return err
+		}
+		if end {
+			break
+		}
+		r.at(doingData)
+	}
+	if r.reason == DataEnded {
+		if ctx.Err() != nil {
+			return r.cancelled(ctx) // data that ends because the context did is a cancelled run, not a finished one
+		}
+		if _, err := r.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if !r.begun {
+		return nil
+	}
+	_, err := r.marked(ctx, Schedule.endsAt)
+	return err
+}
+
+func (r *run[S, B]) cancelled(ctx context.Context) error {
+	// The batches that wait came before: without blocks, their steps would be made.
+	if _, err := r.flush(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	r.reason = Cancelled
+	r.at(doing{name: "cancelled"})
+	return r.wrap(context.Cause(ctx))
+}
+
+// next makes the turn of a batch; end tells that it was the last one.
+func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
+	if !r.begun {
+		r.begun = true
+		stop, err := r.marked(ctx, Schedule.startsAt)
+		if err != nil {
+			return false, err
+		}
+		if stop {
+			r.reason = Stopped
+			return true, nil
+		}
+	}
+	samples := r.size()
+	if samples < 0 {
+		r.reason = Failed
+		return false, r.wrap(fmt.Errorf("a batch must not have a negative number of samples, got %d", samples))
+	}
+	if r.blocks.on {
+		return r.nextOfBlock(ctx, samples)
+	}
+	r.count(samples)
+	now := r.elapsed
+	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
+	stop := false
+	for i := range r.tasks {
+		if t := &r.tasks[i]; t.when.Due(r.before, now) {
+			if err := r.doTask(ctx, i, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	if err := r.look(ctx, samples, &stop); err != nil {
+		return false, err
+	}
+	r.before = now
+	return r.ended(stop), nil
+}
+
+// count counts a turn.
+func (r *run[S, B]) count(samples int64) {
+	r.changed = false
+	if r.timed {
+		r.elapsed = r.clock.next(r.elapsed, samples)
+		return
+	}
+	r.elapsed.Steps++
+	r.elapsed.Samples += samples
+}
+
+// ended tells whether a turn was the last one, and sets the reason.
+func (r *run[S, B]) ended(stop bool) bool {
+	r.changed = false
+	switch {
+	case stop:
+		r.reason = Stopped
+	case r.until != nil && r.elapsed.Reached(r.until):
+		r.reason = UntilReached
+	default:
+		return false
+	}
+	return true
+}
+
+// look commits a turn and has it watched.
+func (r *run[S, B]) look(ctx context.Context, samples int64, stop *bool) error {
+	if len(r.watchers) == 0 && r.turn.Logs.Len() == 0 {
+		r.watched, r.kept = r.elapsed, r.elapsed
+		return nil
+	}
+	r.elapsed = r.clock.at(r.elapsed)
+	r.noteLatest(r.turn.Logs)
+	if err := r.watch(ctx, true, nil, stop); err != nil {
+		return err
+	}
+	r.keepTurn(samples)
+	if err := r.entries.check(r.latest); err != nil {
+		r.reason = Failed
+		return r.wrap(err)
+	}
+	if err := r.watch(ctx, false, nil, stop); err != nil {
+		return err
+	}
+	r.watched = r.elapsed
+	return nil
+}
+
+func (r *run[S, B]) keepTurn(samples int64) {
+	if r.turn.Logs.Len() > 0 && r.keep.Due(r.kept, r.elapsed) {
+		r.history.Commit(r.elapsed, r.turn.Logs, samples)
+	}
+	r.kept = r.elapsed
+}
+
+// watch runs the watchers that are due in this turn, or else in the place that is asked for: either those that look
+// first or the others.
+func (r *run[S, B]) watch(ctx context.Context, first bool, is func(Schedule) bool, stop *bool) error {
+	for i := range r.watchers {
+		w := &r.watchers[i]
+		if w.first != first || w.entry != "" && !w.sees(r.turn.Logs) {
+			continue
+		}
+		if is == nil && !w.when.Due(r.watched, r.elapsed) || is != nil && !is(w.when) {
+			continue
+		}
+		r.at(doing{watch: w})
+		if err := r.heed(ctx, w.it.Watch(ctx, r.report()), stop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// marked runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the last
+// batch. What it logs is a row of its own.
+func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bool, err error) {
+	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
+	for i := range r.tasks {
+		if is(r.tasks[i].when) {
+			if err := r.doTask(ctx, i, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	r.changed = false // such a turn is not counted, whatever it did
+	r.elapsed = r.clock.at(r.elapsed)
+	r.noteLatest(r.turn.Logs)
+	if err := r.watch(ctx, true, is, &stop); err != nil {
+		return false, err
+	}
+	if r.turn.Logs.Len() > 0 {
+		r.history.Commit(r.elapsed, r.turn.Logs, 0)
+	}
+	return stop, r.watch(ctx, false, is, &stop)
+}
+
+func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {
+	t := &r.tasks[i]
+	r.at(doing{when: &t.when, name: t.name})
+	r.entries.ran(i)
+	var err error
+	if r.blocks.on && r.blocks.tasks[i].size > 1 {
+		err = doBlockOfOne(ctx, t.block, &r.turn)
+	} else {
+		err = t.do(ctx, &r.turn)
+	}
+	r.changed = r.changed || err == nil || isStop(err)
+	return r.heed(ctx, err, stop)
+}
+
+// heed tells the wish to stop from an error.
+func (r *run[S, B]) heed(ctx context.Context, err error, stop *bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case isStop(err):
+		*stop = true
+		return nil
+	}
+	r.reason = Failed
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		r.reason = Cancelled // the task noticed before the loop did
+	}
+	return r.wrap(err)
+}
+
+func (r *run[S, B]) noteLatest(logs Logs) {
+	if len(r.watchers) > 0 {
+		r.latest.update(logs)
+	}
+}
+
+func (r *run[S, B]) report() Report {
+	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
+		From: r.from, Until: r.until, state: held[S]{&r.turn.State}}
+}
+
+// wrap says where in the run an error came up.
+func (r *run[S, B]) wrap(err error) error {
+	step := r.elapsed.Steps
+	if r.doing == doingData {
+		step++ // the one that could not be made
+	}
+	return stepError(step, r.doing.String(), err)
+}
+
+func stepError(step int64, where string, err error) error {
+	return fmt.Errorf("loop: step %d: %s: %w", step, where, err)
+}
+
+// finish tells all attendants that the run is over, the last first, and joins their errors to the run's.
+func (r *run[S, B]) finish(ctx context.Context, err error) error {
+	ending := Ending{Report: r.report(), Reason: r.reason, Err: err}
+	for i := range slices.Backward(r.watchers) {
+		w := &r.watchers[i]
+		r.at(doing{watch: w})
+		// A cancelled context must not keep an attendant from closing what it has open.
+		endErr := shielded(func() error { return w.it.End(context.WithoutCancel(ctx), ending) })
+		if endErr == nil {
+			continue
+		}
+		err = errors.Join(err, fmt.Errorf("at the end: %w", stepError(r.elapsed.Steps, w.label(), endErr)))
+		if r.reason != Cancelled {
+			r.reason = Failed
+		}
+	}
+	r.dog.end()
+	return err
+}

@@ -1,0 +1,256 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// blocks gathers batches for a [BlockStepper].
+type blocks[B any] struct {
+	on    bool
+	tasks []blockTask
+	task  int // whose batches are waiting
+	// The lists are used in turns with the spare ones, which are those of the block that is being made.
+	batches, spareBatches []B
+	turns, spareTurns     []gathered
+	due                   []int // the tasks that are due behind the block in its last turn
+}
+
+// blockTask is what is known of one task.
+type blockTask struct {
+	size int // below 2 it makes one step at a time
+	// limit is how many batches may wait. It begins with one and grows as long as steps are short.
+	limit int
+}
+
+// gathered is a turn whose batch waits.
+type gathered struct {
+	elapsed Elapsed
+	samples int64
+}
+
+// blockTime bounds how long a run is deaf: schedules of time, contexts and bars wait for the end of a block.
+const blockTime = 50 * time.Millisecond
+
+func (b *blocks[B]) waiting() bool { return len(b.batches) > 0 }
+
+func (r *run[S, B]) startBlocks() {
+	b := &r.blocks
+	b.tasks = make([]blockTask, len(r.tasks))
+	for i := range r.tasks {
+		if s := r.tasks[i].block; s != nil {
+			b.tasks[i] = blockTask{s.BlockSize(), 1}
+		}
+		b.on = b.on || b.tasks[i].size > 1
+	}
+	r.timed = r.timed || b.on
+}
+
+// nextOfBlock makes the turn of a batch, or lets the batch wait if its turn has nothing but a step that can be made later
+// with others.
+func (r *run[S, B]) nextOfBlock(ctx context.Context, samples int64) (end bool, err error) {
+	b := &r.blocks
+	last := r.before
+	if b.waiting() {
+		last = b.turns[len(b.turns)-1].elapsed
+	}
+	now := r.clock.next(last, samples)
+	task := r.blockOf(last, now)
+	if b.waiting() && task != b.task {
+		batch := r.turn.Batch
+		if end, err := r.flush(ctx); end || err != nil {
+			return end, err
+		}
+		r.turn.Batch = batch
+		task = r.blockOf(last, now)
+	}
+	if !b.waiting() {
+		r.changed, r.elapsed = false, now
+		r.turn.Elapsed, r.turn.Logs = now, Logs{}
+	}
+	stop := false
+	b.due = b.due[:0]
+	for i := range r.tasks {
+		switch {
+		case !r.tasks[i].when.Due(last, now) || i == task:
+		case task >= 0 && i > task:
+			b.due = append(b.due, i)
+		default: // in a turn without a block, or in front of one
+			if err := r.doTask(ctx, i, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	if task < 0 {
+		if err := r.look(ctx, samples, &stop); err != nil {
+			return false, err
+		}
+		r.before = now
+		return r.ended(stop), nil
+	}
+	b.task = task
+	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, gathered{now, samples})
+	if stop {
+		end, err = r.flush(ctx)
+		r.reason = Stopped
+		return true, err
+	}
+	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && !now.Reached(r.until) && !r.watcherDue(last, now) {
+		return false, nil
+	}
+	return r.flush(ctx)
+}
+
+// blockOf is the task whose block the turn can be part of: the only block stepper that is due in it; and where batches wait
+// already, with nothing due before it, which would have to run between two steps of the block. It is -1 if there is none.
+func (r *run[S, B]) blockOf(before, after Elapsed) int {
+	task := -1
+	for i := range r.tasks {
+		switch {
+		case !r.tasks[i].when.Due(before, after):
+		case r.blocks.tasks[i].size > 1:
+			if task >= 0 {
+				return -1
+			}
+			task = i
+		case r.blocks.waiting() && task < 0:
+			return -1
+		}
+	}
+	return task
+}
+
+// watcherDue tells whether a watcher is due behind a turn, as far as that can be known before its step.
+func (r *run[S, B]) watcherDue(last, now Elapsed) bool {
+	before := r.watched
+	before.Steps, before.Samples = last.Steps, last.Samples
+	for i := range r.watchers {
+		if w := &r.watchers[i]; w.entry == "" && w.when.Due(before, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// flush makes the steps of the batches that wait; end tells that the last of their turns was that of the run.
+func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
+	b := &r.blocks
+	if !b.waiting() {
+		return false, nil
+	}
+	batches, turns := b.batches, b.turns
+	b.batches, b.spareBatches = b.spareBatches[:0], batches // whatever happens now, they do not wait any more
+	b.turns, b.spareTurns = b.spareTurns[:0], turns
+	defer clear(batches)
+
+	t := &r.tasks[b.task]
+	r.elapsed = turns[0].elapsed
+	r.at(doing{when: &t.when, name: t.name})
+	r.entries.ran(b.task)
+	begin := time.Now()
+	state, logs, err := t.block.StepBlock(ctx, r.turn.State, batches)
+	stop := isStop(err)
+	if len(logs) > len(turns) || err == nil && len(logs) < len(turns) {
+		logs, err, stop = nil, fmt.Errorf("a block of %d batches must give logs for each, got %d", len(turns), len(logs)), false
+	}
+	if len(logs) > 0 || stop {
+		r.turn.State = state
+	}
+	done := turns[:len(logs)]
+	failed := err != nil && !stop
+	if err := r.inside(batches, done, logs, !failed); err != nil {
+		return false, err
+	}
+	if failed {
+		if len(done) < len(turns) {
+			r.elapsed = turns[len(done)].elapsed // of the turn that failed
+		}
+		return false, r.heed(ctx, err, nil)
+	}
+	r.resize(time.Since(begin), logs)
+	if len(done) == len(turns) {
+		for _, i := range b.due {
+			if err := r.doTask(ctx, i, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	if len(done) == 0 {
+		return r.ended(stop), nil
+	}
+	if err := r.look(ctx, done[len(done)-1].samples, &stop); err != nil {
+		return false, err
+	}
+	r.before = done[len(done)-1].elapsed
+	return r.ended(stop), nil
+}
+
+// inside goes through the turns of a block that were made. Nothing is due in them, but they are kept; the last one is
+// left as a turn whose tasks have run, if it is to be finished.
+func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish bool) error {
+	from, to := r.kept, r.clock.at(r.elapsed)
+	for i, turn := range done {
+		if i > 0 {
+			r.turn.Logs = Logs{} // before the first step, other tasks may have logged
+		}
+		r.turn.Batch, r.turn.Elapsed = batches[i], turn.elapsed
+		r.turn.Logs.Merge(logs[i])
+		r.elapsed, r.changed = turn.elapsed, true
+		if finish && i == len(done)-1 {
+			return nil
+		}
+		// Nobody measured the single steps: they share the time of the block.
+		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(done))
+		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
+		if name := r.watchedName(logs[i]); name != "" {
+			r.reason = Failed
+			return r.wrap(fmt.Errorf("%s is logged in some steps only: a BlockStepper must log the same names in each", name))
+		}
+		r.keepTurn(turn.samples)
+		r.noteLatest(r.turn.Logs)
+		r.watched.Steps, r.watched.Samples = turn.elapsed.Steps, turn.elapsed.Samples
+		r.before, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
+	}
+	return nil
+}
+
+// resize sets how many batches of a task may wait, by the time that the last block took, and by its logs: where one of
+// them is watched, each step has to be looked at.
+func (r *run[S, B]) resize(took time.Duration, logs []Logs) {
+	t := &r.blocks.tasks[r.blocks.task]
+	if len(logs) == 0 || t.limit == 1 && r.watchedName(logs[0]) != "" {
+		return
+	}
+	most := int64(t.size)
+	if perStep := int64(took) / int64(len(logs)); perStep > 0 {
+		most = min(most, int64(blockTime)/perStep)
+	}
+	t.limit = int(max(min(most, 2*int64(t.limit)), 1))
+}
+
+// watchedName is a name that is watched and among the logs, "" if none is.
+func (r *run[S, B]) watchedName(logs Logs) string {
+	for i := range r.watchers {
+		if w := &r.watchers[i]; w.entry != "" && w.sees(logs) {
+			return w.entry
+		}
+	}
+	return ""
+}
+
+// doBlockOfOne makes a single step in the form of a block.
+func doBlockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
+	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
+	if err == nil && len(logs) != 1 {
+		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))
+	}
+	if err != nil && !isStop(err) {
+		return err
+	}
+	turn.State = state
+	for _, l := range logs {
+		turn.Logs.Merge(l)
+	}
+	return err
+}

@@ -1,0 +1,56 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// SignalError is the cause of a context that a signal has cancelled.
+type SignalError struct{ Signal syscall.Signal }
+
+func (e *SignalError) Error() string { return e.Signal.String() }
+
+// ExitCode is what a shell expects of a process that this signal has ended: 130 for an interrupt, 143 for a termination.
+func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
+
+// WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a loop
+// then ends at the next border between turns, and its attendants are told. The second signal ends the process at once,
+// as if nobody had listened. Call stop when the run is over; from then on signals do what they did before.
+func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer close(done)
+		select {
+		case s := <-signals:
+			signal.Stop(signals) // before the context is cancelled: whoever sees that may send the second one
+			sent, _ := s.(syscall.Signal)
+			cancel(&SignalError{sent})
+		case <-ctx.Done():
+			signal.Stop(signals) // the run ends for another reason: a signal is again nobody's
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+		<-done
+	}
+}
+
+// ExitCode is what a program should exit with after a run: 0 without an error, 128 and the number of the signal that
+// ended it, or 1.
+func ExitCode(err error) int {
+	var signalled *SignalError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &signalled):
+		return signalled.ExitCode()
+	}
+	return 1
+}
