@@ -20,6 +20,8 @@ type Result[S any] struct {
 	// already, as where an evaluation behind a training step was cancelled; else it does not.
 	Elapsed Elapsed
 	Reason  Reason
+	// Stop is what asked for the end where the Reason is [Stopped]: an error that wraps [ErrStop] and names who it was.
+	Stop error
 }
 
 // Run turns the loop over the data until it ends, [Until] is reached, a task or watcher asks to stop, the context is
@@ -36,7 +38,14 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...O
 	if err := r.check(data); err != nil {
 		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, fmt.Errorf("loop: %w", err)
 	}
-	r.start()
-	err := r.finish(ctx, r.turns(ctx, data))
-	return Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}, err
+	err := r.start()
+	if err == nil {
+		err = r.turns(ctx, data)
+	}
+	err = r.finish(ctx, err)
+	result := Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}
+	if r.reason == Stopped {
+		result.Stop = r.stop
+	}
+	return result, err
 }

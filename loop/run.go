@@ -24,8 +24,9 @@ type run[S, B any] struct {
 	before, watched Elapsed
 	kept            Elapsed // the last whole turn as the history saw it
 	reason          Reason
-	begun           bool // the first batch is there
-	changed         bool // a task of the present turn did its work
+	stop            error // the first wish to stop
+	begun           bool  // the first batch is there
+	changed         bool  // a task of the present turn did its work
 	entries         entries
 	blocks          blocks[B]
 	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
@@ -59,21 +60,9 @@ func (r *run[S, B]) at(d doing) {
 	}
 }
 
-func (r *run[S, B]) start() {
+func (r *run[S, B]) start() error {
 	r.history.restrict(r.bounds)
-	// Those that look first come first, in their order; the list is the run's own.
-	slices.SortStableFunc(r.watchers, func(a, b watching) int {
-		switch {
-		case a.first == b.first:
-			return 0
-		case a.first:
-			return -1
-		}
-		return 1
-	})
-	for i := range r.watchers {
-		r.watchers[i].it = r.watchers[i].start()
-	}
+	r.sortWatchers()
 	r.entries.start(r.watchers, len(r.tasks))
 	r.timed = r.needsClock()
 	r.startBlocks()
@@ -83,12 +72,37 @@ func (r *run[S, B]) start() {
 	}
 	r.before, r.watched, r.kept = r.elapsed, r.elapsed, r.elapsed
 	r.dog = r.watchdog.start()
+	for i := range r.watchers {
+		w := &r.watchers[i]
+		r.at(doing{watch: w})
+		if err := r.shielded(func() error { w.it = w.start(); return nil }); err != nil {
+			return fmt.Errorf("at the start: %w", err)
+		}
+		if w.it == nil {
+			r.reason = Failed
+			return fmt.Errorf("at the start: %w", r.wrap(errors.New("there is no attendant: its start function gave nil")))
+		}
+	}
+	return nil
+}
+
+// sortWatchers puts those that look first in front; the list is the run's own.
+func (r *run[S, B]) sortWatchers() {
+	slices.SortStableFunc(r.watchers, func(a, b watching) int {
+		switch {
+		case a.first == b.first:
+			return 0
+		case a.first:
+			return -1
+		}
+		return 1
+	})
 }
 
 // needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
 func (r *run[S, B]) needsClock() bool {
-	return len(r.watchers) > 0 || r.until != nil && timed(r.until) || r.keep.clocked() ||
-		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.blind || t.when.clocked() })
+	return len(r.watchers) > 0 || r.until != nil && timed(r.until) || r.keep.needs().clock ||
+		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.blind || t.when.needs().clock })
 }
 
 // turns makes one turn a batch.
@@ -343,6 +357,9 @@ func (r *run[S, B]) heed(ctx context.Context, err error, stop *bool) error {
 		return nil
 	case isStop(err):
 		*stop = true
+		if r.stop == nil {
+			r.stop = r.wrap(err)
+		}
 		return nil
 	}
 	r.reason = Failed
@@ -381,6 +398,9 @@ func (r *run[S, B]) finish(ctx context.Context, err error) error {
 	ending := Ending{Report: r.report(), Reason: r.reason, Err: err}
 	for i := range slices.Backward(r.watchers) {
 		w := &r.watchers[i]
+		if w.it == nil {
+			continue // it was not started
+		}
 		r.at(doing{watch: w})
 		// A cancelled context must not keep an attendant from closing what it has open.
 		endErr := shielded(func() error { return w.it.End(context.WithoutCancel(ctx), ending) })

@@ -166,7 +166,10 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 		if len(done) < len(turns) {
 			r.elapsed = turns[len(done)].elapsed // of the turn that failed
 		}
-		return false, r.heed(ctx, err, nil)
+		return false, r.heed(ctx, err, &stop)
+	}
+	if stop {
+		r.stop = r.wrap(err)
 	}
 	r.resize(time.Since(begin), logs)
 	if len(done) == len(turns) {

@@ -26,8 +26,24 @@ type rule interface {
 	due(before, after Elapsed) bool
 	// next is [Schedule.next].
 	next(now Elapsed) (step int64, ok bool)
-	// clocked tells whether the clock has a say.
-	clocked() bool
+	// needs says what it looks at besides steps.
+	needs() needs
+}
+
+type needs struct{ samples, clock bool }
+
+func (n needs) and(m needs) needs { return needs{n.samples || m.samples, n.clock || m.clock} }
+
+func needsOf(p Period) needs {
+	_, isSamples := p.(Samples)
+	return needs{isSamples, timed(p)}
+}
+
+func needsOfAll(schedules []Schedule) (n needs) {
+	for _, s := range schedules {
+		n = n.and(s.needs())
+	}
+	return n
 }
 
 // never is the step of what does not come.
@@ -136,20 +152,24 @@ func (s Schedule) never(until Period) bool {
 	return step == never || isSteps && step > int64(end)
 }
 
-// clocked tells whether the clock has a say in when the schedule is due.
-func (s Schedule) clocked() bool { return s.rule != nil && s.rule.clocked() }
+func (s Schedule) needs() needs {
+	if s.rule == nil {
+		return needs{}
+	}
+	return s.rule.needs()
+}
 
 type always struct{}
 
 func (always) due(_, _ Elapsed) bool          { return true }
 func (always) next(now Elapsed) (int64, bool) { return soon(now), true }
-func (always) clocked() bool                  { return false }
+func (always) needs() needs                   { return needs{} }
 
 type when func(before, after Elapsed) bool
 
 func (w when) due(before, after Elapsed) bool { return w(before, after) }
 func (when) next(now Elapsed) (int64, bool)   { return soon(now), true }
-func (when) clocked() bool                    { return true }
+func (when) needs() needs                     { return needs{true, true} }
 
 // soon is the next step.
 func soon(now Elapsed) int64 { return plus(now.Steps, 1) }

@@ -65,7 +65,7 @@ func (o oneOf) due(before, after Elapsed) bool {
 	return false
 }
 
-func (o oneOf) clocked() bool { return slices.ContainsFunc(o, Schedule.clocked) }
+func (o oneOf) needs() needs { return needsOfAll(o) }
 
 func (o oneOf) next(now Elapsed) (step int64, ok bool) {
 	step, ok = never, true
@@ -87,7 +87,7 @@ func (e eachOf) due(before, after Elapsed) bool {
 	return true
 }
 
-func (e eachOf) clocked() bool { return slices.ContainsFunc(e, Schedule.clocked) }
+func (e eachOf) needs() needs { return needsOfAll(e) }
 
 // next is the latest of the bounds, since the last to come decides; the clock can make none of those earlier that do
 // not look at it.
@@ -107,7 +107,7 @@ type not struct{ s Schedule }
 
 func (n not) due(before, after Elapsed) bool { return !n.s.Due(before, after) }
 
-func (n not) clocked() bool { return n.s.clocked() }
+func (n not) needs() needs { return n.s.needs() }
 
 func (n not) next(now Elapsed) (int64, bool) {
 	switch r := n.s.rule.(type) {

@@ -18,7 +18,7 @@ func (m marks) due(before, after Elapsed) bool {
 	return m.following(m.unit.of(before)) <= m.unit.of(after)
 }
 
-func (m marks) clocked() bool { return timed(m.unit) }
+func (m marks) needs() needs { return needsOf(m.unit) }
 
 func (m marks) next(now Elapsed) (int64, bool) {
 	mark := m.following(m.unit.of(now))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -93,7 +92,7 @@ type reached struct{ p Period }
 
 func (r reached) due(_, after Elapsed) bool { return after.Reached(r.p) }
 
-func (r reached) clocked() bool { return timed(r.p) }
+func (r reached) needs() needs { return needsOf(r.p) }
 
 func (r reached) next(now Elapsed) (int64, bool) {
 	if p, isSteps := r.p.(Steps); isSteps {
@@ -128,8 +127,11 @@ func (ps phases) due(before, after Elapsed) bool {
 	return false
 }
 
-func (ps phases) clocked() bool {
-	return slices.ContainsFunc(ps, func(p Phase) bool { return timed(p.After) || p.Then.clocked() })
+func (ps phases) needs() (n needs) {
+	for _, p := range ps {
+		n = n.and(p.Then.needs()).and(needsOf(p.After))
+	}
+	return n
 }
 
 // next takes the earliest bound of the phases that are not over.

@@ -1,0 +1,159 @@
+package loop
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// Plan says what is due when in a run, before it begins.
+type Plan struct {
+	// From and Until are the ends of the run; Until is nil if only the data ends it.
+	From  Elapsed
+	Until Period
+	// Tasks and Watchers are in the order in which they are asked.
+	Tasks, Watchers []Planned
+}
+
+// Planned is when one task or watcher is due.
+type Planned struct {
+	// Name is its schedule, and its name if it has one, as errors have it.
+	Name string
+	// Steps are the first steps in which it is due; More tells that there are others.
+	Steps []int64
+	More  bool
+	// Open says what the steps depend on, where they are not known beforehand: "samples", "time", "an entry"; else it is
+	// empty.
+	Open       string
+	Start, End bool // due at the start or the end of the run
+	block      int
+}
+
+// Plan is a dry run: it checks the loop with its options as [Loop.Run] would, and says what is due when. Nothing is
+// called but schedules.
+func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
+	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks}
+	if err := r.check(func(func(B, error) bool) {}); err != nil {
+		return Plan{}, fmt.Errorf("loop: %w", err)
+	}
+	r.sortWatchers()
+	p := Plan{From: r.from, Until: r.until}
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		planned := p.of(t.when, t.label())
+		if t.block != nil {
+			planned.block = t.block.BlockSize()
+		}
+		p.Tasks = append(p.Tasks, planned)
+	}
+	for i := range r.watchers {
+		w := &r.watchers[i]
+		planned := p.of(w.when, w.label())
+		if w.entry != "" {
+			planned = Planned{Name: w.label(), Open: "an entry"}
+		}
+		p.Watchers = append(p.Watchers, planned)
+	}
+	return p, nil
+}
+
+const (
+	plannedSteps = 4
+	// lookedAt bounds the steps that a plan asks about: some schedules say no more than "perhaps at the next".
+	lookedAt = 100_000
+)
+
+func (p Plan) of(when Schedule, name string) Planned {
+	planned := Planned{Name: name, Start: when.starts, End: when.ends}
+	switch n := when.needs(); {
+	case n.samples && n.clock:
+		planned.Open = "samples or time"
+	case n.samples:
+		planned.Open = "samples"
+	case n.clock:
+		planned.Open = "time"
+	default:
+		planned.Steps, planned.More = p.steps(when)
+	}
+	return planned
+}
+
+// steps finds the first steps in which a schedule is due, and tells whether there are more.
+func (p Plan) steps(when Schedule) (found []int64, more bool) {
+	for now, asked := (Elapsed{Steps: p.From.Steps}), 0; ; asked++ {
+		step, _ := when.next(now)
+		if end, ok := p.Until.(Steps); step == never || ok && step > int64(end) {
+			return found, false
+		}
+		if asked == lookedAt {
+			return found, true // perhaps
+		}
+		now.Steps = step
+		if !when.Due(Elapsed{Steps: step - 1}, now) {
+			continue
+		}
+		if len(found) == plannedSteps {
+			return found, true
+		}
+		found = append(found, step)
+	}
+}
+
+// String is a table.
+func (p Plan) String() string {
+	var s strings.Builder
+	if p.From.Steps > 0 {
+		fmt.Fprintf(&s, "from %s, ", Steps(p.From.Steps))
+	}
+	if p.Until == nil {
+		fmt.Fprintln(&s, "until the data ends")
+	} else {
+		fmt.Fprintf(&s, "until %s\n", p.Until)
+	}
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	for _, part := range []struct {
+		name string
+		list []Planned
+	}{{"tasks", p.Tasks}, {"watchers", p.Watchers}} {
+		if len(part.list) > 0 {
+			fmt.Fprintln(w, part.name)
+		}
+		for i, planned := range part.list {
+			fmt.Fprintf(w, "  %d\t%s\t%s\n", i+1, planned.Name, planned.when())
+		}
+	}
+	w.Flush() // a strings.Builder takes all
+	return s.String()
+}
+
+func (p Planned) when() string {
+	var parts []string
+	if p.Start {
+		parts = append(parts, "at the start")
+	}
+	if p.Open != "" {
+		parts = append(parts, "depends on "+p.Open)
+	}
+	if len(p.Steps) > 0 {
+		steps := strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Steps), "[]"), " ", ", ")
+		if p.More {
+			steps += ", …"
+		}
+		if len(p.Steps) == 1 && !p.More {
+			steps = "step " + steps
+		} else {
+			steps = "steps " + steps
+		}
+		parts = append(parts, steps)
+	}
+	if p.End {
+		parts = append(parts, "at the end")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "never")
+	}
+	if p.block > 1 {
+		parts = append(parts, fmt.Sprintf("in blocks of up to %d", p.block))
+	}
+	return strings.Join(parts, "; ")
+}
