@@ -23,6 +23,9 @@ type cell struct {
 func (c *column) add(row int64, v Value) {
 	c.pop(row) // an entry that comes twice in one row: the last stays
 	number, known := v.(Number)
+	if p, ok := v.(*Number); ok {
+		number, known = *p, true // in the room of its logs, which is not to be kept for it
+	}
 	if known {
 		v = nil
 	} else {

@@ -32,6 +32,14 @@ func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 type Logs struct {
 	entries []Entry
 	shared  bool // with somebody else's logs: an entry must not be replaced in place
+	room    *room
+}
+
+// room is the place of the first entries and their numbers. A step logs a few numbers in each turn: they take one
+// allocation together.
+type room struct {
+	entries [4]Entry
+	numbers [4]Number
 }
 
 // NewLogs makes logs of the given entries; it keeps the slice. No two may have the same place, and none a nil value.
@@ -52,25 +60,46 @@ func (l *Logs) Set(c Collection, name string, v Value) {
 		}
 	}
 	if l.entries == nil {
-		l.entries = make([]Entry, 0, 4) // a step logs a few numbers: one allocation, not three
+		l.entries = make([]Entry, 0, 4)
 	}
 	l.entries = append(l.entries, Entry{c, name, v})
+}
+
+// number is Set for a number, which gets a place in the room if it is a new entry and there is one.
+func (l *Logs) number(c Collection, name string, v float64) {
+	if l.entries == nil {
+		l.room = new(room)
+		l.entries = l.room.entries[:0]
+	}
+	at := len(l.entries)
+	if l.room == nil || l.shared || at >= len(l.room.numbers) {
+		l.Set(c, name, Number(v))
+		return
+	}
+	for i := range l.entries {
+		if l.entries[i].Name == name && l.entries[i].Collection == c {
+			l.entries[i].Value = Number(v)
+			return
+		}
+	}
+	l.room.numbers[at] = Number(v)
+	l.entries = append(l.entries, Entry{c, name, &l.room.numbers[at]})
 }
 
 // Loss logs a number in [Losses], and in the collections also, if any are given: Loss("loss", v, Metrics) is a metric
 // too. Its short name is then ambiguous.
 func (l *Logs) Loss(name string, v float64, also ...Collection) {
-	l.Set(Losses, name, Number(v))
+	l.number(Losses, name, v)
 	for _, c := range also {
-		l.Set(c, name, Number(v))
+		l.number(c, name, v)
 	}
 }
 
 // Metric logs a number in [Metrics].
-func (l *Logs) Metric(name string, v float64) { l.Set(Metrics, name, Number(v)) }
+func (l *Logs) Metric(name string, v float64) { l.number(Metrics, name, v) }
 
 // Stateful logs a number in [Stateful].
-func (l *Logs) Stateful(name string, v float64) { l.Set(Stateful, name, Number(v)) }
+func (l *Logs) Stateful(name string, v float64) { l.number(Stateful, name, v) }
 
 // Output logs anything in [Outputs]: a [Value], or what is then found through [Payload].
 func (l *Logs) Output(name string, v any) {

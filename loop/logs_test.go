@@ -274,4 +274,10 @@ func TestLogs_allocations(t *testing.T) {
 			logs.Set(loop.Metrics, name, number)
 		}
 	}), 1.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		var logs loop.Logs
+		for i, name := range []string{"a", "b", "c", "d"} {
+			logs.Metric(name, float64(i))
+		}
+	}), 1.0, "numbers lie beside their entries")
 }
