@@ -40,6 +40,7 @@ type Logs struct {
 type room struct {
 	entries [4]Entry
 	numbers [4]Number
+	filled  int
 }
 
 // NewLogs makes logs of the given entries; it keeps the slice. No two may have the same place, and none a nil value.
@@ -59,31 +60,42 @@ func (l *Logs) Set(c Collection, name string, v Value) {
 			return
 		}
 	}
-	if l.entries == nil {
-		l.entries = make([]Entry, 0, 4)
-	}
+	l.enter()
 	l.entries = append(l.entries, Entry{c, name, v})
+	l.room.filled = len(l.entries)
+}
+
+// enter sees to it that an entry can be appended.
+func (l *Logs) enter() {
+	switch {
+	case l.room == nil:
+		l.room = new(room)
+		l.entries = append(l.room.entries[:0], l.entries...)
+	case l.room.filled != len(l.entries): // a copy of these logs has gone on in the room
+		l.room = &room{filled: len(l.entries)}
+		l.entries = append(l.room.entries[:0], l.entries...)
+	}
 }
 
 // number is Set for a number, which gets a place in the room if it is a new entry and there is one.
 func (l *Logs) number(c Collection, name string, v float64) {
-	if l.entries == nil {
-		l.room = new(room)
-		l.entries = l.room.entries[:0]
-	}
-	at := len(l.entries)
-	if l.room == nil || l.shared || at >= len(l.room.numbers) {
-		l.Set(c, name, Number(v))
-		return
-	}
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
-			l.entries[i].Value = Number(v)
+			l.Set(c, name, Number(v))
 			return
 		}
 	}
-	l.room.numbers[at] = Number(v)
-	l.entries = append(l.entries, Entry{c, name, &l.room.numbers[at]})
+	l.enter()
+	at := len(l.entries)
+	var value Value
+	if at < len(l.room.numbers) {
+		l.room.numbers[at] = Number(v)
+		value = &l.room.numbers[at]
+	} else {
+		value = Number(v)
+	}
+	l.entries = append(l.entries, Entry{c, name, value})
+	l.room.filled = len(l.entries)
 }
 
 // Loss logs a number in [Losses], and in the collections also, if any are given: Loss("loss", v, Metrics) is a metric

@@ -281,3 +281,25 @@ func TestLogs_allocations(t *testing.T) {
 		}
 	}), 1.0, "numbers lie beside their entries")
 }
+
+func TestLogs_aCopyGoesOnByItself(t *testing.T) {
+	var base loop.Logs
+	base.Metric("a", 1)
+	one, two := base, base
+	one.Metric("b", 2)
+	two.Metric("b", 3)
+	two.Metric("c", 4)
+	for _, row := range []struct {
+		logs loop.Logs
+		want map[string]float64
+	}{
+		{base, map[string]float64{"a": 1}}, {one, map[string]float64{"a": 1, "b": 2}}, {two, map[string]float64{"a": 1, "b": 3, "c": 4}},
+	} {
+		require.Equal(t, len(row.want), row.logs.Len())
+		for name, want := range row.want {
+			got, err := row.logs.Float(name)
+			require.NoError(t, err)
+			require.Equal(t, want, got, name)
+		}
+	}
+}
