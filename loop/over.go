@@ -14,6 +14,9 @@ type Pass[B any] struct {
 // Due tells whether a schedule fires in this pass.
 func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) }
 
+// Samples is the number of examples in the batch.
+func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
+
 // Report is the pass as watchers see it, such as [Bar.Watch].
 func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
@@ -28,7 +31,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //		state, logs, err = step(ctx, state, pass.Batch)
 //		…
-//		history.Commit(pass.Elapsed, logs, batchSize)
+//		history.Commit(pass.Elapsed, logs, pass.Samples())
 //		if pass.Due(loop.Every(loop.Steps(100))) {
 //			…
 //		}

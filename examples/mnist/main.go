@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
@@ -25,29 +23,10 @@ import (
 )
 
 func main() {
-	ctx, stop := signalContext()
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// errSignal ends the run at a step border; it knows the exit code by which a shell tells such an end.
-type errSignal struct{ signal syscall.Signal }
-
-func (e errSignal) Error() string { return e.signal.String() }
-func (e errSignal) code() int     { return 128 + int(e.signal) }
-
-// signalContext is cancelled by the first signal; the second one ends the process at once.
-func signalContext() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			cancel(errSignal{s})
-			signal.Reset(os.Interrupt, syscall.SIGTERM)
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
+	ctx, stop := loop.WithSignals(context.Background())
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 type config struct {
@@ -70,16 +49,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	err = c.train(ctx, stdout, stderr)
-	var signalled errSignal
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(context.Cause(ctx), &signalled):
+	var signalled *loop.SignalError
+	if errors.As(err, &signalled) {
 		fmt.Fprintf(stderr, "mnist: %v\n", signalled)
-		return signalled.code()
+	} else if err != nil {
+		fmt.Fprintf(stderr, "mnist: %v\n", err)
 	}
-	fmt.Fprintf(stderr, "mnist: %v\n", err)
-	return 1
+	return loop.ExitCode(err)
 }
 
 func parse(args []string, stdout io.Writer) (config, error) {

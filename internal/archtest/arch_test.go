@@ -30,6 +30,9 @@ var allowed = map[string][]string{
 	"cmd/lazo":            {"xla", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":      {"data", "loop", "managed", "strategies", "xla"},
 	"examples/quickstart": {"data", "loop", "managed", "strategies", "xla"},
+	"examples":            {},
+	"examples/manual":     {"data", "loop", "managed", "strategies", "xla"},
+	"examples/loop":       {"data", "loop", "managed", "strategies", "xla"},
 	"bench":               {"data", "loop", "managed", "strategies", "xla"},
 }
 

@@ -1,0 +1,59 @@
+// Command loop trains a linear classifier in the loop language. The same program stands in examples/manual and
+// examples/train, one level lower and higher.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func linear(b *managed.Builder) {
+	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+}
+
+func main() {
+	ctx, stop := loop.WithSignals(context.Background())
+	defer stop()
+	train, test, err := data.Digits()
+	check(err)
+	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().Done()))
+	check(err)
+
+	testing := loop.Evaluation[*managed.State, data.Batch]{
+		Name: "test",
+		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(linear))),
+		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+	}
+	training := loop.New(
+		loop.On(loop.EachStep, managed.TrainStep(linear)),
+		testing.On(loop.Every(loop.Steps(250))))
+	result, err := training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
+		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr))
+	check(err)
+
+	accuracy, err := result.History.Last("accuracy_test")
+	check(err)
+	fmt.Printf("test accuracy: %.3f\n", accuracy)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}
