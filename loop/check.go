@@ -3,6 +3,7 @@ package loop
 import (
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // check finds what is wrong with a loop and its options before the first turn.
@@ -19,7 +20,8 @@ func (r *run[S, B]) checkParts() (errs []error) {
 	if r.keep.err != nil {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, r.keep.err))
 	}
-	if err := r.setSize(); err != nil {
+	var err error
+	if r.size, err = sizer(r.sizes, &r.turn.Batch); err != nil {
 		errs = append(errs, err)
 	}
 	if r.restores != "" {
@@ -50,24 +52,27 @@ func (r *run[S, B]) unreachable(when Schedule) error {
 	return fmt.Errorf("never due in %s; leave it out, or give it AndAtEnd", r.until)
 }
 
-// setSize finds out how to count the examples of a batch.
-func (r *run[S, B]) setSize() error {
-	if r.sizes != nil {
-		f, ok := r.sizes.(func(B) int)
+// sizer is how to count the examples of a batch, which lies at a place.
+func sizer[B any](by any, batch *B) (func() (int64, error), error) {
+	// Asking the place for its size through an interface costs no allocation, as asking the batch would.
+	size := func() int { return 1 }
+	if sized, ok := any(batch).(Sized); ok {
+		size = sized.Samples
+	}
+	if by != nil {
+		f, ok := by.(func(B) int)
 		if !ok {
-			var batch B
-			return fmt.Errorf("samples by: the function is a %T, the batches are of type %T", r.sizes, batch)
+			return nil, fmt.Errorf("samples by: the function is a %T, the batches are of type %s", by, reflect.TypeFor[B]())
 		}
-		r.size = func() int64 { return int64(f(r.turn.Batch)) }
-		return nil
+		size = func() int { return f(*batch) }
 	}
-	// The batch lives in the turn, so asking it for its size through the interface costs no allocation.
-	if sized, ok := any(&r.turn.Batch).(Sized); ok {
-		r.size = func() int64 { return int64(sized.Samples()) }
-		return nil
-	}
-	r.size = func() int64 { return 1 }
-	return nil
+	return func() (int64, error) {
+		n := int64(size())
+		if n < 0 {
+			return 0, fmt.Errorf("a batch must not have a negative number of samples, got %d", n)
+		}
+		return n, nil
+	}, nil
 }
 
 // entries finds watchers of names that nothing logs.

@@ -1,6 +1,9 @@
 package loop
 
-import "iter"
+import (
+	"fmt"
+	"iter"
+)
 
 // Pass is one pass through a loop that is written by hand.
 type Pass[B any] struct {
@@ -23,7 +26,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 }
 
 // Over is the loop's counting without the loop: it yields each batch with the time elapsed, and ends like [Loop.Run]
-// does by [Until] or with the data. It starts where [From] says. Other options have no meaning here and are refused.
+// does by [Until] or with the data. It starts where [From] says and counts as
+// [SamplesBy] says. Other options have no meaning here and are refused.
 //
 //	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
 //		if err != nil {
@@ -49,18 +53,26 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 		if p.ended() {
 			return
 		}
-		sized, _ := any(&p.Batch).(Sized)
+		size, err := sizer(s.sizes, &p.Batch)
+		if err != nil {
+			yield(p, fmt.Errorf("loop: %w", err))
+			return
+		}
 		c := newClock(s.from)
 		if p.Elapsed.Date == 0 {
 			p.Elapsed.Date = c.date
 		}
 		for batch, err := range data {
+			p.Before, p.Batch = p.Elapsed, batch
+			samples := int64(0)
+			if err == nil {
+				samples, err = size()
+			}
 			if err != nil {
 				yield(p, stepError(p.Elapsed.Steps+1, "data", err))
 				return
 			}
-			p.Before, p.Batch = p.Elapsed, batch
-			p.Elapsed = c.next(p.Elapsed, samplesOf(sized))
+			p.Elapsed = c.next(p.Elapsed, samples)
 			if !yield(p, nil) || p.ended() {
 				return
 			}
@@ -69,11 +81,3 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 }
 
 func (p Pass[B]) ended() bool { return p.until != nil && p.Elapsed.Reached(p.until) }
-
-// samplesOf is the number of examples of a batch; one that does not know counts as one.
-func samplesOf(batch Sized) int64 {
-	if batch == nil {
-		return 1
-	}
-	return int64(batch.Samples())
-}

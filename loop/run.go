@@ -17,7 +17,7 @@ type run[S, B any] struct {
 	clock   clock
 	// timed is false where nobody can see the time of a turn: reading the clock takes longer than the rest of it.
 	timed   bool
-	size    func() int64 // of the batch of the turn
+	size    func() (int64, error) // of the batch of the turn
 	elapsed Elapsed
 	// before is the last whole turn as its tasks saw it, watched as its watchers did: tasks take time, and a schedule
 	// must be asked about one line of time without a gap.
@@ -212,11 +212,12 @@ func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
 			r.reason = Stopped
 			return true, nil
 		}
+		r.at(doingData)
 	}
-	samples := r.size()
-	if samples < 0 {
+	samples, err := r.size()
+	if err != nil {
 		r.reason = Failed
-		return false, r.wrap(fmt.Errorf("a batch must not have a negative number of samples, got %d", samples))
+		return false, r.wrap(err)
 	}
 	if r.blocks.on {
 		return r.nextOfBlock(ctx, samples)

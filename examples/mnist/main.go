@@ -50,9 +50,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	err = c.train(ctx, stdout, stderr)
 	var signalled *loop.SignalError
-	if errors.As(err, &signalled) {
-		fmt.Fprintf(stderr, "mnist: %v\n", signalled)
-	} else if err != nil {
+	if err != nil && errors.As(context.Cause(ctx), &signalled) {
+		err = signalled // and not what it came to: a download that was cancelled, a run
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "mnist: %v\n", err)
 	}
 	return loop.ExitCode(err)

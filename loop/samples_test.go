@@ -1,0 +1,116 @@
+package loop_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// fields is a batch of two fields with different numbers of rows.
+type fields struct{ a, b []float64 }
+
+// Samples is the larger number, as Ciclo counts where it is not told how.
+func (f fields) Samples() int { return max(len(f.a), len(f.b)) }
+
+func fieldBatches(n int) loop.Data[fields] {
+	return func(yield func(fields, error) bool) {
+		for range n {
+			if !yield(fields{make([]float64, 3), make([]float64, 4)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestB18_B19_samplesOfABatch(t *testing.T) {
+	smaller := func(f fields) int { return min(len(f.a), len(f.b)) }
+	for _, row := range []struct {
+		name    string
+		options []loop.Option
+		want    int64
+	}{
+		{"B18: the batch knows its size", nil, 4},
+		{"B19: a function of one's own", []loop.Option{loop.SamplesBy(smaller)}, 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var seen []int64
+			l := loop.New(loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, fields]) error {
+				seen = append(seen, turn.Elapsed.Samples)
+				return nil
+			}))
+			result, err := l.Run(t.Context(), 0, fieldBatches(3), row.options...)
+			require.NoError(t, err)
+			require.Equal(t, []int64{row.want, 2 * row.want, 3 * row.want}, seen)
+			require.Equal(t, 3*row.want, result.Elapsed.Samples)
+			var byHand []int64
+			for pass, err := range loop.Over(fieldBatches(3), row.options...) {
+				require.NoError(t, err)
+				require.Equal(t, row.want, pass.Samples())
+				byHand = append(byHand, pass.Elapsed.Samples)
+			}
+			require.Equal(t, seen, byHand, "by hand")
+		})
+	}
+}
+
+func TestSamplesBy_refuses(t *testing.T) {
+	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	for _, row := range []struct {
+		name, want string
+		option     loop.Option
+	}{
+		{"another type", "loop: samples by: the function is a func(string) int, the batches are of type int", loop.SamplesBy(func(s string) int { return len(s) })},
+		{"nil", "loop: samples by: no function given", loop.SamplesBy[int](nil)},
+		{"negative", "loop: step 1: data: a batch must not have a negative number of samples, got -2", loop.SamplesBy(func(int) int { return -2 })},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			result, err := l.Run(t.Context(), 0, numbers(3), row.option)
+			require.EqualError(t, err, row.want)
+			require.Equal(t, loop.Failed, result.Reason)
+			for _, err := range loop.Over(numbers(3), row.option) {
+				require.Error(t, err)
+			}
+		})
+	}
+}
+
+// module is a model of some other library: it has its own way to apply gradients and knows nothing of lazo.
+type module struct{ weight float64 }
+
+func (m module) applyGradients(g float64) module { return module{m.weight - 0.1*g} }
+
+func TestB31_anyStateWorks(t *testing.T) {
+	step := func(_ context.Context, m module, x int) (module, loop.Logs, error) {
+		loss := (m.weight - float64(x)) * (m.weight - float64(x))
+		var logs loop.Logs
+		logs.Loss("loss", loss)
+		return m.applyGradients(2 * (m.weight - float64(x))), logs, nil
+	}
+	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), module{1}, forever, loop.Until(loop.Steps(3)))
+	require.NoError(t, err)
+	at, _, err := result.History.Series("loss")
+	require.NoError(t, err)
+	require.Len(t, at, 3)
+	for i, e := range at {
+		require.EqualValues(t, i+1, e.Steps, "Ciclo counts 0, 1, 2: before the step")
+	}
+	require.Equal(t, module{1}, result.State, "the weight is right from the start")
+}
+
+// B23: Ciclo looks how many arguments a function takes. In Go the type says it: On takes a step of state and batch, OnTurn
+// a function of all of the turn, and an evaluation needs neither of the outer loop's.
+func TestB23_stepsAndTurns(t *testing.T) {
+	var got []int64
+	l := loop.New(
+		loop.OnFunc(loop.EachStep, func(_ context.Context, s, b int) (int, loop.Logs, error) { return s + b, loop.Logs{}, nil }),
+		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
+			got = append(got, int64(turn.State), int64(turn.Batch), turn.Elapsed.Steps)
+			return nil
+		}))
+	_, err := l.Run(t.Context(), 10, numbers(2))
+	require.NoError(t, err)
+	require.Equal(t, []int64{10, 0, 1, 11, 1, 2}, got)
+}
