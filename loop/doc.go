@@ -20,6 +20,17 @@
 // Every(Steps(100)) is due in turns 100, 200, and so on. Ciclo counts before the step, so that its schedules also fire
 // on the very first batch; here a periodic evaluation never runs on a model that has seen one batch only.
 //
+// # Endings
+//
+// A run ends with its data, with [Until], with an [ErrStop], with its context (see [WithSignals]), or with an error; a panic is
+// an error too. [Result] has the last good state, what was counted and why it ended, in each case. Each [Attendant] is told,
+// the last first. A turn that failed half way counts if it changed the state.
+//
+// # Loops in loops, and blocks
+//
+// An [Evaluation] is a loop on data of its own that becomes one row of the outer loop. A [BlockStepper] is given several
+// batches at once wherever nothing else is due between them; the run is the same with or without.
+//
 // # Purity
 //
 // A schedule is a pure function of the time before and after a turn. It keeps nothing, so one value can be used in

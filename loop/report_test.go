@@ -1,0 +1,115 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// What was logged in an earlier turn is still there for watchers, also what was logged at the start; Ciclo calls these
+// the accumulated logs.
+func TestReport_latest(t *testing.T) {
+	type seen struct {
+		step                    int64
+		evaluated, sum, evalNow float64
+	}
+	var got []seen
+	watch := func(_ context.Context, r loop.Report) error {
+		evaluated, err := r.Latest.Float("evaluated")
+		sum, sumErr := r.Latest.Float("metrics.sum")
+		now, nowErr := r.Logs.Float("evaluated")
+		if nowErr != nil {
+			now = -1
+		}
+		got = append(got, seen{r.Elapsed.Steps, evaluated, sum, now})
+		return errors.Join(err, sumErr)
+	}
+	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(2)).AndAtStart(), evaluation))
+	_, err := l.Run(t.Context(), 0, numbers(4), loop.Watch(loop.EachStep, watch))
+	require.NoError(t, err)
+	require.Equal(t, []seen{{1, 0, 0, -1}, {2, 1, 1, 1}, {3, 1, 3, -1}, {4, 6, 6, 6}}, got)
+}
+
+func TestReport_state(t *testing.T) {
+	var states []any
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 100, numbers(3), loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+		states = append(states, r.State())
+		return nil
+	}))
+	require.NoError(t, err)
+	require.Equal(t, []any{100, 101, 103}, states)
+
+	require.Nil(t, loop.Report{}.State())
+	state := 5
+	byHand := loop.WithState(loop.Report{}, &state)
+	state = 6
+	require.Equal(t, 6, byHand.State())
+}
+
+func TestWatchEntry_onlyWhereItWasLogged(t *testing.T) {
+	var at []int64
+	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(3)).AndAtStart().AndAtEnd(), evaluation))
+	_, err := l.Run(t.Context(), 0, numbers(7), loop.WatchEntry("metrics.evaluated", func(_ context.Context, r loop.Report) error {
+		_, err := r.Logs.Float("evaluated")
+		at = append(at, r.Elapsed.Steps)
+		return err
+	}))
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, 3, 6, 7}, at)
+}
+
+func TestWatchEntry_aNameThatNothingLogs(t *testing.T) {
+	train := loop.OnFunc(loop.EachStep, add)
+	test := loop.OnFunc(loop.Every(loop.Steps(3)), evaluation)
+	fail := func(context.Context, loop.Report) error { return errors.New("called") }
+	for _, row := range []struct {
+		name, entry, want string
+		tasks             []loop.Task[int, int]
+		data              int
+	}{
+		{"found at the first evaluation", "evaluatde", `loop: step 3: every 3 steps: all tasks had a turn: on each evaluatde: loop: no such entry: "evaluatde" (did you mean metrics.evaluated?); there are: metrics.sum, metrics.evaluated`,
+			[]loop.Task[int, int]{train, test}, 9},
+		{"found in the first turn", "loss", `loop: step 1: each step: all tasks had a turn: on each loss: loop: no such entry: "loss"; there are: metrics.sum`, []loop.Task[int, int]{train}, 9},
+		{"not yet: the evaluation had no turn", "loss", "", []loop.Task[int, int]{train, test}, 2},
+		{"no entry", "", "loop: watcher 1 (each step, at start, at end): malformed name: no entry to watch", []loop.Task[int, int]{train}, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := loop.New(row.tasks...).Run(t.Context(), 0, numbers(row.data), loop.WatchEntry(row.entry, fail))
+			if row.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, row.want)
+		})
+	}
+}
+
+func TestResult_stop(t *testing.T) {
+	l := loop.New(loop.OnFunc(loop.EachStep, add))
+	enough := func(context.Context, loop.Report) error { return loop.ErrStop }
+	result, err := l.Run(t.Context(), 0, numbers(9), loop.Watch(loop.Every(loop.Steps(4)), enough))
+	require.NoError(t, err)
+	require.Equal(t, loop.Stopped, result.Reason)
+	require.ErrorIs(t, result.Stop, loop.ErrStop)
+	require.EqualError(t, result.Stop, "loop: step 4: every 4 steps: stop")
+	result, err = l.Run(t.Context(), 0, numbers(9))
+	require.NoError(t, err)
+	require.NoError(t, result.Stop)
+}
+
+// A schedule that no turn of the run can reach is mostly a mistaken number.
+func TestRun_refusesWhatIsNeverDue(t *testing.T) {
+	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(5000)), evaluation).Named("test"))
+	_, err := l.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(2000)), loop.Watch(loop.At(loop.Steps(2001)), nothing))
+	require.EqualError(t, err, "loop: task 2 (every 5000 steps: test): never due in 2000 steps; leave it out, or give it AndAtEnd\n"+
+		"watcher 1 (at 2001 steps): never due in 2000 steps; leave it out, or give it AndAtEnd")
+	_, err = l.Run(t.Context(), 0, numbers(9))
+	require.NoError(t, err, "without an end, nobody can know")
+	spare := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Never, evaluation), loop.OnFunc(loop.Every(loop.Steps(5)).AndAtEnd(), evaluation))
+	_, err = spare.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(3)))
+	require.NoError(t, err, "Never is meant, and the end is reached")
+}
