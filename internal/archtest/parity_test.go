@@ -37,7 +37,7 @@ func TestParityNamesTestsThatExist(t *testing.T) {
 		require.NotEmpty(t, last, "no test: %s", line)
 		for name := range strings.FieldsSeq(last) {
 			require.Regexp(t, testName, name, line)
-			require.Contains(t, defined, name, line)
+			require.True(t, defined[name], "no test %s: %s", name, line)
 			named++
 		}
 	}
