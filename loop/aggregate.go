@@ -20,7 +20,8 @@ var (
 	// Last and First take one value, whatever it is.
 	Last  = Aggregation{name: "last", pick: func(n int) int { return n - 1 }}
 	First = Aggregation{name: "first", pick: func(int) int { return 0 }}
-	// SampleMean weights each value by the examples in its batch: of batch means it makes the mean of all examples.
+	// SampleMean weights each value by the examples in its batch: of batch means it makes the mean of all examples. Where no
+	// row had examples, as those that a task logs at the end of the run ([AtEnd]) have none, it is the Mean.
 	SampleMean = Aggregation{name: "sample mean", of: sampleMean}
 	// Mean weights all values alike.
 	Mean = Aggregation{name: "mean", of: func(v, _ []float64) float64 { return total(v) / float64(len(v)) }}
@@ -95,26 +96,34 @@ type aggregate struct {
 
 func (a *aggregate) Float() (float64, error) {
 	a.once.Do(func() {
-		var values, samples []float64
-		a.err = a.history.each(a.path, func(r row, v float64) {
-			values, samples = append(values, v), append(samples, float64(r.batch))
-		})
-		if a.err == nil {
-			a.number = a.by.of(values, samples)
-		} else {
-			a.err = fmt.Errorf("%s: %w", a.by, a.err)
-		}
-		a.history = nil
+		a.err = fmt.Errorf("%s: it did not return", a.by) // stays if it panics: a second reader must not get a zero
+		a.number, a.err = a.read()
 	})
 	return a.number, a.err
 }
 
+func (a *aggregate) read() (float64, error) {
+	history := a.history
+	a.history = nil
+	var values, samples []float64
+	err := history.each(a.path, func(r row, v float64) {
+		values, samples = append(values, v), append(samples, float64(r.batch))
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", a.by, inner{err})
+	}
+	return a.by.of(values, samples), nil
+}
+
 func sampleMean(values, samples []float64) float64 {
-	sum := 0.0
+	sum, weight := 0.0, total(samples)
+	if weight == 0 {
+		return total(values) / float64(len(values))
+	}
 	for i, v := range values {
 		sum += v * samples[i]
 	}
-	return sum / total(samples)
+	return sum / weight
 }
 
 func total(values []float64) float64 {

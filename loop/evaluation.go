@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Evaluation is a loop within a loop, on data of its own. What it logs becomes one entry a name in the turn of the outer
@@ -28,46 +29,72 @@ type Evaluation[S, B any] struct {
 	Options []Option
 }
 
-// On makes a task of the evaluation.
+// On makes a task of the evaluation. What is wrong with the inner loop or its options is found before the outer one
+// runs. An entry that the turn has already is an error: one of the two would be lost; give the evaluation a Name.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
-	t := OnFunc(when, func(ctx context.Context, state S, _ B) (S, Logs, error) { return e.Run(ctx, state) })
-	t.err = e.check()
-	return t.Named(e.label())
+	do := func(ctx context.Context, turn *Turn[S, B]) error {
+		state, logs, err := e.run(ctx, turn.State)
+		if err != nil {
+			return inner{err}
+		}
+		for _, entry := range logs.entries {
+			path := entry.Path()
+			if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
+				return fmt.Errorf("%s is logged in this turn already: give each evaluation a Name of its own", path)
+			}
+		}
+		turn.State = state
+		turn.Logs.Merge(logs)
+		return nil
+	}
+	return Task[S, B]{name: e.label(), when: when, blind: true, do: do, err: e.check()}
 }
 
-// Run evaluates once. The error of a cancelled evaluation wraps the cause of the context, so that an outer loop
-// ends with it.
+// Run evaluates once, as one does in a loop written by hand. The error of a cancelled evaluation wraps the cause of the
+// context. An [ErrStop] within ends the evaluation alone.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
 	if err := e.check(); err != nil {
-		return state, Logs{}, err
+		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), err)
 	}
+	next, logs, err := e.run(ctx, state)
+	if err != nil {
+		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), inner{err})
+	}
+	return next, logs, nil
+}
+
+func (e Evaluation[S, B]) run(ctx context.Context, state S) (S, Logs, error) {
 	data, err := e.Data(ctx)
 	if err != nil {
 		return state, Logs{}, fmt.Errorf("data: %w", err)
 	}
+	result, err := e.Loop.Run(ctx, state, data, e.options()...)
+	if e.KeepState {
+		state = result.State
+	}
+	return state, result.History.Aggregate(e.Aggregate).Suffix(e.Name), err
+}
+
+func (e Evaluation[S, B]) options() []Option {
 	options := slices.Clone(e.Options)
 	if e.Length != nil {
 		options = append(options, Until(e.Length))
 	}
-	result, err := e.Loop.Run(ctx, state, data, options...)
-	if e.KeepState {
-		state = result.State
-	}
-	if err != nil {
-		return state, Logs{}, err
-	}
-	return state, result.History.Aggregate(e.Aggregate).Suffix(e.Name), nil
+	return options
 }
 
 func (e Evaluation[S, B]) check() error {
-	err := e.Aggregate.check()
+	errs := []error{e.Aggregate.check()}
 	if e.Data == nil {
-		err = errors.Join(err, errors.New("no data given"))
+		errs = append(errs, errors.New("no data given"))
 	}
 	if e.Length != nil && e.Length.length() <= 0 {
-		err = errors.Join(err, fmt.Errorf("length: period must be positive, got %s", e.Length))
+		errs = append(errs, fmt.Errorf("length: period must be positive, got %s", e.Length))
+	} else {
+		r := &run[S, B]{settings: newSettings(e.options()), tasks: e.Loop.tasks}
+		errs = append(errs, r.check(func(func(B, error) bool) {})) // the data is made for each evaluation
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 func (e Evaluation[S, B]) label() string {
@@ -76,3 +103,12 @@ func (e Evaluation[S, B]) label() string {
 	}
 	return "evaluation " + e.Name
 }
+
+// inner is an error of a loop within a loop. It is what it wraps, but for two things: the text does not begin with
+// "loop: " once more, and ErrStop in it (a panic with it, data that ended with it) is no wish to stop the outer loop,
+// which would be to end a failed run as a good one.
+type inner struct{ err error }
+
+func (e inner) Error() string        { return strings.TrimPrefix(e.err.Error(), "loop: ") }
+func (e inner) Is(target error) bool { return target != ErrStop && errors.Is(e.err, target) }
+func (e inner) As(target any) bool   { return errors.As(e.err, target) }

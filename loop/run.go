@@ -112,14 +112,13 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 		return nil
 	}
 	err := r.shielded(func() error { return r.all(ctx, data) })
-	if r.blocks.waiting() { // the data panicked
-		if blockErr := r.shielded(func() error { _, err := r.flush(ctx); return err }); blockErr != nil {
-			err = errors.Join(err, blockErr)
-		}
-		r.reason = Failed
+	if r.blocks.waiting() {
+		err = r.shielded(func() error { return r.late(ctx, err) })
 	}
 	if err != nil {
-		r.abandon()
+		if again := shielded(func() error { r.abandon(); return nil }); again != nil { // a schedule can panic there
+			err = errors.Join(err, again)
+		}
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	return err
@@ -137,13 +136,15 @@ func (r *run[S, B]) shielded(f func() error) error {
 
 // abandon decides what becomes of a turn that failed.
 func (r *run[S, B]) abandon() {
-	if !r.changed {
+	r.noteLatest(r.turn.Logs)
+	switch {
+	case !r.changed:
 		r.elapsed = r.before // only what is in the state is counted
-		return
-	}
-	if r.turn.Logs.Len() > 0 {
+	case r.kept.Steps < r.elapsed.Steps: // it failed before its row was committed
 		r.elapsed = r.clock.at(r.elapsed)
-		r.history.Commit(r.elapsed, r.turn.Logs, r.elapsed.Samples-r.before.Samples)
+		r.keepTurn(r.elapsed.Samples - r.before.Samples)
+	case r.before.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
+		r.history.Commit(r.clock.at(r.elapsed), r.turn.Logs, 0)
 	}
 }
 
@@ -154,15 +155,7 @@ func (r *run[S, B]) all(ctx context.Context, data Data[B]) error {
 			return r.cancelled(ctx)
 		}
 		if err != nil {
-			end, blockErr := r.flush(ctx)
-			if blockErr != nil {
-				return blockErr
-			}
-			if end {
-				break
-			}
 			r.reason = Failed
-			r.at(doingData)
 			return r.wrap(err)
 		}
 		r.turn.Batch = batch
@@ -192,7 +185,12 @@ func (r *run[S, B]) all(ctx context.Context, data Data[B]) error {
 
 func (r *run[S, B]) cancelled(ctx context.Context) error {
 	// The batches that wait came before: without blocks, their steps would be made.
-	if _, err := r.flush(context.WithoutCancel(ctx)); err != nil {
+	end, err := r.flush(context.WithoutCancel(ctx))
+	switch {
+	case err != nil:
+		return err
+	case end: // before the run was cancelled
+		_, err = r.marked(ctx, Schedule.endsAt)
 		return err
 	}
 	r.reason = Cancelled
@@ -254,6 +252,9 @@ func (r *run[S, B]) count(samples int64) {
 // ended tells whether a turn was the last one, and sets the reason.
 func (r *run[S, B]) ended(stop bool) bool {
 	r.changed = false
+	if r.until != nil && timed(r.until) {
+		r.elapsed = r.clock.at(r.elapsed) // the tasks took time
+	}
 	switch {
 	case stop:
 		r.reason = Stopped
@@ -279,7 +280,7 @@ func (r *run[S, B]) look(ctx context.Context, samples int64, stop *bool) error {
 	r.keepTurn(samples)
 	if err := r.entries.check(r.latest); err != nil {
 		r.reason = Failed
-		return r.wrap(err)
+		return stepError(r.elapsed.Steps, r.doing.String(), err) // not wrap: this turn was made, also where no task was due
 	}
 	if err := r.watch(ctx, false, nil, stop); err != nil {
 		return err
@@ -385,7 +386,7 @@ func (r *run[S, B]) report() Report {
 func (r *run[S, B]) wrap(err error) error {
 	step := r.elapsed.Steps
 	if r.doing == doingData {
-		step++ // the one that could not be made
+		step += max(int64(len(r.blocks.turns)), 1) // the one that could not be made, behind those that wait
 	}
 	return stepError(step, r.doing.String(), err)
 }

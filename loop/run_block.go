@@ -92,11 +92,13 @@ func (r *run[S, B]) nextOfBlock(ctx context.Context, samples int64) (end bool, e
 	b.task = task
 	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, gathered{now, samples})
 	if stop {
-		end, err = r.flush(ctx)
-		r.reason = Stopped
+		if _, err = r.flush(ctx); err == nil {
+			r.reason = Stopped
+		}
 		return true, err
 	}
-	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && !now.Reached(r.until) && !r.watcherDue(last, now) {
+	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && !now.Reached(r.until) && !r.watcherDue(last, now) &&
+		(len(r.entries.watched) == 0 || r.entries.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		return false, nil
 	}
 	return r.flush(ctx)
@@ -145,14 +147,18 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	defer clear(batches)
 
 	t := &r.tasks[b.task]
-	r.elapsed = turns[0].elapsed
+	r.turn.Batch, r.elapsed = batches[0], turns[0].elapsed
 	r.at(doing{when: &t.when, name: t.name})
 	r.entries.ran(b.task)
 	begin := time.Now()
 	state, logs, err := t.block.StepBlock(ctx, r.turn.State, batches)
 	stop := isStop(err)
 	if len(logs) > len(turns) || err == nil && len(logs) < len(turns) {
-		logs, err, stop = nil, fmt.Errorf("a block of %d batches must give logs for each, got %d", len(turns), len(logs)), false
+		wrong := fmt.Errorf("a block of %d batches must give logs for each, got %d", len(turns), len(logs))
+		if err != nil && !stop {
+			wrong = fmt.Errorf("%w; and %w", err, wrong)
+		}
+		logs, err, stop = nil, wrong, false
 	}
 	if len(logs) > 0 || stop {
 		r.turn.State = state
@@ -162,36 +168,51 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	if err := r.inside(batches, done, logs, !failed); err != nil {
 		return false, err
 	}
-	if failed {
-		if len(done) < len(turns) {
-			r.elapsed = turns[len(done)].elapsed // of the turn that failed
-		}
-		return false, r.heed(ctx, err, &stop)
+	if failed && len(done) < len(turns) {
+		r.elapsed = turns[len(done)].elapsed // of the turn that failed
 	}
-	if stop {
-		r.stop = r.wrap(err)
+	if err := r.heed(ctx, err, &stop); err != nil {
+		return false, err
+	}
+	if len(done) == 0 && !r.changed { // it stopped before its first step, and nothing else was done in that turn
+		r.elapsed = r.before
+		return r.ended(stop), nil
 	}
 	r.resize(time.Since(begin), logs)
-	if len(done) == len(turns) {
+	count := max(len(done), 1)
+	if count == len(turns) {
 		for _, i := range b.due {
 			if err := r.doTask(ctx, i, &stop); err != nil {
 				return false, err
 			}
 		}
 	}
-	if len(done) == 0 {
-		return r.ended(stop), nil
-	}
-	if err := r.look(ctx, done[len(done)-1].samples, &stop); err != nil {
+	last := turns[count-1]
+	if err := r.look(ctx, last.samples, &stop); err != nil {
 		return false, err
 	}
-	r.before = done[len(done)-1].elapsed
+	r.before = last.elapsed
 	return r.ended(stop), nil
+}
+
+// late makes the steps of the batches that waited when the run failed behind them: as without blocks, what they come to
+// goes before.
+func (r *run[S, B]) late(ctx context.Context, failure error) error {
+	end, err := r.flush(ctx)
+	switch {
+	case err != nil:
+		return err
+	case end:
+		_, err = r.marked(ctx, Schedule.endsAt)
+		return err
+	}
+	r.reason = Failed
+	return failure
 }
 
 // inside goes through the turns of a block that were made. Nothing is due in them, but they are kept; the last one is
 // left as a turn whose tasks have run, if it is to be finished.
-func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish bool) error {
+func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish bool) (err error) {
 	from, to := r.kept, r.clock.at(r.elapsed)
 	for i, turn := range done {
 		if i > 0 {
@@ -200,22 +221,22 @@ func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish boo
 		r.turn.Batch, r.turn.Elapsed = batches[i], turn.elapsed
 		r.turn.Logs.Merge(logs[i])
 		r.elapsed, r.changed = turn.elapsed, true
-		if finish && i == len(done)-1 {
+		if finish && err == nil && i == len(done)-1 {
 			return nil
 		}
 		// Nobody measured the single steps: they share the time of the block.
 		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(done))
 		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
-		if name := r.watchedName(logs[i]); name != "" {
-			r.reason = Failed
-			return r.wrap(fmt.Errorf("%s is logged in some steps only: a BlockStepper must log the same names in each", name))
+		if name := r.watchedName(logs[i]); name != "" && err == nil {
+			r.reason = Failed // but the other steps are in the state too, and are counted
+			err = r.wrap(fmt.Errorf("%s is logged in some steps only: a BlockStepper must log the same names in each", name))
 		}
 		r.keepTurn(turn.samples)
 		r.noteLatest(r.turn.Logs)
 		r.watched.Steps, r.watched.Samples = turn.elapsed.Steps, turn.elapsed.Samples
 		r.before, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
 	}
-	return nil
+	return err
 }
 
 // resize sets how many batches of a task may wait, by the time that the last block took, and by its logs: where one of

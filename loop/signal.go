@@ -21,24 +21,43 @@ func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 // as if nobody had listened. Call stop when the run is over; from then on signals do what they did before.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 2)
 	done := make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		defer close(done)
+		var first os.Signal
 		select {
-		case s := <-signals:
-			signal.Stop(signals) // before the context is cancelled: whoever sees that may send the second one
-			sent, _ := s.(syscall.Signal)
+		case first = <-signals:
+		case <-ctx.Done(): // the run ends for another reason: a signal is again nobody's
+		}
+		signal.Stop(signals) // before the context is cancelled: whoever sees that may send the second one
+		if first != nil && ctx.Err() == nil {
+			sent, _ := first.(syscall.Signal)
 			cancel(&SignalError{sent})
-		case <-ctx.Done():
-			signal.Stop(signals) // the run ends for another reason: a signal is again nobody's
+			first = nil
+		}
+		resend(first)
+		select {
+		case second := <-signals:
+			resend(second)
+		default:
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel(nil)
 		<-done
+	}
+}
+
+// resend gives a signal that was caught although nobody was to listen any more to those it belongs to.
+func resend(s os.Signal) {
+	if s == nil {
+		return
+	}
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(s) // where that cannot be done, the signal is lost and nothing worse happens
 	}
 }
 

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -10,14 +11,18 @@ import (
 
 // Watchdog writes a report when the loop is at one thing for longer than a limit: which step, task, watcher or data it
 // waits for, and the stacks of all goroutines. Each such wait is reported once; the run itself is left alone, because
-// nobody can end a function of Go from outside.
+// nobody can end a function of Go from outside. An evaluation counts as one thing. Where the writer fails, the report is
+// lost and the run goes on.
 func Watchdog(limit time.Duration, w io.Writer) Option {
 	return func(s *settings) {
-		if limit <= 0 || w == nil {
-			s.errs = append(s.errs, fmt.Errorf("watchdog: want a positive limit and a writer, got %s and %v", limit, w))
-			return
+		switch {
+		case limit <= 0:
+			s.errs = append(s.errs, fmt.Errorf("watchdog: limit must be positive, got %s", limit))
+		case w == nil:
+			s.errs = append(s.errs, errors.New("watchdog: no writer given"))
+		default:
+			s.watchdog = &watchdog{limit, w}
 		}
-		s.watchdog = &watchdog{limit, w}
 	}
 }
 
@@ -73,8 +78,12 @@ func (d *dog) look() {
 	hangs := !d.reported && waited >= d.limit
 	d.reported = d.reported || hangs
 	d.mu.Unlock()
+	if what == doingData {
+		step++ // the one that could not be made, as errors have it
+	}
 	if hangs {
-		fmt.Fprintf(d.out, "loop: step %d: %s: no end after %s\n\n%s\n", step, what, waited.Round(time.Millisecond), stacks())
+		report := fmt.Sprintf("loop: step %d: %s: no end after %s\n\n%s\n", step, what, waited.Round(time.Millisecond), stacks())
+		_ = shielded(func() error { _, err := io.WriteString(d.out, report); return err }) // a panic here would end the process
 	}
 }
 

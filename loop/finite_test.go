@@ -1,0 +1,233 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func TestB67_nanNamesTheEntry(t *testing.T) {
+	l, data := following("mse", 1, nan, 2)
+	result, err := l.Run(t.Context(), 0, data, loop.StopEarly("mse", loop.Lowest, loop.Steps(9)), loop.NonFinite(loop.FailRun))
+	require.EqualError(t, err, "loop: step 2: each step, at start, at end: non-finite: fail run: losses.mse is NaN: not a finite number")
+	require.ErrorIs(t, err, loop.ErrNonFinite)
+	require.Equal(t, loop.Failed, result.Reason)
+	require.EqualValues(t, 2, result.Elapsed.Steps)
+	require.Equal(t, 2, result.History.Len(), "the bad turn is in the history")
+}
+
+func TestNonFinite_whatIsLookedAt(t *testing.T) {
+	values := []float64{1, nan, 1, nan, 1, 1}
+	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, i int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Loss("loss", 1)
+		logs.Metric("norm", values[i])
+		if i%3 == 2 {
+			logs.Metric("rare", values[i])
+		}
+		return s + 1, logs, nil
+	})
+	for _, row := range []struct {
+		name    string
+		options []loop.NonFiniteOption
+		err     string
+	}{
+		{name: "losses alone"},
+		{name: "a metric by name", options: []loop.NonFiniteOption{loop.CheckEntries("loss", "metrics.norm")}, err: "loop: step 2: each step, at start, at end: non-finite: fail run: metrics.norm is NaN"},
+		{name: "what is not in each turn", options: []loop.NonFiniteOption{loop.CheckEntries("rare")}},
+		{name: "now and then", options: []loop.NonFiniteOption{loop.CheckEntries("norm"), loop.CheckWhen(loop.Every(loop.Steps(4)))},
+			err: "loop: step 4: every 4 steps, at start, at end: non-finite: fail run: metrics.norm is NaN"},
+		{name: "missed in between", options: []loop.NonFiniteOption{loop.CheckEntries("norm"), loop.CheckWhen(loop.Every(loop.Steps(3)))}},
+		{name: "never where it is looked for", options: []loop.NonFiniteOption{loop.CheckEntries("rare"), loop.CheckWhen(loop.Every(loop.Steps(4)))},
+			err: "rare was to be checked and never was: it was logged in other turns than every 4 steps"},
+		{name: "misspelt, found at the end", options: []loop.NonFiniteOption{loop.CheckEntries("nrm"), loop.CheckWhen(loop.Every(loop.Steps(3)))},
+			err: `was to be checked and never was: loop: no such entry: "nrm" (did you mean metrics.norm?)`},
+		{name: "misspelt, found at once", options: []loop.NonFiniteOption{loop.CheckEntries("nrm")}, err: `loop: step 3: `},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			every3 := loop.OnFunc(loop.Every(loop.Steps(3)), func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
+			_, err := loop.New(step, every3).Run(t.Context(), 0, numbers(6), loop.NonFinite(loop.FailRun, row.options...))
+			if row.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, row.err)
+		})
+	}
+}
+
+func TestNonFinite_refusesBadSettings(t *testing.T) {
+	for _, row := range []struct {
+		err     string
+		policy  loop.Policy
+		options []loop.NonFiniteOption
+	}{
+		{err: "limit must be positive, got 0; to undo nothing, take FailRun", policy: loop.SkipTurn(0)},
+		{err: "limit must be positive, got -1", policy: loop.RestoreCopy(-1, loop.EachStep)},
+		{err: `copies must be due at some time, got "never"`, policy: loop.RestoreCopy(1, loop.Never)},
+		{err: "copies: every 0 steps: period must be positive, got 0 steps", policy: loop.RestoreCopy(1, loop.Every(loop.Steps(0)))},
+		{err: "SkipTurn looks at each turn: leave CheckWhen out, or take RestoreCopy", policy: loop.SkipTurn(1), options: []loop.NonFiniteOption{loop.CheckWhen(loop.Every(loop.Steps(2)))}},
+		{err: "period must be positive, got 0 steps", options: []loop.NonFiniteOption{loop.CheckWhen(loop.Every(loop.Steps(0)))}},
+		{err: "on undo: no function given", options: []loop.NonFiniteOption{loop.OnUndo(nil)}},
+		{err: "malformed name: no entry to check", options: []loop.NonFiniteOption{loop.CheckEntries("")}},
+	} {
+		l, data := following("x", 1)
+		_, err := l.Run(t.Context(), 0, data, loop.NonFinite(row.policy, row.options...))
+		require.ErrorContains(t, err, row.err)
+	}
+}
+
+// A schedule of its own saves the reading.
+func TestNonFinite_readsOnItsSchedule(t *testing.T) {
+	for _, row := range []struct {
+		options []loop.NonFiniteOption
+		reads   int
+	}{{nil, 100}, {[]loop.NonFiniteOption{loop.CheckWhen(loop.Every(loop.Steps(25)))}, 4}} {
+		reads := 0
+		step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+			var logs loop.Logs
+			logs.Set(loop.Losses, "loss", counted{&reads})
+			return s, logs, nil
+		})
+		_, err := loop.New(step).Run(t.Context(), 0, numbers(100), loop.NonFinite(loop.FailRun, row.options...))
+		require.NoError(t, err)
+		require.Equal(t, row.reads, reads)
+	}
+}
+
+func TestNonFinite_copiesAreFreed(t *testing.T) {
+	for _, policy := range []loop.Policy{loop.SkipTurn(5), loop.RestoreCopy(5, loop.Every(loop.Steps(2)))} {
+		l, data := followingInPlace("x", 1, 1, nan, nan, 1, 1, 1, inf, 1)
+		c := &cell{}
+		_, err := l.Run(t.Context(), c, data, loop.NonFinite(policy))
+		require.NoError(t, err)
+		require.Positive(t, c.taken)
+		require.LessOrEqual(t, c.taken, 1+9-3, "one at the start and one after each good turn at most")
+		require.Equal(t, c.taken, c.freed)
+	}
+	boom := errors.New("no room")
+	l, data := followingInPlace("x", 1, nan)
+	_, err := l.Run(t.Context(), &cell{fail: boom}, data, loop.NonFinite(loop.SkipTurn(1)))
+	require.ErrorIs(t, err, boom)
+}
+
+// The rate can be lowered where the state goes back, or the run be ended.
+func TestOnUndo_lowersTheRate(t *testing.T) {
+	l, data := followingInPlace("x", 1, 1, nan, 1)
+	c := &cell{rate: 1}
+	lower := loop.OnUndo(func(_ context.Context, r loop.Report, _ error) error {
+		return r.State().(loop.LearningRater).SetLearningRate(0.5)
+	})
+	result, err := l.Run(t.Context(), c, data, loop.NonFinite(loop.SkipTurn(1), lower))
+	require.NoError(t, err)
+	require.Equal(t, 0.5, result.State.rate)
+	stop := loop.OnUndo(func(context.Context, loop.Report, error) error { return loop.ErrStop })
+	result, err = l.Run(t.Context(), c, data, loop.NonFinite(loop.SkipTurn(1), stop))
+	require.NoError(t, err)
+	require.Equal(t, loop.Stopped, result.Reason)
+	require.Equal(t, 2, result.State.n)
+}
+
+func TestNonFinite_byHand(t *testing.T) {
+	guard, err := loop.NewNonFinite(loop.SkipTurn(1))
+	require.NoError(t, err)
+	state := 0
+	require.NoError(t, guard.Watch(t.Context(), loop.WithState(loop.Report{}, &state)), "the first copy")
+	for pass, err := range loop.Over(numbers(5)) {
+		require.NoError(t, err)
+		var logs loop.Logs
+		logs.Loss("loss", map[bool]float64{false: 1, true: nan}[pass.Batch == 2])
+		state += pass.Batch
+		require.NoError(t, guard.Watch(t.Context(), loop.WithState(pass.Report(logs, nil), &state)))
+	}
+	require.NoError(t, guard.End(t.Context(), loop.Ending{}))
+	require.Equal(t, 0+1+3+4, state)
+}
+
+func TestNonFinite_aBadEvaluationAtTheEnd(t *testing.T) {
+	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Loss("loss", 1)
+		return s + 1, logs, nil
+	})
+	test := loop.OnFunc(loop.AtEnd, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Loss("loss_test", nan)
+		return s, logs, nil
+	})
+	result, err := loop.New(step, test).Run(t.Context(), 0, numbers(5), loop.NonFinite(loop.SkipTurn(1)))
+	require.NoError(t, err)
+	require.Equal(t, 4, result.State, "the state before, which has led to a finite loss")
+	result, err = loop.New(step, test).Run(t.Context(), 0, numbers(5), loop.NonFinite(loop.FailRun))
+	require.ErrorIs(t, err, loop.ErrNonFinite)
+	require.Equal(t, loop.Failed, result.Reason)
+}
+
+func TestNonFinite_valuesThatCannotBeRead(t *testing.T) {
+	boom := errors.New("the device is gone")
+	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Set(loop.Losses, "x", broken{boom})
+		logs.Loss("y", 1, loop.Metrics)
+		return s, logs, nil
+	})
+	for _, row := range []struct {
+		option loop.NonFiniteOption
+		want   error
+	}{{nil, boom}, {loop.CheckEntries("x"), boom}, {loop.CheckEntries("y"), loop.ErrAmbiguous}} {
+		_, err := loop.New(step).Run(t.Context(), 0, numbers(1), loop.NonFinite(loop.FailRun, row.option))
+		require.ErrorIs(t, err, row.want)
+	}
+}
+
+// blocky makes steps in blocks and notes how many at once.
+type blocky struct{ most *int }
+
+func (blocky) BlockSize() int { return 8 }
+
+func (b blocky) Step(_ context.Context, s, _ int) (int, loop.Logs, error) {
+	var logs loop.Logs
+	logs.Loss("loss", 1)
+	return s + 1, logs, nil
+}
+
+func (b blocky) StepBlock(ctx context.Context, s int, batches []int) (int, []loop.Logs, error) {
+	*b.most = max(*b.most, len(batches))
+	all := make([]loop.Logs, len(batches))
+	for i, batch := range batches {
+		s, all[i], _ = b.Step(ctx, s, batch)
+	}
+	return s, all, nil
+}
+
+func TestNonFinite_leavesBlocksTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, row := range []struct {
+			options []loop.NonFiniteOption
+			most    int
+		}{
+			{nil, 1},
+			{[]loop.NonFiniteOption{loop.CheckWhen(loop.Every(loop.Steps(32)))}, 8},
+			{[]loop.NonFiniteOption{loop.CheckWhen(loop.Every(loop.Steps(32))), loop.CheckEntries("loss")}, 8},
+		} {
+			most := 0
+			_, err := loop.New(loop.On(loop.EachStep, blocky{&most})).Run(t.Context(), 0, numbers(100), loop.NonFinite(loop.FailRun, row.options...), loop.TimeLimit(time.Hour))
+			require.NoError(t, err)
+			require.Equal(t, row.most, most)
+		}
+	})
+}
+
+func TestNonFinite_aRunThatIsOverAtOnce(t *testing.T) {
+	l, _ := following("x", 1)
+	for _, options := range [][]loop.Option{nil, {loop.Until(loop.Steps(0))}} {
+		_, err := l.Run(t.Context(), 0, numbers(0), append(options, loop.NonFinite(loop.FailRun, loop.CheckEntries("x")))...)
+		require.NoError(t, err, "there was nothing to check")
+	}
+}
