@@ -53,8 +53,9 @@ func Skip(n int64) Option {
 // epoch each example comes at most once; examples left over at its end (fewer than size) are dropped, see
 // [KeepRemainder].
 //
-// In order, batches are views of the set's memory, not to be written to. Shuffled, each one is a copy in memory of its
-// own, which the consumer may keep and change. Batches of one iteration share their Dims.
+// A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
+// batches are views of the set's memory, not to be written to. Shuffled, each one is a copy in memory of its own, which the
+// consumer may keep and change. Batches of one iteration share their Dims.
 //
 // What is wrong with the arguments comes as the one error of the iteration. That includes a set that is smaller than a
 // batch, which would else end silently without any. The sequence can be iterated any number of times, also concurrently.

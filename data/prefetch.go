@@ -10,6 +10,9 @@ import (
 // Prefetch runs source on a goroutine of its own, at most depth batches (1 or more) ahead of the consumer: the next
 // batch is made while the present one is worked on. Order and errors stay as they are.
 //
+// So source must give each batch memory of its own, as [Set.Batches] does, and leave it alone afterwards: the consumer still
+// works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies nothing.
+//
 // A panic of source arrives as an error, with its stack, behind the batches made before it. When the consumer stops
 // early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {

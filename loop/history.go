@@ -100,17 +100,42 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	return func(yield func(Elapsed, Logs) bool) {
 		all := h.cursors()
 		for r := range h.rows.all {
-			var entries []Entry
-			for i := range all {
-				if c := &all[i]; c.seek(r.number) {
-					entries = append(entries, Entry{c.column.collection, c.column.name, c.column.value(c.at)})
-				}
-			}
-			if !yield(r.elapsed, Logs{entries: entries}) {
+			if !yield(r.elapsed, entriesAt(all, r.number)) {
 				return
 			}
 		}
 	}
+}
+
+// Since is the part of the history behind a step, as a history of its own. Values that were not read stay so, and are read
+// once for both.
+func (h *History) Since(step int64) *History {
+	part := &History{}
+	first := h.rows.search(func(r *row) bool { return r.elapsed.Steps > step })
+	if first == h.rows.n {
+		return part
+	}
+	number := h.rows.at(first).number
+	all := h.cursors()
+	for i := range all {
+		all[i].at = all[i].column.cells.search(func(c *cell) bool { return c.row >= number })
+	}
+	for i := first; i < h.rows.n; i++ {
+		r := *h.rows.at(i)
+		part.Commit(r.elapsed, entriesAt(all, r.number), r.batch)
+	}
+	return part
+}
+
+// entriesAt are the entries of a row, which lies behind those that the cursors were asked for before.
+func entriesAt(all []cursor, row int64) Logs {
+	var entries []Entry
+	for i := range all {
+		if c := &all[i]; c.seek(row) {
+			entries = append(entries, Entry{c.column.collection, c.column.name, c.column.value(c.at)})
+		}
+	}
+	return Logs{entries: entries}
 }
 
 // cursors are at the start of all columns.

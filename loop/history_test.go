@@ -226,3 +226,31 @@ func TestHistory_anEntryThatComesTwiceInARow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 4, 6}, values, "the last one stays")
 }
+
+func TestHistory_since(t *testing.T) {
+	fetched := 0
+	h := &loop.History{}
+	for i := range int64(6) {
+		var logs loop.Logs
+		logs.Set(loop.Losses, "loss", late{&fetched, float64(i), nil})
+		if i%2 == 0 {
+			logs.Metric("even", float64(i))
+		}
+		h.Commit(loop.Elapsed{Steps: i + 1, Samples: 10 * (i + 1)}, logs, 10)
+	}
+	part := h.Since(3)
+	require.Equal(t, 3, part.Len())
+	require.Zero(t, fetched)
+	at, values, err := part.Series("loss")
+	require.NoError(t, err)
+	require.Equal(t, []float64{3, 4, 5}, values)
+	require.EqualValues(t, 4, at[0].Steps)
+	_, values, err = part.Series("even")
+	require.NoError(t, err)
+	require.Equal(t, []float64{4}, values)
+	_, _, err = h.Series("loss")
+	require.NoError(t, err)
+	require.Equal(t, 6, fetched, "each once, for both")
+	require.Zero(t, h.Since(6).Len())
+	require.Equal(t, 6, h.Since(0).Len())
+}

@@ -178,7 +178,7 @@ func TestStep_logsOutliveTheStateAndTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, losses, 1500)
 	_, _, err = step.Step(t.Context(), state, first(t, line(t, 16).Batches(16)))
-	require.ErrorContains(t, err, "closed")
+	require.ErrorContains(t, err, "used after Close")
 }
 
 func TestStep_anotherShapeIsAnotherProgram(t *testing.T) {

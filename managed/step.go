@@ -66,8 +66,11 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 }
 
 func (s *Stepper) step(state *State, batch data.Batch) (loop.Logs, error) {
-	if state == nil || state.closed {
-		return loop.Logs{}, errors.New("the state is nil or closed")
+	if state == nil {
+		return loop.Logs{}, errors.New("the state is nil")
+	}
+	if state.closed {
+		return loop.Logs{}, fmt.Errorf("the state: %w", ErrClosed)
 	}
 	if state.lost != nil {
 		return loop.Logs{}, fmt.Errorf("an earlier step failed: %w", state.lost)

@@ -35,6 +35,9 @@ func (j *jit) Put(t *tensors.Tensor) (Buffer, error) {
 }
 
 func (j *jit) Fetch(b Buffer) (*tensors.Tensor, error) {
+	if b == nil { // the runtime would panic
+		return nil, errors.New("strategies: jit: fetch: there is no value (nil)")
+	}
 	shape, err := j.runtime.BufferShape(b)
 	if err != nil {
 		return nil, fmt.Errorf("strategies: jit: fetch: %w", xla.WrapError(err))

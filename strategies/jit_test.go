@@ -134,6 +134,42 @@ func TestJit_mistakes(t *testing.T) {
 	require.ErrorContains(t, err, "strategies: jit: send x of the batch: ")
 	require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
 	require.NoError(t, s.Free(state...))
+	_, err = s.Fetch(nil)
+	require.EqualError(t, err, "strategies: jit: fetch: there is no value (nil)")
+}
+
+// What was fetched is a copy: steps that write over the value in place leave it as it was, and it can be put back, also
+// while the original is still there.
+func TestJit_fetchedValuesStay(t *testing.T) {
+	s := jit(t)
+	p := accumulate(t, s)
+	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
+	step := func() {
+		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
+		require.NoError(t, err)
+		require.NoError(t, s.Free(outputs...))
+		state[0] = changed[0]
+	}
+	step()
+	kept, err := s.Fetch(state[0])
+	require.NoError(t, err)
+	for range 3 {
+		step()
+	}
+	back, err := kept.LocalClone()
+	require.NoError(t, err)
+	b, err := s.Put(back)
+	require.NoError(t, err)
+	require.Equal(t, []float32{101, 202}, fetch(t, s, b))
+	require.Equal(t, []float32{401, 802}, fetch(t, s, state[0]))
+	require.NoError(t, s.Free(state[0]))
+	state[0] = b
+	step()
+	require.Equal(t, []float32{201, 402}, fetch(t, s, state[0]))
+	flat, err := tensors.CopyFlatData[float32](kept)
+	require.NoError(t, err)
+	require.Equal(t, []float32{101, 202}, flat)
+	require.NoError(t, s.Free(state...))
 }
 
 func TestParse(t *testing.T) {

@@ -1,0 +1,61 @@
+// Command train trains a linear classifier with a predefined loop: it tests at the end of each epoch, stops when that no
+// longer helps, and gives back the best state. The same program stands in examples/manual and examples/loop, at lower levels.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func linear(b *managed.Builder) {
+	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+}
+
+func main() {
+	ctx, stop := loop.WithSignals(context.Background())
+	defer stop()
+	training, test, err := data.Digits()
+	check(err)
+	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().Done()))
+	check(err)
+
+	fit := train.Loop[*managed.State, data.Batch]{
+		Step:  managed.TrainStep(linear),
+		Epoch: loop.Steps(training.Len() / 32),
+		Tests: []train.Test[*managed.State, data.Batch]{{
+			Step: managed.TestStep(linear),
+			Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		}},
+	}
+	result, err := fit.Run(ctx, state, training.Batches(32, data.Shuffle(0), data.Forever()),
+		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr), loop.KeepBest("accuracy_test", loop.Highest),
+		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3)), loop.NonFinite(loop.FailRun))
+	check(err)
+
+	best, err := result.History.Best("accuracy_test", loop.Highest)
+	check(err)
+	fmt.Printf("test accuracy: %.3f\n", best.Value)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}

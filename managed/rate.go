@@ -1,0 +1,208 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// ErrNoLearningRate: the state has no learning rate, or none yet.
+var ErrNoLearningRate = errors.New("no learning rate")
+
+var _ loop.LearningRater = (*State)(nil)
+
+// rateScope is where GoMLX's optimizers keep their learning rate.
+const rateScope = model.RootScope + optimizers.Scope
+
+// rateName is its full name.
+const rateName = rateScope + model.ScopeSeparator + "learning_rate"
+
+// LearningRate reads the optimizer's learning rate from the device, as it is held there: a rate of 0.1 in float32 is
+// 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's gradient
+// descent. Before the first training step there is none to be read, unless one was set ([ErrNoLearningRate]).
+func (s *State) LearningRate() (float64, error) {
+	rate, err := s.learningRate()
+	if err != nil {
+		return 0, fmt.Errorf("managed: learning rate: %w", err)
+	}
+	return rate, nil
+}
+
+func (s *State) learningRate() (float64, error) {
+	at, err := s.rateIndex()
+	if err != nil {
+		return 0, err
+	}
+	if at < 0 {
+		if o, ok := s.optimizer.(*startingAt); ok {
+			return o.rate, nil
+		}
+		if err := s.tryOptimizer(); err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("%w before the first training step; it can be set, though", ErrNoLearningRate)
+	}
+	t, err := s.strategy.Fetch(s.values[at].buffer)
+	if err != nil {
+		return 0, err
+	}
+	return scalarOf(t)
+}
+
+// SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be finite, not
+// negative, and neither too large nor too small for the number that holds it. Set before the first training step, it takes
+// the place of the optimizer's own.
+//
+// A schedule inside the model's graph, as GoMLX's cosineschedule, writes its own rate over this one in each step.
+func (s *State) SetLearningRate(rate float64) error {
+	if err := s.setLearningRate(rate); err != nil {
+		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)
+	}
+	return nil
+}
+
+func (s *State) setLearningRate(rate float64) error {
+	if !(rate >= 0) || math.IsInf(rate, 0) {
+		return errors.New("expected a finite number that is not negative")
+	}
+	at, err := s.rateIndex()
+	if err != nil {
+		return err
+	}
+	if at < 0 {
+		return s.startAt(rate)
+	}
+	t, err := rateTensor(rate, s.values[at].variable.DType())
+	if err != nil {
+		return err
+	}
+	b, err := s.strategy.Put(t)
+	if err != nil {
+		return err
+	}
+	old := s.values[at].buffer
+	s.values[at].buffer = b
+	return s.strategy.Free(old)
+}
+
+// rateIndex is the place of the learning rate in State.values; negative where no step has brought it in yet.
+func (s *State) rateIndex() (int, error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
+	if s.optimizer == nil {
+		return 0, fmt.Errorf("%w: the state has no optimizer", ErrNoLearningRate)
+	}
+	if at, known := s.index[s.rateVariable()]; known {
+		return at, nil
+	}
+	return -1, nil
+}
+
+func (s *State) rateVariable() *variable {
+	return s.vars.GetVariableByScopeAndName(rateScope, optimizers.ParamLearningRate)
+}
+
+// tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one number.
+// No state can tell: it has no learning rate before the first training step, either.
+func (s *State) tryOptimizer() error {
+	host, err := xla.Open(context.Background(), xla.Go)
+	if err != nil {
+		return err
+	}
+	trial := model.New().Checked(false)
+	err = graphs.Catch(func() {
+		number := trial.VariableWithValue("number", float32(0)).ValueGraph(graph.NewGraph(host, "learning rate"))
+		s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial, []*Node{number}, number.DType())
+	})
+	if err != nil {
+		return fmt.Errorf("try the optimizer %T: %w", s.optimizer, err)
+	}
+	if trial.GetVariableByScopeAndName(rateScope, optimizers.ParamLearningRate) == nil {
+		return fmt.Errorf("%w: the optimizer %T keeps none in the variable %s", ErrNoLearningRate, s.optimizer, rateName)
+	}
+	return nil
+}
+
+// startAt sets the rate that the optimizer's variable gets when the first training step is compiled.
+func (s *State) startAt(rate float64) error {
+	o, started := s.optimizer.(*startingAt)
+	if !started {
+		if err := s.tryOptimizer(); err != nil {
+			return err
+		}
+		o = &startingAt{Optimizer: s.optimizer, state: s}
+	}
+	if v := s.rateVariable(); v != nil { // left by a step that did not compile
+		t, err := rateTensor(rate, v.DType())
+		if err == nil {
+			err = v.SetValue(t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.rate = rate
+	s.optimizer = o
+	return nil
+}
+
+// startingAt is an optimizer whose learning rate begins at another one than its own. Only the optimizer itself knows the
+// dtype of its variable, so the variable gets the rate when the optimizer has made it.
+type startingAt struct {
+	Optimizer
+	state *State
+	rate  float64
+}
+
+func (o *startingAt) UpdateGraphWithGradients(vars *Vars, gradients []*Node, lossDType dtypes.DType) {
+	o.Optimizer.(gradientOptimizer).UpdateGraphWithGradients(vars, gradients, lossDType)
+	v := o.state.rateVariable()
+	if v == nil {
+		panic(fmt.Errorf("the learning rate was set to %g, but the optimizer %T made no variable %s", o.rate, o.Optimizer, rateName))
+	}
+	t, err := rateTensor(o.rate, v.DType())
+	if err == nil {
+		err = v.SetValue(t) // which counts as long as the device has no value of it
+	}
+	if err != nil {
+		panic(fmt.Errorf("the learning rate was set to %g: %w", o.rate, err))
+	}
+}
+
+func rateTensor(rate float64, dtype dtypes.DType) (*Tensor, error) {
+	if !dtype.IsFloat() {
+		return nil, fmt.Errorf("%s is %s, expected a floating-point number", rateName, dtype)
+	}
+	t := tensors.FromAnyValue(shapes.CastAsDType(rate, dtype))
+	held, err := scalarOf(t)
+	if err == nil && (math.IsInf(held, 0) || held == 0 && rate != 0) {
+		err = fmt.Errorf("as %s it would be %g", dtype, held)
+	}
+	return t, err
+}
+
+// scalarOf reads a floating-point number of any width.
+func scalarOf(t *Tensor) (float64, error) {
+	switch v := t.Value().(type) {
+	case float64:
+		return v, nil
+	case float32:
+		return float64(v), nil
+	case interface{ Float32() float32 }: // the 16-bit ones
+		return float64(v.Float32()), nil
+	}
+	return 0, fmt.Errorf("%s is %s, expected a floating-point scalar", rateName, t.Shape())
+}

@@ -1,0 +1,292 @@
+package managed_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// slope has the loss w² for x = 1, so that a step of plain gradient descent multiplies w by 1 - 2·rate.
+func slope(b *managed.Builder) { slopeOf(dtypes.Float32)(b) }
+
+// slopeOf has a loss of a type, which with Adam is that of the learning rate too.
+func slopeOf(dtype dtypes.DType) managed.Build {
+	return func(b *managed.Builder) {
+		w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+		loss := graph.Square(graph.Mul(w, graph.ReduceAllMean(b.Node("x"))))
+		b.Loss("loss", graph.ConvertDType(loss, dtype))
+	}
+}
+
+func ones(t *testing.T, n int) data.Batch {
+	t.Helper()
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = 1
+	}
+	set, err := data.New(data.X(x, n))
+	require.NoError(t, err)
+	return first(t, set.Batches(n))
+}
+
+func one(t *testing.T, step *managed.Stepper, state *managed.State, batch data.Batch) {
+	t.Helper()
+	_, _, err := step.Step(t.Context(), state, batch)
+	require.NoError(t, err)
+}
+
+func stepper(t *testing.T, step *managed.Stepper) *managed.Stepper {
+	t.Helper()
+	t.Cleanup(func() { require.NoError(t, step.Close()) })
+	return step
+}
+
+func TestLearningRate_steersTheNextStep(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	step := stepper(t, managed.TrainStep(slope))
+	batch := ones(t, 2)
+	one(t, step, state, batch)
+	rate, err := state.LearningRate()
+	require.NoError(t, err)
+	require.Equal(t, float64(float32(0.1)), rate, "the optimizer's own")
+	w := 0.8
+	require.InDelta(t, w, floats(t, state, "/w")[0], 1e-6)
+	compiling := step.CompileTime()
+	rates := []float64{0.25, 0, 0.75, 1, 1e-30, 0.125}
+	for _, rate := range rates {
+		require.NoError(t, state.SetLearningRate(rate))
+		got, err := state.LearningRate()
+		require.NoError(t, err)
+		require.Equal(t, float64(float32(rate)), got)
+		one(t, step, state, batch)
+		w *= 1 - 2*rate
+		require.InDelta(t, w, floats(t, state, "/w")[0], 1e-6, "rate %g", rate)
+	}
+	require.Len(t, step.StableHLO(), 1)
+	require.Equal(t, compiling, step.CompileTime())
+	t.Logf("%d rates set, 0 compilations", len(rates))
+}
+
+// A rate that is set before the first training step is the same as one that the optimizer was made with.
+func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
+	r := runtime(t)
+	const rate = 0.03125
+	for _, row := range []struct {
+		name          string
+		with, without managed.Optimizer
+	}{
+		{name: "gradient descent", with: optimizers.StochasticGradientDescent().WithLearningRate(rate).Done(), without: optimizers.StochasticGradientDescent().Done()},
+		{name: "adam", with: optimizers.Adam().LearningRate(rate).Done(), without: optimizers.Adam().Done()},
+		{name: "adam with a rate", with: optimizers.Adam().LearningRate(rate).Done(), without: optimizers.Adam().LearningRate(7).Done()},
+		{name: "adam in float64", with: optimizers.Adam().DType(dtypes.Float64).LearningRate(rate).Done(), without: optimizers.Adam().DType(dtypes.Float64).Done()},
+		{name: "rmsprop", with: optimizers.RMSProp().LearningRate(rate).Done(), without: optimizers.RMSProp().Done()},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			step, test := stepper(t, managed.TrainStep(slope)), stepper(t, managed.TestStep(slope))
+			want := newState(t, r, managed.WithOptimizer(row.with))
+			one(t, step, want, ones(t, 2))
+			one(t, step, want, ones(t, 2))
+
+			state := newState(t, r, managed.WithOptimizer(row.without))
+			_, err := state.LearningRate()
+			require.ErrorIs(t, err, managed.ErrNoLearningRate)
+			require.EqualError(t, err, "managed: learning rate: no learning rate before the first training step; it can be set, though")
+			require.NoError(t, state.SetLearningRate(3))
+			one(t, test, state, ones(t, 2)) // an evaluation comes first
+			require.NoError(t, state.SetLearningRate(rate))
+			got, err := state.LearningRate()
+			require.NoError(t, err)
+			require.Equal(t, rate, got)
+			one(t, step, state, ones(t, 2))
+			one(t, step, state, ones(t, 2))
+			require.Equal(t, bits(t, want), bits(t, state))
+
+			// The training step is compiled again for another shape, which must not set the rate back.
+			require.NoError(t, state.SetLearningRate(0.5))
+			one(t, step, state, ones(t, 3))
+			got, err = state.LearningRate()
+			require.NoError(t, err)
+			require.Equal(t, 0.5, got)
+		})
+	}
+}
+
+// A training step that failed to compile leaves a variable behind that has no value on the device.
+func TestSetLearningRate_afterAStepThatDoesNotCompile(t *testing.T) {
+	broken := false
+	state := newState(t, runtime(t), managed.WithOptimizer(&afterwards{sgd(), func() {
+		if broken {
+			panic("broken")
+		}
+	}}))
+	step := stepper(t, managed.TrainStep(slope))
+	broken = true
+	_, _, err := step.Step(t.Context(), state, ones(t, 2))
+	require.ErrorContains(t, err, "broken")
+	broken = false
+	require.NoError(t, state.SetLearningRate(0.25))
+	one(t, stepper(t, managed.TestStep(slope)), state, ones(t, 2)) // it takes up all variables that there are
+	rate, err := state.LearningRate()
+	require.NoError(t, err)
+	require.Equal(t, 0.25, rate)
+	one(t, step, state, ones(t, 2))
+	require.InDelta(t, 0.5, floats(t, state, "/w")[0], 1e-6)
+}
+
+// afterwards is an optimizer that does something more when its rule is built.
+type afterwards struct {
+	managed.Optimizer
+	do func()
+}
+
+func (o *afterwards) UpdateGraphWithGradients(vars *managed.Vars, gradients []*managed.Node, lossDType dtypes.DType) {
+	o.Optimizer.(*optimizers.SGDConfig).UpdateGraphWithGradients(vars, gradients, lossDType)
+	o.do()
+}
+
+// fixed is an optimizer whose learning rate is a constant of the graph.
+type fixed struct{ managed.Optimizer }
+
+func (fixed) UpdateGraphWithGradients(vars *managed.Vars, gradients []*managed.Node, _ dtypes.DType) {
+	i := 0
+	for v := range vars.IterVariables() {
+		if g := gradients[0].Graph(); v.Trainable && v.InUseByGraph(g) {
+			v.SetValueGraph(graph.Sub(v.ValueGraph(g), graph.MulScalar(gradients[i], 0.1)))
+			i++
+		}
+	}
+}
+
+func TestLearningRate_errors(t *testing.T) {
+	r := runtime(t)
+	batch := ones(t, 2)
+	fresh := func(o managed.Optimizer) func(t *testing.T) *managed.State {
+		return func(t *testing.T) *managed.State { return newState(t, r, managed.WithOptimizer(o)) }
+	}
+	trained := func(o managed.Optimizer) func(t *testing.T) *managed.State {
+		return func(t *testing.T) *managed.State {
+			state := fresh(o)(t)
+			one(t, stepper(t, managed.TrainStep(slope)), state, batch)
+			return state
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		state func(t *testing.T) *managed.State
+		rate  float64
+		want  string
+		get   string // "" if the rate can be read
+		is    error
+	}{
+		{"no optimizer", func(t *testing.T) *managed.State { return newState(t, r) }, 0.1,
+			"no learning rate: the state has no optimizer", "no learning rate: the state has no optimizer", managed.ErrNoLearningRate},
+		{"an optimizer without", fresh(fixed{}), 0.1, "the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate",
+			"the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate", managed.ErrNoLearningRate},
+		{"an optimizer without, trained", trained(fixed{}), 0.1, "the optimizer managed_test.fixed keeps none", "the optimizer managed_test.fixed keeps none", managed.ErrNoLearningRate},
+		{"an optimizer that panics", fresh(&afterwards{sgd(), func() { panic("no luck") }}), 0.1, "try the optimizer *managed_test.afterwards: ", "no luck", nil},
+		{"not a number", trained(sgd()), math.NaN(), "to NaN: expected a finite number that is not negative", "", nil},
+		{"infinite", trained(sgd()), math.Inf(1), "to +Inf: expected a finite number", "", nil},
+		{"negative", trained(sgd()), -0.1, "to -0.1: expected a finite number that is not negative", "", nil},
+		{"too large", trained(sgd()), 1e300, "to 1e+300: as Float32 it would be +Inf", "", nil},
+		{"too small", trained(sgd()), 1e-300, "to 1e-300: as Float32 it would be 0", "", nil},
+		{"closed", func(t *testing.T) *managed.State {
+			state := trained(sgd())(t)
+			require.NoError(t, state.Close())
+			return state
+		}, 0.1, "the state: used after Close", "the state: used after Close", managed.ErrClosed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			state := row.state(t)
+			before, readErr := state.LearningRate()
+			err := state.SetLearningRate(row.rate)
+			require.ErrorContains(t, err, "managed: set the learning rate to ")
+			require.ErrorContains(t, err, row.want)
+			if row.is != nil {
+				require.ErrorIs(t, err, row.is)
+				require.ErrorIs(t, readErr, row.is)
+			}
+			if row.get != "" {
+				require.ErrorContains(t, readErr, "managed: learning rate: ")
+				require.ErrorContains(t, readErr, row.get)
+				return
+			}
+			require.NoError(t, readErr)
+			after, err := state.LearningRate()
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		})
+	}
+	state := newState(t, r, managed.WithOptimizer(sgd()))
+	require.NoError(t, state.SetLearningRate(1e300), "what holds it is not known yet")
+	_, _, err := stepper(t, managed.TrainStep(slope)).Step(t.Context(), state, batch)
+	require.ErrorContains(t, err, "the learning rate was set to 1e+300: as Float32 it would be +Inf")
+	require.NoError(t, state.SetLearningRate(0.25))
+	one(t, stepper(t, managed.TrainStep(slope)), state, batch)
+	require.InDelta(t, 0.5, floats(t, state, "/w")[0], 1e-6)
+}
+
+// The learning rate has the type of the loss.
+func TestLearningRate_ofAnyWidth(t *testing.T) {
+	r := runtime(t)
+	for _, row := range []struct {
+		dtype dtypes.DType
+		want  float64 // 0.1, as it is held
+	}{
+		{dtypes.Float64, 0.1},
+		{dtypes.Float32, 0.10000000149011612},
+		{dtypes.BFloat16, 0.099609375}, // GoMLX cuts off
+	} {
+		t.Run(row.dtype.String(), func(t *testing.T) {
+			state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+			step := stepper(t, managed.TrainStep(slopeOf(row.dtype)))
+			for range 2 { // before the first step, and behind it
+				require.NoError(t, state.SetLearningRate(0.1))
+				one(t, step, state, ones(t, 2))
+				rate, err := state.LearningRate()
+				require.NoError(t, err)
+				require.Equal(t, row.want, rate)
+				v, err := state.Value("/optimizers/learning_rate")
+				require.NoError(t, err)
+				require.Equal(t, row.dtype, v.DType())
+			}
+			kept, before := take(t, state), bits(t, state)
+			one(t, step, state, ones(t, 2))
+			require.NoError(t, state.SetLearningRate(0.5))
+			require.NoError(t, kept.Restore(t.Context()))
+			require.Equal(t, before, bits(t, state), "the learning rate is part of a snapshot")
+			require.NoError(t, kept.Close())
+		})
+	}
+}
+
+func ExampleState_SetLearningRate() {
+	runtime, err := xla.Open(context.Background(), xla.CPU)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer runtime.Close()
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(sgd()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer state.Close()
+	if err := state.SetLearningRate(0.5); err != nil { // before the first step, or between any two
+		log.Fatal(err)
+	}
+	rate, err := state.LearningRate()
+	fmt.Println(rate, err)
+	// Output:
+	// 0.5 <nil>
+}

@@ -1,0 +1,115 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+var (
+	// ErrClosed: a state, or a snapshot of one, was used after its Close.
+	ErrClosed = errors.New("used after Close")
+	// ErrNewerVariables: a snapshot cannot be restored, because it does not say what to do with variables that came into
+	// being after it.
+	ErrNewerVariables = errors.New("the state has variables that came into being after the snapshot")
+)
+
+var _ loop.Snapshotter = (*State)(nil)
+
+// Snapshot copies all values of the state to the host: the parameters, all that the optimizer keeps (the learning rate and
+// its counters too) and the random state, so that training that goes on from a restored state makes the same bits again.
+// It takes as much memory of the host as the state takes of the device, and stays good whatever becomes of the state:
+// steps that write over it in place, and the loss of it ([strategies.ErrStateLost]).
+//
+// Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step a
+// second copy of the model, and costs one here.
+func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
+	if err := s.usable(); err != nil {
+		return nil, fmt.Errorf("managed: snapshot: %w", err)
+	}
+	c := &snapshot{of: s, values: make([]*Tensor, len(s.values))}
+	for i, v := range s.values {
+		err := context.Cause(ctx)
+		if err == nil {
+			c.values[i], err = s.strategy.Fetch(v.buffer)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("managed: snapshot: %s: %w", v.variable.ScopeAndName(), err)
+		}
+	}
+	return c, nil
+}
+
+// snapshot holds the values in the order of State.values, which only ever grows.
+type snapshot struct {
+	of     *State
+	values []*Tensor // nil once closed
+}
+
+// Restore puts the values back, all or, after an error, none of them; until the last one is on the device the old ones stay
+// there too, as they do in the first run of a step. It makes a state good again whose values were lost.
+//
+// A state that has got variables since then cannot be restored ([ErrNewerVariables]): part of it would be of then and part
+// of now. So take a snapshot after the first of all steps that bring variables with them.
+func (c *snapshot) Restore(ctx context.Context) error {
+	s := c.of
+	if s.closed {
+		return fmt.Errorf("managed: restore: the state: %w", ErrClosed)
+	}
+	if c.values == nil {
+		return fmt.Errorf("managed: restore: the snapshot: %w", ErrClosed)
+	}
+	if newer := s.Names()[len(c.values):]; len(newer) > 0 {
+		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
+	}
+	put := make([]strategies.Buffer, 0, len(c.values))
+	for i, t := range c.values {
+		err := context.Cause(ctx)
+		if err == nil {
+			t, err = t.LocalClone() // the strategy uses up what it is given
+		}
+		var b strategies.Buffer
+		if err == nil {
+			b, err = s.strategy.Put(t)
+		}
+		if err != nil {
+			err = fmt.Errorf("managed: restore: %s: %w", s.values[i].variable.ScopeAndName(), err)
+			return errors.Join(err, s.strategy.Free(put...))
+		}
+		put = append(put, b)
+	}
+	for i := range put {
+		put[i], s.values[i].buffer = s.values[i].buffer, put[i]
+	}
+	if s.lost != nil { // nobody can tell what is left of the old values
+		s.lost = nil
+		return nil
+	}
+	if err := s.strategy.Free(put...); err != nil {
+		return fmt.Errorf("managed: restore: the values of before: %w", err)
+	}
+	return nil
+}
+
+// Close frees the copy; a second Close does nothing. The state may be closed before or after.
+func (c *snapshot) Close() error {
+	for _, t := range c.values {
+		t.FinalizeLocal()
+	}
+	c.values = nil
+	return nil
+}
+
+// usable tells whether the values are there.
+func (s *State) usable() error {
+	if s.closed {
+		return fmt.Errorf("the state: %w", ErrClosed)
+	}
+	if s.lost != nil {
+		return fmt.Errorf("an earlier step failed: %w", s.lost)
+	}
+	return nil
+}

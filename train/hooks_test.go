@@ -1,0 +1,297 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+// saver has two hooks of training and one of tests.
+type saver struct{ trace *tracer }
+
+func (s *saver) EpochEnd(ctx context.Context, turn *turn) error {
+	return s.trace.hook("saver epoch end")(ctx, turn)
+}
+func (s *saver) TrainEnd(ctx context.Context, turn *turn) error {
+	return s.trace.hook("saver train end")(ctx, turn)
+}
+func (s *saver) TestEnd(ctx context.Context, turn *turn) error {
+	return s.trace.hook("saver test end")(ctx, turn)
+}
+
+// all has all hooks, and counts their calls.
+type all map[string]int
+
+func (a all) note(name string) error { a[name]++; return nil }
+
+func (a all) TrainBegin(context.Context, *turn) error        { return a.note("TrainBegin") }
+func (a all) TrainBatchBegin(context.Context, *turn) error   { return a.note("TrainBatchBegin") }
+func (a all) AfterTrainStep(context.Context, *turn) error    { return a.note("AfterTrainStep") }
+func (a all) AfterResetStep(context.Context, *turn) error    { return a.note("AfterResetStep") }
+func (a all) EpochEnd(context.Context, *turn) error          { return a.note("EpochEnd") }
+func (a all) TrainBatchEnd(context.Context, *turn) error     { return a.note("TrainBatchEnd") }
+func (a all) TrainEnd(context.Context, *turn) error          { return a.note("TrainEnd") }
+func (a all) TestBegin(context.Context, *turn) error         { return a.note("TestBegin") }
+func (a all) TestBatchBegin(context.Context, *turn) error    { return a.note("TestBatchBegin") }
+func (a all) AfterTestStep(context.Context, *turn) error     { return a.note("AfterTestStep") }
+func (a all) TestBatchEnd(context.Context, *turn) error      { return a.note("TestBatchEnd") }
+func (a all) TestEnd(context.Context, *turn) error           { return a.note("TestEnd") }
+func (a all) PredictBegin(context.Context, *turn) error      { return a.note("PredictBegin") }
+func (a all) PredictBatchBegin(context.Context, *turn) error { return a.note("PredictBatchBegin") }
+func (a all) AfterPredictStep(context.Context, *turn) error  { return a.note("AfterPredictStep") }
+func (a all) PredictBatchEnd(context.Context, *turn) error   { return a.note("PredictBatchEnd") }
+func (a all) PredictEnd(context.Context, *turn) error        { return a.note("PredictEnd") }
+
+// endingAt steps as sum does, and ends the run in a way of its own in the step of one batch.
+func endingAt(batch int, end func() error) loop.Stepper[int, int] {
+	return loop.StepFunc[int, int](func(ctx context.Context, s, b int) (int, loop.Logs, error) {
+		next, logs, _ := sum(ctx, s, b)
+		if b == batch {
+			return next, logs, end()
+		}
+		return next, logs, nil
+	})
+}
+
+// This is the table of the package's documentation.
+func TestHooks_endings(t *testing.T) {
+	boom := errors.New("boom")
+	fails, stops := func() error { return boom }, func() error { return loop.ErrStop }
+	type counts map[string]int
+	for _, row := range []struct {
+		name     string
+		data     int
+		step     func(cancel func()) loop.Stepper[int, int]
+		test     func(cancel func()) loop.Stepper[int, int]
+		whole    bool // the run is one epoch; else epochs have 2 steps
+		options  []loop.Option
+		reason   loop.Reason
+		want     counts
+		testWant counts
+	}{
+		{name: "data ends", data: 5, reason: loop.DataEnded,
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 5, "AfterTrainStep": 5, "AfterResetStep": 6, "EpochEnd": 2, "TrainBatchEnd": 5, "TrainEnd": 1},
+			testWant: counts{"TestBegin": 2, "TestBatchBegin": 6, "AfterTestStep": 6, "TestBatchEnd": 6, "TestEnd": 2}},
+		{name: "until", data: 9, options: []loop.Option{loop.Until(loop.Steps(4))}, reason: loop.UntilReached,
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 4, "AfterTrainStep": 4, "AfterResetStep": 6, "EpochEnd": 2, "TrainBatchEnd": 4, "TrainEnd": 1},
+			testWant: counts{"TestBegin": 2, "TestBatchBegin": 6, "AfterTestStep": 6, "TestBatchEnd": 6, "TestEnd": 2}},
+		{name: "until zero", data: 9, options: []loop.Option{loop.Until(loop.Steps(0))}, reason: loop.UntilReached, want: counts{}},
+		{name: "stopped", data: 9, reason: loop.Stopped,
+			step:     func(func()) loop.Stepper[int, int] { return endingAt(4, stops) },
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 4, "AfterTrainStep": 4, "AfterResetStep": 6, "EpochEnd": 2, "TrainBatchEnd": 4, "TrainEnd": 1},
+			testWant: counts{"TestBegin": 2, "TestBatchBegin": 6, "AfterTestStep": 6, "TestBatchEnd": 6, "TestEnd": 2}},
+		{name: "cancelled", data: 9, reason: loop.Cancelled,
+			step: func(cancel func()) loop.Stepper[int, int] {
+				return endingAt(3, func() error { cancel(); return nil })
+			},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 3},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
+		{name: "cancelled in a test", data: 9, reason: loop.Cancelled,
+			test: func(cancel func()) loop.Stepper[int, int] {
+				return endingAt(2, func() error { cancel(); return nil })
+			},
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 2, "AfterTrainStep": 2, "AfterResetStep": 2, "TrainBatchEnd": 1},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2}},
+		{name: "failed", data: 9, reason: loop.Failed,
+			step:     func(func()) loop.Stepper[int, int] { return endingAt(3, fails) },
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 2, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 2},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
+		{name: "failed in a test", data: 9, reason: loop.Failed,
+			test:     func(func()) loop.Stepper[int, int] { return endingAt(2, fails) },
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 2, "AfterTrainStep": 2, "AfterResetStep": 2, "TrainBatchEnd": 1},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 2, "AfterTestStep": 1, "TestBatchEnd": 1}},
+		{name: "a test stops itself alone", data: 2, reason: loop.DataEnded,
+			test:     func(func()) loop.Stepper[int, int] { return endingAt(2, stops) },
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 2, "AfterTrainStep": 2, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 2, "TrainEnd": 1},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2, "TestEnd": 1}},
+		{name: "no data", reason: loop.DataEnded, want: counts{}},
+		{name: "one epoch, data ends", data: 3, whole: true, reason: loop.DataEnded,
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 3, "TrainEnd": 1},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
+		{name: "one epoch, stopped", data: 9, whole: true, reason: loop.Stopped,
+			step:     func(func()) loop.Stepper[int, int] { return endingAt(3, stops) },
+			want:     counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "AfterResetStep": 3, "EpochEnd": 1, "TrainBatchEnd": 3, "TrainEnd": 1},
+			testWant: counts{"TestBegin": 1, "TestBatchBegin": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}},
+		{name: "one epoch, cancelled", data: 9, whole: true, reason: loop.Cancelled,
+			step: func(cancel func()) loop.Stepper[int, int] {
+				return endingAt(3, func() error { cancel(); return nil })
+			},
+			want: counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 3, "TrainBatchEnd": 3}},
+		{name: "one epoch, failed", data: 9, whole: true, reason: loop.Failed,
+			step: func(func()) loop.Stepper[int, int] { return endingAt(3, fails) },
+			want: counts{"TrainBegin": 1, "TrainBatchBegin": 3, "AfterTrainStep": 2, "TrainBatchEnd": 2}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			got := all{}
+			l := toy{Step: step, Epoch: loop.Steps(2), Callbacks: []any{got}, Tests: []check{{Step: step, Data: testOn(3)}}}
+			if row.step != nil {
+				l.Step = row.step(cancel)
+			}
+			if row.test != nil {
+				l.Tests[0].Step = row.test(cancel)
+			}
+			if row.whole {
+				l.Epoch = nil
+			}
+			ended := 0
+			end := loop.Attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(loop.Ending) { ended++ }} })
+			result, err := l.Run(ctx, 0, upTo(row.data), append(row.options, end)...)
+			require.Equal(t, row.reason, result.Reason, "%s: %v", result.Reason, err)
+			require.Equal(t, row.reason == loop.Failed || row.reason == loop.Cancelled, err != nil)
+			want := all{}
+			for name, n := range row.want {
+				want[name] = n
+			}
+			for name, n := range row.testWant {
+				want[name] = n
+			}
+			require.Equal(t, want, got)
+			require.Equal(t, 1, ended, "an attendant hears of each end")
+		})
+	}
+}
+
+// The object is one, but each loop calls the hooks that are its own.
+func TestHooks_ofTestsAndPredictions(t *testing.T) {
+	got := all{}
+	_, err := check{Step: step, Data: testOn(2), Callbacks: []any{got}}.Run(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, all{"TestBegin": 1, "AfterResetStep": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2, "TestEnd": 1}, got)
+
+	for _, row := range []struct {
+		name string
+		data int
+		stop bool
+		fail error
+		want all
+	}{
+		{name: "data ends", data: 2, want: all{"PredictBegin": 1, "PredictBatchBegin": 2, "AfterPredictStep": 2, "PredictBatchEnd": 2, "PredictEnd": 1}},
+		{name: "stopped", data: 9, stop: true, want: all{"PredictBegin": 1, "PredictBatchBegin": 2, "AfterPredictStep": 2, "PredictBatchEnd": 2, "PredictEnd": 1}},
+		{name: "failed", data: 9, fail: errors.New("boom"), want: all{"PredictBegin": 1, "PredictBatchBegin": 2, "AfterPredictStep": 1, "PredictBatchEnd": 1}},
+		{name: "no data", want: all{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := all{}
+			p := train.Predict[int, int, int]{Callbacks: []any{got}, Step: func(_ context.Context, s, b int) (int, error) {
+				if b == 2 {
+					return s + b, row.fail
+				}
+				return s + b, nil
+			}}
+			_, err := p.Run(t.Context(), 0, upTo(row.data), func(_ context.Context, o int) error {
+				if o == 2 && row.stop {
+					return loop.ErrStop
+				}
+				return nil
+			})
+			require.ErrorIs(t, err, row.fail)
+			require.Equal(t, row.want, got)
+		})
+	}
+}
+
+func TestHooks_orderOfTheirOwners(t *testing.T) {
+	var trace tracer
+	l := toy{Step: step, Epoch: loop.Steps(2), Hooks: trace.hooks(), Callbacks: []any{&saver{&trace}, &saver{&trace}},
+		Tests: []check{{Step: step, Data: testOn(1), Hooks: trace.testHooks(), Callbacks: []any{&saver{&trace}}}}}
+	_, err := l.Run(t.Context(), 0, upTo(2))
+	require.NoError(t, err)
+	ends := slices.DeleteFunc(trace, func(s string) bool {
+		return !slices.Contains([]string{"epoch end@2", "saver epoch end@2", "train end@2", "saver train end@2", "test end@1", "saver test end@1"}, s)
+	})
+	require.Equal(t, tracer{
+		"test end@1", "saver test end@1", "saver test end@1", "saver test end@1",
+		"epoch end@2", "saver epoch end@2", "saver epoch end@2",
+		"train end@2", "saver train end@2", "saver train end@2",
+	}, ends)
+}
+
+// hookNames is where each hook of training stands in an error.
+func TestHooks_errorsNameThem(t *testing.T) {
+	boom := errors.New("boom")
+	fail := func(context.Context, *turn) error { return boom }
+	reset := func(context.Context, int) (int, error) { return 0, boom }
+	at := train.Hooks[int, int]{}
+	for _, row := range []struct {
+		name string
+		set  func(*toy)
+		err  string
+	}{
+		{"train begin", func(l *toy) { at.Begin = fail }, "loop: step 0: at start: train begin: boom"},
+		{"batch begin", func(l *toy) { at.BatchBegin = fail }, "loop: step 1: each step: train batch begin: boom"},
+		{"step", func(l *toy) { l.Step = endingAt(2, func() error { return boom }) }, "loop: step 2: each step: train step: boom"},
+		{"after step", func(l *toy) { at.AfterStep = fail }, "loop: step 1: each step: after train step: boom"},
+		{"reset", func(l *toy) { l.Reset = reset }, "loop: step 3: every 3 steps: reset: boom"},
+		{"after reset", func(l *toy) { at.AfterReset = fail }, "loop: step 3: every 3 steps: after reset: boom"},
+		{"epoch end", func(l *toy) { at.EpochEnd = fail }, "loop: step 3: every 3 steps: epoch end: boom"},
+		{"batch end", func(l *toy) { at.BatchEnd = fail }, "loop: step 1: each step: train batch end: boom"},
+		{"train end", func(l *toy) { at.End = fail }, "loop: step 4: at end: train end: boom"},
+		{"a callback", func(l *toy) { l.Callbacks = []any{broken{boom}} }, "loop: step 3: every 3 steps: epoch end (train_test.broken): boom"},
+		{"a test's begin", func(l *toy) { l.Tests[0].Hooks.Begin = fail }, "loop: step 3: every 3 steps: evaluation test: step 0: at start: test begin: boom"},
+		{"a test's step", func(l *toy) { l.Tests[0].Step = endingAt(2, func() error { return boom }) },
+			"loop: step 3: every 3 steps: evaluation test: step 2: each step: test step: boom"},
+		{"a test's reset", func(l *toy) { l.Tests[0].Reset = reset }, "loop: step 3: every 3 steps: evaluation test: step 0: at start: reset: boom"},
+		{"a test's data", func(l *toy) {
+			l.Tests[0].Data = func(context.Context) (loop.Data[int], error) { return nil, boom }
+		}, "loop: step 3: every 3 steps: evaluation test: data: boom"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			at = train.Hooks[int, int]{}
+			l := toy{Step: step, Epoch: loop.Steps(3), Tests: []check{{Step: step, Data: testOn(2)}}}
+			row.set(&l)
+			l.Hooks = at
+			_, err := l.Run(t.Context(), 0, upTo(4))
+			require.EqualError(t, err, row.err)
+			require.ErrorIs(t, err, boom)
+		})
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) EpochEnd(context.Context, *turn) error { return b.err }
+
+func TestHooks_changeStateAndLogs(t *testing.T) {
+	l := toy{Step: step, Hooks: train.Hooks[int, int]{AfterStep: func(_ context.Context, turn *turn) error {
+		s, err := turn.Logs.Float("sum")
+		turn.Logs.Metric("twice", 2*s)
+		turn.State += 100
+		return err
+	}}}
+	result, err := l.Run(t.Context(), 0, upTo(2))
+	require.NoError(t, err)
+	require.Equal(t, 203, result.State)
+	_, twice, err := result.History.Series("twice")
+	require.NoError(t, err)
+	require.Equal(t, []float64{2, 206}, twice)
+}
+
+// A hook that fails leaves the state of before; one that stops has done its work.
+func TestHooks_stateOfOneThatEnds(t *testing.T) {
+	boom := errors.New("boom")
+	for _, row := range []struct {
+		err   error
+		state int
+	}{{boom, 3}, {loop.ErrStop, 103}, {fmt.Errorf("enough: %w", loop.ErrStop), 103}} {
+		l := toy{Step: step, Hooks: train.Hooks[int, int]{AfterStep: func(_ context.Context, turn *turn) error {
+			if turn.Batch == 2 {
+				turn.State += 100
+				return row.err
+			}
+			return nil
+		}}}
+		result, err := l.Run(t.Context(), 0, upTo(5))
+		require.Equal(t, row.state, result.State)
+		require.Equal(t, row.err == boom, err != nil)
+		require.EqualValues(t, 2, result.Elapsed.Steps, "the step is in the state")
+	}
+}
