@@ -17,8 +17,8 @@ func (r *run[S, B]) check(data Data[B]) error {
 }
 
 func (r *run[S, B]) checkParts() (errs []error) {
-	if r.keep.err != nil {
-		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, r.keep.err))
+	if err := r.keep.err; err != nil {
+		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
 	var err error
 	if r.size, err = sizer(r.sizes, &r.turn.Batch); err != nil {

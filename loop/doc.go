@@ -12,7 +12,7 @@
 //
 // For every batch the loop makes one turn: it counts the step, runs the tasks that are due in the order in which they
 // were given, commits what they logged to the history, runs the watchers that are due in their order, then looks
-// whether somebody asked to stop ([ErrStop]), whether the context was cancelled, and whether [Until] has been reached.
+// whether somebody asked to stop ([ErrStop]), whether [Until] has been reached, and whether the context was cancelled.
 //
 // # Counting
 //

@@ -46,11 +46,7 @@ func shielded(f func() error) (err error) {
 			if returned {
 				return
 			}
-			p := &PanicError{Value: recover(), Stack: debug.Stack()}
-			if p.Value == nil {
-				p.Value = errGoexit
-			}
-			err = p
+			err = caught(recover())
 		}()
 		err = f()
 		returned = true
@@ -58,6 +54,23 @@ func shielded(f func() error) (err error) {
 	<-done
 	return err
 }
+
+// caught is the error of what recover gave; that is nil for a Goexit.
+func caught(value any) *PanicError {
+	if value == nil {
+		value = errGoexit
+	}
+	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// askFault is the panic of a function that says when something is due ([When]). The run does not note whose schedule it
+// asks, because that would cost each turn; so the panic itself takes the name along.
+type askFault struct {
+	schedule string
+	*PanicError
+}
+
+func (f *askFault) Error() string { return "schedule " + f.schedule + ": " + f.PanicError.Error() }
 
 // Reason is why a run ended.
 type Reason int

@@ -84,7 +84,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errors.New("no data given"))
 	}
-	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil {
+	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.watchdog != nil {
 		errs = append(errs, errors.New("over: takes Until and From without a history; call watchers by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

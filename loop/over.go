@@ -69,7 +69,7 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 				samples, err = size()
 			}
 			if err != nil {
-				yield(p, stepError(p.Elapsed.Steps+1, "data", err))
+				yield(p, fmt.Errorf("loop: step %d: data: %w", p.Elapsed.Steps+1, err))
 				return
 			}
 			p.Elapsed = c.next(p.Elapsed, samples)

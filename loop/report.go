@@ -125,7 +125,6 @@ type watching struct {
 	start func() Attendant
 	err   error
 	it    Attendant // made when the run starts
-	seen  bool      // the entry was there
 }
 
 func (w watching) option() Option {

@@ -30,9 +30,14 @@ type run[S, B any] struct {
 	entries         entries
 	blocks          blocks[B]
 	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
-	doing doing
-	dog   *dog
+	doing  doing
+	place  string // "at the start: " or "at the end: "
+	noters []noter
+	dog    *dog
 }
+
+// noter is told what a run turns to.
+type noter interface{ note(step int64, what doing) }
 
 // doing is kept as it comes and made a text only when there is an error, because it is set several times a turn.
 type doing struct {
@@ -55,32 +60,43 @@ func (d doing) String() string {
 
 func (r *run[S, B]) at(d doing) {
 	r.doing = d
-	if r.dog != nil {
-		r.dog.note(r.elapsed.Steps, d)
+	for _, n := range r.noters {
+		n.note(r.elapsed.Steps, d)
 	}
 }
 
 func (r *run[S, B]) start() error {
+	r.place = "at the start: "
+	defer func() { r.place = "" }()
 	r.history.restrict(r.bounds)
 	r.sortWatchers()
 	r.entries.start(r.watchers, len(r.tasks))
 	r.timed = r.needsClock()
-	r.startBlocks()
+	r.at(doing{name: "block size"})
+	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
+		return err
+	}
 	r.clock = newClock(r.from)
 	if r.elapsed.Date == 0 {
 		r.elapsed.Date = r.clock.date // not a date of long ago, from which all dates since would be due at once
 	}
 	r.before, r.watched, r.kept = r.elapsed, r.elapsed, r.elapsed
-	r.dog = r.watchdog.start()
+	if r.watchdog != nil {
+		r.dog = r.watchdog.start()
+		r.noters = append(r.noters, r.dog)
+	}
 	for i := range r.watchers {
 		w := &r.watchers[i]
 		r.at(doing{watch: w})
 		if err := r.shielded(func() error { w.it = w.start(); return nil }); err != nil {
-			return fmt.Errorf("at the start: %w", err)
+			return err
 		}
 		if w.it == nil {
 			r.reason = Failed
-			return fmt.Errorf("at the start: %w", r.wrap(errors.New("there is no attendant: its start function gave nil")))
+			return r.wrap(errors.New("there is no attendant: its start function gave nil"))
+		}
+		if n, ok := w.it.(noter); ok {
+			r.noters = append(r.noters, n)
 		}
 	}
 	return nil
@@ -101,7 +117,7 @@ func (r *run[S, B]) sortWatchers() {
 
 // needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
 func (r *run[S, B]) needsClock() bool {
-	return len(r.watchers) > 0 || r.until != nil && timed(r.until) || r.keep.needs().clock ||
+	return r.until != nil && timed(r.until) || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.blind || t.when.needs().clock })
 }
 
@@ -116,7 +132,7 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 		err = r.shielded(func() error { return r.late(ctx, err) })
 	}
 	if err != nil {
-		if again := shielded(func() error { r.abandon(); return nil }); again != nil { // a schedule can panic there
+		if again := r.shielded(func() error { r.abandon(); return nil }); again != nil { // a schedule can panic there
 			err = errors.Join(err, again)
 		}
 	}
@@ -129,6 +145,9 @@ func (r *run[S, B]) shielded(f func() error) error {
 	err := shielded(f)
 	if p, ok := err.(*PanicError); ok {
 		r.reason = Failed
+		if fault, ok := p.Value.(*askFault); ok {
+			return r.errorAt("schedule "+fault.schedule, fault.PanicError)
+		}
 		return r.wrap(p)
 	}
 	return err
@@ -280,7 +299,7 @@ func (r *run[S, B]) look(ctx context.Context, samples int64, stop *bool) error {
 	r.keepTurn(samples)
 	if err := r.entries.check(r.latest); err != nil {
 		r.reason = Failed
-		return stepError(r.elapsed.Steps, r.doing.String(), err) // not wrap: this turn was made, also where no task was due
+		return r.errorAt(r.doing.String(), err) // not wrap: this turn was made, also where no task was due
 	}
 	if err := r.watch(ctx, false, nil, stop); err != nil {
 		return err
@@ -335,6 +354,10 @@ func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bo
 	if r.turn.Logs.Len() > 0 {
 		r.history.Commit(r.elapsed, r.turn.Logs, 0)
 	}
+	if err := r.entries.check(r.latest); err != nil {
+		r.reason = Failed
+		return false, r.errorAt(r.doing.String(), err)
+	}
 	return stop, r.watch(ctx, false, is, &stop)
 }
 
@@ -388,15 +411,16 @@ func (r *run[S, B]) wrap(err error) error {
 	if r.doing == doingData {
 		step += max(int64(len(r.blocks.turns)), 1) // the one that could not be made, behind those that wait
 	}
-	return stepError(step, r.doing.String(), err)
+	return fmt.Errorf("loop: %sstep %d: %s: %w", r.place, step, r.doing, err)
 }
 
-func stepError(step int64, where string, err error) error {
-	return fmt.Errorf("loop: step %d: %s: %w", step, where, err)
+func (r *run[S, B]) errorAt(where string, err error) error {
+	return fmt.Errorf("loop: %sstep %d: %s: %w", r.place, r.elapsed.Steps, where, err)
 }
 
 // finish tells all attendants that the run is over, the last first, and joins their errors to the run's.
 func (r *run[S, B]) finish(ctx context.Context, err error) error {
+	r.place = "at the end: "
 	ending := Ending{Report: r.report(), Reason: r.reason, Err: err}
 	for i := range slices.Backward(r.watchers) {
 		w := &r.watchers[i]
@@ -409,7 +433,7 @@ func (r *run[S, B]) finish(ctx context.Context, err error) error {
 		if endErr == nil {
 			continue
 		}
-		err = errors.Join(err, fmt.Errorf("at the end: %w", stepError(r.elapsed.Steps, w.label(), endErr)))
+		err = errors.Join(err, r.errorAt(w.label(), endErr))
 		if r.reason != Cancelled {
 			r.reason = Failed
 		}

@@ -94,7 +94,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	if due == nil {
 		return Schedule{name: name, err: fmt.Errorf("schedule %q has no function", name)}
 	}
-	return Schedule{name: name, rule: when(due)}
+	return Schedule{name: name, rule: when{name, due}}
 }
 
 // String is the name of the schedule, as it stands in errors: "every 100 steps".
@@ -165,11 +165,25 @@ func (always) due(_, _ Elapsed) bool          { return true }
 func (always) next(now Elapsed) (int64, bool) { return soon(now), true }
 func (always) needs() needs                   { return needs{} }
 
-type when func(before, after Elapsed) bool
+type when struct {
+	name string
+	f    func(before, after Elapsed) bool
+}
 
-func (w when) due(before, after Elapsed) bool { return w(before, after) }
-func (when) next(now Elapsed) (int64, bool)   { return soon(now), true }
-func (when) needs() needs                     { return needs{true, true} }
+func (w when) due(before, after Elapsed) bool {
+	returned := false
+	defer func() {
+		if !returned {
+			panic(&askFault{w.name, caught(recover())})
+		}
+	}()
+	due := w.f(before, after)
+	returned = true
+	return due
+}
+
+func (when) next(now Elapsed) (int64, bool) { return soon(now), true }
+func (when) needs() needs                   { return needs{true, true} }
 
 // soon is the next step.
 func soon(now Elapsed) int64 { return plus(now.Steps, 1) }

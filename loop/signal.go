@@ -62,7 +62,7 @@ func resend(s os.Signal) {
 }
 
 // ExitCode is what a program should exit with after a run: 0 without an error, 128 and the number of the signal that
-// ended it, or 1.
+// ended it, or 1. A signal that comes when the run is over and its attendants are told has ended nothing: that is 0.
 func ExitCode(err error) int {
 	var signalled *SignalError
 	switch {

@@ -36,7 +36,8 @@ type BlockStepper[S, B any] interface {
 	// calls StepBlock alone, for a single batch too, so that a step computes the same in whatever company.
 	BlockSize() int
 	// StepBlock makes the steps of the batches in their order, with the logs of each, which must have the same names in each
-	// step. With an error, also [ErrStop], it gives the logs of the steps that were made before it, and the state after them.
+	// step. With an error, also [ErrStop], it gives the logs of the steps that were made before it, and the state after them. A
+	// panic loses all steps of the block. A context that is cancelled is heeded after the block, unless StepBlock looks at it.
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 
@@ -75,7 +76,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	}}
 	task.block, _ = stepper.(BlockStepper[S, B])
 	if s, ok := stepper.(fmt.Stringer); ok {
-		task.name = s.String()
+		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
 	}
 	return task
 }

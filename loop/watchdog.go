@@ -44,9 +44,6 @@ type dog struct {
 }
 
 func (w *watchdog) start() *dog {
-	if w == nil {
-		return nil
-	}
 	d := &dog{watchdog: *w, since: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
 	go d.guard()
 	return d

@@ -3,6 +3,7 @@ package managed
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"weak"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -26,12 +27,17 @@ type packed struct {
 // onDevice is the array where the strategy has it. It is apart from the logs so that it can be freed without them.
 type onDevice struct {
 	strategy strategies.Strategy
+	mu       sync.Mutex        // a writer in the background reads while the training goes on
 	buffer   strategies.Buffer // nil once freed
 }
 
+// free frees the array, if it was not; mu is held.
 func (d *onDevice) free() error {
 	b := d.buffer
 	d.buffer = nil
+	if b == nil {
+		return nil
+	}
 	return d.strategy.Free(b)
 }
 
@@ -50,6 +56,8 @@ func (v *scalar) Float() (float64, error) {
 }
 
 func (p *packed) read() {
+	p.device.mu.Lock()
+	defer p.device.mu.Unlock()
 	if p.device.buffer == nil {
 		return
 	}
@@ -64,7 +72,7 @@ func (p *packed) read() {
 
 // newLogs makes the logs of a step, to be read later.
 func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged) (*packed, loop.Logs) {
-	p := &packed{device: &onDevice{s, b}, scalars: make([]scalar, len(layout))}
+	p := &packed{device: &onDevice{strategy: s, buffer: b}, scalars: make([]scalar, len(layout))}
 	entries := make([]loop.Entry, len(layout))
 	for i, l := range layout {
 		p.scalars[i] = scalar{p, i}
@@ -102,7 +110,12 @@ func (u *unread) drain(n int) error {
 	for _, w := range u.queue[:cut] {
 		if p := w.logs.Value(); p != nil {
 			p.read() // an error stays with the logs, for whoever reads them
-		} else if err := w.device.free(); err != nil && first == nil {
+			continue
+		}
+		w.device.mu.Lock()
+		err := w.device.free()
+		w.device.mu.Unlock()
+		if err != nil && first == nil {
 			first = err
 		}
 	}

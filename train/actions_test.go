@@ -173,7 +173,7 @@ func TestBackground_inARun(t *testing.T) {
 		{"it is well", nil, 1, time.Hour, 40, loop.UntilReached, ""},
 		{"the begin of the next inner loop", boom, 1, time.Millisecond, 10, loop.Failed, "loop: step 11: begin of inner loop: action first: background: save: boom"},
 		{"the next end", boom, 1, 5 * time.Second, 20, loop.Failed, "loop: step 20: every 10 steps, at end: inner loops: background: save: boom"},
-		{"the end of the run", boom, 4, time.Hour, 40, loop.Failed, "at the end: loop: step 40: at end: background work: background: save: boom"},
+		{"the end of the run", boom, 4, time.Hour, 40, loop.Failed, "loop: at the end: step 40: at end: background work: background: save: boom"},
 		{"it wants to stop", loop.ErrStop, 1, 5 * time.Second, 20, loop.Stopped, ""},
 		{"it wants to stop at the end", loop.ErrStop, 4, 5 * time.Second, 40, loop.UntilReached, ""},
 	} {

@@ -378,7 +378,7 @@ func TestOuter_failures(t *testing.T) {
 		{"the data", outer{Data: func(context.Context, loop.Elapsed) (loop.Data[int], error) { return nil, boom }}, 0, "loop: step 1: data: boom"},
 		{"a panic of the data", outer{Data: func(context.Context, loop.Elapsed) (loop.Data[int], error) { panic(boom) }}, 0, "loop: step 1: data: panic: boom"},
 		{"Close", outer{TotalSteps: 10, Begin: []action{{Name: "open", Do: func(context.Context, border) error { return nil }, Close: func(context.Context) error { return boom }}}}, 10,
-			"at the end: loop: step 10: at end: action open: boom"},
+			"loop: at the end: step 10: at end: action open: boom"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := row.outer

@@ -1,0 +1,88 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Two evaluations in one training, each with its own data. A step adds the batch to the state.
+func ExampleEvaluation() {
+	step := func(_ context.Context, sum, n int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Metric("sum", float64(sum+n))
+		return sum + n, logs, nil
+	}
+	testing := loop.New(loop.OnFunc(loop.EachStep, step))
+	test := loop.Evaluation[int, int]{
+		Name: "test", Loop: testing,
+		Data:      func(context.Context) (loop.Data[int], error) { return numbers(3), nil },
+		Aggregate: loop.Aggregations{loop.Metrics: loop.Max},
+	}
+	quick := test
+	quick.Name, quick.Length = "quick", loop.Steps(1)
+
+	training := loop.New(
+		loop.OnFunc(loop.EachStep, step),
+		quick.On(loop.Every(loop.Steps(2))),
+		test.On(loop.AtEnd))
+	result, err := training.Run(context.Background(), 0, numbers(5))
+	for at, logs := range result.History.Rows() {
+		fmt.Print(loop.Steps(at.Steps), ":")
+		for e := range logs.All() {
+			v, _ := e.Value.Float()
+			fmt.Printf(" %s=%g", e.Name, v)
+		}
+		fmt.Println()
+	}
+	fmt.Println(result.State, err)
+	// Output:
+	// 1 step: sum=0
+	// 2 steps: sum=1 sum_quick=1
+	// 3 steps: sum=3
+	// 4 steps: sum=6 sum_quick=6
+	// 5 steps: sum=10
+	// 5 steps: sum_test=13
+	// 10 <nil>
+}
+
+// In a loop that is written by hand, an evaluation is a call.
+func ExampleEvaluation_Run() {
+	test := loop.Evaluation[int, int]{
+		Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)),
+		Data: func(context.Context) (loop.Data[int], error) { return numbers(4), nil },
+	}
+	_, logs, err := test.Run(context.Background(), 10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(logs.Float("sum_test"))
+	// Output: 12.5 <nil>
+}
+
+// What a program exits with when a signal has ended its run.
+func ExampleExitCode() {
+	err := fmt.Errorf("loop: step 300: cancelled: %w", &loop.SignalError{Signal: 15})
+	fmt.Println(loop.ExitCode(nil), loop.ExitCode(fmt.Errorf("disk full")), loop.ExitCode(err))
+	// Output: 0 1 143
+}
+
+// An aggregation of one's own: how far the values of a run are apart.
+func ExampleAggregateBy() {
+	spread := loop.AggregateBy("spread", func(values, _ []float64) float64 {
+		low, high := values[0], values[0]
+		for _, v := range values {
+			low, high = min(low, v), max(high, v)
+		}
+		return high - low
+	})
+	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(5))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.History.Aggregate(loop.Aggregations{loop.Metrics: spread}).Float("sum"))
+	// Output: 10 <nil>
+}

@@ -1,0 +1,193 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
+	inner := loop.New(loop.OnFunc(loop.EachStep, add))
+	for _, row := range []struct {
+		name, err string
+		test      loop.Evaluation[int, int]
+	}{
+		{"no aggregation", "aggregation of metrics: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: loop.Aggregations{loop.Metrics: {}}}},
+		{"no function", "aggregation of losses: no function given", loop.Evaluation[int, int]{Loop: inner, Data: ten, Aggregate: loop.Aggregations{loop.Losses: loop.AggregateBy("mine", nil)}}},
+		{"no data", "no data given", loop.Evaluation[int, int]{Loop: inner}},
+		{"F37: length 0", "length: period must be positive, got 0 steps", loop.Evaluation[int, int]{Loop: inner, Data: ten, Length: loop.Steps(0)}},
+		{"F37: negative length", "length: period must be positive, got -3 samples", loop.Evaluation[int, int]{Loop: inner, Data: ten, Length: loop.Samples(-3)}},
+		{"an inner task", "task 1 (every 0 steps): period must be positive, got 0 steps",
+			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.Every(loop.Steps(0)), add)), Data: ten}},
+		{"an inner task out of reach", "task 1 (every 5 steps): never due in 2 steps; leave it out, or give it AndAtEnd",
+			loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.Every(loop.Steps(5)), add)), Data: ten, Length: loop.Steps(2)}},
+		{"an inner option", "limit: rows must be positive, got 0", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Limit(0)}}},
+		{"all at once", "aggregation of metrics: no function given\nno data given\nlength: period must be positive, got 0s",
+			loop.Evaluation[int, int]{Loop: inner, Length: loop.Time(0), Aggregate: loop.Aggregations{loop.Metrics: {}}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.test.Name = "test"
+			steps := 0
+			l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { steps++; return s, loop.Logs{}, nil }),
+				row.test.On(loop.Every(loop.Steps(2))))
+			_, err := l.Run(t.Context(), 0, numbers(10))
+			require.EqualError(t, err, "loop: task 2 (every 2 steps: evaluation test): "+row.err)
+			require.Equal(t, 0, steps, "before anything is done")
+			_, _, err = row.test.Run(t.Context(), 0)
+			require.EqualError(t, err, "loop: evaluation test: "+row.err)
+		})
+	}
+}
+
+func TestEvaluation_errorsNameBothLoops(t *testing.T) {
+	boom := errors.New("boom")
+	fails := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+		if n == 2 {
+			return s, loop.Logs{}, boom
+		}
+		return s + 1, loop.Logs{}, nil
+	}).Named("test step"))
+	give := func(d loop.Data[int], err error) func(context.Context) (loop.Data[int], error) {
+		return func(context.Context) (loop.Data[int], error) { return d, err }
+	}
+	end := loop.Attend("closer", loop.AtEnd, func() loop.Attendant { return ender{func() error { return boom }} })
+	for _, row := range []struct {
+		name, err string
+		test      loop.Evaluation[int, int]
+	}{
+		{"step", "step 3: each step: test step: boom", loop.Evaluation[int, int]{Loop: fails, Data: ten}},
+		{"making data", "data: boom", loop.Evaluation[int, int]{Loop: fails, Data: give(nil, boom)}},
+		{"data", "step 2: data: boom", loop.Evaluation[int, int]{Loop: fails, Data: give(failing(1, boom), nil)}},
+		{"no data", "no data given", loop.Evaluation[int, int]{Loop: fails, Data: give(nil, nil)}},
+		{"end", "at the end: step 2: at end: closer: boom", loop.Evaluation[int, int]{Loop: fails, Data: ten, Length: loop.Steps(2), Options: []loop.Option{end}}},
+		{"two levels deep", "step 1: each step: evaluation deep: step 3: each step: test step: boom",
+			loop.Evaluation[int, int]{Data: ten, Loop: loop.New(loop.Evaluation[int, int]{Name: "deep", Loop: fails, Data: ten}.On(loop.EachStep))}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.test.Name = "test"
+			result, err := loop.New(loop.OnFunc(loop.EachStep, add), row.test.On(loop.Every(loop.Steps(4)))).Run(t.Context(), 0, numbers(10))
+			require.EqualError(t, err, "loop: step 4: every 4 steps: evaluation test: "+row.err)
+			if row.name != "no data" {
+				require.ErrorIs(t, err, boom)
+			}
+			require.Equal(t, loop.Failed, result.Reason)
+			require.Equal(t, 6, result.State)
+			require.EqualValues(t, 4, result.Elapsed.Steps, "the training step of the turn is in the state")
+			require.Len(t, stepsOf(t, result.History, "sum"), 4)
+			_, _, err = row.test.Run(t.Context(), 0)
+			require.EqualError(t, err, "loop: evaluation test: "+row.err)
+		})
+	}
+}
+
+// A failure within that has ErrStop in it is a failure: it must not end the outer run as if all were well.
+func TestEvaluation_aFailureIsNoWishToStop(t *testing.T) {
+	stop := func(context.Context, int, int) (int, loop.Logs, error) { panic(loop.ErrStop) }
+	for _, row := range []struct {
+		name string
+		test loop.Evaluation[int, int]
+	}{
+		{"a panic", loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.EachStep, stop)), Data: ten}},
+		{"data", loop.Evaluation[int, int]{Loop: counting(loop.Metrics), Data: func(context.Context) (loop.Data[int], error) { return failing(1, loop.ErrStop), nil }}},
+		{"making data", loop.Evaluation[int, int]{Loop: counting(loop.Metrics), Data: func(context.Context) (loop.Data[int], error) { return nil, loop.ErrStop }}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			result, err := loop.New(row.test.On(loop.EachStep)).Run(t.Context(), 0, numbers(10))
+			require.ErrorContains(t, err, "loop: step 1: each step: evaluation: ")
+			require.Equal(t, loop.Failed, result.Reason)
+			var p *loop.PanicError
+			require.Equal(t, row.name == "a panic", errors.As(err, &p), "what it wraps can be asked for")
+		})
+	}
+}
+
+func TestEvaluation_anEntryThatIsThereAlready(t *testing.T) {
+	unnamed := loop.Evaluation[int, int]{Loop: loop.New(loop.OnFunc(loop.EachStep, add)), Data: ten}
+	twice := loop.Evaluation[int, int]{Name: "test", Loop: unnamed.Loop, Data: ten}
+	const hint = " is logged in this turn already: give each evaluation a Name of its own"
+	for _, row := range []struct {
+		name, err string
+		loop      loop.Loop[int, int]
+	}{
+		{"the step's", "loop: step 3: every 3 steps: evaluation: metrics.sum" + hint, loop.New(loop.OnFunc(loop.EachStep, add), unnamed.On(loop.Every(loop.Steps(3))))},
+		{"another evaluation's", "loop: step 1: each step: evaluation test: metrics.sum_test" + hint, loop.New(twice.On(loop.EachStep), twice.On(loop.EachStep))},
+		{"in turns of their own", "", loop.New(loop.OnFunc(loop.EachStep, add), unnamed.On(loop.AtStart))},
+		{"alone", "", loop.New(unnamed.On(loop.EachStep))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := row.loop.Run(t.Context(), 0, numbers(4))
+			if row.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, row.err)
+		})
+	}
+}
+
+// Ciclo goes on training when an evaluation is interrupted; here all ends, and a resumed run repeats no step and leaves
+// none out.
+func TestD09_cancelledInsideAnEvaluation(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		heeds  bool  // the inner step returns the cause itself
+		front  bool  // the evaluation stands in front of the training step
+		turn   int64 // in which the evaluation is cancelled
+		counts int64
+	}{
+		{"noticed between inner turns", false, false, 6, 6},
+		{"noticed by the inner step", true, false, 6, 6},
+		{"in the first evaluation", false, false, 2, 2},
+		{"in front of the training step, which is not made then", true, true, 6, 5},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			cause := errors.New("interrupted")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			trained := int64(0)
+			train := loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) {
+				trained++
+				return s + n, metric("sum", float64(s+n)), nil
+			})
+			test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.OnFunc(loop.EachStep, func(ctx context.Context, s, n int) (int, loop.Logs, error) {
+				if n == 3 && trained == row.counts {
+					cancel(cause)
+					if row.heeds && ctx.Err() != nil {
+						return s, loop.Logs{}, context.Cause(ctx)
+					}
+				}
+				return s, metric("m", 1), nil
+			}))}.On(loop.Every(loop.Steps(2)))
+			training := loop.New(train, test)
+			if row.front {
+				training = loop.New(test, train)
+			}
+			from := func(k int64) loop.Data[int] {
+				return func(yield func(int, error) bool) {
+					for i := k + 1; yield(int(i), nil); i++ {
+					}
+				}
+			}
+			sum := func(n int64) int { return int(n * (n + 1) / 2) }
+
+			first, err := training.Run(ctx, 0, from(0))
+			require.ErrorIs(t, err, cause)
+			require.ErrorContains(t, err, fmt.Sprintf("loop: step %d: every 2 steps: evaluation test: step ", row.turn))
+			require.Equal(t, loop.Cancelled, first.Reason)
+			require.Equal(t, row.counts, first.Elapsed.Steps)
+			require.Equal(t, sum(row.counts), first.State, "what is counted is in the state")
+			require.Len(t, stepsOf(t, first.History, "sum"), int(row.counts), "and in the history")
+
+			trained = 100
+			second, err := training.Run(t.Context(), first.State, from(first.Elapsed.Steps), loop.From(first.Elapsed, first.History), loop.Until(loop.Steps(10)))
+			require.NoError(t, err)
+			require.Equal(t, sum(10), second.State)
+			require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, stepsOf(t, second.History, "sum"))
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package loop_test
+
+const modelPrograms = 10_000

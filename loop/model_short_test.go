@@ -1,0 +1,6 @@
+//go:build !nightly
+
+package loop_test
+
+// modelPrograms is how many programs TestModel draws.
+const modelPrograms = 1_000

@@ -1,0 +1,172 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+)
+
+// XLADumper is a state that can write the programs that its steps were compiled to into a directory.
+type XLADumper interface {
+	DumpXLA(dir string) error
+}
+
+// Profile looks closely at a window of a run: length long, from from on, both in one unit (a [Date] takes a length of
+// [Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles.
+// In the directory are then trace.out (go tool trace), cpu.pprof and heap.pprof (go tool pprof), and in xla what the
+// state gives of itself at the begin of the window, if it is an [XLADumper].
+//
+// A run that is over before cuts the window, or has none. What fails is an error of the end: the run goes on without.
+// There is one CPU profile and one trace at a time in a process, so windows must not overlap. clu's profile comes again
+// each hour; ours is taken once, because what is taken again is seldom looked at: give several for several.
+func Profile(dir string, from, length Period) Option {
+	begin, end, err := window(from, length)
+	w := watching{name: "profile " + dir, when: windowSchedule(begin, end), start: func() Attendant { return &profile{dir: dir, begin: begin, end: end} }}
+	if err != nil {
+		w.when, w.err = Never, err
+	}
+	return w.option()
+}
+
+// NewProfile makes what [Profile] makes for each run, to be used by hand: Watch after each step, and before the first if
+// from is zero.
+func NewProfile(dir string, from, length Period) (Attendant, error) {
+	begin, end, err := window(from, length)
+	if err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	return &profile{dir: dir, begin: begin, end: end}, nil
+}
+
+func window(from, length Period) (begin, end Period, err error) {
+	if from == nil || length == nil {
+		return nil, nil, errors.New("profile: the window has no beginning or no length")
+	}
+	if from.length() < 0 || length.length() <= 0 {
+		return nil, nil, fmt.Errorf("profile: the window must be longer than nothing and not begin before zero, got %s from %s", length, from)
+	}
+	switch from := from.(type) {
+	case Steps:
+		if l, ok := length.(Steps); ok {
+			return from, Steps(plus(int64(from), int64(l))), nil
+		}
+	case Samples:
+		if l, ok := length.(Samples); ok {
+			return from, Samples(plus(int64(from), int64(l))), nil
+		}
+	case Time:
+		if l, ok := length.(Time); ok {
+			return from, Time(plus(int64(from), int64(l))), nil
+		}
+	case Date:
+		if l, ok := length.(Time); ok && from > 0 {
+			return from, Date(plus(int64(from), int64(l))), nil
+		}
+	}
+	return nil, nil, fmt.Errorf("profile: the beginning and the length of the window must be of one unit, got %s from %s", length, from)
+}
+
+func windowSchedule(begin, end Period) Schedule {
+	if begin == nil {
+		return Never
+	}
+	if _, isDate := begin.(Date); !isDate && begin.length() == 0 {
+		return Any(AtStart, At(end))
+	}
+	return Any(At(begin), At(end))
+}
+
+type profile struct {
+	dir        string
+	begin, end Period
+	begun      bool
+	trace, cpu *os.File // nil where there is none
+	errs       []error
+}
+
+func (p *profile) Watch(_ context.Context, r Report) error {
+	switch {
+	case r.Elapsed.Reached(p.end):
+		p.stop()
+	case !p.begun && r.Elapsed.Reached(p.begin):
+		p.begun = true
+		p.start(r.State())
+	}
+	return nil
+}
+
+func (p *profile) start(state any) {
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		p.note("profile", err)
+		p.begun, p.begin = false, nil
+		return
+	}
+	if d, ok := state.(XLADumper); ok {
+		// Before the profiles: it is no part of the steps.
+		dir := filepath.Join(p.dir, "xla")
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = shielded(func() error { return d.DumpXLA(dir) })
+		}
+		p.note("dump of the XLA programs", err)
+	}
+	var err error
+	p.trace, err = p.into("trace.out", func(f *os.File) error { return trace.Start(f) })
+	p.note("trace", err)
+	p.cpu, err = p.into("cpu.pprof", func(f *os.File) error { return pprof.StartCPUProfile(f) })
+	p.note("CPU profile", err)
+}
+
+// into begins to write something into a file, which is there only if that went well.
+func (p *profile) into(name string, begin func(*os.File) error) (*os.File, error) {
+	f, err := os.Create(filepath.Join(p.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	if err := begin(f); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+func (p *profile) stop() {
+	if p.cpu != nil {
+		pprof.StopCPUProfile()
+		p.note("CPU profile", p.cpu.Close())
+		p.cpu = nil
+	}
+	if p.trace != nil {
+		trace.Stop()
+		p.note("trace", p.trace.Close())
+		p.trace = nil
+	}
+	if !p.begun {
+		return
+	}
+	p.begun, p.begin = false, nil // nothing reaches it again
+	heap, err := p.into("heap.pprof", func(f *os.File) error {
+		runtime.GC() // the profile is of the last collection
+		return pprof.WriteHeapProfile(f)
+	})
+	if err == nil {
+		err = heap.Close()
+	}
+	p.note("heap profile", err)
+}
+
+func (p *profile) note(what string, err error) {
+	if err != nil {
+		p.errs = append(p.errs, fmt.Errorf("%s: %w", what, err))
+	}
+}
+
+// End ends the window, if it is open.
+func (p *profile) End(context.Context, Ending) error {
+	p.stop()
+	return errors.Join(p.errs...)
+}

@@ -1,0 +1,5 @@
+//go:build nightly && unix
+
+package loop_test
+
+func init() { signalCount = 50 }

@@ -1,0 +1,157 @@
+//go:build unix
+
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// signalCount is how many signals TestF09_signalAtARandomMoment sends; the nightly form sends more.
+var signalCount = 10
+
+func TestF09_signalAtARandomMoment(t *testing.T) {
+	codes := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143}
+	longest := time.Duration(0)
+	for i := range signalCount {
+		place, sent := signalPlaces[i%len(signalPlaces)], []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i/len(signalPlaces)%2]
+		t.Run(fmt.Sprintf("%d %s in %s", i, sent, place), func(t *testing.T) {
+			child := startSignalled(t, place)
+			time.Sleep(rand.N(childWork)) // the moment is what is random here; nothing is expected of it
+			begin := time.Now()
+			require.NoError(t, child.Process.Signal(sent))
+			status := child.ends(t)
+			longest = max(longest, time.Since(begin))
+			require.True(t, status.Exited(), "it ended by itself")
+			require.Equal(t, codes[sent], status.ExitStatus())
+
+			state, steps := child.saved(t)
+			require.Equal(t, state, steps, "saved is exactly what was counted")
+			require.Positive(t, steps)
+		})
+	}
+	require.Less(t, longest, 5*time.Second, "one step, one save, and a second; the rest is for busy machines")
+	t.Logf("F09: %d signals, each with exit code 130 or 143 and a save at the exact step; at most %v until the exit, of a step, a save and 1 s allowed",
+		signalCount, longest.Round(time.Millisecond))
+}
+
+// A signal that comes while a finished run is at its last save has nothing to cut short: the save is made, the code is 0.
+func TestF09_signalInTheLastSaveOfAFinishedRun(t *testing.T) {
+	child := startSignalled(t, "the end")
+	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+	status := child.ends(t)
+	require.True(t, status.Exited())
+	require.Equal(t, 0, status.ExitStatus())
+	state, steps := child.saved(t)
+	require.Equal(t, []int{3, 3}, []int{state, steps})
+}
+
+func TestF09_secondSignalEndsTheProcessAtOnce(t *testing.T) {
+	longest := time.Duration(0)
+	for _, sent := range [][2]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGTERM}, {syscall.SIGINT, syscall.SIGTERM}} {
+		child := startSignalled(t, "hangs")
+		require.NoError(t, child.Process.Signal(sent[0]))
+		child.says(t, "cancelled")
+		begin := time.Now()
+		require.NoError(t, child.Process.Signal(sent[1]))
+		status := child.ends(t)
+		longest = max(longest, time.Since(begin))
+		require.True(t, status.Signaled())
+		require.Equal(t, sent[1], status.Signal())
+	}
+	require.Less(t, longest, 2*time.Second)
+	t.Logf("F09: the second signal ended a hanging step after at most %v, of 100 ms allowed", longest.Round(time.Millisecond))
+}
+
+// Two signals so close together that the second may come while the first is being caught.
+func TestF09_twoSignalsAtOnce(t *testing.T) {
+	for range signalCount {
+		child := startSignalled(t, "hangs")
+		require.NoError(t, child.Process.Signal(syscall.SIGINT))
+		require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+		require.True(t, child.ends(t).Signaled())
+	}
+	t.Logf("F09: %d pairs of signals, 0 lost", signalCount)
+}
+
+func TestWithSignals_afterwardsSignalsAreNobodys(t *testing.T) {
+	for _, place := range []string{"stopped", "parent cancelled"} {
+		t.Run(place, func(t *testing.T) {
+			child := startSignalled(t, place)
+			require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+			status := child.ends(t)
+			require.True(t, status.Signaled())
+			require.Equal(t, syscall.SIGTERM, status.Signal())
+		})
+	}
+}
+
+// Whoever listened before gets each signal, before, while and after a run listens too.
+func TestWithSignals_leavesOthersAlone(t *testing.T) {
+	own := make(chan os.Signal, 10)
+	signal.Notify(own, syscall.SIGTERM)
+	defer signal.Stop(own)
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	send := func() {
+		require.NoError(t, self.Signal(syscall.SIGTERM))
+		require.Equal(t, syscall.SIGTERM, <-own)
+	}
+
+	send()
+	ctx, stop := loop.WithSignals(t.Context())
+	send()
+	<-ctx.Done()
+	var signalled *loop.SignalError
+	require.ErrorAs(t, context.Cause(ctx), &signalled)
+	require.Equal(t, syscall.SIGTERM, signalled.Signal)
+	require.EqualError(t, signalled, "terminated")
+	send() // the second one is not caught
+	stop()
+	stop() // twice is as good as once
+	send()
+}
+
+func TestWithSignals_endsForOtherReasons(t *testing.T) {
+	cause := errors.New("the deadline of the whole program")
+	parent, cancel := context.WithCancelCause(t.Context())
+	ctx, stop := loop.WithSignals(parent)
+	cancel(cause)
+	<-ctx.Done()
+	require.ErrorIs(t, context.Cause(ctx), cause)
+	stop()
+
+	ctx, stop = loop.WithSignals(t.Context())
+	stop()
+	require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+	require.NoError(t, t.Context().Err())
+}
+
+func TestExitCode(t *testing.T) {
+	interrupt := &loop.SignalError{Signal: syscall.SIGINT}
+	for _, row := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"no error", nil, 0},
+		{"an error", errors.New("boom"), 1},
+		{"cancelled by hand", context.Canceled, 1},
+		{"interrupted", fmt.Errorf("loop: step 3: cancelled: %w", interrupt), 130},
+		{"interrupted, and the end failed", errors.Join(fmt.Errorf("loop: %w", interrupt), errors.New("disk full")), 130},
+		{"terminated", &loop.SignalError{Signal: syscall.SIGTERM}, 143},
+	} {
+		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, loop.ExitCode(row.err)) })
+	}
+}
