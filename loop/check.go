@@ -52,27 +52,24 @@ func (r *run[S, B]) unreachable(when Schedule) error {
 	return fmt.Errorf("never due in %s; leave it out, or give it AndAtEnd", r.until)
 }
 
-// sizer is how to count the examples of a batch, which lies at a place.
-func sizer[B any](by any, batch *B) (func() (int64, error), error) {
-	// Asking the place for its size through an interface costs no allocation, as asking the batch would.
-	size := func() int { return 1 }
-	if sized, ok := any(batch).(Sized); ok {
-		size = sized.Samples
-	}
+// sizer is how to count the examples of a batch, which lies at a place; nil if each batch counts as one.
+func sizer[B any](by any, batch *B) (func() int, error) {
 	if by != nil {
 		f, ok := by.(func(B) int)
 		if !ok {
 			return nil, fmt.Errorf("samples by: the function is a %T, the batches are of type %s", by, reflect.TypeFor[B]())
 		}
-		size = func() int { return f(*batch) }
+		return func() int { return f(*batch) }, nil
 	}
-	return func() (int64, error) {
-		n := int64(size())
-		if n < 0 {
-			return 0, fmt.Errorf("a batch must not have a negative number of samples, got %d", n)
-		}
-		return n, nil
-	}, nil
+	// Asking the place for its size through an interface costs no allocation, as asking the batch would.
+	if sized, ok := any(batch).(Sized); ok {
+		return sized.Samples, nil
+	}
+	return nil, nil
+}
+
+func errNegative(samples int64) error {
+	return fmt.Errorf("a batch must not have a negative number of samples, got %d", samples)
 }
 
 // entries finds watchers of names that nothing logs.

@@ -22,9 +22,12 @@ type cell struct {
 // add puts a value at the newest row.
 func (c *column) add(row int64, v Value) {
 	c.pop(row) // an entry that comes twice in one row: the last stays
-	number, known := v.(Number)
-	if p, ok := v.(*Number); ok {
-		number, known = *p, true // in the room of its logs, which is not to be kept for it
+	var number Number
+	p, known := v.(*Number)
+	if known {
+		number = *p // in the room of its logs, which is not to be kept for it
+	} else {
+		number, known = v.(Number)
 	}
 	if known {
 		v = nil

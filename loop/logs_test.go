@@ -270,13 +270,13 @@ func TestLogs_allocations(t *testing.T) {
 	}), "taking over the logs of the one task that logs, and reading")
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		var logs loop.Logs
-		for _, name := range []string{"a", "b", "c", "d"} {
+		for _, name := range []string{"a", "b", "c"} {
 			logs.Set(loop.Metrics, name, number)
 		}
 	}), 1.0)
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		var logs loop.Logs
-		for i, name := range []string{"a", "b", "c", "d"} {
+		for i, name := range []string{"a", "b", "c"} {
 			logs.Metric(name, float64(i))
 		}
 	}), 1.0, "numbers lie beside their entries")

@@ -64,9 +64,11 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 		}
 		for batch, err := range data {
 			p.Before, p.Batch = p.Elapsed, batch
-			samples := int64(0)
-			if err == nil {
-				samples, err = size()
+			samples := int64(1)
+			if err == nil && size != nil {
+				if samples = int64(size()); samples < 0 {
+					err = errNegative(samples)
+				}
 			}
 			if err != nil {
 				yield(p, fmt.Errorf("loop: step %d: data: %w", p.Elapsed.Steps+1, err))

@@ -16,9 +16,9 @@ type run[S, B any] struct {
 	latest  Logs // the newest value of each name, if a watcher may ask
 	clock   clock
 	// timed is false where nobody can see the time of a turn: reading the clock takes longer than the rest of it.
-	timed   bool
-	size    func() (int64, error) // of the batch of the turn
-	elapsed Elapsed
+	timed, untilTimed bool
+	size              func() int // of the batch of the turn, nil if it counts as one
+	elapsed           Elapsed
 	// before is the last whole turn as its tasks saw it, watched as its watchers did: tasks take time, and a schedule
 	// must be asked about one line of time without a gap.
 	before, watched Elapsed
@@ -60,8 +60,15 @@ func (d doing) String() string {
 
 func (r *run[S, B]) at(d doing) {
 	r.doing = d
+	if r.noters != nil {
+		r.tell()
+	}
+}
+
+// tell is apart from at, which is called several times a turn and so must be cheap.
+func (r *run[S, B]) tell() {
 	for _, n := range r.noters {
-		n.note(r.elapsed.Steps, d)
+		n.note(r.elapsed.Steps, r.doing)
 	}
 }
 
@@ -71,6 +78,7 @@ func (r *run[S, B]) start() error {
 	r.history.restrict(r.bounds)
 	r.sortWatchers()
 	r.entries.start(r.watchers, len(r.tasks))
+	r.untilTimed = r.until != nil && timed(r.until)
 	r.timed = r.needsClock()
 	r.at(doing{name: "block size"})
 	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
@@ -117,7 +125,7 @@ func (r *run[S, B]) sortWatchers() {
 
 // needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
 func (r *run[S, B]) needsClock() bool {
-	return r.until != nil && timed(r.until) || r.keep.needs().clock ||
+	return r.untilTimed || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.blind || t.when.needs().clock })
 }
 
@@ -231,10 +239,12 @@ func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
 		}
 		r.at(doingData)
 	}
-	samples, err := r.size()
-	if err != nil {
-		r.reason = Failed
-		return false, r.wrap(err)
+	samples := int64(1)
+	if r.size != nil {
+		if samples = int64(r.size()); samples < 0 {
+			r.reason = Failed
+			return false, r.wrap(errNegative(samples))
+		}
 	}
 	if r.blocks.on {
 		return r.nextOfBlock(ctx, samples)
@@ -271,7 +281,7 @@ func (r *run[S, B]) count(samples int64) {
 // ended tells whether a turn was the last one, and sets the reason.
 func (r *run[S, B]) ended(stop bool) bool {
 	r.changed = false
-	if r.until != nil && timed(r.until) {
+	if r.untilTimed {
 		r.elapsed = r.clock.at(r.elapsed) // the tasks took time
 	}
 	switch {
