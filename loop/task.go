@@ -7,7 +7,7 @@ import (
 )
 
 // Data is a sequence of batches. A batch comes with a nil error; an error ends the run. A batch must stay as it is until
-// its step is over; a [BlockStepper] holds several at once.
+// its step is over; a [BlockStepper] holds several at once. To prefetch, repeat or cut any Data short, see package data.
 type Data[B any] = iter.Seq2[B, error]
 
 // Sized is a batch that knows how many examples it holds. A batch that does not counts as one example.

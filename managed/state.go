@@ -26,6 +26,8 @@ type State struct {
 	unread unread
 	closed bool
 	lost   error // why the values are gone
+	// programs are those of the steps that were compiled for the state.
+	programs []dumped
 }
 
 type value struct {

@@ -180,6 +180,7 @@ func (s *Stepper) compile(c *compiled) error {
 		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
 	}
 	c.program = program
+	state.programs = append(state.programs, dumped{s.name, program.StableHLO()})
 	for _, v := range used {
 		c.values = append(c.values, state.index[v])
 	}

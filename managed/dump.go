@@ -1,0 +1,31 @@
+package managed
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+var _ loop.XLADumper = (*State)(nil)
+
+// dumped is the text of a program.
+type dumped struct{ step, text string }
+
+// DumpXLA writes the programs that steps were compiled to for this state into a directory, which must exist: a file
+// each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to write.
+// [loop.Profile] calls it.
+func (s *State) DumpXLA(dir string) error {
+	for i, p := range s.programs {
+		if p.text == "" {
+			continue
+		}
+		name := fmt.Sprintf("%02d-%s.mlir", i, strings.ReplaceAll(p.step, " ", "_"))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(p.text), 0o644); err != nil {
+			return fmt.Errorf("managed: dump: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package managed_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+func TestDumpXLA_inAProfile(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	step := managed.TrainStep(regression)
+	t.Cleanup(func() { require.NoError(t, step.Close()) })
+	dir := filepath.Join(t.TempDir(), "profile")
+	training := loop.New(loop.On(loop.EachStep, step))
+	_, err := training.Run(t.Context(), state, line(t, 64).Batches(16), loop.Profile(dir, loop.Steps(2), loop.Steps(1)))
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, "xla", "00-train_step.mlir"))
+	require.NoError(t, err)
+	require.Equal(t, step.StableHLO()[0], string(text))
+	require.Contains(t, string(text), "stablehlo.")
+	for _, name := range []string{"trace.out", "cpu.pprof", "heap.pprof"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Positive(t, info.Size(), name)
+	}
+	require.ErrorContains(t, state.DumpXLA(filepath.Join(dir, "missing")), "managed: dump: ")
+}
