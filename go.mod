@@ -11,6 +11,7 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.39.0
 	golang.org/x/term v0.38.0
+	google.golang.org/protobuf v1.36.10
 	k8s.io/klog/v2 v2.130.1
 	pgregory.net/rapid v1.3.0
 )
@@ -25,6 +26,5 @@ require (
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/exp v0.0.0-20250819193227-8b4c13bb791b // indirect
-	google.golang.org/protobuf v1.36.10 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,7 +19,8 @@ import (
 const layout = `
 #include <stddef.h>
 #include "pjrt_c_api.h"
-#include "table.h"
+#include "api.h"
+#include "run.h"
 #define SAME(ours, our_field, theirs, their_field) \
 	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
 		sizeof(((ours*)0)->our_field) == sizeof(((theirs*)0)->their_field), #theirs "." #their_field)
@@ -30,6 +32,7 @@ SAME(lazo_pjrt_version, extension_start, PJRT_Api_Version, extension_start);
 SAME(lazo_pjrt_version, major_version, PJRT_Api_Version, major_version);
 SAME(lazo_pjrt_version, minor_version, PJRT_Api_Version, minor_version);
 _Static_assert(sizeof(lazo_pjrt_version) == sizeof(PJRT_Api_Version), "PJRT_Api_Version");
+%s
 _Static_assert(PJRT_API_MAJOR == %d && PJRT_API_MINOR >= %d && PJRT_Api_STRUCT_SIZE >= %d, "version");
 `
 
@@ -47,11 +50,15 @@ func TestTableMatchesHeaders(t *testing.T) {
 		{"go-xla's", newest, MinMinor, MinTableSize, true, false},
 		{"the assertions can fail: minor", newest, 10_000, MinTableSize, false, false},
 		{"the assertions can fail: size", newest, MinMinor, MinTableSize + 1<<20, false, false},
+		{"the assertions can fail: field", oldest, MinMinor, MinTableSize, false, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			require.FileExists(t, filepath.Join(row.include, "pjrt_c_api.h"))
-			text := fmt.Sprintf(layout, Major, row.minor, row.size)
+			text := fmt.Sprintf(layout, declared(t), Major, row.minor, row.size)
+			if strings.HasSuffix(row.name, "field") {
+				text = strings.Replace(text, "PJRT_Client_Create_Args, client)", "PJRT_Client_Create_Args, kv_put_user_arg)", 1)
+			}
 			if row.exact {
 				text = strings.ReplaceAll(text, ">=", "==")
 			}
@@ -61,6 +68,54 @@ func TestTableMatchesHeaders(t *testing.T) {
 			assert.Equal(t, row.compiles, err == nil, "%s", out)
 		})
 	}
+}
+
+// declared asserts every struct, field and function that api.h declares, and every number that Go has.
+func declared(t *testing.T) string {
+	t.Helper()
+	header, err := os.ReadFile("api.h")
+	require.NoError(t, err)
+	var text strings.Builder
+	field := regexp.MustCompile(`(\w+);`)
+	structs := regexp.MustCompile(`(?ms)^LAZO_STRUCT\((\w+), (.*?)\)\n`).FindAllStringSubmatch(string(header), -1)
+	fields := 0
+	for _, s := range structs {
+		// A newer header may have fields more; the plugin knows by struct_size that lazo has not.
+		fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_%s) >= sizeof(lazo_%s), \"size of %s\");\n", s[1], s[1], s[1])
+		for _, f := range append([][]string{{"", "struct_size"}, {"", "extension_start"}}, field.FindAllStringSubmatch(s[2], -1)...) {
+			fmt.Fprintf(&text, "SAME(lazo_%s, %s, PJRT_%s, %s);\n", s[1], f[1], s[1], f[1])
+			fields++
+		}
+	}
+	functions := regexp.MustCompile(`\bF\((\w+)\)`).FindAllStringSubmatch(string(header), -1)
+	for _, f := range functions {
+		fmt.Fprintf(&text, "SAME(lazo_Api, %s, PJRT_Api, PJRT_%s);\n", f[1], f[1])
+	}
+	for _, f := range []string{"struct_size", "type", "next"} {
+		fmt.Fprintf(&text, "SAME(lazo_Extension_Base, %s, PJRT_Extension_Base, %s);\n", f, f)
+	}
+	require.Greater(t, len(structs), 55)
+	require.Greater(t, len(functions), 90)
+	t.Logf("%d structs, %d fields, %d functions", len(structs), fields, len(functions))
+	number := func(name string, value int) {
+		fmt.Fprintf(&text, "_Static_assert(%s == %d, \"%s\");\n", name, value, name)
+	}
+	for i, name := range strings.Fields("INVALID PRED S8 S16 S32 S64 U8 U16 U32 U64 F16 F32 F64 BF16 C64 C128 F8E5M2 F8E4M3FN " +
+		"F8E4M3B11FNUZ F8E5M2FNUZ F8E4M3FNUZ S4 U4 TOKEN S2 U2 F8E4M3 F8E3M4 F8E8M0FNU F4E2M1FN") {
+		number("PJRT_Buffer_Type_"+name, i)
+	}
+	for i, name := range codeNames {
+		number("PJRT_Error_Code_"+name, i+1)
+	}
+	for i, name := range []string{"kString", "kInt64", "kInt64List", "kFloat", "kBool"} {
+		number("PJRT_NamedValue_"+name, i)
+	}
+	number("PJRT_HostBufferSemantics_kImmutableOnlyDuringCall", 0)
+	number("PJRT_HostBufferSemantics_kImmutableZeroCopy", 2)
+	number("PJRT_Buffer_MemoryLayout_Type_Tiled", 0)
+	number("LAZO_MAX_DIMS", maxDims)
+	number("PJRT_Extension_Type_HostAllocator", len(extensionNames)-1)
+	return text.String()
 }
 
 func run(t *testing.T, name string, args ...string) string {

@@ -1,9 +1,33 @@
 // Package pjrt is lazo's binding to PJRT's C API, the only package of the
 // project that uses cgo.
 //
-// So far it opens a plugin just far enough to tell what it is. [Inspect] runs
-// code of the library it is given, and a damaged library can end the process:
-// call it in a child, as package probe does.
+// [Load] gives a [Plugin], [Plugin.NewClient] a [Client] with its [Device]s,
+// [Device.Put] a [Buffer], [Client.Compile] an [Executable]. An executable runs
+// by [Executable.Execute], or, prepared once and run many times, as a [Call].
+//
+// # Ownership
+//
+// Who got a thing closes it, once: clients, buffers, executables, calls, events
+// and views have a Close. A second Close, and any use after it, give
+// [ErrClosed]. A Close while another goroutine uses the thing lets that use end
+// well; the last to use it frees it. The Close of a client closes all that was
+// made with it and waits for what is under way. Plugins and devices need none.
+//
+// What nobody closed, the garbage collector closes when it comes by; [Live]
+// counts that, and all that exists. Do not rely on it: it does not know how much
+// a device's memory is worth.
+//
+// A buffer that a run replaces is used by that run alone: another use at the
+// same time gives [ErrBusy], and does nothing. All else may be used by several
+// goroutines at once.
+//
+// Host memory that is given is the caller's again when the call returns; what
+// keeps it longer says so ([Device.Share], [Buffer.StartToHost], [Buffer.View]).
+//
+// # Untrusted files
+//
+// [Inspect] and [Load] run code of the library they are given, and a damaged
+// library can end the process: try it in a child first, as package probe does.
 package pjrt
 
 /*
@@ -103,28 +127,42 @@ func Inspect(path string) (Version, error) {
 	if err := checkFile(path); err != nil {
 		return Version{}, err
 	}
+	table, err := open(path)
+	if err != nil {
+		return Version{}, err
+	}
+	v := versionOf(table)
+	return v, v.Check(path)
+}
+
+// open loads the library at path, or finds it loaded, and asks it for its table.
+func open(path string) (*C.lazo_pjrt_table, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	handle := C.dlopen(name, C.RTLD_LAZY|C.RTLD_LOCAL)
 	if handle == nil {
-		return Version{}, fmt.Errorf("pjrt: %s: %w: %s", path, ErrNotLoadable, C.GoString(C.dlerror()))
+		return nil, fmt.Errorf("pjrt: %s: %w: %s", path, ErrNotLoadable, C.GoString(C.dlerror()))
 	}
 	symbol := C.CString("GetPjrtApi")
 	defer C.free(unsafe.Pointer(symbol))
 	getAPI := C.dlsym(handle, symbol)
 	if getAPI == nil {
-		return Version{}, fmt.Errorf("pjrt: %s: %w", path, ErrNoSymbol)
+		return nil, fmt.Errorf("pjrt: %s: %w", path, ErrNoSymbol)
 	}
 	table := C.lazo_call(getAPI)
 	if table == nil {
-		return Version{}, fmt.Errorf("pjrt: %s: %w", path, ErrNoTable)
+		return nil, fmt.Errorf("pjrt: %s: %w", path, ErrNoTable)
 	}
+	return table, nil
+}
+
+func versionOf(table *C.lazo_pjrt_table) Version {
 	v := Version{StructSize: int(table.struct_size)}
 	// A table that ends before its version has none to read.
 	if v.StructSize >= int(unsafe.Sizeof(*table)) {
 		v.Major, v.Minor = int(table.version.major_version), int(table.version.minor_version)
 	}
-	return v, v.Check(path)
+	return v
 }
 
 // DieBySignal makes this process die of a fatal signal at once and silently: no

@@ -1,0 +1,293 @@
+package pjrt
+
+// #include "run.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+)
+
+// CallOptions says what the parts of a [Call] are.
+type CallOptions struct {
+	// InPlace maps outputs to arguments of the same shape: after a run, the Buffer of the argument holds the output.
+	// If the program was compiled to write over the argument, no memory is copied or allocated for it.
+	InPlace map[int]int
+	// Host are arguments that each run is given as host memory.
+	Host []HostInput
+}
+
+// HostInput is an argument that comes from the host.
+type HostInput struct {
+	Argument int
+	Shape    Shape
+}
+
+// Call is a program with its arguments, to be run again and again: one run is one call of C, however many arguments.
+//
+// A Call owns neither its buffers nor its program; it only uses them. Several Calls can have the same buffers: a run
+// that replaces a buffer in one replaces it in all.
+type Call struct {
+	*object
+	run     launch
+	args    []*Buffer // device after device; nil for host inputs, and for what was not set
+	inPlace []bool    // for each argument
+	host    []HostInput
+	sizes   []int // of the host inputs, in bytes
+	pin     runtime.Pinner
+}
+
+var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) error {
+	free(o.ptr)
+	return nil
+}}
+
+// NewCall prepares runs of the program on its devices.
+func (e *Executable) NewCall(options CallOptions) (*Call, error) {
+	if err := e.use(); err != nil {
+		return nil, err
+	}
+	c, err := e.newCall(options)
+	if err := e.done(); err != nil {
+		return nil, err
+	}
+	return c, err
+}
+
+func (e *Executable) newCall(options CallOptions) (*Call, error) {
+	s, err := e.entry()
+	if err != nil {
+		return nil, during(err, "call %s: its parameters are not known", e.name)
+	}
+	if len(e.devices) == 0 {
+		return nil, fmt.Errorf("pjrt: call %s: %w: a portable program has no devices to be prepared for: use Execute", e.name, ErrInvalidArgument)
+	}
+	n := len(s.parameters)
+	c := &Call{
+		host: slices.Clone(options.Host), args: make([]*Buffer, len(e.devices)*n), inPlace: make([]bool, n),
+	}
+	for _, h := range c.host {
+		if h.Argument < 0 || h.Argument >= n || !s.parameters[h.Argument].Equal(h.Shape) {
+			return nil, fmt.Errorf("pjrt: call %s: %w: host input %d of shape %v: the program has the parameters %v", e.name, ErrInvalidArgument, h.Argument, h.Shape, s.parameters)
+		}
+		size, err := h.Shape.Size()
+		if err != nil {
+			return nil, err
+		}
+		c.sizes = append(c.sizes, size)
+		if c.inPlace[h.Argument] {
+			return nil, fmt.Errorf("pjrt: call %s: %w: argument %d is two host inputs", e.name, ErrInvalidArgument, h.Argument)
+		}
+		c.inPlace[h.Argument] = true
+	}
+	for output, arg := range options.InPlace {
+		if output < 0 || output >= len(e.outputs) || arg < 0 || arg >= n {
+			return nil, fmt.Errorf("pjrt: call %s: %w: output %d in place of argument %d: there are %d outputs and %d arguments", e.name, ErrInvalidArgument, output, arg, len(e.outputs), n)
+		}
+		if !e.outputs[output].Equal(s.parameters[arg]) {
+			return nil, fmt.Errorf("pjrt: call %s: %w: output %d of shape %v in place of argument %d of shape %v", e.name, ErrInvalidArgument, output, e.outputs[output], arg, s.parameters[arg])
+		}
+		if c.inPlace[arg] {
+			return nil, fmt.Errorf("pjrt: call %s: %w: argument %d is replaced twice, or a host input", e.name, ErrInvalidArgument, arg)
+		}
+		c.inPlace[arg] = true
+	}
+	for _, h := range c.host {
+		c.inPlace[h.Argument] = false
+	}
+	if c.run, err = e.newRun(e.devices, n, len(c.host)); err != nil {
+		return nil, err
+	}
+	for output, arg := range options.InPlace {
+		c.run.replace[output] = C.int64_t(arg)
+	}
+	c.prepareHost()
+	if c.object, err = newObject(e.client, &object{kind: callKind, ptr: unsafe.Pointer(c.run.c)}); err != nil {
+		return nil, err
+	}
+	return collect(c), nil
+}
+
+// prepareHost fills in what PJRT is told of host inputs, all but the address.
+func (c *Call) prepareHost() {
+	dims := unsafe.Slice(c.run.c.host_dims, len(c.host)*maxDims)
+	for h, input := range c.host {
+		unsafe.Slice(c.run.c.host_arg, len(c.host))[h] = C.int64_t(input.Argument)
+		for i, d := range input.Shape.Dims {
+			dims[h*maxDims+i] = C.int64_t(d)
+		}
+		for d, device := range c.run.devices {
+			args := &c.hostArgs()[d*len(c.host)+h]
+			args.client, args.device, args._type = c.run.of.client.ptr, device.ptr, C.int(input.Shape.DType)
+			args.dims, args.num_dims = &dims[h*maxDims], C.size_t(len(input.Shape.Dims))
+		}
+	}
+}
+
+func (c *Call) hostArgs() []C.lazo_Client_BufferFromHostBuffer_Args {
+	return unsafe.Slice(c.run.c.host, len(c.run.devices)*len(c.host))
+}
+
+// Set gives an argument its buffer, on a device by its place in [Executable.Devices]. It stays until another is set.
+func (c *Call) Set(device, argument int, b *Buffer) error {
+	if err := c.own(); err != nil {
+		return err
+	}
+	err := c.set(device, argument, b)
+	return firstError(err, c.disown())
+}
+
+func (c *Call) set(device, argument int, b *Buffer) error {
+	n := len(c.inPlace)
+	if device < 0 || device >= len(c.run.devices) || argument < 0 || argument >= n {
+		return fmt.Errorf("pjrt: call %s: %w: argument %d on device %d: there are %d arguments and %d devices", c.run.of.name, ErrInvalidArgument, argument, device, n, len(c.run.devices))
+	}
+	if slices.ContainsFunc(c.host, func(h HostInput) bool { return h.Argument == argument }) {
+		return fmt.Errorf("pjrt: call %s: %w: argument %d is a host input", c.run.of.name, ErrInvalidArgument, argument)
+	}
+	if err := c.run.of.checkArgument(b, argument, c.run.devices[device]); err != nil {
+		return err
+	}
+	c.args[device*n+argument] = b
+	return nil
+}
+
+// KeepArguments says whether following runs copy what they were compiled to write over. A run that waits and fails
+// then loses nothing; it needs memory for both.
+func (c *Call) KeepArguments(keep bool) error {
+	if err := c.own(); err != nil {
+		return err
+	}
+	var list []int
+	for i := range c.inPlace {
+		if keep {
+			list = append(list, i)
+		}
+	}
+	return firstError(c.run.keep(list), c.disown())
+}
+
+// Run runs the program and waits until it has ended. host is the memory of the host inputs, device after device; it is
+// not used after Run. The outputs that take no argument's place come back for each device, and are the caller's.
+//
+// A [*RunError] says what is left of the arguments. [ErrBusy] and [ErrClosed] say that nothing was done.
+func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
+	x, err := c.start(true, host)
+	if err != nil {
+		return nil, err
+	}
+	return x.Outputs, nil
+}
+
+// Start is Run without the wait. The buffers of arguments hold the outputs at once, and other runs can follow; the
+// host's memory was copied. An error that comes later is that of the events and the buffers: then what was replaced is
+// lost.
+func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(false, host) }
+
+func (c *Call) start(wait bool, host [][]byte) (x *Execution, err error) {
+	if err := c.own(); err != nil {
+		return nil, err
+	}
+	defer func() { err = firstError(err, c.disown()) }()
+	if err := c.run.of.use(); err != nil {
+		return nil, err
+	}
+	defer func() { err = firstError(err, c.run.of.done()) }()
+	if err := c.giveHost(host); err != nil {
+		return nil, err
+	}
+	defer c.pin.Unpin()
+	held := 0
+	defer func() { err = firstError(err, c.release(held)) }()
+	for ; held < len(c.args); held++ {
+		if err := c.hold(held); err != nil {
+			return nil, err
+		}
+	}
+	waiting := C.int(0)
+	if wait {
+		waiting = 1
+	}
+	C.lazo_do(c.run.c, waiting)
+	if c.run.c.ran != 0 {
+		for i, b := range c.args {
+			if b != nil && c.inPlace[i%len(c.inPlace)] {
+				b.ptr = c.run.in[i]
+			}
+		}
+	}
+	if err := c.run.failure(); err != nil {
+		if c.run.c.ran != 0 { // what the program made exists, but is not told of
+			if x, resultErr := c.run.results(); resultErr == nil {
+				_ = x.Close()
+			}
+		}
+		return nil, err
+	}
+	return c.run.results()
+}
+
+// giveHost points the run at the host inputs' memory, pinned.
+func (c *Call) giveHost(host [][]byte) error {
+	if want := len(c.run.devices) * len(c.host); len(host) != want {
+		return fmt.Errorf("pjrt: call %s: %w: expected %d host inputs, got %d", c.run.of.name, ErrInvalidArgument, want, len(host))
+	}
+	for i, data := range host {
+		if h := i % len(c.host); len(data) != c.sizes[h] {
+			c.pin.Unpin()
+			return fmt.Errorf("pjrt: call %s: host input %d, argument %d of shape %v: %w: expected %d bytes, got %d",
+				c.run.of.name, i, c.host[h].Argument, c.host[h].Shape, ErrInvalidArgument, c.sizes[h], len(data))
+		}
+		c.hostArgs()[i].data = nil
+		if len(data) > 0 {
+			c.pin.Pin(&data[0])
+			c.hostArgs()[i].data = unsafe.Pointer(&data[0])
+		}
+	}
+	return nil
+}
+
+// hold takes the buffer of an argument for a run: alone if it is to be replaced.
+func (c *Call) hold(i int) error {
+	n := len(c.inPlace)
+	b := c.args[i]
+	if b == nil {
+		if slices.ContainsFunc(c.host, func(h HostInput) bool { return h.Argument == i%n }) {
+			return nil
+		}
+		return fmt.Errorf("pjrt: call %s: %w: argument %d on device %d is not set", c.run.of.name, ErrInvalidArgument, i%n, i/n)
+	}
+	var err error
+	if c.inPlace[i%n] {
+		err = b.own()
+	} else {
+		err = b.use()
+	}
+	if err != nil {
+		return during(err, "call %s: argument %d on device %d", c.run.of.name, i%n, i/n)
+	}
+	c.run.in[i] = b.ptr
+	return nil
+}
+
+// release gives back the first held arguments.
+func (c *Call) release(held int) error {
+	var first error
+	for i, b := range c.args[:held] {
+		if b == nil {
+			continue
+		}
+		if c.inPlace[i%len(c.inPlace)] {
+			first = firstError(first, b.disown())
+		} else {
+			first = firstError(first, b.done())
+		}
+		c.run.in[i] = nil
+	}
+	return first
+}
+
+// Close gives the call up, but not its buffers and its program.
+func (c *Call) Close() error { return c.object.close() }

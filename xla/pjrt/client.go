@@ -1,0 +1,222 @@
+package pjrt
+
+// #include "callback.h"
+// #include "run.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Client is a connection to the devices of a plugin. It owns all that is made with it.
+type Client struct {
+	plugin *Plugin
+	ptr    unsafe.Pointer
+	name   string
+	text   string // the platform's version
+	index  int
+	all    []*Device
+	local  []*Device
+	store  *keyValues
+
+	mu     sync.Mutex
+	idle   sync.Cond // something that kept the client open is gone
+	closed bool
+	users  int
+	first  *object
+}
+
+// NewClient makes a client. options are the plugin's own, such as "cpu_device_count"; values are string, int64,
+// []int64, float32 or bool. store, which may be nil, is how clients of several processes find each other; it is used
+// until the client is closed.
+func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	list, err := cValues(options, &pin)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{plugin: p}
+	c.idle.L = &c.mu
+	args := C.lazo_Client_Create_Args{create_options: unsafe.SliceData(list), num_options: C.size_t(len(list))}
+	if store != nil {
+		if c.store, err = newKeyValues(store); err != nil {
+			return nil, err
+		}
+		c.store.give(&args)
+	}
+	WithoutSignals(func() { err = invoke(p, "Client_Create", p.api.Client_Create, &args) })
+	if err != nil {
+		c.store.free()
+		return nil, err
+	}
+	c.ptr = args.client
+	live.clients.Add(1)
+	if err := c.describe(); err != nil {
+		if closeErr := c.Close(); closeErr != nil {
+			err = fmt.Errorf("%w (and: %w)", err, closeErr)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// describe reads what never changes.
+func (c *Client) describe() error {
+	api := c.plugin.api
+	name := C.lazo_Client_PlatformName_Args{client: c.ptr}
+	if err := invoke(c.plugin, "Client_PlatformName", api.Client_PlatformName, &name); err != nil {
+		return err
+	}
+	text := C.lazo_Client_PlatformVersion_Args{client: c.ptr}
+	if err := invoke(c.plugin, "Client_PlatformVersion", api.Client_PlatformVersion, &text); err != nil {
+		return err
+	}
+	index := C.lazo_Client_ProcessIndex_Args{client: c.ptr}
+	if err := invoke(c.plugin, "Client_ProcessIndex", api.Client_ProcessIndex, &index); err != nil {
+		return err
+	}
+	c.name, c.text = goString(name.platform_name, name.platform_name_size), goString(text.platform_version, text.platform_version_size)
+	c.index = int(index.process_index)
+	all := C.lazo_Client_Devices_Args{client: c.ptr}
+	if err := invoke(c.plugin, "Client_Devices", api.Client_Devices, &all); err != nil {
+		return err
+	}
+	for _, ptr := range unsafe.Slice(all.devices, int(all.num_devices)) {
+		d, err := newDevice(c, ptr)
+		if err != nil {
+			return err
+		}
+		c.all = append(c.all, d)
+	}
+	local := C.lazo_Client_AddressableDevices_Args{client: c.ptr}
+	if err := invoke(c.plugin, "Client_AddressableDevices", api.Client_AddressableDevices, &local); err != nil {
+		return err
+	}
+	var err error
+	c.local, err = c.devicesOf(unsafe.Slice(local.addressable_devices, int(local.num_addressable_devices)))
+	return err
+}
+
+// devicesOf finds the devices that the plugin gave pointers of.
+func (c *Client) devicesOf(list []unsafe.Pointer) ([]*Device, error) {
+	devices := make([]*Device, len(list))
+	for i, ptr := range list {
+		for _, d := range c.all {
+			if d.ptr == ptr {
+				devices[i] = d
+			}
+		}
+		if devices[i] == nil {
+			return nil, fmt.Errorf("pjrt: %s: the plugin gave a device that is not in its list of %d", c.name, len(c.all))
+		}
+	}
+	return devices, nil
+}
+
+// Plugin is the library that the client is of.
+func (c *Client) Plugin() *Plugin { return c.plugin }
+
+// Platform is the platform's name, "cpu" or "cuda".
+func (c *Client) Platform() string { return c.name }
+
+// PlatformVersion is the plugin's text about the version of its platform.
+func (c *Client) PlatformVersion() string { return c.text }
+
+// ProcessIndex is this process's number among those that the client connects, 0 for one alone.
+func (c *Client) ProcessIndex() int { return c.index }
+
+// Devices are all devices, of all processes.
+func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
+
+// AddressableDevices are the devices of this process: those that buffers and programs can be put on.
+func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
+
+// Close closes all that was made with the client, waits for calls that are under way, and ends the connection. What is
+// used later, and a second Close, give [ErrClosed].
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return c.closedError()
+	}
+	c.closed = true
+	var open []*object
+	for o := c.first; o != nil; o = o.next {
+		open = append(open, o)
+	}
+	c.mu.Unlock()
+	var first error
+	for _, o := range open {
+		// Somebody else may have closed it since: that is no failure of this Close.
+		if err := o.close(); err != nil && !isClosed(err) && first == nil {
+			first = err
+		}
+	}
+	c.mu.Lock()
+	for c.users > 0 || c.first != nil {
+		c.idle.Wait()
+	}
+	c.mu.Unlock()
+	args := C.lazo_Client_Destroy_Args{client: c.ptr}
+	if err := invoke(c.plugin, "Client_Destroy", c.plugin.api.Client_Destroy, &args); err != nil && first == nil {
+		first = err
+	}
+	c.store.free()
+	live.clients.Add(-1)
+	return first
+}
+
+func (c *Client) closedError() error { return fmt.Errorf("pjrt: client: %w", ErrClosed) }
+
+// use keeps the client open until done.
+func (c *Client) use() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.closedError()
+	}
+	c.users++
+	return nil
+}
+
+func (c *Client) done() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.users--
+	c.idle.Broadcast()
+}
+
+// adopt puts an object on the client's list, unless the client is closed.
+func (c *Client) adopt(o *object) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if o.next = c.first; o.next != nil {
+		o.next.prev = o
+	}
+	c.first = o
+	return true
+}
+
+func (c *Client) drop(o *object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o.prev != nil {
+		o.prev.next = o.next
+	} else {
+		c.first = o.next
+	}
+	if o.next != nil {
+		o.next.prev = o.prev
+	}
+	o.prev, o.next = nil, nil
+	if c.closed {
+		c.idle.Broadcast()
+	}
+}

@@ -1,0 +1,150 @@
+package pjrt
+
+// #include "run.h"
+import "C"
+
+import (
+	"unsafe"
+)
+
+// Device is one device of a client. It lives as long as the client and needs no Close.
+type Device struct {
+	client      *Client
+	ptr         unsafe.Pointer
+	description unsafe.Pointer
+	id          int
+	process     int
+	kind        string
+	text        string
+}
+
+func newDevice(c *Client, ptr unsafe.Pointer) (*Device, error) {
+	p := c.plugin
+	about := C.lazo_Device_GetDescription_Args{device: ptr}
+	if err := invoke(p, "Device_GetDescription", p.api.Device_GetDescription, &about); err != nil {
+		return nil, err
+	}
+	d := &Device{client: c, ptr: ptr, description: about.device_description}
+	id := C.lazo_DeviceDescription_Id_Args{device_description: d.description}
+	if err := invoke(p, "DeviceDescription_Id", p.api.DeviceDescription_Id, &id); err != nil {
+		return nil, err
+	}
+	process := C.lazo_DeviceDescription_ProcessIndex_Args{device_description: d.description}
+	if err := invoke(p, "DeviceDescription_ProcessIndex", p.api.DeviceDescription_ProcessIndex, &process); err != nil {
+		return nil, err
+	}
+	kind := C.lazo_DeviceDescription_Kind_Args{device_description: d.description}
+	if err := invoke(p, "DeviceDescription_Kind", p.api.DeviceDescription_Kind, &kind); err != nil {
+		return nil, err
+	}
+	text := C.lazo_DeviceDescription_DebugString_Args{device_description: d.description}
+	if err := invoke(p, "DeviceDescription_DebugString", p.api.DeviceDescription_DebugString, &text); err != nil {
+		return nil, err
+	}
+	d.id, d.process = int(id.id), int(process.process_index)
+	d.kind, d.text = goString(kind.device_kind, kind.device_kind_size), goString(text.debug_string, text.debug_string_size)
+	return d, nil
+}
+
+// ID is the device's number, unique among the devices of all processes.
+func (d *Device) ID() int { return d.id }
+
+// ProcessIndex is the number of the process that the device belongs to.
+func (d *Device) ProcessIndex() int { return d.process }
+
+// Kind is the vendor's name of the device, "NVIDIA H100".
+func (d *Device) Kind() string { return d.kind }
+
+// String is the plugin's text about the device.
+func (d *Device) String() string { return d.text }
+
+// Attributes are what the plugin tells of the device.
+func (d *Device) Attributes() (map[string]any, error) {
+	if err := d.client.use(); err != nil {
+		return nil, err
+	}
+	defer d.client.done()
+	p := d.client.plugin
+	args := C.lazo_DeviceDescription_Attributes_Args{device_description: d.description}
+	if err := invoke(p, "DeviceDescription_Attributes", p.api.DeviceDescription_Attributes, &args); err != nil {
+		return nil, err
+	}
+	return goValues(args.attributes, args.num_attributes)
+}
+
+// Memory is a kind of memory that a device can reach.
+type Memory struct {
+	ID      int
+	Kind    string // "device", "pinned_host", …
+	Default bool   // where buffers go
+}
+
+// Memories lists the memories that the device can reach.
+func (d *Device) Memories() ([]Memory, error) {
+	if err := d.client.use(); err != nil {
+		return nil, err
+	}
+	defer d.client.done()
+	p := d.client.plugin
+	list := C.lazo_Device_AddressableMemories_Args{device: d.ptr}
+	if err := invoke(p, "Device_AddressableMemories", p.api.Device_AddressableMemories, &list); err != nil {
+		return nil, err
+	}
+	usual := C.lazo_Device_DefaultMemory_Args{device: d.ptr}
+	if err := invoke(p, "Device_DefaultMemory", p.api.Device_DefaultMemory, &usual); err != nil {
+		return nil, err
+	}
+	var memories []Memory
+	for _, ptr := range unsafe.Slice(list.memories, int(list.num_memories)) {
+		id := C.lazo_Memory_Id_Args{memory: ptr}
+		if err := invoke(p, "Memory_Id", p.api.Memory_Id, &id); err != nil {
+			return nil, err
+		}
+		kind := C.lazo_Memory_Kind_Args{memory: ptr}
+		if err := invoke(p, "Memory_Kind", p.api.Memory_Kind, &kind); err != nil {
+			return nil, err
+		}
+		memories = append(memories, Memory{int(id.id), goString(kind.kind, kind.kind_size), ptr == usual.memory})
+	}
+	return memories, nil
+}
+
+// MemoryStats is the state of a device's memory in bytes. What the plugin does not tell is -1.
+type MemoryStats struct {
+	InUse, PeakInUse        int64
+	Limit                   int64
+	Reserved, PeakReserved  int64
+	Reservable              int64
+	Pool, PeakPool          int64
+	LargestFree, LargestOne int64 // the largest free block, the largest allocation so far
+	Allocations             int64 // a number, not bytes
+}
+
+// MemoryStats asks for the state of the device's memory; [ErrUnimplemented] where the plugin keeps none, as the CPU's.
+func (d *Device) MemoryStats() (MemoryStats, error) {
+	if err := d.client.use(); err != nil {
+		return MemoryStats{}, err
+	}
+	defer d.client.done()
+	p := d.client.plugin
+	a := C.lazo_Device_MemoryStats_Args{device: d.ptr}
+	if err := invoke(p, "Device_MemoryStats", p.api.Device_MemoryStats, &a); err != nil {
+		return MemoryStats{}, during(err, "memory of %v", d)
+	}
+	known := func(value C.int64_t, set C.bool) int64 {
+		if !bool(set) {
+			return -1
+		}
+		return int64(value)
+	}
+	return MemoryStats{
+		InUse: int64(a.bytes_in_use), PeakInUse: known(a.peak_bytes_in_use, a.peak_bytes_in_use_is_set),
+		Limit:    known(a.bytes_limit, a.bytes_limit_is_set),
+		Reserved: known(a.bytes_reserved, a.bytes_reserved_is_set), PeakReserved: known(a.peak_bytes_reserved, a.peak_bytes_reserved_is_set),
+		Reservable: known(a.bytes_reservable_limit, a.bytes_reservable_limit_is_set),
+		Pool:       known(a.pool_bytes, a.pool_bytes_is_set), PeakPool: known(a.peak_pool_bytes, a.peak_pool_bytes_is_set),
+		LargestFree: known(a.largest_free_block_bytes, a.largest_free_block_bytes_is_set),
+		LargestOne:  known(a.largest_alloc_size, a.largest_alloc_size_is_set),
+		Allocations: known(a.num_allocs, a.num_allocs_is_set),
+	}, nil
+}

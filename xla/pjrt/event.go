@@ -1,0 +1,112 @@
+package pjrt
+
+// #include "callback.h"
+// #include "run.h"
+import "C"
+
+import (
+	"runtime"
+	"runtime/cgo"
+	"unsafe"
+)
+
+// Event is something that a plugin will have done: a program that runs, a copy. Its maker is its owner and closes it.
+type Event struct{ *object }
+
+var eventKind = &kind{name: "event", live: &live.events, free: freeEvent}
+
+// newEvent takes over an event of the plugin. pin holds the memory that is in use until the event; it may be nil.
+func newEvent(c *Client, ptr unsafe.Pointer, pin *runtime.Pinner) (*Event, error) {
+	o, err := newObject(c, &object{kind: eventKind, ptr: ptr, pin: pin})
+	if err != nil {
+		return nil, err
+	}
+	return collect(&Event{o}), nil
+}
+
+func freeEvent(o *object) error {
+	p := o.client.plugin
+	var err error
+	if o.pin != nil { // the memory must stay until the copy has ended
+		err = awaitEvent(p, o.ptr)
+		o.pin.Unpin()
+	}
+	return firstError(err, destroyEvent(p, o.ptr))
+}
+
+func destroyEvent(p *Plugin, ptr unsafe.Pointer) error {
+	return p.failure("Event_Destroy", C.lazo_destroy_event(p.api, ptr))
+}
+
+func awaitEvent(p *Plugin, ptr unsafe.Pointer) error {
+	return p.failure("Event_Await", C.lazo_await(p.api, ptr))
+}
+
+// Await waits until it is done, and gives the error it ended with.
+func (e *Event) Await() error {
+	if err := e.use(); err != nil {
+		return err
+	}
+	return firstError(awaitEvent(e.client.plugin, e.ptr), e.done())
+}
+
+// Ready tells whether it is done, well or not.
+func (e *Event) Ready() (bool, error) {
+	if err := e.use(); err != nil {
+		return false, err
+	}
+	p := e.client.plugin
+	args := C.lazo_Event_IsReady_Args{event: e.ptr}
+	err := invoke(p, "Event_IsReady", p.api.Event_IsReady, &args)
+	return bool(args.is_ready), firstError(err, e.done())
+}
+
+// OnReady has f called once, in a goroutine of its own, when it is done, with the error it ended with. That may be at
+// once. A Close of the event does not prevent it.
+func (e *Event) OnReady(f func(error)) error {
+	if err := e.use(); err != nil {
+		return err
+	}
+	return firstError(e.client.plugin.onReady(e.ptr, f), e.done())
+}
+
+// waiter is a Go function that a plugin is to call.
+type waiter struct {
+	plugin *Plugin
+	call   func(error)
+}
+
+func (p *Plugin) onReady(event unsafe.Pointer, f func(error)) error {
+	cell, err := newCell(waiter{p, f})
+	if err != nil {
+		return err
+	}
+	if err := p.failure("Event_OnReady", C.lazo_on_ready(p.api, event, cell)); err != nil {
+		freeCell(cell)
+		return err
+	}
+	return nil
+}
+
+// lazoReady is called on a thread of the plugin's, so it does next to nothing there.
+//
+//export lazoReady
+func lazoReady(raw, cell unsafe.Pointer) {
+	w := cgo.Handle(*(*C.uintptr_t)(cell)).Value().(waiter)
+	freeCell((*C.uintptr_t)(cell))
+	err := w.plugin.failure("Event_OnReady", raw)
+	go w.call(err)
+}
+
+// Close gives the event up; what it stands for goes on. The event of a copy to the host is waited
+// for, and its error given.
+func (e *Event) Close() error { return e.close() }
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package pjrt
+
+// #include "run.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Executable is a compiled program on its devices. Whoever got it closes it; what runs then ends well.
+type Executable struct {
+	*object
+	name    string
+	outputs []Shape
+	devices []*Device
+
+	read         sync.Once // what follows
+	signature    signature
+	signatureErr error
+}
+
+// executableKind's ptr is PJRT's loaded executable, pair the executable that describes it.
+var executableKind = &kind{name: "executable", live: &live.executables, free: func(o *object) error {
+	p := o.client.plugin
+	var err error
+	if o.pair != nil {
+		args := C.lazo_Executable_Destroy_Args{executable: o.pair}
+		err = invoke(p, "Executable_Destroy", p.api.Executable_Destroy, &args)
+	}
+	args := C.lazo_LoadedExecutable_Destroy_Args{executable: o.ptr}
+	return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))
+}}
+
+// Compile compiles StableHLO, as text or as MLIR's bytecode.
+func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
+	if len(program) == 0 { // the CPU plugin dies of it
+		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
+	}
+	encoded, err := options.marshal()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.use(); err != nil {
+		return nil, err
+	}
+	defer c.done()
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var code C.lazo_Program
+	code.struct_size = C.sizeof_lazo_Program
+	code.code, code.code_size = pinned(unsafe.SliceData(program), len(program), &pin)
+	const format = "mlir"
+	code.format, code.format_size = pinned(unsafe.StringData(format), len(format), &pin)
+	pin.Pin(&code)
+	args := C.lazo_Client_Compile_Args{client: c.ptr, program: &code}
+	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
+	WithoutSignals(func() { err = invoke(c.plugin, "Client_Compile", c.plugin.api.Client_Compile, &args) })
+	if err != nil {
+		return nil, during(err, "compile")
+	}
+	return c.newExecutable(args.executable)
+}
+
+// Load makes an executable of what [Executable.Serialize] gave, of the same plugin and the same kind of device.
+func (c *Client) Load(serialized []byte) (*Executable, error) {
+	if err := c.use(); err != nil {
+		return nil, err
+	}
+	defer c.done()
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	args := C.lazo_Executable_DeserializeAndLoad_Args{client: c.ptr}
+	args.serialized_executable, args.serialized_executable_size = pinned(unsafe.SliceData(serialized), len(serialized), &pin)
+	var err error
+	WithoutSignals(func() {
+		err = invoke(c.plugin, "Executable_DeserializeAndLoad", c.plugin.api.Executable_DeserializeAndLoad, &args)
+	})
+	if err != nil {
+		return nil, during(err, "load an executable of %d bytes", len(serialized))
+	}
+	return c.newExecutable(args.loaded_executable)
+}
+
+func (c *Client) newExecutable(loaded unsafe.Pointer) (*Executable, error) {
+	o, err := newObject(c, &object{kind: executableKind, ptr: loaded})
+	if err != nil {
+		return nil, err
+	}
+	e := collect(&Executable{object: o})
+	if err := e.use(); err != nil {
+		return nil, err
+	}
+	if err := firstError(e.describe(), e.done()); err != nil {
+		return nil, firstError(err, e.Close())
+	}
+	return e, nil
+}
+
+// describe reads what never changes.
+func (e *Executable) describe() error {
+	p, api := e.client.plugin, e.client.plugin.api
+	args := C.lazo_LoadedExecutable_GetExecutable_Args{loaded_executable: e.ptr}
+	if err := invoke(p, "LoadedExecutable_GetExecutable", api.LoadedExecutable_GetExecutable, &args); err != nil {
+		return err
+	}
+	e.pair = args.executable
+	name := C.lazo_Executable_Name_Args{executable: e.pair}
+	if err := invoke(p, "Executable_Name", api.Executable_Name, &name); err != nil {
+		return err
+	}
+	e.name = goString(name.executable_name, name.executable_name_size)
+	on := C.lazo_LoadedExecutable_AddressableDevices_Args{executable: e.ptr}
+	err := invoke(p, "LoadedExecutable_AddressableDevices", api.LoadedExecutable_AddressableDevices, &on)
+	if err == nil {
+		e.devices, err = e.client.devicesOf(unsafe.Slice(on.addressable_devices, int(on.num_addressable_devices)))
+	}
+	if err != nil {
+		return err
+	}
+	types := C.lazo_Executable_OutputElementTypes_Args{executable: e.pair}
+	if err := invoke(p, "Executable_OutputElementTypes", api.Executable_OutputElementTypes, &types); err != nil {
+		return err
+	}
+	dims := C.lazo_Executable_OutputDimensions_Args{executable: e.pair}
+	if err := invoke(p, "Executable_OutputDimensions", api.Executable_OutputDimensions, &dims); err != nil {
+		return err
+	}
+	if types.num_output_types != dims.num_outputs {
+		return fmt.Errorf("pjrt: %s: the plugin gave %d types and %d shapes of outputs", e.name, types.num_output_types, dims.num_outputs)
+	}
+	dtypes := unsafe.Slice(types.output_types, int(types.num_output_types))
+	sizes := unsafe.Slice(dims.dim_sizes, int(dims.num_outputs))
+	at := 0
+	for i, dtype := range dtypes {
+		shape := Shape{DType: DType(dtype)}
+		for range int(sizes[i]) {
+			shape.Dims = append(shape.Dims, int(unsafe.Slice(dims.dims, at+1)[at]))
+			at++
+		}
+		e.outputs = append(e.outputs, shape)
+	}
+	return nil
+}
+
+// Name is the name of the program's module.
+func (e *Executable) Name() string { return e.name }
+
+// Outputs are the shapes of the outputs, on each device.
+func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
+
+// Devices are the devices of this process that the program runs on; none for a portable program.
+func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
+
+// Parameters are the shapes of the arguments, on each device, as the optimized program has them.
+func (e *Executable) Parameters() ([]Shape, error) {
+	s, err := e.entry()
+	return append([]Shape{}, s.parameters...), err
+}
+
+// Donated maps each output that is written over an argument to that argument: a run uses it up.
+func (e *Executable) Donated() (map[int]int, error) {
+	s, err := e.entry()
+	donated := map[int]int{}
+	for output, parameter := range s.donated {
+		donated[output] = parameter
+	}
+	return donated, err
+}
+
+// entry reads the program's signature once.
+func (e *Executable) entry() (signature, error) {
+	e.read.Do(func() { e.signature, e.signatureErr = e.readEntry() })
+	return e.signature, e.signatureErr
+}
+
+func (e *Executable) readEntry() (signature, error) {
+	module, format, err := e.OptimizedProgram()
+	if err != nil {
+		return signature{}, err
+	}
+	if format == "hlo_with_config" {
+		err = eachField(module, func(number protowire.Number, _ uint64, data []byte) error {
+			if number == fieldModule {
+				module = data
+			}
+			return nil
+		})
+		if err != nil {
+			return signature{}, err
+		}
+	} else if format != "hlo" {
+		return signature{}, fmt.Errorf("pjrt: %s: %w: the optimized program has format %q, expected hlo", e.name, ErrUnimplemented, format)
+	}
+	return parseModule(module)
+}
+
+// with runs f while the executable is in use.
+func (e *Executable) with(f func(p *Plugin, api *C.lazo_Api) error) error {
+	if err := e.use(); err != nil {
+		return err
+	}
+	p := e.client.plugin
+	return firstError(f(p, p.api), e.done())
+}
+
+// Close gives the executable up.
+func (e *Executable) Close() error { return e.close() }

@@ -1,0 +1,301 @@
+package pjrt
+
+// #include <stdlib.h>
+// #include "run.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// ExecuteOptions changes what [Executable.Execute] does.
+type ExecuteOptions struct {
+	// Keep are arguments that the program may not write over, though it was compiled to: it copies them.
+	Keep []int
+	// Device is where a portable program runs.
+	Device *Device
+	// LaunchID, if not 0, is the same for the runs on several processes that belong together.
+	LaunchID int
+}
+
+// Execution is a run of a program that may not have ended. Its outputs and events are the caller's.
+type Execution struct {
+	Outputs [][]*Buffer // for each device
+	Done    []*Event    // for each device: when its part has ended
+}
+
+// Await waits for all devices and gives the first error.
+func (x *Execution) Await() error {
+	var first error
+	for _, e := range x.Done {
+		first = firstError(first, e.Await())
+	}
+	return first
+}
+
+// Close closes the outputs and events that are still open.
+func (x *Execution) Close() error {
+	var first error
+	note := func(err error) {
+		if !isClosed(err) {
+			first = firstError(first, err)
+		}
+	}
+	for _, list := range x.Outputs {
+		for _, b := range list {
+			note(b.Close())
+		}
+	}
+	for _, e := range x.Done {
+		note(e.Close())
+	}
+	return first
+}
+
+// Argument is a place in the arguments of a run.
+type Argument struct{ Device, Index int }
+
+// ErrArgumentsLost is matched by a [*RunError] with arguments that are lost.
+var ErrArgumentsLost = errors.New("arguments were lost")
+
+// RunError says what a failed run left. Nothing that the run made exists any more.
+type RunError struct {
+	Program string
+	// Lost are the arguments that hold nothing any more: the program had begun to write over them. All others hold
+	// what they held before.
+	Lost []Argument
+	// Ran: the program ended well and what it replaces is replaced; what failed is the freeing of something after it.
+	Ran bool
+	Err error
+}
+
+func (e *RunError) Error() string {
+	text := during(e.Err, "run %s", e.Program).Error()
+	if e.Ran {
+		text += " (after the program had ended well)"
+	}
+	if len(e.Lost) == 0 {
+		return text
+	}
+	var list strings.Builder
+	for i, a := range e.Lost {
+		if i == 8 {
+			fmt.Fprintf(&list, " and %d more", len(e.Lost)-i)
+			break
+		}
+		fmt.Fprintf(&list, " %d (device %d)", a.Index, a.Device)
+	}
+	return text + ": " + ErrArgumentsLost.Error() + ":" + list.String()
+}
+
+// Unwrap gives the cause.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, ErrArgumentsLost) hold if there are some.
+func (e *RunError) Is(target error) bool { return target == ErrArgumentsLost && len(e.Lost) > 0 }
+
+// launch is the C side of an execution, and what it is of.
+type launch struct {
+	c       *C.lazo_run
+	of      *Executable
+	devices []*Device
+	in, out []unsafe.Pointer // views of the C lists
+	replace []C.int64_t      // for each output: the argument it takes the place of, or -1
+}
+
+func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) {
+	c := C.lazo_new_run(e.client.plugin.api, e.ptr, C.size_t(len(devices)), C.size_t(args), C.size_t(len(e.outputs)), C.size_t(hosts))
+	if c == nil {
+		return launch{}, fmt.Errorf("pjrt: run %s: %w: no C memory for its arguments", e.name, ErrOutOfMemory)
+	}
+	live.allocations.Add(1)
+	return launch{
+		c: c, of: e, devices: devices,
+		in: unsafe.Slice(c.in, len(devices)*args), out: unsafe.Slice(c.out, len(devices)*len(e.outputs)),
+		replace: unsafe.Slice(c.replace, len(e.outputs)),
+	}, nil
+}
+
+func (r launch) free() { free(unsafe.Pointer(r.c)) }
+
+// failure gives the error of the run that was just done, nil for none. It asks which of the arguments are gone.
+func (r launch) failure() error {
+	p := r.of.client.plugin
+	cause := p.failure(runCalls[r.c.failed], r.c.error)
+	r.c.error = nil
+	if cause == nil {
+		return nil
+	}
+	e := &RunError{Program: r.of.name, Err: cause, Ran: r.c.ran != 0}
+	if e.Ran {
+		return e
+	}
+	args := int(r.c.args)
+	for i, ptr := range r.in {
+		if ptr == nil {
+			continue // a host input, gone with the run
+		}
+		// Nothing can be said of an argument whose state cannot be asked for: it counts as lost.
+		if gone, err := isDeleted(p, ptr); err != nil || gone {
+			e.Lost = append(e.Lost, Argument{i / args, i % args})
+		}
+	}
+	return e
+}
+
+// results makes Go's buffers of the outputs that were not put in an argument's place, and events of the rest. If one
+// cannot be made, none is left.
+func (r launch) results() (*Execution, error) {
+	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
+	client, outs := r.of.client, len(r.of.outputs)
+	var first error
+	for i, ptr := range r.out {
+		if ptr == nil {
+			continue
+		}
+		r.out[i] = nil
+		b, err := newBuffer(client, ptr, r.of.outputs[i%outs], r.devices[i/outs])
+		if first = firstError(first, err); err == nil {
+			x.Outputs[i/outs] = append(x.Outputs[i/outs], b)
+		}
+	}
+	for _, ptr := range unsafe.Slice(r.c.events, len(r.devices)) {
+		if ptr == nil {
+			continue
+		}
+		e, err := newEvent(client, ptr, nil)
+		if first = firstError(first, err); err == nil {
+			x.Done = append(x.Done, e)
+		}
+	}
+	if first != nil {
+		return nil, firstError(first, x.Close())
+	}
+	return x, nil
+}
+
+// checkArgument holds a buffer against the place that it is for, as far as the plugin tells what that is.
+func (e *Executable) checkArgument(b *Buffer, index int, on *Device) error {
+	if b == nil {
+		return fmt.Errorf("pjrt: run %s: argument %d: %w: there is no buffer", e.name, index, ErrInvalidArgument)
+	}
+	if b.client != e.client {
+		return fmt.Errorf("pjrt: run %s: argument %d: %w: the buffer is of another client", e.name, index, ErrInvalidArgument)
+	}
+	if b.device != on {
+		return fmt.Errorf("pjrt: run %s: argument %d: %w: expected a buffer on %v, got one on %v", e.name, index, ErrInvalidArgument, on, b.device)
+	}
+	s, err := e.entry()
+	if errors.Is(err, ErrUnimplemented) {
+		return nil
+	}
+	if err == nil && index < len(s.parameters) && !s.parameters[index].Equal(b.shape) {
+		err = fmt.Errorf("pjrt: run %s: argument %d: %w: expected shape %v, got %v", e.name, index, ErrInvalidArgument, s.parameters[index], b.shape)
+	}
+	return err
+}
+
+// checkCount holds the number of arguments against the program's.
+func (e *Executable) checkCount(args int) error {
+	s, err := e.entry()
+	if errors.Is(err, ErrUnimplemented) {
+		return nil
+	}
+	if err == nil && args != len(s.parameters) {
+		err = fmt.Errorf("pjrt: run %s: %w: expected %d arguments, got %d", e.name, ErrInvalidArgument, len(s.parameters), args)
+	}
+	return err
+}
+
+// Execute starts the program on its devices and returns; args are the arguments for each device. What the program
+// writes over ([Executable.Donated]) is used up: the Buffer is still to be closed, but holds nothing.
+//
+// If it fails to start, the error is a [*RunError], or tells which argument was wrong before anything was done. An
+// error that comes later is that of the events, and of the outputs.
+func (e *Executable) Execute(args [][]*Buffer, options ExecuteOptions) (*Execution, error) {
+	if err := e.use(); err != nil {
+		return nil, err
+	}
+	x, err := e.execute(args, options)
+	if err := e.done(); err != nil {
+		return nil, err
+	}
+	return x, err
+}
+
+func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execution, err error) {
+	devices := e.devices
+	if options.Device != nil {
+		devices = []*Device{options.Device}
+	}
+	if len(args) != len(devices) || len(args) == 0 {
+		return nil, fmt.Errorf("pjrt: run %s: %w: expected arguments for %d devices, got %d (a portable program needs ExecuteOptions.Device)",
+			e.name, ErrInvalidArgument, len(devices), len(args))
+	}
+	n := len(args[0])
+	if err := e.checkCount(n); err != nil {
+		return nil, err
+	}
+	r, err := e.newRun(devices, n, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer r.free()
+	if options.Device != nil {
+		r.c.execute.execute_device = options.Device.ptr
+	}
+	r.c.options.launch_id = C.int(options.LaunchID)
+	if err := r.keep(options.Keep); err != nil {
+		return nil, err
+	}
+	var held []*Buffer
+	defer func() {
+		for _, b := range held {
+			err = firstError(err, b.done())
+		}
+	}()
+	for d, list := range args {
+		if len(list) != n {
+			return nil, fmt.Errorf("pjrt: run %s: %w: %d arguments for device 0, %d for device %d", e.name, ErrInvalidArgument, n, len(list), d)
+		}
+		for i, b := range list {
+			if err := e.checkArgument(b, i, devices[d]); err != nil {
+				return nil, err
+			}
+			if err := b.use(); err != nil {
+				return nil, during(err, "run %s: argument %d", e.name, i)
+			}
+			held = append(held, b)
+			r.in[d*n+i] = b.ptr
+		}
+	}
+	C.lazo_do(r.c, 0)
+	if err := r.failure(); err != nil {
+		if r.c.ran != 0 { // what the program made exists, but is not told of
+			if x, resultErr := r.results(); resultErr == nil {
+				_ = x.Close()
+			}
+		}
+		return nil, err
+	}
+	return r.results()
+}
+
+// keep sets the arguments that are not to be written over.
+func (r launch) keep(list []int) error {
+	kept := unsafe.Slice(r.c.kept, int(r.c.args))
+	if len(list) > len(kept) {
+		return fmt.Errorf("pjrt: run %s: %w: %d arguments to keep of %d", r.of.name, ErrInvalidArgument, len(list), len(kept))
+	}
+	for i, arg := range list {
+		if arg < 0 || arg >= len(kept) {
+			return fmt.Errorf("pjrt: run %s: %w: argument %d is to be kept, there are %d", r.of.name, ErrInvalidArgument, arg, len(kept))
+		}
+		kept[i] = C.int64_t(arg)
+	}
+	r.c.options.num_non_donatable_input_indices = C.size_t(len(list))
+	return nil
+}

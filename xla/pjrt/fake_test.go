@@ -1,0 +1,402 @@
+package pjrt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// buildFake compiles testdata/fake.c once for a test.
+func buildFake(t *testing.T) []byte {
+	t.Helper()
+	library := filepath.Join(t.TempDir(), "fake.so")
+	out, err := exec.Command(run(t, "go", "env", "CC"), "-std=gnu11", "-shared", "-fPIC", "-o", library, "testdata/fake.c").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	data, err := os.ReadFile(library)
+	require.NoError(t, err)
+	return data
+}
+
+// freshFake puts the library at a path of its own: loaded from there it has counters of its own.
+func freshFake(t *testing.T, library []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fake.so")
+	require.NoError(t, os.WriteFile(path, library, 0o700))
+	return path
+}
+
+// fakeState is what a fake tells of itself.
+func fakeState(t *testing.T, p *Plugin) (liveObjects, calls int64, failed string) {
+	t.Helper()
+	a, err := p.Attributes()
+	require.NoError(t, err)
+	return a["live"].(int64), a["calls"].(int64), a["failed"].(string)
+}
+
+// mapStore is a KeyValueStore of one process.
+type mapStore struct {
+	mu      sync.Mutex
+	values  map[string][]byte
+	timeout time.Duration // the last that Get was given
+}
+
+func (s *mapStore) Get(key string, timeout time.Duration) ([]byte, error) {
+	s.mu.Lock()
+	s.timeout = timeout
+	s.mu.Unlock()
+	value, err := s.TryGet(key)
+	if err != nil {
+		return nil, ErrDeadline
+	}
+	return value, nil
+}
+
+func (s *mapStore) TryGet(key string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value, ok := s.values[key]; ok {
+		return value, nil
+	}
+	return nil, fmt.Errorf("key %q: %w", key, ErrKeyNotFound)
+}
+
+func (s *mapStore) Put(key string, value []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.values[key] = value
+	return nil
+}
+
+// session does something of everything, and leaves what it made to the client's Close when something fails.
+func session(path string) (err error) {
+	p, err := Load(path)
+	if err != nil {
+		return err
+	}
+	c, err := p.NewClient(map[string]any{"s": "x", "i": int64(1), "l": []int64{1, 2}, "f": float32(1), "b": true}, &mapStore{values: map[string][]byte{}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, c.Close()) }()
+	devices := c.AddressableDevices()
+	values := []float32{1, 2, 3, 4}
+	array := Array{Shape: Shape{Float32, []int{4}}, Data: Bytes(values)}
+	var state, fixed []*Buffer
+	for _, d := range devices {
+		x, err := d.Put(array)
+		if err != nil {
+			return err
+		}
+		y, err := x.CopyTo(d)
+		if err != nil {
+			return err
+		}
+		state, fixed = append(state, x), append(fixed, y)
+	}
+	released := make(chan struct{})
+	shared, err := devices[0].Share(array, func() { close(released) })
+	if err != nil {
+		return err
+	}
+	<-released
+	if err := shared.Delete(); err != nil {
+		return err
+	}
+	compiled, err := c.Compile([]byte("fake 3 2 1 2"), CompileOptions{Replicas: 2})
+	if err != nil {
+		return err
+	}
+	serialized, err := compiled.Serialize()
+	if err != nil {
+		return err
+	}
+	e, err := c.Load(serialized)
+	if err != nil {
+		return err
+	}
+	call, err := e.NewCall(CallOptions{InPlace: map[int]int{0: 0}, Host: []HostInput{{2, array.Shape}}})
+	if err != nil {
+		return err
+	}
+	for d := range devices {
+		if err := firstError(call.Set(d, 0, state[d]), call.Set(d, 1, fixed[d])); err != nil {
+			return err
+		}
+	}
+	outputs, err := call.Run(array.Data, array.Data)
+	if err != nil {
+		return err
+	}
+	for _, list := range outputs {
+		if err := list[0].Close(); err != nil {
+			return err
+		}
+	}
+	started, err := call.Start(array.Data, array.Data)
+	if err != nil {
+		return err
+	}
+	if err := firstError(started.Await(), started.Close()); err != nil {
+		return err
+	}
+	got := make([]float32, 4)
+	if err := state[1].ToHost(Bytes(got)); err != nil {
+		return err
+	}
+	if !slices.Equal(got, []float32{3, 4, 5, 6}) {
+		return fmt.Errorf("state is %v", got)
+	}
+	event, err := state[0].StartToHost(Bytes(got))
+	if err != nil {
+		return err
+	}
+	if _, err := event.Ready(); err != nil {
+		return err
+	}
+	called := make(chan error)
+	if err := event.OnReady(func(err error) { called <- err }); err != nil {
+		return err
+	}
+	if err := firstError(<-called, event.Close()); err != nil {
+		return err
+	}
+	view, err := fixed[0].View()
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(view.Data, array.Data) {
+		return errors.New("the view is something else")
+	}
+	if err := view.Close(); err != nil {
+		return err
+	}
+	executed, err := e.Execute([][]*Buffer{{state[0], fixed[0], fixed[0]}, {state[1], fixed[1], fixed[1]}}, ExecuteOptions{})
+	if err != nil {
+		return err
+	}
+	if gone, err := state[0].IsDeleted(); err != nil || !gone {
+		return firstError(err, errors.New("the argument was not donated"))
+	}
+	return firstError(executed.Await(), executed.Close(), call.Close(), e.Close(), state[0].Close(), fixed[0].Close())
+}
+
+// TestF17_F18_G30_FailCallK fails each of the calls that a session makes.
+func TestF17_F18_G30_FailCallK(t *testing.T) {
+	library := buildFake(t)
+	before := Live()
+	seen := map[string]bool{}
+	for k := 1; ; k++ {
+		t.Setenv("LAZO_FAKE_FAIL", fmt.Sprint(k))
+		path := freshFake(t, library)
+		err := session(path)
+		t.Setenv("LAZO_FAKE_FAIL", "")
+		p, loadErr := Load(path)
+		require.NoError(t, loadErr)
+		liveObjects, calls, failed := fakeState(t, p)
+		after := Live()
+		after.Collected = before.Collected // an object that a failing call left to the collector is not lost either
+		require.Equal(t, before, after, "call %d, %s: %v", k, failed, err)
+		require.Zero(t, liveObjects, "objects of the fake after the failure of call %d, %s: %v", k, failed, err)
+		if failed == "" {
+			require.NoError(t, err)
+			t.Logf("%d calls of a session failed one by one, %d functions: typed error each time, 0 objects left", k-1, len(seen))
+			require.Greater(t, calls, int64(100))
+			require.Greater(t, len(seen), 35)
+			return
+		}
+		seen[failed] = true
+		var typed *Error
+		require.ErrorAs(t, err, &typed, "call %d, %s", k, failed)
+		require.ErrorIs(t, err, ErrOutOfMemory, "call %d, %s", k, failed)
+		require.Equal(t, "PJRT_"+failed, typed.Call)
+		require.Equal(t, "injected into "+failed, typed.Message)
+	}
+}
+
+// TestF17_LostArguments: a failed run says exactly which arguments are still good.
+func TestF17_LostArguments(t *testing.T) {
+	library := buildFake(t)
+	rows := []struct {
+		name string
+		late string
+		keep bool
+		fail string
+		lost []Argument
+		ran  bool
+		want float32 // what argument 0 begins with afterwards, if it is not lost
+	}{
+		{name: "not started", fail: "LoadedExecutable_Execute", want: 1},
+		{name: "not started, host input", fail: "Client_BufferFromHostBuffer", want: 1},
+		{name: "after donation", late: "1", fail: "LoadedExecutable_Execute", lost: []Argument{{0, 0}}},
+		{name: "after donation, kept", late: "1", keep: true, fail: "LoadedExecutable_Execute", want: 1},
+		{name: "while it ran", fail: "Event_Await", lost: []Argument{{0, 0}}},
+		{name: "while it ran, kept", keep: true, fail: "Event_Await", want: 1},
+		{name: "after it", fail: "Event_Destroy", ran: true, want: 2},
+		{name: "the old value", fail: "Buffer_Destroy", ran: true, want: 2},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			p, err := Load(freshFake(t, library))
+			require.NoError(t, err)
+			c, err := p.NewClient(nil, nil)
+			require.NoError(t, err)
+			e, err := c.Compile([]byte("fake 3 2 1 1"), CompileOptions{})
+			require.NoError(t, err)
+			shape := Shape{Float32, []int{4}}
+			call, err := e.NewCall(CallOptions{InPlace: map[int]int{0: 0}, Host: []HostInput{{2, shape}}})
+			require.NoError(t, err)
+			require.NoError(t, call.KeepArguments(row.keep))
+			x := put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)
+			require.NoError(t, call.Set(0, 0, x))
+			require.NoError(t, call.Set(0, 1, put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)))
+
+			// The next call of the function fails: the first of the next run's.
+			host := Bytes([]float32{1, 2, 3, 4})
+			t.Setenv("LAZO_FAKE_LATE", row.late)
+			if row.late == "" {
+				require.NoError(t, os.Unsetenv("LAZO_FAKE_LATE"))
+			}
+			_, calls, _ := fakeState(t, p)
+			for k := calls + 1; ; k++ {
+				before, _, _ := fakeState(t, p)
+				_, made, _ := fakeState(t, p)
+				t.Setenv("LAZO_FAKE_FAIL", fmt.Sprint(made+k-calls))
+				out, err := call.Run(host)
+				_, _, failed := fakeState(t, p)
+				t.Setenv("LAZO_FAKE_FAIL", "")
+				if failed != row.fail {
+					require.Less(t, k-calls, int64(20), "%s was not called", row.fail)
+					// Another function failed: begin again with the argument as it was.
+					if err == nil {
+						require.NoError(t, out[0][0].Close())
+					}
+					fresh := put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)
+					require.NoError(t, x.Close())
+					x = fresh
+					require.NoError(t, call.Set(0, 0, x))
+					continue
+				}
+				var run *RunError
+				require.ErrorAs(t, err, &run)
+				assert.Equal(t, row.lost, run.Lost)
+				assert.Equal(t, row.ran, run.Ran)
+				assert.Equal(t, len(row.lost) > 0, errors.Is(err, ErrArgumentsLost))
+				assert.Contains(t, err.Error(), row.fail)
+				after, _, _ := fakeState(t, p)
+				assert.Equal(t, before, after, "objects")
+				break
+			}
+			if len(row.lost) == 0 {
+				assert.Equal(t, []float32{row.want, row.want + 1, row.want + 2, row.want + 3}, fetch[float32](t, x, 4))
+				_, err := call.Run(host)
+				require.NoError(t, err, "the next run")
+			}
+			require.NoError(t, c.Close())
+			left, _, _ := fakeState(t, p)
+			assert.Zero(t, left)
+		})
+	}
+}
+
+func TestLoadOncePerFile(t *testing.T) {
+	path := freshFake(t, buildFake(t))
+	link := filepath.Join(t.TempDir(), "link.so")
+	require.NoError(t, os.Symlink(path, link))
+	a, err := Load(path)
+	require.NoError(t, err)
+	_, before, _ := fakeState(t, a)
+	b, err := Load(link)
+	require.NoError(t, err)
+	assert.Same(t, a, b)
+	_, after, _ := fakeState(t, a)
+	assert.Equal(t, before, after, "it was initialized once")
+	assert.Equal(t, path, b.Path())
+	assert.Equal(t, 200, a.Version().Minor, "a newer minor version")
+	assert.Greater(t, a.Version().StructSize, MinTableSize, "a longer table")
+	assert.Empty(t, a.Extensions())
+}
+
+func TestFunctionThatThePluginLacks(t *testing.T) {
+	p, err := Load(freshFake(t, buildFake(t)))
+	require.NoError(t, err)
+	c, err := p.NewClient(nil, nil)
+	require.NoError(t, err)
+	_, err = c.Devices()[0].MemoryStats()
+	require.ErrorIs(t, err, ErrUnimplemented)
+	assert.Contains(t, err.Error(), "PJRT_Device_MemoryStats")
+	require.NoError(t, c.Close())
+}
+
+// failingStore fails, or panics, where it is told to.
+type failingStore struct {
+	mapStore
+	err   error
+	panic bool
+}
+
+func (s *failingStore) TryGet(key string) ([]byte, error) {
+	if s.panic {
+		panic("a store's own fault")
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.mapStore.TryGet(key)
+}
+
+func TestKeyValueStore(t *testing.T) {
+	p, err := Load(freshFake(t, buildFake(t)))
+	require.NoError(t, err)
+	before := Live()
+	rows := []struct {
+		name    string
+		store   *failingStore
+		want    error
+		message string
+	}{
+		{"good", &failingStore{}, nil, ""},
+		{"deadline", &failingStore{err: os.ErrDeadlineExceeded}, ErrDeadline, "i/o timeout"},
+		{"code", &failingStore{err: &Error{"x", Unavailable, "gone"}}, ErrUnavailable, "gone"},
+		{"unknown", &failingStore{err: errors.New("own words")}, nil, "own words"},
+		{"panic", &failingStore{panic: true}, nil, "a store's own fault"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			row.store.values = map[string][]byte{}
+			c, err := p.NewClient(nil, row.store)
+			if row.message == "" {
+				require.NoError(t, err)
+				assert.Equal(t, "hello", string(row.store.values["fake"]))
+				assert.Equal(t, 1500*time.Millisecond, row.store.timeout)
+				require.NoError(t, c.Close())
+			} else {
+				require.Error(t, err)
+				assert.Contains(t, err.Error(), row.message)
+				if row.want != nil {
+					require.ErrorIs(t, err, row.want)
+				}
+			}
+			assert.Equal(t, before, Live())
+			left, _, _ := fakeState(t, p)
+			assert.Zero(t, left)
+		})
+	}
+}
+
+func TestOptionOfAnotherType(t *testing.T) {
+	p, err := Load(freshFake(t, buildFake(t)))
+	require.NoError(t, err)
+	_, err = p.NewClient(map[string]any{"n": 1}, nil)
+	require.Error(t, err)
+	assert.True(t, strings.Contains(err.Error(), `"n"`) && strings.Contains(err.Error(), "int,"), "%v", err)
+}

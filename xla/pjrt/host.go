@@ -1,0 +1,254 @@
+package pjrt
+
+// #include "run.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// Array is an array in host memory.
+type Array struct {
+	Shape
+	Data []byte // see [Bytes]
+	// Strides is the distance in bytes between neighbours of each dimension, none for rows one after the other.
+	Strides []int
+}
+
+// check holds the memory against the shape.
+func (a Array) check() error {
+	need, err := a.Shape.Size()
+	if err != nil {
+		return err
+	}
+	if len(a.Strides) == 0 {
+		if len(a.Data) != need {
+			return fmt.Errorf("pjrt: array %v: %w: expected %d bytes, got %d", a.Shape, ErrInvalidArgument, need, len(a.Data))
+		}
+		return nil
+	}
+	if len(a.Strides) != len(a.Dims) {
+		return fmt.Errorf("pjrt: array %v: %w: expected %d strides, got %d", a.Shape, ErrInvalidArgument, len(a.Dims), len(a.Strides))
+	}
+	last := a.DType.Size()
+	for i, stride := range a.Strides {
+		if stride < 0 {
+			return fmt.Errorf("pjrt: array %v: %w: stride %d is negative (%d)", a.Shape, ErrInvalidArgument, i, stride)
+		}
+		if steps := a.Dims[i] - 1; steps > 0 && stride > (len(a.Data)-last)/steps {
+			return fmt.Errorf("pjrt: array %v: %w: strides %v lead out of its %d bytes", a.Shape, ErrInvalidArgument, a.Strides, len(a.Data))
+		} else if steps > 0 {
+			last += steps * stride
+		}
+	}
+	if need > 0 && last > len(a.Data) {
+		return fmt.Errorf("pjrt: array %v: %w: strides %v lead out of its %d bytes", a.Shape, ErrInvalidArgument, a.Strides, len(a.Data))
+	}
+	return nil
+}
+
+// Put copies an array to the device. Its memory is the caller's again when Put returns.
+func (d *Device) Put(a Array) (*Buffer, error) {
+	made, err := d.put(a, false)
+	if err != nil {
+		return nil, err
+	}
+	return newBuffer(d.client, made.buffer, a.Shape, d)
+}
+
+// Share gives the device an array without a copy, where the device can use host memory and the memory is aligned to 64
+// bytes; otherwise it is copied. The memory must not be changed, and memory that is not Go's must not be freed, until
+// release is called, in a goroutine of its own: when the buffer is freed, or when the copy is done. A failed Share does
+// not call it.
+func (d *Device) Share(a Array, release func()) (*Buffer, error) {
+	var pin runtime.Pinner
+	if len(a.Data) > 0 {
+		pin.Pin(&a.Data[0])
+	}
+	made, err := d.put(a, true)
+	if err != nil {
+		pin.Unpin()
+		return nil, err
+	}
+	p := d.client.plugin
+	given := make(chan bool, 1)              // whether Share did not fail: only then is release called
+	err = p.onReady(made.done, func(error) { // the copy's error is the buffer's too
+		pin.Unpin()
+		if <-given && release != nil {
+			release()
+		}
+	})
+	if err != nil {
+		// The first error is the one to tell. With the buffer gone, the wait ends.
+		_ = firstError(destroyBuffer(p, made.buffer), awaitEvent(p, made.done), destroyEvent(p, made.done))
+		pin.Unpin()
+		return nil, err
+	}
+	var b *Buffer
+	if err = destroyEvent(p, made.done); err == nil { // the function stays registered without it
+		b, err = newBuffer(d.client, made.buffer, a.Shape, d)
+	} else {
+		err = firstError(err, destroyBuffer(p, made.buffer))
+	}
+	given <- err == nil
+	return b, err
+}
+
+func (d *Device) put(a Array, share bool) (C.lazo_made, error) {
+	if err := a.check(); err != nil {
+		return C.lazo_made{}, err
+	}
+	if err := d.client.use(); err != nil {
+		return C.lazo_made{}, err
+	}
+	defer d.client.done()
+	var dims, strides [8]C.int64_t
+	zeroCopy := C.int(0)
+	if share {
+		zeroCopy = 1
+	}
+	p := d.client.plugin
+	made := C.lazo_from_host(p.api, d.client.ptr, d.ptr, unsafe.Pointer(unsafe.SliceData(a.Data)), C.int(a.DType),
+		numbers(dims[:0], a.Dims), C.size_t(len(a.Dims)), numbers(strides[:0], a.Strides), zeroCopy)
+	if err := p.failure(runCalls[made.failed], made.error); err != nil {
+		return made, during(err, "put %v on %v", a.Shape, d)
+	}
+	return made, nil
+}
+
+// numbers gives a list to C, null for none. room saves an allocation.
+func numbers(room []C.int64_t, list []int) *C.int64_t {
+	if len(list) == 0 {
+		return nil
+	}
+	for _, n := range list {
+		room = append(room, C.int64_t(n))
+	}
+	return &room[0]
+}
+
+// ToHost waits for the array and copies it to dst, which has room for exactly its shape, row after row.
+func (b *Buffer) ToHost(dst []byte) error {
+	if err := b.checkRoom(dst); err != nil {
+		return err
+	}
+	if err := b.use(); err != nil {
+		return err
+	}
+	p := b.client.plugin
+	how := C.int(C.LAZO_WAIT)
+	if len(b.shape.Dims) <= 1 && !b.shape.DType.packed() {
+		how = C.LAZO_READ
+	}
+	copied := C.lazo_to_host(p.api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), how)
+	err := p.failure(runCalls[copied.failed], copied.error)
+	if err != nil {
+		err = during(err, "fetch %v", b.shape)
+	}
+	return firstError(err, b.done())
+}
+
+// StartToHost is [Buffer.ToHost] without the wait: dst is not to be touched until the event.
+func (b *Buffer) StartToHost(dst []byte) (*Event, error) {
+	if err := b.checkRoom(dst); err != nil {
+		return nil, err
+	}
+	var event *Event
+	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
+		pin := new(runtime.Pinner)
+		if len(dst) > 0 {
+			pin.Pin(&dst[0])
+		}
+		copied := C.lazo_to_host(api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), C.LAZO_START)
+		err := p.failure(runCalls[copied.failed], copied.error)
+		if err != nil {
+			pin.Unpin()
+			return during(err, "fetch %v", b.shape)
+		}
+		event, err = newEvent(b.client, copied.event, pin)
+		return err
+	})
+	return event, err
+}
+
+func (b *Buffer) checkRoom(dst []byte) error {
+	need, err := b.shape.Size()
+	if err == nil && len(dst) != need {
+		err = fmt.Errorf("pjrt: fetch %v: %w: expected room for %d bytes, got %d", b.shape, ErrInvalidArgument, need, len(dst))
+	}
+	return err
+}
+
+// View is the memory of a buffer itself, for devices that share memory with the host.
+type View struct {
+	*object
+	// Data is the array, row after row, until Close. It is not to be written to while a program may read it.
+	Data []byte
+}
+
+// viewKind's ptr is the buffer's, whose use ends with the view.
+var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) error {
+	p := o.client.plugin
+	args := C.lazo_Buffer_DecreaseExternalReferenceCount_Args{buffer: o.ptr}
+	err := invoke(p, "Buffer_DecreaseExternalReferenceCount", p.api.Buffer_DecreaseExternalReferenceCount, &args)
+	return firstError(err, o.of.done())
+}}
+
+// View waits for the array and gives its memory without a copy; [ErrUnimplemented] if it is not in the host's memory.
+// Until the view is closed the array is not freed, and no run can replace it.
+func (b *Buffer) View() (*View, error) {
+	need, err := b.shape.Size()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.use(); err != nil {
+		return nil, err
+	}
+	data, err := b.expose(need)
+	if err != nil {
+		return nil, firstError(err, b.done())
+	}
+	o, err := newObject(b.client, &object{kind: viewKind, ptr: b.ptr, of: b.object})
+	if err != nil {
+		return nil, err
+	}
+	return collect(&View{o, unsafe.Slice((*byte)(data), need)}), nil
+}
+
+// expose waits for the array and gives its place, with a reference to it that is to be given back.
+func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
+	p := b.client.plugin
+	ready, err := b.Ready()
+	if err != nil {
+		return nil, err
+	}
+	if err := firstError(ready.Await(), ready.Close()); err != nil {
+		return nil, during(err, "view %v", b.shape)
+	}
+	host := C.lazo_Buffer_IsOnCpu_Args{buffer: b.ptr}
+	if err := invoke(p, "Buffer_IsOnCpu", p.api.Buffer_IsOnCpu, &host); err != nil {
+		return nil, err
+	}
+	size, err := b.Size()
+	if err != nil {
+		return nil, err
+	}
+	if !bool(host.is_on_cpu) || size != int64(need) {
+		return nil, fmt.Errorf("pjrt: view %v: %w: it is %d bytes on %v, not the host's form of %d bytes", b.shape, ErrUnimplemented, size, b.device, need)
+	}
+	count := C.lazo_Buffer_IncreaseExternalReferenceCount_Args{buffer: b.ptr}
+	if err := invoke(p, "Buffer_IncreaseExternalReferenceCount", p.api.Buffer_IncreaseExternalReferenceCount, &count); err != nil {
+		return nil, err
+	}
+	place := C.lazo_Buffer_OpaqueDeviceMemoryDataPointer_Args{buffer: b.ptr}
+	if err := invoke(p, "Buffer_OpaqueDeviceMemoryDataPointer", p.api.Buffer_OpaqueDeviceMemoryDataPointer, &place); err != nil {
+		back := C.lazo_Buffer_DecreaseExternalReferenceCount_Args{buffer: b.ptr}
+		return nil, firstError(err, invoke(p, "Buffer_DecreaseExternalReferenceCount", p.api.Buffer_DecreaseExternalReferenceCount, &back))
+	}
+	return place.device_memory_ptr, nil
+}
+
+// Close gives the memory back.
+func (v *View) Close() error { return v.close() }

@@ -1,0 +1,127 @@
+package pjrt
+
+// #include "run.h"
+import "C"
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"unsafe"
+)
+
+// Plugin is a loaded library. There is one for each file, for the life of the process: XLA plugins do not survive
+// unloading, so there is no Close.
+type Plugin struct {
+	path    string
+	version Version
+	api     *C.lazo_Api
+}
+
+var loaded struct {
+	sync.Mutex
+	plugins map[string]*Plugin
+}
+
+// Load loads the plugin at path and initializes it, or gives the [*Plugin] of an earlier Load of the same file. Errors
+// of the file are those of [Inspect], with which a file that is not trusted should be tried first, in another process.
+func Load(path string) (*Plugin, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	file, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		file, err = filepath.Abs(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pjrt: %s: %w: %w", path, ErrNotLoadable, err)
+	}
+	loaded.Lock()
+	defer loaded.Unlock()
+	if p := loaded.plugins[file]; p != nil {
+		return p, nil
+	}
+	var p *Plugin
+	WithoutSignals(func() { p, err = load(file) })
+	if err != nil {
+		return nil, err
+	}
+	if loaded.plugins == nil {
+		loaded.plugins = map[string]*Plugin{}
+	}
+	loaded.plugins[file] = p
+	return p, nil
+}
+
+func load(path string) (*Plugin, error) {
+	table, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	version := versionOf(table)
+	if err := version.Check(path); err != nil {
+		return nil, err
+	}
+	p := &Plugin{path: path, version: version, api: (*C.lazo_Api)(unsafe.Pointer(table))}
+	a := p.api
+	for name, function := range map[string]C.lazo_function{ // those that are called without a look
+		"Error_Destroy": a.Error_Destroy, "Error_Message": a.Error_Message, "Error_GetCode": a.Error_GetCode,
+		"Client_BufferFromHostBuffer": a.Client_BufferFromHostBuffer,
+		"LoadedExecutable_Execute":    a.LoadedExecutable_Execute,
+		"Event_Await":                 a.Event_Await,
+		"Event_Destroy":               a.Event_Destroy,
+		"Buffer_Destroy":              a.Buffer_Destroy,
+		"Buffer_ToHostBuffer":         a.Buffer_ToHostBuffer,
+	} {
+		if function == nil {
+			return nil, fmt.Errorf("pjrt: %s: %w: its table lacks PJRT_%s", path, ErrNoTable, name)
+		}
+	}
+	var args C.lazo_Plugin_Initialize_Args
+	if err := invoke(p, "Plugin_Initialize", a.Plugin_Initialize, &args); err != nil {
+		return nil, during(err, "%s", path)
+	}
+	return p, nil
+}
+
+// Path is the file of the plugin, absolute and without links.
+func (p *Plugin) Path() string { return p.path }
+
+// Version is the version of the API that the plugin speaks.
+func (p *Plugin) Version() Version { return p.version }
+
+// Attributes are what the plugin tells of itself, such as "xla_version". Values are string, int64, []int64, float32 or
+// bool.
+func (p *Plugin) Attributes() (map[string]any, error) {
+	var args C.lazo_Plugin_Attributes_Args
+	if err := invoke(p, "Plugin_Attributes", p.api.Plugin_Attributes, &args); err != nil {
+		return nil, err
+	}
+	return goValues(args.attributes, args.num_attributes)
+}
+
+// Extension is the number of an addition to the API that a plugin may have.
+type Extension int
+
+var extensionNames = []string{
+	"GPU custom call", "profiler", "custom partitioner", "stream", "layouts", "FFI", "memory descriptions", "Triton",
+	"raw buffer", "phase compile", "example", "unknown", "cross-host transfers", "executable metadata", "callback",
+	"host allocator",
+}
+
+// String names the extension, or gives its number if it is a new one.
+func (e Extension) String() string {
+	if e < 0 || int(e) >= len(extensionNames) {
+		return fmt.Sprintf("extension %d", int(e))
+	}
+	return extensionNames[e]
+}
+
+// Extensions lists what the plugin has beside the API.
+func (p *Plugin) Extensions() []Extension {
+	var list []Extension
+	for e := (*C.lazo_Extension_Base)(p.api.head.extension_start); e != nil; e = e.next {
+		list = append(list, Extension(e._type))
+	}
+	return list
+}

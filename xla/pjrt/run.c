@@ -1,0 +1,204 @@
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// PJRT's semantics of host memory: copied in the call; or used in place, until the buffer is freed.
+enum { DURING_CALL = 0, ZERO_COPY = 2 };
+
+// note keeps the first error of a run and drops the others.
+static void note(const lazo_Api *api, void **kept, int *kept_failed, void *error, int failed) {
+	if (!error) return;
+	if (!*kept) {
+		*kept = error;
+		*kept_failed = failed;
+		return;
+	}
+	lazo_Error_Destroy_Args args = {.error = error};
+	LAZO_CALL(api->Error_Destroy, args);
+}
+
+void *lazo_destroy_buffer(const lazo_Api *api, void *buffer) {
+	lazo_Buffer_Destroy_Args args = {.buffer = buffer};
+	return LAZO_CALL(api->Buffer_Destroy, args);
+}
+
+void *lazo_destroy_event(const lazo_Api *api, void *event) {
+	lazo_Event_Destroy_Args args = {.event = event};
+	return LAZO_CALL(api->Event_Destroy, args);
+}
+
+void *lazo_await(const lazo_Api *api, void *event) {
+	lazo_Event_Await_Args args = {.event = event};
+	return LAZO_CALL(api->Event_Await, args);
+}
+
+// take empties a place and gives what was there.
+static void *take(void **place) {
+	void *taken = *place;
+	*place = NULL;
+	return taken;
+}
+
+// destroy_buffer destroys what is in a place, if anything is, and empties it.
+static void *destroy_buffer(const lazo_Api *api, void **place) {
+	void *buffer = take(place);
+	return buffer ? lazo_destroy_buffer(api, buffer) : NULL;
+}
+
+lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, size_t args, size_t outs, size_t hosts) {
+	size_t pointers = devices * (args + outs) + devices + devices * 2;
+	size_t numbers = outs + hosts + args + hosts * LAZO_MAX_DIMS;
+	lazo_run *run = calloc(1, sizeof *run + devices * hosts * sizeof *run->host + pointers * sizeof(void *) +
+		numbers * sizeof(int64_t));
+	if (!run) return NULL;
+	run->api = api;
+	run->devices = devices, run->args = args, run->outs = outs, run->hosts = hosts;
+	run->host = (void *)(run + 1);
+	run->in = (void *)(run->host + devices * hosts);
+	run->out = run->in + devices * args;
+	run->events = run->out + devices * outs;
+	void ***in_lists = (void *)(run->events + devices);
+	void ***out_lists = in_lists + devices;
+	run->replace = (void *)(out_lists + devices);
+	run->host_arg = run->replace + outs;
+	run->kept = run->host_arg + hosts;
+	run->host_dims = run->kept + args;
+	for (size_t d = 0; d < devices; d++) {
+		in_lists[d] = run->in + d * args;
+		out_lists[d] = run->out + d * outs;
+	}
+	for (size_t o = 0; o < outs; o++) run->replace[o] = -1;
+	run->options = (lazo_ExecuteOptions){.struct_size = sizeof run->options, .non_donatable_input_indices = run->kept};
+	run->execute = (lazo_LoadedExecutable_Execute_Args){
+		.executable = executable, .options = &run->options, .argument_lists = in_lists, .num_devices = devices,
+		.num_args = args, .output_lists = out_lists, .device_complete_events = run->events};
+	return run;
+}
+
+// send makes the buffers of host inputs. Their memory is used during the call alone, or, if the run waits, until the
+// run has ended: then a device that shares memory with the host needs no copy.
+static void send(lazo_run *run, int wait) {
+	const lazo_Api *api = run->api;
+	for (size_t i = 0; i < run->devices * run->hosts && !run->error; i++) {
+		lazo_Client_BufferFromHostBuffer_Args *host = &run->host[i];
+		void **arg = &run->in[i / run->hosts * run->args + run->host_arg[i % run->hosts]];
+		host->buffer = host->done_with_host_buffer = NULL;
+		host->host_buffer_semantics = wait ? ZERO_COPY : DURING_CALL;
+		note(api, &run->error, &run->failed, LAZO_CALL(api->Client_BufferFromHostBuffer, *host), LAZO_FROM_HOST);
+		*arg = run->error ? NULL : host->buffer;
+	}
+}
+
+// unsend destroys the buffers of host inputs, and waits until their memory is used no more.
+static void unsend(lazo_run *run) {
+	const lazo_Api *api = run->api;
+	for (size_t i = 0; i < run->devices * run->hosts; i++) {
+		lazo_Client_BufferFromHostBuffer_Args *host = &run->host[i];
+		void **arg = &run->in[i / run->hosts * run->args + run->host_arg[i % run->hosts]];
+		note(api, &run->error, &run->failed, destroy_buffer(api, arg), LAZO_DESTROY_BUFFER);
+		if (!host->done_with_host_buffer) continue; // it was not sent
+		note(api, &run->error, &run->failed, lazo_await(api, host->done_with_host_buffer), LAZO_AWAIT);
+		note(api, &run->error, &run->failed, lazo_destroy_event(api, take(&host->done_with_host_buffer)), LAZO_DESTROY_EVENT);
+	}
+}
+
+void lazo_do(lazo_run *run, int wait) {
+	const lazo_Api *api = run->api;
+	run->error = NULL;
+	run->failed = 0;
+	for (size_t i = 0; i < run->devices * run->outs; i++) run->out[i] = NULL;
+	for (size_t d = 0; d < run->devices; d++) run->events[d] = NULL;
+	send(run, wait);
+	if (!run->error)
+		note(api, &run->error, &run->failed, LAZO_CALL(api->LoadedExecutable_Execute, run->execute), LAZO_EXECUTE);
+	run->ran = !run->error;
+	if (wait || !run->ran)
+		for (size_t d = 0; d < run->devices; d++) {
+			if (!run->events[d]) continue;
+			void *error = lazo_await(api, run->events[d]);
+			run->ran = run->ran && !error;
+			note(api, &run->error, &run->failed, error, LAZO_AWAIT);
+			note(api, &run->error, &run->failed, lazo_destroy_event(api, take(&run->events[d])), LAZO_DESTROY_EVENT);
+		}
+	if (run->ran)
+		for (size_t d = 0; d < run->devices; d++)
+			for (size_t o = 0; o < run->outs; o++) {
+				if (run->replace[o] < 0) continue;
+				void **arg = &run->in[d * run->args + run->replace[o]], **out = &run->out[d * run->outs + o];
+				note(api, &run->error, &run->failed, destroy_buffer(api, arg), LAZO_DESTROY_BUFFER);
+				*arg = *out;
+				*out = NULL;
+			}
+	else
+		for (size_t i = 0; i < run->devices * run->outs; i++)
+			note(api, &run->error, &run->failed, destroy_buffer(api, &run->out[i]), LAZO_DESTROY_BUFFER);
+	unsend(run);
+}
+
+lazo_made lazo_from_host(const lazo_Api *api, void *client, void *device, void *data, int type, int64_t *dims,
+	size_t num_dims, int64_t *strides, int zero_copy) {
+	lazo_made made = {0};
+	lazo_Client_BufferFromHostBuffer_Args args = {
+		.client = client, .data = data, .type = type, .dims = dims, .num_dims = num_dims, .byte_strides = strides,
+		.num_byte_strides = strides ? num_dims : 0, .host_buffer_semantics = zero_copy ? ZERO_COPY : DURING_CALL,
+		.device = device};
+	note(api, &made.error, &made.failed, LAZO_CALL(api->Client_BufferFromHostBuffer, args), LAZO_FROM_HOST);
+	if (made.error) return made;
+	made.buffer = args.buffer;
+	made.done = args.done_with_host_buffer;
+	if (zero_copy) return made;
+	note(api, &made.error, &made.failed, lazo_await(api, made.done), LAZO_AWAIT);
+	note(api, &made.error, &made.failed, lazo_destroy_event(api, take(&made.done)), LAZO_DESTROY_EVENT);
+	if (made.error) note(api, &made.error, &made.failed, destroy_buffer(api, &made.buffer), LAZO_DESTROY_BUFFER);
+	return made;
+}
+
+// read_in_place waits for a buffer and copies its memory, if that is the host's and has the size. It tells whether that
+// is so; then an error is in copied.
+static bool read_in_place(const lazo_Api *api, void *buffer, void *dst, size_t size, lazo_copied *copied) {
+	if (!api->Buffer_IsOnCpu || !api->Buffer_OnDeviceSizeInBytes || !api->Buffer_ReadyEvent ||
+		!api->Buffer_OpaqueDeviceMemoryDataPointer || !api->Buffer_IncreaseExternalReferenceCount ||
+		!api->Buffer_DecreaseExternalReferenceCount)
+		return false;
+	void **error = &copied->error;
+	int *failed = &copied->failed;
+	lazo_Buffer_IsOnCpu_Args host = {.buffer = buffer};
+	note(api, error, failed, LAZO_CALL(api->Buffer_IsOnCpu, host), LAZO_IS_ON_CPU);
+	if (*error || !host.is_on_cpu) return *error != NULL;
+	lazo_Buffer_OnDeviceSizeInBytes_Args held = {.buffer = buffer};
+	note(api, error, failed, LAZO_CALL(api->Buffer_OnDeviceSizeInBytes, held), LAZO_SIZE);
+	if (*error || held.on_device_size_in_bytes != size) return *error != NULL;
+	// With a reference the memory stays, whatever other threads do to the buffer.
+	lazo_Buffer_IncreaseExternalReferenceCount_Args more = {.buffer = buffer};
+	note(api, error, failed, LAZO_CALL(api->Buffer_IncreaseExternalReferenceCount, more), LAZO_REFER);
+	if (*error) return true;
+	lazo_Buffer_ReadyEvent_Args ready = {.buffer = buffer};
+	note(api, error, failed, LAZO_CALL(api->Buffer_ReadyEvent, ready), LAZO_READY);
+	if (!*error) note(api, error, failed, lazo_await(api, ready.event), LAZO_AWAIT);
+	if (ready.event) note(api, error, failed, lazo_destroy_event(api, ready.event), LAZO_DESTROY_EVENT);
+	lazo_Buffer_OpaqueDeviceMemoryDataPointer_Args place = {.buffer = buffer};
+	if (!*error)
+		note(api, error, failed, LAZO_CALL(api->Buffer_OpaqueDeviceMemoryDataPointer, place), LAZO_PLACE);
+	if (!*error) memcpy(dst, place.device_memory_ptr, size);
+	lazo_Buffer_DecreaseExternalReferenceCount_Args less = {.buffer = buffer};
+	note(api, error, failed, LAZO_CALL(api->Buffer_DecreaseExternalReferenceCount, less), LAZO_UNREFER);
+	return true;
+}
+
+lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, void *dst, size_t size, int how) {
+	lazo_copied copied = {0};
+	if (how == LAZO_READ && read_in_place(api, buffer, dst, size, &copied)) return copied;
+	int64_t order[LAZO_MAX_DIMS]; // from minor to major
+	for (size_t i = 0; i < num_dims; i++) order[i] = (int64_t)(num_dims - 1 - i);
+	lazo_Buffer_MemoryLayout rows = {.struct_size = sizeof rows,
+		.tiled = {.struct_size = sizeof rows.tiled, .minor_to_major = order, .minor_to_major_size = num_dims}};
+	lazo_Buffer_ToHostBuffer_Args args = {
+		.src = buffer, .host_layout = num_dims > 1 ? &rows : NULL, .dst = dst, .dst_size = size};
+	note(api, &copied.error, &copied.failed, LAZO_CALL(api->Buffer_ToHostBuffer, args), LAZO_TO_HOST);
+	copied.event = copied.error ? NULL : args.event;
+	if (how == LAZO_START || !copied.event) return copied;
+	note(api, &copied.error, &copied.failed, lazo_await(api, copied.event), LAZO_AWAIT);
+	note(api, &copied.error, &copied.failed, lazo_destroy_event(api, take(&copied.event)), LAZO_DESTROY_EVENT);
+	return copied;
+}

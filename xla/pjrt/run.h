@@ -1,0 +1,72 @@
+// The C side of what must be fast: one call from Go does many of PJRT's.
+#ifndef LAZO_PJRT_RUN_H_
+#define LAZO_PJRT_RUN_H_
+
+#include "api.h"
+
+// Which of PJRT's functions failed.
+enum {
+	LAZO_FROM_HOST = 1, LAZO_EXECUTE, LAZO_AWAIT, LAZO_DESTROY_BUFFER, LAZO_DESTROY_EVENT, LAZO_TO_HOST,
+	LAZO_IS_ON_CPU, LAZO_SIZE, LAZO_REFER, LAZO_READY, LAZO_PLACE, LAZO_UNREFER
+};
+
+enum { LAZO_MAX_DIMS = 64 };
+
+// An execution of one program, prepared. Lists over devices and values lie flat, one device after the other.
+typedef struct {
+	const lazo_Api *api;
+	lazo_LoadedExecutable_Execute_Args execute;
+	lazo_ExecuteOptions options;
+	size_t devices, args, outs, hosts;
+	void **in, **out;      // devices*args, devices*outs
+	void **events;         // one a device
+	int64_t *replace;      // for each output: the argument it takes the place of, or -1
+	int64_t *host_arg;     // for each host input: the argument it is
+	int64_t *kept;         // room for the arguments that are not donated
+	int64_t *host_dims;    // LAZO_MAX_DIMS for each host input
+	lazo_Client_BufferFromHostBuffer_Args *host; // devices*hosts
+	// What the last run came to.
+	void *error;
+	int failed;       // the function that gave the error
+	int ran;          // the outputs are good, those that replace arguments are in their places
+} lazo_run;
+
+// lazo_new_run gives a run whose memory is one block, all zero but for the lists; null if there is no memory.
+lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, size_t args, size_t outs, size_t hosts);
+
+// lazo_do runs the program. With wait it returns when the program has ended, and there are no events left to destroy.
+//
+// After a failure nothing of the run is left: no output, no event, no buffer of a host input. The arguments are
+// untouched, though PJRT may have deleted some. An error of a destroy after a good run has ran set: the arguments are
+// the new ones, the other outputs are in out.
+void lazo_do(lazo_run *run, int wait);
+
+// A buffer made from host memory. done is the event after which the memory is free, null if it was waited for.
+typedef struct {
+	void *buffer, *done, *error;
+	int failed;
+} lazo_made;
+
+void *lazo_destroy_buffer(const lazo_Api *api, void *buffer);
+void *lazo_destroy_event(const lazo_Api *api, void *event);
+void *lazo_await(const lazo_Api *api, void *event);
+
+lazo_made lazo_from_host(const lazo_Api *api, void *client, void *device, void *data, int type, int64_t *dims,
+	size_t num_dims, int64_t *strides, int zero_copy);
+
+// A copy to host memory, row after row. event is null if it was waited for.
+typedef struct {
+	void *event, *error;
+	int failed;
+} lazo_copied;
+
+// LAZO_READ reads the memory of a buffer that is the host's: a plugin's own copy runs in a thread of its own, whose
+// start takes longer than a small copy. It is for buffers of one dimension at most, whose memory has no choice of order.
+enum { LAZO_START, LAZO_WAIT, LAZO_READ };
+
+lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, void *dst, size_t size, int how);
+
+// lazo_invoke calls any function of the table.
+static inline void *lazo_invoke(lazo_function function, void *args) { return function(args); }
+
+#endif

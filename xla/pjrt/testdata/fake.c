@@ -1,0 +1,332 @@
+// A plugin for tests. Its objects are blocks of malloc that it counts, and it fails one of its calls.
+//
+//   LAZO_FAKE_FAIL=k   the call number k (from 1) gives an error
+//   LAZO_FAKE_LATE=1   a program that fails has deleted its donated arguments before
+//
+// A program is the text "fake ARGS OUTS DONATED": its values are all f32[4], output i is argument i plus 1, and the
+// first DONATED outputs are written over their arguments. The plugin's attributes tell "live", the number of objects
+// that exist, "calls", those made so far, and "failed", the function that was failed.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../api.h"
+
+enum { DEVICES = 2, VALUES = 4 };
+
+typedef struct { int code; char message[128]; } Error;
+typedef struct { int id; } Device;
+typedef struct { Device device[DEVICES]; void *devices[DEVICES]; } Client;
+typedef struct { float value[VALUES]; size_t size; void *data; int deleted; } Buffer;
+typedef struct { int args, outs, donated, devices; void *on[DEVICES]; } Program;
+typedef struct { Error *error; } Event;
+
+static int64_t live, calls;
+static const char *failed = "";
+
+static void *make(size_t size) {
+	live++;
+	return calloc(1, size);
+}
+
+static void unmake(void *object) {
+	live--;
+	free(object);
+}
+
+static void *error_of(int code, const char *message, size_t size) {
+	Error *e = make(sizeof *e);
+	e->code = code;
+	snprintf(e->message, sizeof e->message, "%.*s", (int)size, message);
+	return e;
+}
+
+// fail gives an error if this call is the one to fail.
+static void *fail(const char *function) {
+	const char *k = getenv("LAZO_FAKE_FAIL");
+	if (++calls != (k ? atoll(k) : 0)) return NULL;
+	failed = function;
+	char text[100];
+	int size = snprintf(text, sizeof text, "injected into %s", function);
+	return error_of(8, text, (size_t)size);
+}
+
+#define CALL(name) static void *name(lazo_##name##_Args *a)
+#define MAY_FAIL(name) do { void *e = fail(#name); if (e) return e; } while (0)
+
+CALL(Error_Destroy) { return unmake(a->error), NULL; }
+CALL(Error_Message) {
+	a->message = ((Error *)a->error)->message;
+	a->message_size = strlen(a->message);
+	return NULL;
+}
+CALL(Error_GetCode) {
+	MAY_FAIL(Error_GetCode);
+	a->code = ((Error *)a->error)->code;
+	return NULL;
+}
+
+CALL(Plugin_Initialize) { (void)a; MAY_FAIL(Plugin_Initialize); return NULL; }
+CALL(Plugin_Attributes) {
+	static lazo_NamedValue list[3];
+	list[0] = (lazo_NamedValue){sizeof *list, 0, "live", 4, 1, live, 1};
+	list[1] = (lazo_NamedValue){sizeof *list, 0, "calls", 5, 1, calls, 1};
+	list[2] = (lazo_NamedValue){sizeof *list, 0, "failed", 6, 0, (int64_t)(intptr_t)failed, strlen(failed)};
+	a->attributes = list;
+	a->num_attributes = 3;
+	return NULL;
+}
+
+// The callbacks of a store, as PJRT types them.
+typedef void *(*Make)(int code, const char *message, size_t size);
+static Make make_error = error_of;
+
+static void *put(lazo_Client_Create_Args *a) {
+	lazo_KeyValuePutCallback_Args args = {sizeof args, 0, "fake", 4, "hello", 5, &make_error, a->kv_put_user_arg};
+	return ((void *(*)(void *))a->kv_put_callback)(&args);
+}
+
+static void *get(lazo_Client_Create_Args *a) {
+	lazo_KeyValueGetCallback_Args args = {sizeof args, 0, "fake", 4, 1500, &make_error, a->kv_get_user_arg, 0, 0, 0};
+	void *error = ((void *(*)(void *))a->kv_get_callback)(&args);
+	if (error) return error;
+	int same = args.value_size == 5 && !memcmp(args.value, "hello", 5);
+	((void (*)(char *))args.value_deleter_callback)(args.value);
+	return same ? NULL : error_of(13, "another value", 13);
+}
+
+static void *try_get(lazo_Client_Create_Args *a) {
+	lazo_KeyValueTryGetCallback_Args args = {sizeof args, 0, "none", 4, &make_error, a->kv_try_get_user_arg, 0, 0, 0};
+	Error *error = ((void *(*)(void *))a->kv_try_get_callback)(&args);
+	if (!error) {
+		((void (*)(char *))args.value_deleter_callback)(args.value);
+		return error_of(13, "a value for no key", 18);
+	}
+	if (error->code != 5) return error;
+	return unmake(error), NULL;
+}
+
+CALL(Client_Create) {
+	MAY_FAIL(Client_Create);
+	if (a->kv_get_callback) {
+		void *error = put(a);
+		if (!error) error = get(a);
+		if (!error) error = try_get(a);
+		if (error) return error;
+	}
+	Client *c = a->client = make(sizeof *c);
+	for (int i = 0; i < DEVICES; i++) c->device[i].id = i, c->devices[i] = &c->device[i];
+	return NULL;
+}
+CALL(Client_Destroy) { unmake(a->client); MAY_FAIL(Client_Destroy); return NULL; }
+CALL(Client_PlatformName) {
+	MAY_FAIL(Client_PlatformName);
+	a->platform_name = "fake", a->platform_name_size = 4;
+	return NULL;
+}
+CALL(Client_PlatformVersion) {
+	MAY_FAIL(Client_PlatformVersion);
+	a->platform_version = "1", a->platform_version_size = 1;
+	return NULL;
+}
+CALL(Client_ProcessIndex) { MAY_FAIL(Client_ProcessIndex); a->process_index = 0; return NULL; }
+CALL(Client_Devices) {
+	MAY_FAIL(Client_Devices);
+	a->devices = ((Client *)a->client)->devices, a->num_devices = DEVICES;
+	return NULL;
+}
+CALL(Client_AddressableDevices) {
+	MAY_FAIL(Client_AddressableDevices);
+	a->addressable_devices = ((Client *)a->client)->devices, a->num_addressable_devices = DEVICES;
+	return NULL;
+}
+CALL(Device_GetDescription) { MAY_FAIL(Device_GetDescription); a->device_description = a->device; return NULL; }
+CALL(DeviceDescription_Id) {
+	MAY_FAIL(DeviceDescription_Id);
+	a->id = ((Device *)a->device_description)->id;
+	return NULL;
+}
+CALL(DeviceDescription_ProcessIndex) { MAY_FAIL(DeviceDescription_ProcessIndex); a->process_index = 0; return NULL; }
+CALL(DeviceDescription_Kind) {
+	MAY_FAIL(DeviceDescription_Kind);
+	a->device_kind = "fake", a->device_kind_size = 4;
+	return NULL;
+}
+CALL(DeviceDescription_DebugString) {
+	MAY_FAIL(DeviceDescription_DebugString);
+	a->debug_string = "FAKE", a->debug_string_size = 4;
+	return NULL;
+}
+
+static void *new_event(void) { return make(sizeof(Event)); }
+CALL(Event_Destroy) { unmake(a->event); MAY_FAIL(Event_Destroy); return NULL; }
+CALL(Event_Await) { (void)a; MAY_FAIL(Event_Await); return NULL; }
+CALL(Event_IsReady) { MAY_FAIL(Event_IsReady); a->is_ready = true; return NULL; }
+CALL(Event_OnReady) {
+	MAY_FAIL(Event_OnReady);
+	((void (*)(void *, void *))a->callback)(NULL, a->user_arg);
+	return NULL;
+}
+
+static void *new_buffer(const void *data, size_t size) {
+	Buffer *b = make(sizeof *b);
+	b->size = size;
+	memcpy(b->value, data, size);
+	return b;
+}
+CALL(Client_BufferFromHostBuffer) {
+	MAY_FAIL(Client_BufferFromHostBuffer);
+	a->buffer = new_buffer(a->data, sizeof(float) * VALUES);
+	a->done_with_host_buffer = new_event();
+	return NULL;
+}
+CALL(Buffer_Destroy) { unmake(a->buffer); MAY_FAIL(Buffer_Destroy); return NULL; }
+CALL(Buffer_OnDeviceSizeInBytes) {
+	MAY_FAIL(Buffer_OnDeviceSizeInBytes);
+	a->on_device_size_in_bytes = ((Buffer *)a->buffer)->size;
+	return NULL;
+}
+CALL(Buffer_Delete) { MAY_FAIL(Buffer_Delete); ((Buffer *)a->buffer)->deleted = 1; return NULL; }
+CALL(Buffer_IsDeleted) { MAY_FAIL(Buffer_IsDeleted); a->is_deleted = ((Buffer *)a->buffer)->deleted; return NULL; }
+CALL(Buffer_IsOnCpu) { MAY_FAIL(Buffer_IsOnCpu); a->is_on_cpu = true; return NULL; }
+CALL(Buffer_ReadyEvent) { MAY_FAIL(Buffer_ReadyEvent); a->event = new_event(); return NULL; }
+CALL(Buffer_CopyToDevice) {
+	MAY_FAIL(Buffer_CopyToDevice);
+	Buffer *b = a->buffer;
+	a->dst_buffer = new_buffer(b->value, b->size);
+	return NULL;
+}
+CALL(Buffer_ToHostBuffer) {
+	MAY_FAIL(Buffer_ToHostBuffer);
+	Buffer *b = a->src;
+	if (b->deleted) return error_of(3, "deleted", 7);
+	memcpy(a->dst, b->value, a->dst_size);
+	a->event = new_event();
+	return NULL;
+}
+CALL(Buffer_IncreaseExternalReferenceCount) { (void)a; MAY_FAIL(Buffer_IncreaseExternalReferenceCount); live++; return NULL; }
+CALL(Buffer_DecreaseExternalReferenceCount) { (void)a; live--; MAY_FAIL(Buffer_DecreaseExternalReferenceCount); return NULL; }
+CALL(Buffer_OpaqueDeviceMemoryDataPointer) {
+	MAY_FAIL(Buffer_OpaqueDeviceMemoryDataPointer);
+	a->device_memory_ptr = ((Buffer *)a->buffer)->value;
+	return NULL;
+}
+
+static void *new_program(void *client, const char *code, size_t size, void **to) {
+	char text[64];
+	snprintf(text, sizeof text, "%.*s", (int)size, code);
+	Program p = {0};
+	if (sscanf(text, "fake %d %d %d %d", &p.args, &p.outs, &p.donated, &p.devices) != 4)
+		return error_of(3, "not a program of the fake", 25);
+	memcpy(p.on, ((Client *)client)->devices, sizeof p.on);
+	*to = make(sizeof p);
+	memcpy(*to, &p, sizeof p);
+	return NULL;
+}
+CALL(Client_Compile) {
+	MAY_FAIL(Client_Compile);
+	return new_program(a->client, a->program->code, a->program->code_size, &a->executable);
+}
+CALL(Executable_DeserializeAndLoad) {
+	MAY_FAIL(Executable_DeserializeAndLoad);
+	return new_program(a->client, a->serialized_executable, a->serialized_executable_size, &a->loaded_executable);
+}
+CALL(LoadedExecutable_Destroy) { unmake(a->executable); MAY_FAIL(LoadedExecutable_Destroy); return NULL; }
+CALL(Executable_Destroy) { unmake(a->executable); MAY_FAIL(Executable_Destroy); return NULL; }
+CALL(LoadedExecutable_GetExecutable) {
+	MAY_FAIL(LoadedExecutable_GetExecutable);
+	a->executable = make(sizeof(Program));
+	memcpy(a->executable, a->loaded_executable, sizeof(Program));
+	return NULL;
+}
+CALL(Executable_Name) { MAY_FAIL(Executable_Name); a->executable_name = "fake", a->executable_name_size = 4; return NULL; }
+CALL(LoadedExecutable_AddressableDevices) {
+	MAY_FAIL(LoadedExecutable_AddressableDevices);
+	Program *p = a->executable;
+	a->addressable_devices = p->on, a->num_addressable_devices = (size_t)p->devices;
+	return NULL;
+}
+CALL(Executable_OutputElementTypes) {
+	MAY_FAIL(Executable_OutputElementTypes);
+	static int types[] = {11, 11, 11, 11};
+	a->output_types = types, a->num_output_types = (size_t)((Program *)a->executable)->outs;
+	return NULL;
+}
+CALL(Executable_OutputDimensions) {
+	MAY_FAIL(Executable_OutputDimensions);
+	static const int64_t dims[] = {VALUES, VALUES, VALUES, VALUES};
+	static const size_t sizes[] = {1, 1, 1, 1};
+	a->num_outputs = (size_t)((Program *)a->executable)->outs, a->dims = dims, a->dim_sizes = sizes;
+	return NULL;
+}
+// The optimized program is an HloModuleProto with parameters and aliases.
+CALL(Executable_OptimizedProgram) {
+	MAY_FAIL(Executable_OptimizedProgram);
+	Program *p = a->executable;
+	char module[128];
+	size_t n = 0;
+	module[n++] = 4 << 3 | 2, module[n++] = (char)(p->args * 7); // program shape
+	for (int i = 0; i < p->args; i++) memcpy(module + n, "\x0a\x05\x10\x0b\x1a\x01\x04", 7), n += 7;
+	module[n++] = 8 << 3 | 2, module[n++] = (char)(p->donated * 7); // aliases
+	for (int i = 0; i < p->donated; i++) {
+		char entry[] = {1 << 3 | 2, 5, 1 << 3 | 2, 1, (char)i, 2 << 3, (char)i};
+		memcpy(module + n, entry, 7), n += 7;
+	}
+	if (a->program->code) memcpy(a->program->code, module, n);
+	a->program->code_size = n, a->program->format = "hlo", a->program->format_size = 3;
+	return NULL;
+}
+static void delete_serialized(void *serialized) { unmake(serialized); }
+CALL(Executable_Serialize) {
+	MAY_FAIL(Executable_Serialize);
+	const Program *p = a->executable;
+	char *text = a->serialized_executable = make(64);
+	a->serialized_bytes = text;
+	a->serialized_bytes_size = (size_t)snprintf(text, 64, "fake %d %d %d %d", p->args, p->outs, p->donated, p->devices);
+	a->serialized_executable_deleter = (void *)delete_serialized;
+	return NULL;
+}
+CALL(LoadedExecutable_Execute) {
+	Program *p = a->executable;
+	for (size_t d = 0; d < a->num_devices; d++)
+		for (int i = 0; i < p->args; i++)
+			if (((Buffer *)a->argument_lists[d][i])->deleted) return error_of(3, "an argument is deleted", 22);
+	void *error = fail("LoadedExecutable_Execute");
+	if (error && !getenv("LAZO_FAKE_LATE")) return error;
+	size_t kept = a->options->num_non_donatable_input_indices;
+	for (size_t d = 0; d < a->num_devices; d++)
+		for (int i = 0; i < p->donated && !kept; i++) ((Buffer *)a->argument_lists[d][i])->deleted = 1;
+	if (error) return error;
+	for (size_t d = 0; d < a->num_devices; d++) {
+		for (int o = 0; o < p->outs; o++) {
+			Buffer *in = a->argument_lists[d][o];
+			float value[VALUES];
+			for (int i = 0; i < VALUES; i++) value[i] = in->value[i] + 1;
+			a->output_lists[d][o] = new_buffer(value, sizeof value);
+		}
+		if (a->device_complete_events) a->device_complete_events[d] = new_event();
+	}
+	return NULL;
+}
+
+// The table is longer than any that is known, and of a minor version to come.
+static struct { lazo_Api api; void *more[64]; } table;
+
+lazo_Api *GetPjrtApi(void) {
+	table.api.head = (lazo_pjrt_table){sizeof table, 0, {sizeof(lazo_pjrt_version), 0, 0, 200}};
+#define SET(name) table.api.name = (lazo_function)name;
+	SET(Error_Destroy) SET(Error_Message) SET(Error_GetCode) SET(Plugin_Initialize) SET(Plugin_Attributes)
+	SET(Client_Create) SET(Client_Destroy) SET(Client_PlatformName) SET(Client_PlatformVersion) SET(Client_ProcessIndex)
+	SET(Client_Devices) SET(Client_AddressableDevices) SET(Device_GetDescription) SET(DeviceDescription_Id)
+	SET(DeviceDescription_ProcessIndex) SET(DeviceDescription_Kind) SET(DeviceDescription_DebugString)
+	SET(Event_Destroy) SET(Event_Await) SET(Event_IsReady) SET(Event_OnReady)
+	SET(Client_BufferFromHostBuffer) SET(Buffer_Destroy) SET(Buffer_OnDeviceSizeInBytes) SET(Buffer_Delete)
+	SET(Buffer_IsDeleted) SET(Buffer_IsOnCpu) SET(Buffer_ReadyEvent) SET(Buffer_CopyToDevice) SET(Buffer_ToHostBuffer)
+	SET(Buffer_IncreaseExternalReferenceCount) SET(Buffer_DecreaseExternalReferenceCount)
+	SET(Buffer_OpaqueDeviceMemoryDataPointer)
+	SET(Client_Compile) SET(Executable_DeserializeAndLoad) SET(LoadedExecutable_Destroy) SET(Executable_Destroy)
+	SET(LoadedExecutable_GetExecutable) SET(Executable_Name) SET(LoadedExecutable_AddressableDevices)
+	SET(Executable_OutputElementTypes) SET(Executable_OutputDimensions) SET(Executable_OptimizedProgram)
+	SET(Executable_Serialize) SET(LoadedExecutable_Execute)
+	return &table.api;
+}
