@@ -46,6 +46,6 @@ conformance: setup ## GoMLX's own tests with lazo's gradients
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
-	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/FuzzWrapError \
+	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) "./$${target%/*}" || exit 1; done

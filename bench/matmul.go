@@ -72,7 +72,7 @@ func rate(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Buil
 		defer func() { err = errors.Join(err, r.BufferFinalize(args[i])) }()
 	}
 	once := func() error {
-		outputs, err := p.Run(args)
+		outputs, err := p.Run(args, nil)
 		for _, o := range outputs {
 			err = errors.Join(err, r.BufferFinalize(o))
 		}

@@ -6,7 +6,7 @@ import (
 	goruntime "runtime"
 	"testing"
 
-	"github.com/gomlx/go-xla/pkg/pjrt"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -24,13 +24,13 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 	r := runtime(t)
 	goruntime.GC() // so that what other tests left to the collector is not counted here
 	goruntime.GC()
-	before := pjrt.BuffersAlive()
+	before := pjrt.Live().Buffers
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	train, test := managed.TrainStep(regression), managed.TestStep(regression)
 	most := int64(0)
 	count := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
-		most = max(most, pjrt.BuffersAlive())
+		most = max(most, pjrt.Live().Buffers)
 		return nil
 	})
 	const steps = 2000
@@ -39,6 +39,6 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(train.Close(), test.Close(), state.Close()))
 	require.LessOrEqual(t, most-before, int64(2*256+len(state.Names())+2))
-	require.Equal(t, before, pjrt.BuffersAlive())
-	t.Logf("F18: %d steps, at most %d buffers at once, %d left", steps, most-before, pjrt.BuffersAlive()-before)
+	require.Equal(t, before, pjrt.Live().Buffers)
+	t.Logf("F18: %d steps, at most %d buffers at once, %d left", steps, most-before, pjrt.Live().Buffers-before)
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/go-xla/pkg/pjrt"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/layers"
 	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -285,14 +285,14 @@ func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 	defer func() { require.NoError(t, kept.Close()) }()
 	steps(t, step, state, line(t, 64), 2, 4)
 	now := bits(t, state)
-	alive := pjrt.BuffersAlive()
+	alive := pjrt.Live().Buffers
 	for k := range state.Names() {
 		on.puts = k
 		err := kept.Restore(t.Context())
 		require.ErrorIs(t, err, errBroken)
 		require.ErrorContains(t, err, "managed: restore: "+state.Names()[k]+": ")
 		require.Equal(t, now, bits(t, state))
-		require.Equal(t, alive, pjrt.BuffersAlive())
+		require.Equal(t, alive, pjrt.Live().Buffers)
 	}
 	on.puts = 0
 	rate, err := state.LearningRate()
@@ -303,7 +303,7 @@ func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 	require.Equal(t, rate, same)
 	on.puts = -1
 	require.NoError(t, kept.Restore(t.Context()))
-	require.Equal(t, alive, pjrt.BuffersAlive())
+	require.Equal(t, alive, pjrt.Live().Buffers)
 	t.Logf("%d places to fail at, 0 changed values, 0 buffers left", len(state.Names()))
 }
 
@@ -313,18 +313,18 @@ func TestF18_snapshotsLeaveNoBuffer(t *testing.T) {
 	step := stepper(t, managed.TrainStep(noisy))
 	set := line(t, 64)
 	steps(t, step, state, set, 0, 2)
-	before := pjrt.BuffersAlive()
+	before := pjrt.Live().Buffers
 	const n = 200
 	for range n {
 		kept := take(t, state)
-		require.Equal(t, before, pjrt.BuffersAlive(), "a snapshot is on the host")
+		require.Equal(t, before, pjrt.Live().Buffers, "a snapshot is on the host")
 		steps(t, step, state, set, 0, 1)
 		require.NoError(t, kept.Restore(t.Context()))
 		require.NoError(t, state.SetLearningRate(0.01))
 		require.NoError(t, kept.Close())
 	}
-	require.Equal(t, before, pjrt.BuffersAlive())
-	t.Logf("F18: %d snapshots and as many restores, %d buffers left", n, pjrt.BuffersAlive()-before)
+	require.Equal(t, before, pjrt.Live().Buffers)
+	t.Logf("F18: %d snapshots and as many restores, %d buffers left", n, pjrt.Live().Buffers-before)
 }
 
 func ExampleState_Snapshot() {

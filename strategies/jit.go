@@ -3,6 +3,8 @@ package strategies
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -76,10 +78,11 @@ func (j *jit) Compile(s Step) (Program, error) {
 		}
 		built := s.Build(g, batch)
 		p.inputs = make([]int, g.NumParameters())
-		for i, n := range batch {
-			p.inputs[n.GetParameterHandle()] = -1 - i
-		}
 		out := xla.Built{InPlace: map[int]int{}}
+		for _, n := range batch {
+			p.inputs[n.GetParameterHandle()] = fromHost
+			out.Host = append(out.Host, int(n.GetParameterHandle()))
+		}
 		for i, slot := range built.State {
 			input := int(slot.Parameter.GetParameterHandle())
 			p.inputs[input] = i
@@ -101,7 +104,7 @@ func (j *jit) Compile(s Step) (Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.program = program
+	p.program, p.buffers, p.next = program, make([]Buffer, len(p.inputs)), make([]Buffer, p.state)
 	return p, nil
 }
 
@@ -113,47 +116,56 @@ type jitProgram struct {
 	program *xla.Program
 	batch   []Input
 	state   int   // how many values the state has
-	inputs  []int // for each input of the program: the state's value i, or field -1-i of the batch
-	changed []int // the state's values that the first outputs replace
+	inputs  []int // for each input of the program: the state's value, or fromHost
+	changed []int // the state's values that the step changes
+	// buffers and host are those of a run; a program runs once at a time.
+	mu      sync.Mutex
+	buffers []Buffer
+	host    []any
+	next    []Buffer
 }
+
+const fromHost = -1
 
 func (p *jitProgram) Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return nil, nil, fmt.Errorf("strategies: jit: run %s: expected %d values of state and %d fields of a batch, got %d and %d",
 			p.name, p.state, len(p.batch), len(state), len(batch))
 	}
-	sent := make([]Buffer, len(batch))
-	defer func() {
-		if freeErr := p.Free(sent...); err == nil && freeErr != nil {
-			err = freeErr
-		}
-	}()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.host = p.host[:0]
 	for i, a := range batch {
-		sent[i], err = p.runtime.BufferFromFlatData(0, a.Flat, p.batch[i].Shape)
-		if err != nil {
-			return nil, nil, fmt.Errorf("strategies: jit: send %s of the batch: %w", p.batch[i].Name, xla.WrapError(err))
+		if want := p.batch[i].Shape; DTypeOf(a) != want.DType || !slices.Equal(a.Dims, want.Dimensions) {
+			return nil, nil, fmt.Errorf("strategies: jit: run %s: %s of the batch: expected %s, got %T of dimensions %v", p.name, p.batch[i].Name, want, a.Flat, a.Dims)
 		}
+		p.host = append(p.host, a.Flat)
 	}
-	inputs := make([]Buffer, len(p.inputs))
+	defer clear(p.host)
 	for i, from := range p.inputs {
-		if from >= 0 {
-			inputs[i] = state[from]
-		} else {
-			inputs[i] = sent[-1-from]
+		p.buffers[i] = nil
+		if from != fromHost {
+			p.buffers[i] = state[from]
 		}
 	}
-	results, err := p.program.Run(inputs)
+	outputs, err = p.program.Run(p.buffers, p.host)
 	if errors.Is(err, xla.ErrInputsLost) {
 		err = fmt.Errorf("strategies: jit: %w: %w", ErrStateLost, err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	changed = make([]Buffer, p.state)
-	for i, to := range p.changed {
-		changed[to] = results[i]
+	clear(p.next)
+	for i, from := range p.inputs {
+		if from != fromHost {
+			p.next[from] = p.buffers[i]
+		}
 	}
-	return changed, results[len(p.changed):], nil
+	changed = make([]Buffer, p.state)
+	for _, i := range p.changed {
+		changed[i] = p.next[i]
+	}
+	return changed, outputs, nil
 }
 
 func (p *jitProgram) StableHLO() string { return p.program.StableHLO() }

@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 func jit(t *testing.T) strategies.Strategy {
@@ -83,13 +84,14 @@ func TestJit_runs(t *testing.T) {
 func TestJit_stateIsInPlace(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
-	address := func(b strategies.Buffer) *float32 {
-		flat, err := s.Runtime().BufferData(b)
+	address := func(b strategies.Buffer) *byte {
+		view, err := b.(*pjrt.Buffer).View()
 		require.NoError(t, err)
-		return &flat.([]float32)[0]
+		defer func() { require.NoError(t, view.Close()) }()
+		return &view.Data[0]
 	}
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
-	var at *float32
+	var at *byte
 	for step := range 5 {
 		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
 		require.NoError(t, err)
@@ -131,7 +133,7 @@ func TestJit_mistakes(t *testing.T) {
 	require.EqualError(t, err, "strategies: jit: run accumulate: expected 2 values of state and 1 fields of a batch, got 0 and 0")
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	_, _, err = p.Run(state, []data.Array{{Flat: []int32{1, 2}, Dims: []int{2}}})
-	require.ErrorContains(t, err, "strategies: jit: send x of the batch: ")
+	require.EqualError(t, err, "strategies: jit: run accumulate: x of the batch: expected (Float32)[2], got []int32 of dimensions [2]")
 	require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
 	require.NoError(t, s.Free(state...))
 	_, err = s.Fetch(nil)

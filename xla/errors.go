@@ -3,9 +3,7 @@ package xla
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gomlx/gomlx/backends/notimplemented"
@@ -65,41 +63,7 @@ func (e *NotFoundError) Error() string {
 func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFound }
 
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
-type Code int
-
-// The codes that PJRT returns.
-const (
-	Cancelled Code = iota + 1
-	Unknown
-	InvalidArgument
-	DeadlineExceeded
-	NotFound
-	AlreadyExists
-	PermissionDenied
-	ResourceExhausted
-	FailedPrecondition
-	Aborted
-	OutOfRange
-	Unimplemented
-	Internal
-	Unavailable
-	DataLoss
-	Unauthenticated
-)
-
-var codeNames = []string{
-	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
-}
-
-// String gives the code's name in Abseil, "RESOURCE_EXHAUSTED".
-func (c Code) String() string {
-	if c < Cancelled || c > Unauthenticated {
-		return "CODE_" + strconv.Itoa(int(c))
-	}
-	return codeNames[c-1]
-}
+type Code = pjrt.Code
 
 // Error is a failure that PJRT reported. It matches [ErrOutOfMemory],
 // [ErrDeviceLost] or [ErrUnimplemented] where one of them fits.
@@ -142,43 +106,38 @@ func (e *Error) kind() error {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(e.Message, name) })
 	}
 	switch {
-	case e.Code == ResourceExhausted || named(memoryNames):
+	case e.Code == pjrt.ResourceExhausted || named(memoryNames):
 		return ErrOutOfMemory
-	case e.Code == Unavailable || e.Code == DataLoss || named(lostNames):
+	case e.Code == pjrt.Unavailable || e.Code == pjrt.DataLoss || named(lostNames):
 		return ErrDeviceLost
-	case e.Code == Unimplemented:
+	case e.Code == pjrt.Unimplemented:
 		return ErrUnimplemented
 	}
 	return nil
 }
 
-// go-xla reports PJRT's errors as text only.
-var pjrtText = regexp.MustCompile(`(?s)^(.*?):?\s*PJRT error \(code=(\d+)\): (.*)$`)
-
 const messageLimit = 2 << 10
 
-// WrapError turns an error that came out of GoMLX or go-xla into a typed one:
-// an [*Error] for what PJRT reported, one that matches [ErrUnimplemented] for an
-// operation that the backend lacks. Any other error, and nil, comes back as it
-// is; so does an error that was wrapped before.
+// WrapError turns an error that came out of GoMLX or the binding into a typed one: an [*Error] for what PJRT reported,
+// one that matches [ErrUnimplemented] for an operation that the backend lacks, [ErrClosed] for what was closed. Any other
+// error, and nil, comes back as it is; so does an error that was wrapped before.
 func WrapError(err error) error {
-	if err == nil || errors.As(err, new(*Error)) || errors.Is(err, ErrUnimplemented) {
+	if err == nil || errors.As(err, new(*Error)) || errors.Is(err, ErrUnimplemented) || errors.Is(err, ErrClosed) {
 		return err
 	}
-	if errors.Is(err, notimplemented.NotImplementedError) {
+	var reported *pjrt.Error
+	switch {
+	case errors.Is(err, notimplemented.NotImplementedError):
 		return fmt.Errorf("xla: %w: %w", ErrUnimplemented, err)
-	}
-	parts := pjrtText.FindStringSubmatch(err.Error())
-	if parts == nil {
+	case errors.Is(err, pjrt.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	case !errors.As(err, &reported):
 		return err
 	}
-	code, convErr := strconv.Atoi(parts[2])
-	if convErr != nil { // more digits than an int has: not a code
-		return err
-	}
-	message := parts[3]
+	what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pjrt: "), fmt.Sprintf(": %v: ", reported.Code))
+	message := reported.Message
 	if len(message) > messageLimit {
 		message = strings.ToValidUTF8(message[:messageLimit], "") + " …"
 	}
-	return &Error{Code: Code(code), Message: message, Context: parts[1], Err: err}
+	return &Error{Code: reported.Code, Message: message, Context: what, Err: err}
 }

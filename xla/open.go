@@ -1,7 +1,6 @@
 // Package xla opens PJRT plugins and gives each as a GoMLX backend.
 //
-// Importing this package turns GoMLX's own installer off for the whole process:
-// nothing is downloaded unless [InstallIfMissing] asks for it. Opening a plugin
+// Nothing is downloaded unless [InstallIfMissing] asks for it. Opening a plugin
 // sets the environment variables that [pjrt.Environment] lists, where the user
 // has not set them.
 package xla
@@ -12,22 +11,15 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"sync/atomic"
 
-	xlapjrt "github.com/gomlx/go-xla/pkg/pjrt"
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/backends/notimplemented"
 	"github.com/gomlx/gomlx/backends/simplego"
-	gomlxxla "github.com/gomlx/gomlx/backends/xla"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
-
-// GoMLX's installer checks no digest. Its switch is not synchronised, so it is
-// thrown here and not in Open.
-func init() { gomlxxla.EnableAutoInstall(false) }
 
 // Option changes what [Open] and [Find] do.
 type Option func(*options)
@@ -36,7 +28,7 @@ type options struct {
 	root     string
 	install  bool
 	progress func(string)
-	client   xlapjrt.NamedValuesMap
+	client   map[string]any
 	err      error
 }
 
@@ -77,7 +69,7 @@ func ClientOption(name string, value any) Option {
 }
 
 func newOptions(opts []Option) (*options, error) {
-	o := &options{client: xlapjrt.NamedValuesMap{}, progress: func(string) {}}
+	o := &options{client: map[string]any{}, progress: func(string) {}}
 	for _, apply := range opts {
 		apply(o)
 	}
@@ -153,40 +145,29 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 
 // load makes the client, in this process.
 func load(plugin Plugin, o *options) (*Runtime, error) {
-	if strings.Contains(plugin.Path, ",") {
-		return nil, fmt.Errorf("xla: %s: a comma in a plugin's path does not work with GoMLX v0.26.0: move or link it elsewhere", plugin.Path)
-	}
 	for name, value := range pjrt.Environment(plugin.Path, os.Getenv) {
 		if err := os.Setenv(name, value); err != nil {
 			return nil, fmt.Errorf("xla: set %s: %w", name, err)
 		}
 	}
-	var library *xlapjrt.Plugin
-	var err error
-	pjrt.WithoutSignals(func() { library, err = xlapjrt.GetPlugin(plugin.Path) })
+	library, err := pjrt.Load(plugin.Path)
 	if err != nil {
 		return nil, fmt.Errorf("xla: load %s: %w", plugin.Path, WrapError(err))
 	}
-	major, minor := library.Version()
-	plugin.API = pjrt.Version{Major: major, Minor: minor}.String()
-	config := plugin.Path
-	if plugin.Kind == CPU {
-		config += ",shared_buffers" // host and device are the same memory
-		if _, given := o.client[cpuDevices]; !given {
-			// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
-			o.client[cpuDevices] = int64(1)
-		}
+	plugin.API = library.Version().String()
+	if _, given := o.client[cpuDevices]; plugin.Kind == CPU && !given {
+		// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
+		o.client[cpuDevices] = int64(1)
 	}
-	var backend *gomlxxla.Backend
-	pjrt.WithoutSignals(func() { backend, err = gomlxxla.NewWithOptions(config, o.client) })
+	made, err := library.NewClient(o.client, nil)
 	if err != nil {
 		return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, WrapError(err))
 	}
-	if backend.NumDevices() == 0 {
-		backend.Finalize()
-		return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice)
+	devices := made.AddressableDevices()
+	if len(devices) == 0 {
+		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
-	return &Runtime{Backend: backend, plugin: plugin}, nil
+	return &Runtime{Backend: &client{plugin: plugin, client: made, devices: devices}, plugin: plugin}, nil
 }
 
 // Plugin says which plugin this is and where it came from.
@@ -207,12 +188,31 @@ func (r *Runtime) Devices() []string {
 	return described
 }
 
+// DeviceMemory asks for the state of a device's memory. It fails with [ErrUnimplemented] where the plugin keeps no count,
+// as that of the CPU.
+func (r *Runtime) DeviceMemory(n backends.DeviceNum) (pjrt.MemoryStats, error) {
+	c, ok := r.Backend.(*client)
+	if !ok {
+		return pjrt.MemoryStats{}, fmt.Errorf("xla: memory of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
+	}
+	d, err := c.device(n)
+	if err != nil {
+		return pjrt.MemoryStats{}, err
+	}
+	stats, err := d.MemoryStats()
+	return stats, WrapError(err)
+}
+
 // Close releases the client. Buffers and programs made with it must not be used
 // any more. It may be called more than once, but not while a program runs.
 func (r *Runtime) Close() error {
-	if r.closed.CompareAndSwap(false, true) {
-		r.Backend.Finalize()
+	if !r.closed.CompareAndSwap(false, true) {
+		return nil
 	}
+	if c, ok := r.Backend.(*client); ok {
+		return c.close()
+	}
+	r.Backend.Finalize()
 	return nil
 }
 
@@ -242,7 +242,7 @@ func (r *Runtime) Builder(name string) backends.Builder {
 // BufferFromFlatData copies a slice to a device. After Close it fails with [ErrClosed].
 func (r *Runtime) BufferFromFlatData(device backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
 	if r.closed.Load() {
-		return nil, ErrClosed // GoMLX's backend would dereference nil here
+		return nil, ErrClosed // GoMLX's own backend would dereference nil here
 	}
 	return r.Backend.BufferFromFlatData(device, flat, shape)
 }

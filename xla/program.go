@@ -3,122 +3,257 @@ package xla
 import (
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
 	"time"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
 	"github.com/gomlx/gomlx/backends"
-	gomlxxla "github.com/gomlx/gomlx/backends/xla"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Program is a compiled graph. Close frees it.
+// Program is a compiled graph that is run again and again on values that stay on the first device. Close frees it.
 type Program struct {
-	name     string
-	on       *Runtime
-	exec     backends.Executable
-	compiled time.Duration
-	text     string
-	// donated marks the inputs whose memory outputs are written to; proven, that the program ran to its end once.
-	donated []bool
-	proven  bool
+	name  string
+	built Built
+	runs  runner
+	took  time.Duration
+	text  string
 }
 
-// Built is what came of building a graph: its outputs, and which of them may be written over an input that is then
-// used up. InPlace maps the place of an output to that of an input of the same shape.
+// Built is what came of building a graph: its outputs, and what the inputs are, by their places.
 type Built struct {
 	Outputs []*graph.Node
+	// InPlace maps the place of an output to that of an input of the same shape, which it replaces.
 	InPlace map[int]int
+	// Host are the inputs that each run is given from the host's memory.
+	Host []int
 }
 
 // ErrInputsLost: a program that writes over its inputs failed, and they are gone.
 var ErrInputsLost = errors.New("the inputs that the program was to write over are lost")
 
-// Compile builds a graph and compiles it. What the build function panics with, as GoMLX's graph functions do, comes
-// back as an error that names the line of the caller's code.
+// runner is how a program runs: on PJRT, or on another backend.
+type runner interface {
+	run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error)
+	close() error
+}
+
+// Compile builds a graph and compiles it for the first device. What the build function panics with, as GoMLX's graph
+// functions do, comes back as an error that names the line of the caller's code.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
-	c := &capture{Backend: r}
+	p := &Program{name: name}
+	c := &capture{Backend: r, program: p}
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(c, name)
-		built := build(g)
-		c.inPlace = built.InPlace
-		g.Compile(built.Outputs...)
+		p.built = build(g)
+		g.Compile(p.built.Outputs...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("xla: compile %s: %w", name, WrapError(err))
 	}
-	return &Program{name: name, on: r, exec: c.exec, compiled: c.took, text: c.text, donated: c.donated}, nil
+	return p, nil
 }
 
 // CompileTime is how long the plugin took to compile the program, without the building of its graph.
-func (p *Program) CompileTime() time.Duration { return p.compiled }
+func (p *Program) CompileTime() time.Duration { return p.took }
 
 // StableHLO is the program as it was given to the plugin; "" for a backend that is not XLA.
 func (p *Program) StableHLO() string { return p.text }
 
-// Run runs the program on the first device and waits for it. The outputs become the caller's. Inputs that are written
-// over ([Built].InPlace) are used up by a run that succeeds, and must not be freed; all others stay the caller's.
+// Run runs the program and waits for it. inputs has a buffer for each input, nil for those of the host, which are given as
+// slices of their elements, in the order of [Built].Host. After a run, inputs has the outputs that replace inputs
+// ([Built].InPlace), in the place of the old ones, which are used up; the other outputs become the caller's.
 //
 // If a run fails, all inputs are still good, with one exception: when a program that has run before fails, what it was
 // to write over may be lost; the error then wraps [ErrInputsLost]. The first run writes over nothing and copies
 // instead, because a program that does not fit into memory fails in its first run: what it needs never changes.
-func (p *Program) Run(inputs []backends.Buffer) (outputs []backends.Buffer, err error) {
-	if p.exec == nil {
+func (p *Program) Run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error) {
+	if p.runs == nil {
 		return nil, fmt.Errorf("xla: run %s: the program is closed", p.name)
 	}
-	var donate []bool
-	if p.proven {
-		donate = p.donated
+	if len(host) != len(p.built.Host) {
+		return nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, len(p.built.Host), len(host))
 	}
-	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(inputs, donate, 0) }); caught != nil {
-		err = caught
-	}
-	if err != nil {
-		err = WrapError(err)
-		if donate != nil {
-			err = fmt.Errorf("%w: %w", ErrInputsLost, err)
-		}
-		return nil, fmt.Errorf("xla: run %s: %w", p.name, err)
-	}
-	if !p.proven {
-		p.proven = true
-		for i, used := range p.donated {
-			if !used {
-				continue
-			}
-			if err := p.on.BufferFinalize(inputs[i]); err != nil {
-				return nil, fmt.Errorf("xla: run %s: free input %d: %w", p.name, i, WrapError(err))
-			}
-		}
+	if outputs, err = p.runs.run(inputs, host); err != nil {
+		return nil, fmt.Errorf("xla: run %s: %w", p.name, WrapError(err))
 	}
 	return outputs, nil
 }
 
 // Close frees the compiled program; a second Close does nothing.
 func (p *Program) Close() error {
-	if p == nil || p.exec == nil {
+	if p == nil || p.runs == nil {
 		return nil
 	}
-	exec := p.exec
-	p.exec = nil
-	return graphs.Catch(exec.Finalize)
+	runs := p.runs
+	p.runs = nil
+	return runs.close()
 }
 
-// capture is a backend that hands out what a graph compiled to: GoMLX's graph keeps its executable to itself, and
-// runs it only through tensors.
+// call runs a program of PJRT: one call of C, whatever the number of its inputs.
+type call struct {
+	executable *executable
+	call       *pjrt.Call
+	set        []*pjrt.Buffer // what the call has as arguments
+	shapes     []pjrt.Shape   // of the host inputs
+	memory     [][]byte       // theirs, for the time of a run
+	proven     bool           // it ran to its end once
+}
+
+func (e *executable) newCall(b Built) (*call, error) {
+	c := &call{executable: e, set: make([]*pjrt.Buffer, len(e.module.Parameters)), memory: make([][]byte, len(b.Host))}
+	options := pjrt.CallOptions{InPlace: b.InPlace}
+	for _, i := range b.Host {
+		s := fromGoMLX(e.module.Parameters[i].Shape)
+		c.shapes = append(c.shapes, s)
+		options.Host = append(options.Host, pjrt.HostInput{Argument: i, Shape: s})
+	}
+	var err error
+	if c.call, err = e.pjrt.NewCall(options); err != nil {
+		return nil, err
+	}
+	if err = c.call.KeepArguments(true); err != nil {
+		return nil, errors.Join(err, c.call.Close())
+	}
+	return c, nil
+}
+
+func (c *call) run(inputs []backends.Buffer, host []any) ([]backends.Buffer, error) {
+	if len(inputs) != len(c.set) {
+		return nil, fmt.Errorf("expected %d inputs, got %d", len(c.set), len(inputs))
+	}
+	for i, input := range inputs {
+		if input == nil {
+			continue
+		}
+		b, err := bufferOf(input)
+		if err != nil {
+			return nil, fmt.Errorf("input %d: %w", i, err)
+		}
+		if c.set[i] != b {
+			if err := c.call.Set(0, i, b); err != nil {
+				return nil, err
+			}
+			c.set[i] = b
+		}
+	}
+	defer clear(c.memory)
+	for i, flat := range host {
+		var err error
+		if c.memory[i], err = memoryOf(flat, c.shapes[i]); err != nil {
+			return nil, fmt.Errorf("input %d from the host: %w", i, err)
+		}
+	}
+	made, err := c.call.Run(c.memory...)
+	if err != nil {
+		if errors.Is(err, pjrt.ErrArgumentsLost) {
+			err = fmt.Errorf("%w: %w", ErrInputsLost, err)
+		}
+		return nil, err
+	}
+	if !c.proven {
+		c.proven = true
+		if err := c.call.KeepArguments(false); err != nil {
+			return nil, err
+		}
+	}
+	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
+	outputs := make([]backends.Buffer, len(made[0]))
+	for i, b := range made[0] {
+		outputs[i] = b
+	}
+	return outputs, nil
+}
+
+func (c *call) close() error { return errors.Join(c.call.Close(), c.executable.close()) }
+
+// plain runs a program of another backend, which knows no inputs that are replaced in place.
+type plain struct {
+	on    *Runtime
+	exec  backends.Executable
+	built Built
+}
+
+func (p *plain) run(inputs []backends.Buffer, host []any) (rest []backends.Buffer, err error) {
+	all := slices.Clone(inputs)
+	_, shapes := p.exec.Inputs()
+	if len(all) != len(shapes) {
+		return nil, fmt.Errorf("expected %d inputs, got %d", len(shapes), len(all))
+	}
+	for i, place := range p.built.Host {
+		if all[place], err = p.on.BufferFromFlatData(0, host[i], shapes[place]); err != nil {
+			return nil, fmt.Errorf("input %d from the host: %w", i, err)
+		}
+		defer func() { err = errors.Join(err, p.on.BufferFinalize(all[place])) }()
+	}
+	var outputs []backends.Buffer
+	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(all, nil, 0) }); caught != nil {
+		err = caught
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range outputs {
+		place, replaces := p.built.InPlace[i]
+		if !replaces {
+			rest = append(rest, b)
+			continue
+		}
+		if freeErr := p.on.BufferFinalize(inputs[place]); freeErr != nil {
+			err = errors.Join(err, freeErr)
+		}
+		inputs[place] = b
+	}
+	return rest, err
+}
+
+func (p *plain) close() error { return graphs.Catch(p.exec.Finalize) }
+
+// capture is a backend that takes what a graph compiles to: GoMLX's graph keeps its executable to itself, and runs it
+// only through tensors.
 type capture struct {
 	backends.Backend
-	exec    backends.Executable
-	took    time.Duration
-	text    string
-	inPlace map[int]int
-	donated []bool
+	program *Program
 }
 
 func (c *capture) Builder(name string) backends.Builder {
-	return &capturingBuilder{Builder: c.Backend.Builder(name), to: c}
+	runtime := c.Backend.(*Runtime)
+	if on, ok := runtime.Backend.(*client); ok && !runtime.closed.Load() {
+		b := &capturingModule{to: c}
+		b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return c.takeModule(on, m) })
+		return b
+	}
+	return &capturingBuilder{Builder: runtime.Builder(name), to: c}
+}
+
+func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, error) {
+	e, err := on.compileFor(m, false)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := e.newCall(c.program.built)
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	c.program.runs, c.program.took, c.program.text = runs, e.took, m.Text()
+	return e, nil
+}
+
+type capturingModule struct {
+	*hlo.Builder
+	to *capture
+}
+
+func (b *capturingModule) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
+	for output, input := range b.to.program.built.InPlace {
+		if err := b.InPlace(output, input); err != nil {
+			return nil, err
+		}
+	}
+	return b.Builder.Compile(outputs, shardings)
 }
 
 type capturingBuilder struct {
@@ -127,54 +262,12 @@ type capturingBuilder struct {
 }
 
 func (b *capturingBuilder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	main, err := mainFunction(b.Builder)
+	start := time.Now()
+	exec, err := b.Builder.Compile(outputs, shardings)
 	if err != nil {
 		return nil, err
 	}
-	if main != nil {
-		b.to.donated = alias(main, b.to.inPlace)
-	}
-	start := time.Now()
-	exec, err := b.Builder.Compile(outputs, shardings)
-	if err == nil && exec == nil {
-		err = errors.New("the backend compiled to nothing")
-	}
-	b.to.exec, b.to.took = exec, time.Since(start)
-	if main != nil && err == nil {
-		var text []byte
-		text, err = main.Builder.Build()
-		b.to.text = string(text)
-	}
-	return exec, err
-}
-
-// alias marks the inputs that outputs are written over, as XLA reads it.
-func alias(main *stablehlo.Function, inPlace map[int]int) (donated []bool) {
-	if len(inPlace) == 0 {
-		return nil
-	}
-	donated = make([]bool, len(main.Inputs))
-	for output, input := range inPlace {
-		if main.Inputs[input].Attributes == nil {
-			main.Inputs[input].Attributes = map[string]any{}
-		}
-		main.Inputs[input].Attributes["tf.aliasing_output"] = int32(output)
-		donated[input] = true
-	}
-	return donated
-}
-
-// mainFunction is the program that GoMLX's XLA builder has built; nil for another builder. GoMLX has no way to reach
-// it, so the field is read past the language's fence; a version of GoMLX without it gives an error here, not a wrong
-// program. It goes when lazo has a builder of its own.
-func mainFunction(b backends.Builder) (*stablehlo.Function, error) {
-	builder, ok := b.(*gomlxxla.Builder)
-	if !ok {
-		return nil, nil
-	}
-	field := reflect.ValueOf(builder).Elem().FieldByName("fn")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[*stablehlo.Function]() || field.IsNil() {
-		return nil, errors.New("xla: this version of GoMLX keeps its program elsewhere than v0.26.0")
-	}
-	return (*stablehlo.Function)(field.UnsafePointer()), nil
+	p := b.to.program
+	p.runs, p.took = &plain{b.to.Backend.(*Runtime), exec, p.built}, time.Since(start)
+	return exec, nil
 }

@@ -75,7 +75,7 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 	for i, device := range runtime.Devices() {
 		line(w, "", "%d: %s", i, device)
 	}
-	line(w, "memory", "%s", memory())
+	line(w, "memory", "%s; %s", memory(), deviceMemory(runtime))
 	flops, err := matmul(ctx, runtime)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 			return 0, err
 		}
 		start := time.Now()
-		outputs, err := program.Run([]backends.Buffer{matrix, matrix})
+		outputs, err := program.Run([]backends.Buffer{matrix, matrix}, nil)
 		if err != nil {
 			return 0, err
 		}
@@ -150,13 +150,22 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	return 2 * side * side * side / best.Seconds(), nil
 }
 
-// memory describes the host's memory. go-xla v0.1.4 does not ask devices for theirs.
+// memory describes the host's memory.
 func memory() string {
 	total, free := hostMemory()
 	if total == 0 {
-		return fmt.Sprintf("host: not known on %s; devices: not reported by go-xla", runtime.GOOS)
+		return fmt.Sprintf("host: not known on %s", runtime.GOOS)
 	}
-	return fmt.Sprintf("host: %.1f GiB, %.1f GiB free; devices: not reported by go-xla", gib(total), gib(free))
+	return fmt.Sprintf("host: %.1f GiB, %.1f GiB free", gib(total), gib(free))
+}
+
+// deviceMemory describes that of the first device.
+func deviceMemory(on *xla.Runtime) string {
+	stats, err := on.DeviceMemory(0)
+	if err != nil { // the CPU's plugin keeps no count: it uses the host's
+		return "devices: not reported by the plugin"
+	}
+	return fmt.Sprintf("first device: %.1f GiB, %.1f GiB in use", gib(uint64(stats.Limit)), gib(uint64(stats.InUse)))
 }
 
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

@@ -137,7 +137,7 @@ func TestDoctor(t *testing.T) {
 digest    ok, sha256 DIGEST
 probe     ok, platform cpu, PJRT API 0.81
 DEVICES
-memory    host: N GiB, N GiB free; devices: not reported by go-xla
+memory    host: N GiB, N GiB free; devices: not reported by the plugin
 matmul    1024 x 1024 float32: N GFLOP/s on the first device, best of 5
 result    ok
 `, golden(got.stdout)))
@@ -227,7 +227,7 @@ void *GetPjrtApi(void) {
 	assert.Contains(t, got.stderr, "no such device")
 	got = run(t, "doctor", "--plugin", "cuda", "--prefix", prefix)
 	assert.Equal(t, 1, got.code)
-	assert.Contains(t, got.stdout, "PJRT error (code=9): no such device")
+	assert.Contains(t, got.stdout, "FAILED_PRECONDITION: no such device")
 	assert.Contains(t, got.stdout, "driver")
 }
 

@@ -1,7 +1,6 @@
 package autodiff
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"k8s.io/klog/v2"
 
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -41,26 +39,38 @@ func cpu(t testing.TB) backends.Backend {
 // program is the StableHLO that a graph was lowered to.
 type program string
 
-// lower compiles build's outputs and gives their program: GoMLX's XLA backend logs it before it compiles it.
+// lower compiles build's outputs and gives their program.
 func lower(t testing.TB, build func(g *graph.Graph) []node) (program, *graph.Graph) {
 	t.Helper()
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	defer klog.CaptureState().Restore()
-	for name, value := range map[string]string{"logtostderr": "false", "v": "2", "skip_headers": "true"} {
-		require.NoError(t, flags.Set(name, value))
-	}
-	var logged bytes.Buffer
-	klog.SetOutput(&logged)
-	g := graph.NewGraph(cpu(t), "gradient")
+	on := &recording{Backend: cpu(t)}
+	g := graph.NewGraph(on, "gradient")
 	t.Cleanup(g.Finalize)
 	g.Compile(build(g)...)
-	klog.Flush()
-	_, text, found := strings.Cut(logged.String(), "StableHLO program:\n")
-	require.True(t, found, "GoMLX's backend no longer logs its programs: %s", logged.String())
-	text, _, found = strings.Cut(text, "\n}\n") // other lines of the log follow
-	require.True(t, found, text)
-	return program(text + "\n}\n"), g
+	require.NotEmpty(t, on.text)
+	return program(on.text), g
+}
+
+// recording is a backend that keeps the program that was compiled.
+type recording struct {
+	backends.Backend
+	text string
+}
+
+func (r *recording) Builder(name string) backends.Builder {
+	return &recordingBuilder{r.Backend.Builder(name), r}
+}
+
+type recordingBuilder struct {
+	backends.Builder
+	to *recording
+}
+
+func (b *recordingBuilder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
+	e, err := b.Builder.Compile(outputs, shardings)
+	if err == nil {
+		b.to.text = e.(interface{ StableHLO() string }).StableHLO()
+	}
+	return e, err
 }
 
 var (
@@ -82,6 +92,11 @@ func (p program) statements(t testing.TB) []statement {
 	var list []statement
 	open := false // a statement that takes several lines has not ended
 	for line := range strings.Lines(string(p)) {
+		if rest, ok := strings.CutPrefix(line, "    return "); ok {
+			values, _, _ := strings.Cut(rest, " : ")
+			list = append(list, statement{kind: "return", inputs: valueName.FindAllString(values, -1)})
+			continue
+		}
 		if m := statementStart.FindStringSubmatch(line); m != nil {
 			require.False(t, open, "no end found of %+v", list)
 			list = append(list, statement{kind: m[2], outputs: valueName.FindAllString(m[1], -1), inputs: valueName.FindAllString(m[3], -1)})

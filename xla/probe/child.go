@@ -2,12 +2,11 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
-
-	xlapjrt "github.com/gomlx/go-xla/pkg/pjrt"
 
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -50,21 +49,20 @@ func check(path string, enter func(Stage)) (report Report, err error) {
 		return report, err
 	}
 	enter(StageClient)
-	plugin, err := xlapjrt.GetPlugin(path)
+	plugin, err := pjrt.Load(path)
+	if errors.Is(err, pjrt.ErrNoTable) {
+		return report, err // the table lacks a function
+	}
 	if err != nil {
 		return report, fmt.Errorf("%w: %w", ErrNoDevice, err)
 	}
-	client, err := plugin.NewClient(nil)
+	client, err := plugin.NewClient(nil, nil)
 	if err != nil {
 		return report, fmt.Errorf("%w: %w", ErrNoDevice, err)
 	}
 	report.Platform, report.PlatformVersion = client.Platform(), client.PlatformVersion()
-	for i, device := range client.AddressableDevices() {
-		description, err := device.GetDescription()
-		if err != nil {
-			return report, fmt.Errorf("%w: device %d: %w", ErrNoDevice, i, err)
-		}
-		report.Devices = append(report.Devices, description.DebugString())
+	for _, device := range client.AddressableDevices() {
+		report.Devices = append(report.Devices, device.String())
 	}
 	if len(report.Devices) == 0 {
 		return report, fmt.Errorf("%w: the client lists none", ErrNoDevice)
@@ -87,22 +85,28 @@ const addition = `module @probe {
   }
 }`
 
-func add(client *xlapjrt.Client, a, b float32) (float32, error) {
-	program, err := client.Compile().WithStableHLO([]byte(addition)).Done()
+// add computes a + b on the first device.
+func add(client *pjrt.Client, a, b float32) (float32, error) {
+	program, err := client.Compile([]byte(addition), pjrt.CompileOptions{})
 	if err != nil {
 		return 0, err
 	}
-	left, err := xlapjrt.ScalarToBuffer(client, a)
+	device := client.AddressableDevices()[0]
+	var inputs []*pjrt.Buffer
+	for _, v := range []float32{a, b} {
+		buffer, err := device.Put(pjrt.Array{Shape: pjrt.Shape{DType: pjrt.Float32}, Data: pjrt.Bytes([]float32{v})})
+		if err != nil {
+			return 0, err
+		}
+		inputs = append(inputs, buffer)
+	}
+	run, err := program.Execute([][]*pjrt.Buffer{inputs}, pjrt.ExecuteOptions{})
 	if err != nil {
 		return 0, err
 	}
-	right, err := xlapjrt.ScalarToBuffer(client, b)
-	if err != nil {
+	sum := []float32{0}
+	if err := run.Outputs[0][0].ToHost(pjrt.Bytes(sum)); err != nil {
 		return 0, err
 	}
-	outputs, err := program.Execute(left, right).Done()
-	if err != nil {
-		return 0, err
-	}
-	return xlapjrt.BufferToScalar[float32](outputs[0])
+	return sum[0], run.Await() // the child ends now: nothing needs to be closed
 }

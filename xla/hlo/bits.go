@@ -1,0 +1,181 @@
+package hlo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/go-xla/pkg/types"
+	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+)
+
+// convert converts each element. What is complex is taken apart first: XLA's folding of a complex constant that is
+// converted to reals ends the process.
+func convert(v *value, to dtypes.DType) (*value, error) {
+	if v.Shape().DType == xladtypes.DType(to) {
+		return v, nil
+	}
+	if classOf(v) != complexes || classes[to] == complexes {
+		return stablehlo.Convert(v, xladtypes.DType(to))
+	}
+	if classes[to] != boolean {
+		re, err := stablehlo.Real(v)
+		if err != nil {
+			return nil, err
+		}
+		return convert(re, to)
+	}
+	return parts(v, func(re, im *value) (*value, error) {
+		re, err := stablehlo.Convert(re, xladtypes.Bool)
+		if err != nil {
+			return nil, err
+		}
+		if im, err = stablehlo.Convert(im, xladtypes.Bool); err != nil {
+			return nil, err
+		}
+		return stablehlo.Or(re, im)
+	})
+}
+
+// Bitcast reads the bytes of the elements as elements of another type. Smaller ones come on a new last axis, larger ones
+// take the last axis up. A truth value is a byte, 0 or 1; a complex number is its two parts.
+func (b *Builder) Bitcast(x backends.Op, target dtypes.DType) (backends.Op, error) {
+	return b.each(backends.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
+		if err := checkType(target); err != nil {
+			return nil, err
+		}
+		have, want := x.Shape().DType.Size(), xladtypes.DType(target).Size()
+		output := slices.Clone(dims(x))
+		switch {
+		case have > want:
+			output = append(output, have/want)
+		case have < want:
+			last := len(output) - 1
+			if last < 0 || output[last] != want/have {
+				return nil, fmt.Errorf("to %s, of %d bytes, expected a last axis of %d", target, want, want/have)
+			}
+			output = output[:last]
+		}
+		plain, err := withoutParts(x)
+		if err != nil {
+			return nil, err
+		}
+		return withParts(b, plain, target, output)
+	})
+}
+
+// withoutParts gives a value that StableHLO can cast: bytes for truth values, the parts of complex numbers on an axis of
+// their own.
+func withoutParts(x *value) (*value, error) {
+	switch classOf(x) {
+	case boolean:
+		return convert(x, dtypes.Uint8)
+	case complexes:
+		return parts(x, func(re, im *value) (*value, error) {
+			stacked := append(slices.Clone(dims(x)), 1)
+			re, err := reshape(re, stacked...)
+			if err != nil {
+				return nil, err
+			}
+			if im, err = reshape(im, stacked...); err != nil {
+				return nil, err
+			}
+			return stablehlo.Concatenate(len(stacked)-1, re, im)
+		})
+	}
+	return x, nil
+}
+
+// withParts casts to the target's type and dimensions.
+func withParts(b *Builder, x *value, target dtypes.DType, output []int) (*value, error) {
+	switch classes[target] {
+	case boolean:
+		bytes, err := cast(x, xladtypes.Uint8, output)
+		if err != nil {
+			return nil, err
+		}
+		zero, err := full(b.main, bytes.Shape(), 0)
+		if err != nil {
+			return nil, err
+		}
+		return compare(bytes, zero, types.CompareNE)
+	case complexes:
+		both, err := cast(x, xladtypes.DType(target).RealDType(), append(slices.Clone(output), 2))
+		if err != nil {
+			return nil, err
+		}
+		var part [2]*value
+		for i := range part {
+			starts, limits := make([]int, len(output)+1), slices.Clone(dims(both))
+			starts[len(output)], limits[len(output)] = i, i+1
+			if part[i], err = stablehlo.Slice(both, starts, limits, nil); err != nil {
+				return nil, err
+			}
+			if part[i], err = reshape(part[i], output...); err != nil {
+				return nil, err
+			}
+		}
+		return stablehlo.Complex(part[0], part[1])
+	}
+	return cast(x, xladtypes.DType(target), output)
+}
+
+// cast is StableHLO's own cast, with the bytes of the elements regrouped as the new dimensions need it.
+func cast(x *value, to xladtypes.DType, output []int) (*value, error) {
+	have, want := x.Shape().DType.Size(), to.Size()
+	var err error
+	if have < want {
+		if x, err = reshape(x, append(slices.Clone(output), want/have)...); err != nil {
+			return nil, err
+		}
+	}
+	if x.Shape().DType != to {
+		if x, err = stablehlo.BitcastConvert(x, to); err != nil {
+			return nil, err
+		}
+	}
+	return reshape(x, output...)
+}
+
+// unsignedBits gives the bits of integers or floats as unsigned integers.
+func unsignedBits(x *value) (*value, error) {
+	if classOf(x)&(boolean|unsigned) != 0 {
+		return x, nil
+	}
+	return stablehlo.BitcastConvert(x, xladtypes.DType(unsignedOf(x.Shape().DType.Size())))
+}
+
+// unsignedOf is the unsigned integer of so many bytes.
+func unsignedOf(bytes int) dtypes.DType {
+	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
+}
+
+// ordered turns floats into signed integers of the same order, -NaN first and NaN last: the bits, of which all but the
+// sign are turned over below 0. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN, and
+// its CPU does not do it for 16 bits.
+func (b *Builder) ordered(v *value) (*value, error) {
+	size := v.Shape().DType.Size()
+	bits, err := stablehlo.BitcastConvert(v, map[int]xladtypes.DType{2: xladtypes.Int16, 4: xladtypes.Int32, 8: xladtypes.Int64}[size])
+	if err != nil {
+		return nil, err
+	}
+	last, err := full(b.main, bits.Shape(), 8*size-1)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := full(b.main, bits.Shape(), highest(bits.Shape().DType))
+	if err != nil {
+		return nil, err
+	}
+	sign, err := stablehlo.ShiftRightArithmetic(bits, last)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := stablehlo.And(sign, rest)
+	if err != nil {
+		return nil, err
+	}
+	return stablehlo.Xor(bits, turn)
+}

@@ -1,0 +1,76 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/gomlx/backends"
+)
+
+// AllReduce joins each operand with those of the same place on the other replicas of its group. Groups name replicas by
+// their place in the device assignment; all are of one size, and each replica is in one.
+func (b *Builder) AllReduce(operands []backends.Op, reductionType backends.ReduceOpType, replicaGroups [][]int) ([]backends.Op, error) {
+	ops, err := b.emit(backends.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
+		if len(v) == 0 {
+			return nil, errors.New("no operands, expected 1 at least")
+		}
+		rule, err := reductionOf(reductionType)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkGroups(replicaGroups, b.devices.Count()); err != nil {
+			return nil, err
+		}
+		// One statement takes operands of one type only.
+		results := make([]*value, len(v))
+		for i := range v {
+			if results[i] != nil {
+				continue
+			}
+			var places []int
+			var same []*value
+			for j := i; j < len(v); j++ {
+				if v[j].Shape().DType == v[i].Shape().DType {
+					places, same = append(places, j), append(same, v[j])
+				}
+			}
+			_, join, err := b.function(rule, v[i])
+			if err != nil {
+				return nil, err
+			}
+			joined, err := stablehlo.AllReduce(same, replicaGroups, join)
+			if err != nil {
+				return nil, err
+			}
+			for j, place := range places {
+				results[place] = joined[j]
+			}
+		}
+		return results, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]backends.Op, len(ops))
+	for i, o := range ops {
+		list[i] = o
+	}
+	return list, nil
+}
+
+func checkGroups(groups [][]int, devices int) error {
+	all := slices.Concat(groups...)
+	ok := len(all) == devices
+	for i, replica := range all {
+		ok = ok && replica >= 0 && replica < devices && !slices.Contains(all[:i], replica)
+	}
+	for _, group := range groups {
+		ok = ok && len(group) == len(groups[0])
+	}
+	if !ok {
+		return fmt.Errorf("replica groups %v, expected each of the %d replicas once, in groups of one size", groups, devices)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package hlo_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/gomlx/go-xla/pkg/pjrt"
+	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/xla/install"
+)
+
+// device is a GoMLX backend for tests: hlo's builder, and go-xla's binding to compile and run.
+type device struct {
+	client *pjrt.Client
+	last   *hlo.Module // what was compiled last
+}
+
+type buffer struct {
+	*pjrt.Buffer
+	shape shapes.Shape
+}
+
+var (
+	_         backends.Backend = (*device)(nil)
+	errNot                     = errors.New("the test backend has no shared buffers")
+	oneClient                  = sync.OnceValues(func() (*pjrt.Client, error) {
+		found, err := install.Find("cpu", "")
+		if err != nil {
+			return nil, err
+		}
+		plugin, err := pjrt.GetPlugin(found.Path)
+		if err != nil {
+			return nil, err
+		}
+		return plugin.NewClient(pjrt.NamedValuesMap{"cpu_device_count": int64(2)})
+	})
+)
+
+// open gives the CPU plugin, as two devices; without a plugin the test is skipped.
+func open(t testing.TB) *device {
+	t.Helper()
+	client, err := oneClient()
+	if err != nil {
+		t.Skipf("no CPU plugin (make setup installs it): %v", err)
+	}
+	return &device{client: client}
+}
+
+func (d *device) Name() string                                { return "hlo test" }
+func (d *device) String() string                              { return d.Name() }
+func (d *device) Description() string                         { return d.Name() }
+func (d *device) NumDevices() int                             { return d.client.NumDevices() }
+func (d *device) DeviceDescription(backends.DeviceNum) string { return "" }
+func (d *device) Capabilities() backends.Capabilities         { return hlo.Capabilities() }
+func (d *device) Builder(name string) backends.Builder        { return hlo.New(name, d.compile) }
+func (d *device) Finalize()                                   {}
+func (d *device) IsFinalized() bool                           { return false }
+func (d *device) HasSharedBuffers() bool                      { return false }
+
+func (d *device) NewSharedBuffer(backends.DeviceNum, shapes.Shape) (backends.Buffer, any, error) {
+	return nil, nil, errNot
+}
+func (d *device) BufferData(backends.Buffer) (any, error) { return nil, errNot }
+func (d *device) BufferCopyToDevice(backends.Buffer, backends.DeviceNum) (backends.Buffer, error) {
+	return nil, errNot
+}
+func (d *device) BufferFinalize(b backends.Buffer) error              { return b.(buffer).Destroy() }
+func (d *device) BufferShape(b backends.Buffer) (shapes.Shape, error) { return b.(buffer).shape, nil }
+func (d *device) BufferDeviceNum(backends.Buffer) (backends.DeviceNum, error) {
+	return 0, nil
+}
+
+// memory is the bytes of a slice.
+func memory(flat any) []byte {
+	v := reflect.ValueOf(flat)
+	if v.Len() == 0 {
+		return make([]byte, 0, 1)
+	}
+	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
+}
+
+func (d *device) BufferToFlatData(b backends.Buffer, flat any) error {
+	to := memory(flat)
+	if len(to) == 0 {
+		return nil
+	}
+	return b.(buffer).ToHost(to)
+}
+
+func (d *device) BufferFromFlatData(on backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
+	b, err := d.client.BufferFromHost().FromRawData(memory(flat), xladtypes.DType(shape.DType), shape.Dimensions).ToDeviceNum(int(on)).Done()
+	return buffer{b, shape}, err
+}
+
+type executable struct {
+	d      *device
+	module *hlo.Module
+	exec   *pjrt.LoadedExecutable
+}
+
+func (d *device) compile(m *hlo.Module) (backends.Executable, error) {
+	d.last = m
+	config := d.client.Compile().WithStableHLO([]byte(m.Text()))
+	switch {
+	case m.Devices.Shardy():
+		config = config.WithShardy(m.Devices.Partitions)
+	case m.Devices.Replicas > 0:
+		config = config.WithSPMD(m.Devices.Replicas)
+	}
+	exec, err := config.Done()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, m.Text())
+	}
+	return &executable{d, m, exec}, nil
+}
+
+func (e *executable) Finalize() { _ = e.exec.Destroy() }
+
+func (e *executable) Inputs() (names []string, all []shapes.Shape) {
+	for _, p := range e.module.Parameters {
+		names, all = append(names, p.Name), append(all, p.Shape)
+	}
+	return names, all
+}
+
+func (e *executable) Outputs() (all []shapes.Shape) {
+	for _, o := range e.module.Outputs {
+		all = append(all, o.Shape)
+	}
+	return all
+}
+
+func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backends.DeviceNum) ([]backends.Buffer, error) {
+	raw := make([]*pjrt.Buffer, len(inputs))
+	for i, in := range inputs {
+		raw[i] = in.(buffer).Buffer
+	}
+	config := e.exec.Execute(raw...).DonateNone()
+	if len(donate) > 0 {
+		config = config.SetDonate(donate)
+	}
+	if e.exec.IsPortable() {
+		config = config.OnDeviceByNum(int(on))
+	}
+	results, err := config.Done()
+	if err != nil {
+		return nil, err
+	}
+	outputs := make([]backends.Buffer, len(results))
+	for i, r := range results {
+		outputs[i] = buffer{r, e.module.Outputs[i%len(e.module.Outputs)].Shape}
+	}
+	return outputs, nil
+}
+
+// run compiles and runs a program on a backend. Each input is a parameter.
+func run(on backends.Backend, inputs []array, build func(b backends.Builder, in []backends.Op) ([]backends.Op, error)) ([]array, error) {
+	b := on.Builder("test")
+	ops := make([]backends.Op, len(inputs))
+	for i, in := range inputs {
+		var err error
+		if ops[i], err = b.Parameter(fmt.Sprintf("input %d", i), in.shape, nil); err != nil {
+			return nil, err
+		}
+	}
+	outputs, err := build(b, ops)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := b.Compile(outputs, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer exec.Finalize()
+	return execute(on, exec, 1, inputs...)
+}
+
+// execute sends inputs (device after device), runs a program, and fetches what it gives.
+func execute(on backends.Backend, exec backends.Executable, devices int, inputs ...array) ([]array, error) {
+	sent := make([]backends.Buffer, len(inputs))
+	for i, in := range inputs {
+		var err error
+		if sent[i], err = on.BufferFromFlatData(backends.DeviceNum(i*devices/len(inputs)), in.flat, in.shape); err != nil {
+			return nil, err
+		}
+		defer on.BufferFinalize(sent[i])
+	}
+	got, err := exec.Execute(sent, make([]bool, len(sent)), 0)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]array, len(got))
+	for i, b := range got {
+		shape, err := on.BufferShape(b)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = zeros(shape)
+		if err := on.BufferToFlatData(b, results[i].flat); err != nil {
+			return nil, err
+		}
+		if err := on.BufferFinalize(b); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// runModule compiles and runs a module as it is.
+func runModule(t testing.TB, d *device, m *hlo.Module, inputs ...array) []array {
+	t.Helper()
+	exec, err := d.compile(m)
+	require.NoError(t, err)
+	defer exec.Finalize()
+	results, err := execute(d, exec, 1, inputs...)
+	require.NoError(t, err)
+	return results
+}

@@ -1,0 +1,75 @@
+package hlo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/gomlx/backends"
+)
+
+// Dot multiplies vectors and matrices: the last axis of lhs with the first one of rhs.
+func (b *Builder) Dot(lhs, rhs backends.Op) (backends.Op, error) {
+	return b.emitOne(backends.OpTypeDot, []backends.Op{lhs, rhs}, func(v []*value) (*value, error) {
+		l, r := v[0].Shape().Rank(), v[1].Shape().Rank()
+		if l < 1 || l > 2 || r < 1 || r > 2 {
+			return nil, fmt.Errorf("ranks %d and %d, expected vectors or matrices", l, r)
+		}
+		return dot(v[0], side{contracting: []int{l - 1}}, v[1], side{contracting: []int{0}})
+	})
+}
+
+// DotGeneral multiplies and adds up over the contracting axes, pairs the batch axes, and crosses the rest. The output
+// has the batch axes, then the rest of lhs, then the rest of rhs.
+func (b *Builder) DotGeneral(
+	lhs backends.Op, lhsContractingAxes, lhsBatchAxes []int,
+	rhs backends.Op, rhsContractingAxes, rhsBatchAxes []int,
+) (backends.Op, error) {
+	return b.emitOne(backends.OpTypeDotGeneral, []backends.Op{lhs, rhs}, func(v []*value) (*value, error) {
+		return dot(v[0], side{lhsContractingAxes, lhsBatchAxes}, v[1], side{rhsContractingAxes, rhsBatchAxes})
+	})
+}
+
+// side is the part that the axes of one operand play; what is not named is crossed.
+type side struct{ contracting, batch []int }
+
+func dot(lhs *value, l side, rhs *value, r side) (*value, error) {
+	if err := number.need(lhs, rhs); err != nil {
+		return nil, err
+	}
+	if err := sameType(lhs, rhs); err != nil {
+		return nil, err
+	}
+	if err := checkAxes("axes of lhs", slices.Concat(l.batch, l.contracting), lhs.Shape().Rank()); err != nil {
+		return nil, err
+	}
+	if err := checkAxes("axes of rhs", slices.Concat(r.batch, r.contracting), rhs.Shape().Rank()); err != nil {
+		return nil, err
+	}
+	for _, pair := range []struct {
+		name     string
+		lhs, rhs []int
+	}{{"contracting", l.contracting, r.contracting}, {"batch", l.batch, r.batch}} {
+		if len(pair.lhs) != len(pair.rhs) {
+			return nil, fmt.Errorf("%s axes %v and %v, expected as many in both", pair.name, pair.lhs, pair.rhs)
+		}
+		for i := range pair.lhs {
+			if m, n := dims(lhs)[pair.lhs[i]], dims(rhs)[pair.rhs[i]]; m != n {
+				return nil, fmt.Errorf("%s axes %v and %v have dimensions %d and %d at place %d, expected the same", pair.name, pair.lhs, pair.rhs, m, n, i)
+			}
+		}
+	}
+	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
+		// Nothing is added up or crossed. Of constants, XLA folds such a dot wrongly on the CPU if the axes are out of
+		// order, and it is a plain product.
+		lhs, err := transpose(lhs, l.batch)
+		if err != nil {
+			return nil, err
+		}
+		if rhs, err = transpose(rhs, r.batch); err != nil {
+			return nil, err
+		}
+		return stablehlo.Multiply(lhs, rhs)
+	}
+	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).Done()
+}

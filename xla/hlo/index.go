@@ -1,0 +1,224 @@
+package hlo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/backends/shapeinference"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+)
+
+// Gather takes slices of operand at the places in startIndices; see [backends.StandardOps]. Places outside are moved to
+// the border.
+func (b *Builder) Gather(
+	operand, startIndices backends.Op, indexVectorAxis int,
+	offsetOutputAxes, collapsedSliceAxes, startIndexMap, sliceSizes []int, indicesAreSorted bool,
+) (backends.Op, error) {
+	return b.emitOne(backends.OpTypeGather, []backends.Op{operand, startIndices}, func(v []*value) (*value, error) {
+		indices, err := vectors(v[1], indexVectorAxis)
+		if err != nil {
+			return nil, err
+		}
+		rank := v[0].Shape().Rank()
+		if err := checkAxes("start index map", startIndexMap, rank); err != nil {
+			return nil, err
+		}
+		if err := checkAxes("collapsed slice axes", collapsedSliceAxes, rank); err != nil {
+			return nil, err
+		}
+		if !slices.IsSorted(offsetOutputAxes) {
+			return nil, fmt.Errorf("offset output axes %v, expected increasing ones", offsetOutputAxes)
+		}
+		if err := checkAxes("offset output axes", offsetOutputAxes, indices.Shape().Rank()-1+len(offsetOutputAxes)); err != nil {
+			return nil, err
+		}
+		if len(sliceSizes) != rank {
+			return nil, fmt.Errorf("slice sizes %v, expected %d", sliceSizes, rank)
+		}
+		if n := dims(indices)[indexVectorAxis]; n != len(startIndexMap) {
+			return nil, fmt.Errorf("start index map %v for indices of %d numbers, expected as many", startIndexMap, n)
+		}
+		if rank != len(offsetOutputAxes)+len(collapsedSliceAxes) {
+			return nil, fmt.Errorf("%d offset output axes and %d collapsed slice axes, expected %d together", len(offsetOutputAxes), len(collapsedSliceAxes), rank)
+		}
+		for axis, size := range sliceSizes {
+			if size < 0 || size > dims(v[0])[axis] {
+				return nil, fmt.Errorf("slice sizes %v, expected from 0 to the dimensions %v", sliceSizes, dims(v[0]))
+			}
+			if size != 1 && slices.Contains(collapsedSliceAxes, axis) {
+				return nil, fmt.Errorf("slice sizes %v, expected 1 on the collapsed axes %v", sliceSizes, collapsedSliceAxes)
+			}
+		}
+		return stablehlo.Gather(v[0], indices, indexVectorAxis, offsetOutputAxes, slices.Sorted(slices.Values(collapsedSliceAxes)), nil, nil, startIndexMap, sliceSizes, indicesAreSorted)
+	})
+}
+
+// vectors checks indices. If the axis of the index vectors is behind the last one, each index is a vector of its own.
+func vectors(indices *value, vectorAxis int) (*value, error) {
+	if err := integer.need(indices); err != nil {
+		return nil, fmt.Errorf("indices: %w", err)
+	}
+	rank := indices.Shape().Rank()
+	if vectorAxis < 0 || vectorAxis > rank {
+		return nil, fmt.Errorf("index vector axis %d for indices of rank %d, expected from 0 to %d", vectorAxis, rank, rank)
+	}
+	if vectorAxis == rank {
+		return reshape(indices, append(slices.Clone(dims(indices)), 1)...)
+	}
+	return indices, nil
+}
+
+// ScatterSum adds updates to operand at the places in scatterIndices; see [backends.StandardOps]. Places outside are
+// left out.
+func (b *Builder) ScatterSum(
+	operand, scatterIndices, updates backends.Op, indexVectorAxis int,
+	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
+) (backends.Op, error) {
+	return b.scatter(backends.OpTypeScatterSum, sums, operand, scatterIndices, updates, indexVectorAxis,
+		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
+}
+
+// ScatterMax is [Builder.ScatterSum] with the larger of the two in place of their sum.
+func (b *Builder) ScatterMax(
+	operand, scatterIndices, updates backends.Op, indexVectorAxis int,
+	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
+) (backends.Op, error) {
+	return b.scatter(backends.OpTypeScatterMax, maxima, operand, scatterIndices, updates, indexVectorAxis,
+		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
+}
+
+// ScatterMin is [Builder.ScatterSum] with the smaller of the two in place of their sum.
+func (b *Builder) ScatterMin(
+	operand, scatterIndices, updates backends.Op, indexVectorAxis int,
+	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
+) (backends.Op, error) {
+	return b.scatter(backends.OpTypeScatterMin, minima, operand, scatterIndices, updates, indexVectorAxis,
+		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
+}
+
+func (b *Builder) scatter(
+	kind backends.OpType, rule reduction, operand, scatterIndices, updates backends.Op, vectorAxis int,
+	windowAxes, insertedAxes, indexedAxes []int, sorted, unique bool,
+) (backends.Op, error) {
+	return b.emitOne(kind, []backends.Op{operand, scatterIndices, updates}, func(v []*value) (*value, error) {
+		if err := sameType(v[0], v[2]); err != nil {
+			return nil, err
+		}
+		indices, err := vectors(v[1], vectorAxis)
+		if err != nil {
+			return nil, err
+		}
+		rank := v[0].Shape().Rank()
+		for _, a := range []struct {
+			name string
+			list []int
+			rank int
+		}{{"update window axes", windowAxes, v[2].Shape().Rank()}, {"inserted window axes", insertedAxes, rank}, {"scatter axes", indexedAxes, rank}} {
+			if err := checkAxes(a.name, a.list, a.rank); err != nil {
+				return nil, err
+			}
+		}
+		if !slices.IsSorted(windowAxes) {
+			return nil, fmt.Errorf("update window axes %v, expected increasing ones", windowAxes)
+		}
+		if _, err := shapeinference.ScatterOp(shapeOf(v[0]), shapeOf(indices), shapeOf(v[2]), vectorAxis, windowAxes, insertedAxes, indexedAxes); err != nil {
+			return nil, err
+		}
+		places := slices.Delete(slices.Clone(dims(indices)), vectorAxis, vectorAxis+1)
+		for axis, dim := range dims(v[2]) {
+			if slices.Contains(windowAxes, axis) {
+				continue
+			}
+			if dim != places[0] {
+				return nil, fmt.Errorf("updates of dimensions %v for indices of dimensions %v, expected the same outside of windows", dims(v[2]), dims(indices))
+			}
+			places = places[1:]
+		}
+		_, join, err := b.function(rule, v[0])
+		if err != nil {
+			return nil, err
+		}
+		return stablehlo.Scatter(v[0], indices, v[2], windowAxes, slices.Sorted(slices.Values(insertedAxes)), nil, nil, indexedAxes, vectorAxis, sorted, unique, join)
+	})
+}
+
+// DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis. A place from
+// which the slice would not fit is moved until it does.
+func (b *Builder) DynamicSlice(operand backends.Op, startIndices []backends.Op, sliceDims []int) (backends.Op, error) {
+	return b.emitOne(backends.OpTypeDynamicSlice, append([]backends.Op{operand}, startIndices...), func(v []*value) (*value, error) {
+		x := v[0]
+		starts, err := places(x, v[1:])
+		if err != nil {
+			return nil, err
+		}
+		if err := fits(x, sliceDims); err != nil {
+			return nil, err
+		}
+		if x.Shape().Rank() == 0 {
+			return x, nil
+		}
+		return stablehlo.DynamicSlice(x, starts, sliceDims)
+	})
+}
+
+// DynamicUpdateSlice writes update over operand at a place that the program computes, as [Builder.DynamicSlice] has it.
+func (b *Builder) DynamicUpdateSlice(operand, update backends.Op, startIndices []backends.Op) (backends.Op, error) {
+	return b.emitOne(backends.OpTypeDynamicUpdateSlice, append([]backends.Op{operand, update}, startIndices...), func(v []*value) (*value, error) {
+		x, update := v[0], v[1]
+		if err := sameType(x, update); err != nil {
+			return nil, err
+		}
+		starts, err := places(x, v[2:])
+		if err != nil {
+			return nil, err
+		}
+		if err := fits(x, dims(update)); err != nil {
+			return nil, err
+		}
+		if x.Shape().Rank() == 0 {
+			return update, nil
+		}
+		return stablehlo.DynamicUpdateSlice(x, update, starts)
+	})
+}
+
+// places checks the start of a slice, and gives its numbers one type, as StableHLO wants.
+func places(x *value, starts []*value) ([]*value, error) {
+	if len(starts) != x.Shape().Rank() {
+		return nil, fmt.Errorf("%d start indices, expected one for each of the %d axes", len(starts), x.Shape().Rank())
+	}
+	mixed := false
+	for _, start := range starts {
+		if err := integer.need(start); err != nil {
+			return nil, fmt.Errorf("start indices: %w", err)
+		}
+		if start.Shape().Rank() != 0 {
+			return nil, fmt.Errorf("start index of shape %s, expected a scalar", start.Shape())
+		}
+		mixed = mixed || start.Shape().DType != starts[0].Shape().DType
+	}
+	if !mixed {
+		return starts, nil
+	}
+	same := make([]*value, len(starts))
+	for i, start := range starts {
+		var err error
+		if same[i], err = convert(start, dtypes.Int64); err != nil {
+			return nil, err
+		}
+	}
+	return same, nil
+}
+
+func fits(x *value, slice []int) error {
+	ok := len(slice) == x.Shape().Rank()
+	for axis, dim := range slice {
+		ok = ok && dim >= 0 && dim <= dims(x)[axis]
+	}
+	if !ok {
+		return fmt.Errorf("a slice of dimensions %v of %s, expected as many, each no larger", slice, x.Shape())
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package hlo
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/go-xla/pkg/types/shardy"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// Module is a program, ready to be compiled. Its fields must not be changed.
+type Module struct {
+	Name       string
+	Parameters []Parameter
+	Outputs    []Output
+	// InPlace maps the outputs that are written over a parameter to it, both by place.
+	InPlace map[int]int
+	// Ops counts GoMLX's operations in the program; parameters and constants are counted too.
+	Ops map[backends.OpType]int
+	// Devices says on how many devices, and on which, the program runs.
+	Devices Devices
+
+	meshes    []*shardy.DeviceMesh
+	functions []string // whole private functions that the body calls
+	body      string   // the statements of main, with its return
+}
+
+// Parameter is an input of a program.
+type Parameter struct {
+	Name  string
+	Shape shapes.Shape
+	split *shardy.ShardingSpec // nil: not said
+}
+
+// Output is an output of a program.
+type Output struct {
+	Shape shapes.Shape
+	split *shardy.ShardingSpec
+}
+
+// Devices is how a program is spread: at most one of Replicas and Partitions is more than 1.
+type Devices struct {
+	// Replicas run the same program on their own inputs (GoMLX's SPMD). 0 and 1 mean none.
+	Replicas int
+	// Partitions share one program, which XLA's Shardy splits by the shardings of its inputs and outputs. 0 means none.
+	Partitions int
+	// Assignment has the number of a device for each replica or partition; nil leaves it to the runtime.
+	Assignment []backends.DeviceNum
+}
+
+// Count is the number of devices that one run uses.
+func (d Devices) Count() int { return max(1, d.Replicas) * max(1, d.Partitions) }
+
+// Shardy tells that the program is to be split by Shardy, even if it is on one device.
+func (d Devices) Shardy() bool { return d.Partitions > 0 }
+
+func (d Devices) clone() Devices {
+	d.Assignment = slices.Clone(d.Assignment)
+	return d
+}
+
+// Text is the program in StableHLO, as MLIR's text.
+func (m *Module) Text() string {
+	var text strings.Builder
+	name := stablehlo.NormalizeIdentifier(m.Name)
+	if name == "" {
+		name = "module"
+	}
+	fmt.Fprintf(&text, "module @%s", name)
+	var attributes []string
+	if m.Devices.Replicas > 0 || m.Devices.Shardy() {
+		attributes = append(attributes,
+			fmt.Sprintf("mhlo.num_replicas = %d : i32", max(1, m.Devices.Replicas)),
+			fmt.Sprintf("mhlo.num_partitions = %d : i32", max(1, m.Devices.Partitions)))
+	}
+	if len(attributes) > 0 {
+		fmt.Fprintf(&text, " attributes {%s}", strings.Join(attributes, ", "))
+	}
+	text.WriteString(" {\n")
+	for _, mesh := range m.meshes {
+		fmt.Fprintf(&text, "  %s\n", mesh.ToStableHLO())
+	}
+	text.WriteString(m.function("public", "main"))
+	for _, f := range m.functions {
+		text.WriteString(f)
+	}
+	text.WriteString("}\n")
+	return text.String()
+}
+
+// function writes the program as a function. A private one is called by another, which says what is in place and how
+// values are split.
+func (m *Module) function(visibility, name string) string {
+	var inputs, outputs []string
+	over := map[int]int{}
+	for output, parameter := range m.InPlace {
+		over[parameter] = output
+	}
+	attributes := func(i int, split *shardy.ShardingSpec, shape shapes.Shape, aliased bool) string {
+		var list []string
+		if split != nil {
+			list = append(list, "sdy.sharding = "+split.ToValueAttribute(toXLA(shape)))
+		}
+		if aliased {
+			list = append(list, fmt.Sprintf("tf.aliasing_output = %d : i32", i))
+		}
+		if len(list) == 0 || visibility == "private" {
+			return ""
+		}
+		return " {" + strings.Join(list, ", ") + "}"
+	}
+	for i, p := range m.Parameters {
+		output, aliased := over[i]
+		inputs = append(inputs, fmt.Sprintf("%%%s: %s%s", parameterName(i), typeText(p.Shape), attributes(output, p.split, p.Shape, aliased)))
+	}
+	for _, o := range m.Outputs {
+		outputs = append(outputs, typeText(o.Shape)+attributes(0, o.split, o.Shape, false))
+	}
+	return fmt.Sprintf("  func.func %s @%s(%s) -> (%s) {\n%s  }\n", visibility, name, strings.Join(inputs, ", "), strings.Join(outputs, ", "), m.body)
+}
+
+// bodyText writes statements and the return of their function.
+func bodyText(statements []*stablehlo.Statement, results []*value) (string, error) {
+	var text bytes.Buffer
+	for _, s := range statements {
+		if err := s.Write(&text, "    "); err != nil {
+			return "", err
+		}
+		text.WriteByte('\n')
+	}
+	names, types := make([]string, len(results)), make([]string, len(results))
+	for i, v := range results {
+		names[i], types[i] = v.String(), v.Shape().ToStableHLO()
+	}
+	fmt.Fprintf(&text, "    return %s : %s\n", strings.Join(names, ", "), strings.Join(types, ", "))
+	return text.String(), nil
+}
+
+func typeText(s shapes.Shape) string { return toXLA(s).ToStableHLO() }
+
+// clone is a copy whose lists and maps are its own.
+func (m *Module) clone() *Module {
+	c := *m
+	c.Parameters, c.Outputs, c.functions = slices.Clone(m.Parameters), slices.Clone(m.Outputs), slices.Clone(m.functions)
+	c.InPlace, c.Ops, c.Devices = maps.Clone(m.InPlace), maps.Clone(m.Ops), m.Devices.clone()
+	return &c
+}

@@ -1,0 +1,270 @@
+package hlo_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+)
+
+// smooth operations may take what was rounded: a small change in gives a small change out.
+var smooth = []string{"Add", "Sub", "Mul", "Neg", "Abs", "Sin", "Cos", "Tanh", "Logistic", "Erf", "ReduceSum", "Dot", "Reshape", "Transpose", "Reverse", "Concatenate", "Where", "Pad"}
+
+// drawSample draws an operation by its name.
+func drawSample(r *source, name string) (sample, bool) {
+	switch {
+	case unaryTypes[name] != nil:
+		return unarySample(r, name), true
+	case binaryTypes[name] != nil:
+		return binarySample(r, name), true
+	case reduceTypes[name] != nil:
+		return reduceSample(r, name), true
+	case moveSamples[name] != nil:
+		return moveSamples[name](r), true
+	case mathSamples[name] != nil:
+		return mathSamples[name](r), true
+	}
+	return sample{}, false
+}
+
+// operations are the methods of GoMLX's interfaces that add something to a program.
+func operations() (names []string) {
+	for _, of := range []reflect.Type{reflect.TypeFor[backends.StandardOps](), reflect.TypeFor[backends.CollectiveOps]()} {
+		for i := range of.NumMethod() {
+			names = append(names, of.Method(i).Name)
+		}
+	}
+	return append(names, "Constant")
+}
+
+// known is an output whose value is known.
+type known struct {
+	op    backends.Op
+	want  array
+	exact bool
+	from  string
+}
+
+// drawProgram writes a program of a few operations, of which each takes parameters, constants, or outputs of earlier ones.
+func drawProgram(t *testing.T, r *source, names []string, covered map[string]map[string]int) (func(b backends.Builder, parameters []backends.Op) ([]backends.Op, error), []array, func() []known) {
+	var inputs []array
+	var steps []func(b backends.Builder, parameters []backends.Op, pool []known) ([]known, error)
+	var values []known // while drawing: what each step gives
+	for _, name := range names {
+		s, ok := drawSample(r, name)
+		require.True(t, ok, "no sample of %s", name)
+		from := make([]func(b backends.Builder, parameters []backends.Op, pool []known) (backends.Op, error), len(s.in))
+		for i, x := range s.in {
+			fits := -1
+			for j, v := range values {
+				if v.want.shape.Equal(x.shape) && (v.exact && safe(s, i) || slices.Contains(smooth, s.name) && tame(v.want)) {
+					fits = j
+				}
+			}
+			switch {
+			case fits >= 0 && r.IntN(3) > 0:
+				s.in[i] = values[fits].want
+				s.exact = s.exact && values[fits].exact
+				from[i] = func(_ backends.Builder, _ []backends.Op, pool []known) (backends.Op, error) {
+					return pool[fits].op, nil
+				}
+				covered["(chained)"]["operands"]++
+			case r.IntN(3) == 0:
+				from[i] = func(b backends.Builder, _ []backends.Op, _ []known) (backends.Op, error) {
+					return b.Constant(x.flat, x.shape.Dimensions...)
+				}
+			default:
+				inputs = append(inputs, x)
+				n := len(inputs) - 1
+				from[i] = func(_ backends.Builder, parameters []backends.Op, _ []known) (backends.Op, error) {
+					return parameters[n], nil
+				}
+			}
+		}
+		want, by, err := refer(s.in, s.build, s.direct)
+		require.NoError(t, err, "the reference (%s) of %s(%v)", by, s.name, s.in)
+		key := "-"
+		if len(s.in) > 0 {
+			key = s.in[0].shape.DType.String()
+		}
+		if covered[s.name] == nil {
+			covered[s.name] = map[string]int{}
+		}
+		covered[s.name][key]++
+		covered["(by)"][by]++
+		steps = append(steps, func(b backends.Builder, parameters []backends.Op, pool []known) ([]known, error) {
+			operands := make([]backends.Op, len(from))
+			for i := range from {
+				var err error
+				if operands[i], err = from[i](b, parameters, pool); err != nil {
+					return nil, err
+				}
+			}
+			ops, err := s.build(b, operands)
+			if err != nil {
+				return nil, err
+			}
+			var made []known
+			for i, op := range ops {
+				made = append(made, known{op, want[i], s.exact, fmt.Sprintf("%s(%v)", s.name, s.in)})
+			}
+			return made, nil
+		})
+		for i := range want {
+			values = append(values, known{nil, want[i], s.exact, s.name})
+			if s.exact || tame(want[i]) {
+				r.pool = append(r.pool, want[i].shape)
+			}
+		}
+	}
+	var made []known
+	build := func(b backends.Builder, parameters []backends.Op) ([]backends.Op, error) {
+		made = nil
+		for _, step := range steps {
+			more, err := step(b, parameters, made)
+			if err != nil {
+				return nil, err
+			}
+			made = append(made, more...)
+		}
+		ops := make([]backends.Op, len(made))
+		for i, k := range made {
+			ops[i] = k.op
+		}
+		return ops, nil
+	}
+	return build, inputs, func() []known { return made }
+}
+
+// safe tells whether an operand may be replaced by any other of its shape.
+func safe(s sample, i int) bool {
+	switch s.name {
+	case "Gather", "ScatterSum", "ScatterMax", "ScatterMin":
+		return i != 1
+	case "Div", "Rem", "Pow", "ShiftLeft", "ShiftRightLogical", "ShiftRightArithmetic":
+		return i == 0 && s.name != "Pow"
+	case "Log", "Log1p", "Sqrt", "Rsqrt", "SelectAndScatterMax", "SelectAndScatterMin", "BatchNormForInference", "BatchNormGradient",
+		"ConvertDType", "FFT", "Exp", "Expm1", "ReduceProduct", "DynamicSlice", "DynamicUpdateSlice", "ArgMinMax":
+		return false
+	case "Bitcast":
+		return !s.in[0].shape.DType.IsFloat() // the bits of NaN
+	}
+	return tame(s.in[i])
+}
+
+// tame arrays have no NaN, no infinity, and no number that grows out of range.
+func tame(a array) bool {
+	for i := range a.shape.Size() {
+		if v := a.number(i); !(real(v) < 1e3 && real(v) > -1e3 && imag(v) < 1e3 && imag(v) > -1e3) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestOperations runs random programs of all operations and types of elements, and compares what they give with GoMLX's
+// pure-Go backend or a direct computation.
+func TestOperations(t *testing.T) {
+	d := open(t)
+	all := slices.DeleteFunc(operations(), func(name string) bool { return name == "RNGBitGenerator" })
+	covered := map[string]map[string]int{"(by)": {}, "(chained)": {}}
+	for i := range programs {
+		r := &source{Rand: rand.New(rand.NewPCG(7, uint64(i)))}
+		names := []string{all[i%len(all)]} // each operation in turn
+		for range r.IntN(4) {
+			names = append(names, pick(r, all))
+		}
+		if r.IntN(2) == 0 {
+			names = append(names, pick(r, smooth))
+		}
+		build, inputs, made := drawProgram(t, r, names, covered)
+		got, err := run(d, inputs, build)
+		if err != nil {
+			t.Errorf("program %d of %v: %v", i, names, err)
+			continue
+		}
+		for j, k := range made() {
+			if diff := differ(got[j], k.want); diff != "" {
+				t.Errorf("program %d: output %d, of %s: %s\n%s", i, j, k.from, diff, d.last.Text())
+				break
+			}
+		}
+	}
+	types, pairs := map[string]bool{}, 0
+	for _, name := range all {
+		require.NotEmpty(t, covered[name], "%s of GoMLX's interface is in no program", name)
+		pairs += len(covered[name])
+		for kind := range covered[name] {
+			types[kind] = true
+		}
+	}
+	for _, kind := range allTypes {
+		require.True(t, types[kind.String()], "no program has elements of type %s", kind)
+	}
+	t.Logf("%d programs: %d operations, %d types, %d pairs of operation and type of its first operand; references %v, %d operands were outputs of others",
+		programs, len(all), len(types)-1, pairs, covered["(by)"], covered["(chained)"]["operands"])
+}
+
+// TestCapabilities holds what is claimed to GoMLX's interface.
+func TestCapabilities(t *testing.T) {
+	d := open(t)
+	c := d.Capabilities()
+	claimed := map[string]bool{}
+	for kind := range c.Operations {
+		claimed[kind.String()] = true
+	}
+	want := map[string]bool{"Parameter": true}
+	for _, name := range operations() {
+		want[name] = true
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(claimed)))
+	require.Len(t, c.DTypes, len(allTypes))
+	for _, kind := range allTypes {
+		require.True(t, c.DTypes[kind], kind)
+	}
+}
+
+// TestRandomBits: Philox is fixed by its state; the pure-Go backend has another generator, so laws are tested.
+func TestRandomBits(t *testing.T) {
+	d := open(t)
+	for _, kind := range slices.Concat(realTypes, boolType) {
+		t.Run(strings.ToLower(kind.String()), func(t *testing.T) {
+			draw := func(state array, n int) (next, bits array) {
+				got, err := run(d, []array{state}, func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+					next, bits, err := b.RNGBitGenerator(in[0], shapes.Make(kind, n))
+					return []backends.Op{next, bits}, err
+				})
+				require.NoError(t, err)
+				return got[0], got[1]
+			}
+			state := of([]int{3}, uint64(1), 2, 3)
+			next, bits := draw(state, 1000)
+			again, same := draw(state, 1000)
+			require.Equal(t, memory(bits.flat), memory(same.flat))
+			require.Equal(t, next, again)
+			require.NotEqual(t, state.flat, next.flat)
+			_, other := draw(next, 1000)
+			require.NotEqual(t, memory(bits.flat), memory(other.flat))
+			ones := 0
+			for _, b := range memory(bits.flat) {
+				for ; b != 0; b &= b - 1 {
+					ones++
+				}
+			}
+			total := 8 * len(memory(bits.flat))
+			if kind == dtypes.Bool {
+				total /= 8
+			}
+			share := float64(ones) / float64(total)
+			require.InDelta(t, 0.5, share, 0.06, "share of bits that are 1")
+		})
+	}
+}

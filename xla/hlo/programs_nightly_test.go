@@ -1,0 +1,5 @@
+//go:build nightly
+
+package hlo_test
+
+const programs = 10_000

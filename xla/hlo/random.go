@@ -1,0 +1,55 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/go-xla/pkg/types"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// RNGBitGenerator fills a shape with random bits by the Philox algorithm, from a state of 2 or 3 uint64, and gives the
+// next state. Truth values are fair; floats have random bits, NaN and infinity among them.
+func (b *Builder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newState, values backends.Op, err error) {
+	ops, err := b.emit(backends.OpTypeRNGBitGenerator, []backends.Op{state}, func(v []*value) ([]*value, error) {
+		s := v[0].Shape()
+		if dtypes.DType(s.DType) != dtypes.Uint64 || s.Rank() != 1 || s.Size() < 2 || s.Size() > 3 {
+			return nil, fmt.Errorf("state of shape %s, expected 2 or 3 uint64", s)
+		}
+		if err := checkShape(shape); err != nil {
+			return nil, err
+		}
+		drawn := shape.Clone()
+		switch classes[shape.DType] {
+		case complexes:
+			return nil, errors.New("complex numbers, expected truth values, integers or floats")
+		case boolean:
+			drawn.DType = dtypes.Uint8
+		case float:
+			drawn.DType = unsignedOf(shape.DType.Size())
+		}
+		next, bits, err := stablehlo.RNGBitGenerator(v[0], toXLA(drawn), types.RNGPhilox)
+		if err != nil {
+			return nil, err
+		}
+		switch classes[shape.DType] {
+		case boolean:
+			half, err := full(b.main, bits.Shape(), 128)
+			if err != nil {
+				return nil, err
+			}
+			bits, err = compare(bits, half, types.CompareLT)
+			return []*value{next, bits}, err
+		case float:
+			bits, err = stablehlo.BitcastConvert(bits, toXLA(shape).DType)
+		}
+		return []*value{next, bits}, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ops[0], ops[1], nil
+}

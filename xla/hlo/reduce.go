@@ -1,0 +1,260 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/go-xla/pkg/stablehlo"
+	"github.com/gomlx/go-xla/pkg/types"
+	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+)
+
+// reduction is how many elements become one.
+type reduction struct {
+	takes class
+	join  func(lhs, rhs *value) (*value, error)
+	// neutral joined with any element is that element.
+	neutral func(t xladtypes.DType) any
+}
+
+func always(x int64) func(xladtypes.DType) any { return func(xladtypes.DType) any { return x } }
+
+var (
+	sums     = reduction{number, stablehlo.Add, always(0)}
+	products = reduction{number, stablehlo.Multiply, always(1)}
+	maxima   = reduction{real | boolean, stablehlo.Maximum, lowest}
+	minima   = reduction{real | boolean, stablehlo.Minimum, highest}
+)
+
+var reductions = map[backends.OpType]reduction{
+	backends.OpTypeReduceSum:        sums,
+	backends.OpTypeReduceProduct:    products,
+	backends.OpTypeReduceMax:        maxima,
+	backends.OpTypeReduceMin:        minima,
+	backends.OpTypeReduceBitwiseAnd: {integer, stablehlo.And, always(-1)},
+	backends.OpTypeReduceBitwiseOr:  {integer, stablehlo.Or, always(0)},
+	backends.OpTypeReduceBitwiseXor: {integer, stablehlo.Xor, always(0)},
+	backends.OpTypeReduceLogicalAnd: {boolean, stablehlo.And, always(1)},
+	backends.OpTypeReduceLogicalOr:  {boolean, stablehlo.Or, always(0)},
+	backends.OpTypeReduceLogicalXor: {boolean, stablehlo.Xor, always(0)},
+}
+
+// reductionOf finds what GoMLX names by its own numbers for windows and for collective operations.
+func reductionOf(kind backends.ReduceOpType) (reduction, error) {
+	switch kind {
+	case backends.ReduceOpSum:
+		return sums, nil
+	case backends.ReduceOpProduct:
+		return products, nil
+	case backends.ReduceOpMax:
+		return maxima, nil
+	case backends.ReduceOpMin:
+		return minima, nil
+	}
+	return reduction{}, fmt.Errorf("reduction %d, expected sum, product, max or min", int(kind))
+}
+
+// function writes a reduction as a function of two scalars, and its neutral element.
+func (b *Builder) function(r reduction, of *value) (neutral *value, join *stablehlo.Function, err error) {
+	if err := r.takes.need(of); err != nil {
+		return nil, nil, err
+	}
+	t := of.Shape().DType
+	if neutral, err = scalar(b.main, t, r.neutral(t)); err != nil {
+		return nil, nil, err
+	}
+	join, err = b.joining(t, r.join)
+	return neutral, join, err
+}
+
+// joining writes a function of two scalars.
+func (b *Builder) joining(t xladtypes.DType, join func(lhs, rhs *value) (*value, error)) (*stablehlo.Function, error) {
+	f := b.main.Closure()
+	lhs, err := f.Input(toXLA(scalarShape(t)))
+	if err != nil {
+		return nil, err
+	}
+	rhs, err := f.Input(toXLA(scalarShape(t)))
+	if err != nil {
+		return nil, err
+	}
+	result, err := join(lhs, rhs)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Return(result)
+}
+
+func (b *Builder) reduce(kind backends.OpType, x backends.Op, axes []int) (backends.Op, error) {
+	return b.emitOne(kind, []backends.Op{x}, func(v []*value) (*value, error) {
+		rank := v[0].Shape().Rank()
+		if err := checkAxes("axes", axes, rank); err != nil {
+			return nil, err
+		}
+		over := slices.Clone(axes)
+		if len(over) == 0 { // GoMLX: all of them
+			for axis := range rank {
+				over = append(over, axis)
+			}
+		}
+		neutral, join, err := b.function(reductions[kind], v[0])
+		if err != nil || rank == 0 {
+			return v[0], err
+		}
+		slices.Sort(over)
+		return stablehlo.Reduce(v[0], neutral, join, over...)
+	})
+}
+
+// ReduceSum adds up over axes; over all if none are given. So do the other reductions.
+func (b *Builder) ReduceSum(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceSum, x, axes)
+}
+
+// ReduceProduct multiplies over axes.
+func (b *Builder) ReduceProduct(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceProduct, x, axes)
+}
+
+// ReduceMax takes the largest over axes; NaN if there is one.
+func (b *Builder) ReduceMax(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceMax, x, axes)
+}
+
+// ReduceMin takes the smallest over axes; NaN if there is one.
+func (b *Builder) ReduceMin(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceMin, x, axes)
+}
+
+// ReduceBitwiseAnd joins bits over axes.
+func (b *Builder) ReduceBitwiseAnd(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceBitwiseAnd, x, axes)
+}
+
+// ReduceBitwiseOr joins bits over axes.
+func (b *Builder) ReduceBitwiseOr(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceBitwiseOr, x, axes)
+}
+
+// ReduceBitwiseXor joins bits over axes.
+func (b *Builder) ReduceBitwiseXor(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceBitwiseXor, x, axes)
+}
+
+// ReduceLogicalAnd tells whether all are true over axes.
+func (b *Builder) ReduceLogicalAnd(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceLogicalAnd, x, axes)
+}
+
+// ReduceLogicalOr tells whether any is true over axes.
+func (b *Builder) ReduceLogicalOr(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceLogicalOr, x, axes)
+}
+
+// ReduceLogicalXor tells whether an odd number is true over axes.
+func (b *Builder) ReduceLogicalXor(x backends.Op, axes ...int) (backends.Op, error) {
+	return b.reduce(backends.OpTypeReduceLogicalXor, x, axes)
+}
+
+// ArgMinMax gives the place of the smallest or largest element along an axis, which goes away: the first one of equal
+// ones, and the first NaN if there is one.
+func (b *Builder) ArgMinMax(x backends.Op, axis int, outputDType dtypes.DType, isMin bool) (backends.Op, error) {
+	return b.each(backends.OpTypeArgMinMax, real, x, func(x *value) (*value, error) {
+		if err := checkAxes("axis", []int{axis}, x.Shape().Rank()); err != nil {
+			return nil, err
+		}
+		if classes[outputDType]&integer == 0 {
+			return nil, fmt.Errorf("output of type %s, expected an integer", outputDType)
+		}
+		if dims(x)[axis] == 0 {
+			return nil, fmt.Errorf("axis %d has no elements", axis)
+		}
+		places := toXLA(placeShape(dims(x)))
+		place, err := b.main.Iota(places, axis)
+		if err != nil {
+			return nil, err
+		}
+		worst, direction := lowest(x.Shape().DType), types.CompareGT
+		if isMin {
+			worst, direction = highest(x.Shape().DType), types.CompareLT
+		}
+		start, err := scalar(b.main, x.Shape().DType, worst)
+		if err != nil {
+			return nil, err
+		}
+		behind, err := scalar(b.main, places.DType, highest(places.DType))
+		if err != nil {
+			return nil, err
+		}
+		pick, err := b.picking(x.Shape().DType, places.DType, direction)
+		if err != nil {
+			return nil, err
+		}
+		both, err := stablehlo.MultiReduce([]*value{x, place}, []*value{start, behind}, pick, axis)
+		if err != nil {
+			return nil, err
+		}
+		if len(both) != 2 {
+			return nil, errors.New("go-xla's reduction of two arrays did not give two")
+		}
+		return convert(both[1], outputDType)
+	})
+}
+
+// picking writes the function that picks the better of two elements with their places. It does not depend on the order
+// in which elements come.
+func (b *Builder) picking(t, places xladtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
+	f := b.main.Closure()
+	var in [4]*value // lhs, its place, rhs, its place
+	for i, of := range []xladtypes.DType{t, places, t, places} {
+		var err error
+		if in[i], err = f.Input(toXLA(scalarShape(of))); err != nil {
+			return nil, err
+		}
+	}
+	c := &chain{}
+	first := c.compare(in[0], in[2], better)
+	tie := c.compare(in[0], in[2], types.CompareEQ)
+	if classOf(in[0]) == float {
+		lhsNaN, rhsNaN := c.compare(in[0], in[0], types.CompareNE), c.compare(in[2], in[2], types.CompareNE)
+		first = c.two(stablehlo.Or, first, c.two(stablehlo.And, lhsNaN, c.one(stablehlo.Not, rhsNaN)))
+		tie = c.two(stablehlo.Or, tie, c.two(stablehlo.And, lhsNaN, rhsNaN))
+	}
+	first = c.two(stablehlo.Or, first, c.two(stablehlo.And, tie, c.compare(in[1], in[3], types.CompareLT)))
+	element, place := c.choose(first, in[0], in[2]), c.choose(first, in[1], in[3])
+	if c.err != nil {
+		return nil, c.err
+	}
+	return f, f.Return(element, place)
+}
+
+// chain writes statements one after the other and keeps the first error.
+type chain struct{ err error }
+
+func (c *chain) do(f func() (*value, error)) *value {
+	if c.err != nil {
+		return nil
+	}
+	var v *value
+	v, c.err = f()
+	return v
+}
+
+func (c *chain) one(f func(x *value) (*value, error), x *value) *value {
+	return c.do(func() (*value, error) { return f(x) })
+}
+
+func (c *chain) two(f func(lhs, rhs *value) (*value, error), lhs, rhs *value) *value {
+	return c.do(func() (*value, error) { return f(lhs, rhs) })
+}
+
+func (c *chain) compare(lhs, rhs *value, direction types.ComparisonDirection) *value {
+	return c.do(func() (*value, error) { return compare(lhs, rhs, direction) })
+}
+
+func (c *chain) choose(condition, onTrue, onFalse *value) *value {
+	return c.do(func() (*value, error) { return stablehlo.Select(condition, onTrue, onFalse) })
+}

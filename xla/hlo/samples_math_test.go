@@ -1,0 +1,431 @@
+package hlo_test
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+var reduceTypes = map[string][]dtypes.DType{
+	"ReduceSum": numberTypes, "ReduceProduct": numberTypes, "ReduceMax": realTypes, "ReduceMin": realTypes,
+	"ReduceBitwiseAnd": integerTypes, "ReduceBitwiseOr": integerTypes, "ReduceBitwiseXor": integerTypes,
+	"ReduceLogicalAnd": boolType, "ReduceLogicalOr": boolType, "ReduceLogicalXor": boolType,
+}
+
+// fold names the elementwise operation that a reduction repeats.
+var fold = map[string]string{
+	"ReduceSum": "Add", "ReduceProduct": "Mul", "ReduceMax": "Max", "ReduceMin": "Min",
+	"ReduceBitwiseAnd": "BitwiseAnd", "ReduceBitwiseOr": "BitwiseOr", "ReduceBitwiseXor": "BitwiseXor",
+	"ReduceLogicalAnd": "LogicalAnd", "ReduceLogicalOr": "LogicalOr", "ReduceLogicalXor": "LogicalXor",
+}
+
+// join is an elementwise operation on single elements, written over the first.
+func join(name string, to array, i int, from array, j int) {
+	x, y := zeros(shapes.Make(to.shape.DType)), zeros(shapes.Make(to.shape.DType))
+	copyElement(x, 0, to, i)
+	copyElement(y, 0, from, j)
+	copyElement(to, i, directBinary(name, nil, to.shape.DType)([]array{x, y})[0], 0)
+}
+
+// small draws numbers of which a sum or product of a few stays well within range.
+func small(r *source, t dtypes.DType, dims ...int) array {
+	if t.IsInt() {
+		return draw(r, shapes.Make(t, dims...), -4, 4)
+	}
+	return draw(r, shapes.Make(t, dims...), -1.5, 1.5)
+}
+
+func reduceSample(r *source, name string) sample {
+	shape := r.shape(reduceTypes[name], 0, 3)
+	x := small(r, shape.DType, shape.Dimensions...)
+	axes := r.Perm(x.shape.Rank())[:r.IntN(x.shape.Rank()+1)]
+	s := sample{name: name, in: []array{x}, exact: tolerances[x.shape.DType] == 0,
+		build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+			switch name {
+			case "ReduceSum":
+				return one(b.ReduceSum(in[0], axes...))
+			case "ReduceProduct":
+				return one(b.ReduceProduct(in[0], axes...))
+			case "ReduceMax":
+				return one(b.ReduceMax(in[0], axes...))
+			case "ReduceMin":
+				return one(b.ReduceMin(in[0], axes...))
+			case "ReduceBitwiseAnd":
+				return one(b.ReduceBitwiseAnd(in[0], axes...))
+			case "ReduceBitwiseOr":
+				return one(b.ReduceBitwiseOr(in[0], axes...))
+			case "ReduceBitwiseXor":
+				return one(b.ReduceBitwiseXor(in[0], axes...))
+			case "ReduceLogicalAnd":
+				return one(b.ReduceLogicalAnd(in[0], axes...))
+			case "ReduceLogicalOr":
+				return one(b.ReduceLogicalOr(in[0], axes...))
+			case "ReduceLogicalXor":
+				return one(b.ReduceLogicalXor(in[0], axes...))
+			}
+			return nil, fmt.Errorf("no reduction %s", name)
+		}}
+	if !hostHas(x.shape.DType) || x.shape.DType == dtypes.Int8 || x.shape.Rank() == 0 || // GoMLX panics for the smallest int8
+		r.IntN(2) == 0 {
+		s.direct = func(in []array) []array {
+			over := axes
+			if len(over) == 0 {
+				for axis := range x.shape.Rank() {
+					over = append(over, axis)
+				}
+			}
+			var dims []int
+			for axis, dim := range x.shape.Dimensions {
+				if !slices.Contains(over, axis) {
+					dims = append(dims, dim)
+				}
+			}
+			out := zeros(shapes.Make(x.shape.DType, dims...))
+			seen := make([]bool, out.shape.Size())
+			for i := range x.shape.Size() {
+				var place []int
+				for axis, k := range at(i, x.shape.Dimensions) {
+					if !slices.Contains(over, axis) {
+						place = append(place, k)
+					}
+				}
+				to := flatAt(place, dims)
+				if !seen[to] {
+					copyElement(out, to, in[0], i)
+					seen[to] = true
+				} else {
+					join(fold[name], out, to, in[0], i)
+				}
+			}
+			return []array{out}
+		}
+	}
+	return s
+}
+
+var mathSamples = map[string]func(r *source) sample{
+	"Clamp": func(r *source) sample {
+		shape := r.shape(realTypes, 0, 3)
+		t, dims := shape.DType, shape.Dimensions
+		in := []array{small(r, t, dims...), small(r, t, dims...), small(r, t, dims...)}
+		for _, i := range []int{0, 2} {
+			if r.IntN(2) == 0 {
+				in[i] = small(r, t)
+			}
+		}
+		return sample{name: "Clamp", in: in, exact: true,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.Clamp(in[0], in[1], in[2]))
+			},
+			direct: func(in []array) []array {
+				return directBinary("Min", dims, t)([]array{directBinary("Max", dims, t)(in[:2])[0], in[2]})
+			}}
+	},
+	"ConvertDType": func(r *source) sample {
+		x := draw(r, r.shape(allTypes, 0, 3), 0, 100)
+		to := pick(r, allTypes)
+		return sample{name: "ConvertDType", in: []array{x}, exact: tolerances[x.shape.DType] == 0,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.ConvertDType(in[0], to))
+			},
+			direct: func(in []array) []array {
+				out := zeros(shapes.Make(to, x.shape.Dimensions...))
+				for i := range x.shape.Size() {
+					switch v := in[0].number(i); {
+					case to == dtypes.Bool:
+						out.setInteger(i, uint64(real(truth(v != 0))))
+					case to.IsComplex():
+						out.set(i, v)
+					default:
+						out.set(i, complex(real(v), 0))
+					}
+				}
+				return []array{out}
+			}}
+	},
+	"ArgMinMax": func(r *source) sample {
+		t := pick(r, realTypes)
+		x := draw(r, shapes.Make(t, drawDims(r, 1, 3)...), -4, 4)
+		for i := range x.shape.Size() { // ties, and NaN
+			if j := r.IntN(x.shape.Size()); r.IntN(3) == 0 {
+				copyElement(x, i, x, j)
+			}
+		}
+		if t.IsFloat() && r.IntN(4) == 0 {
+			x.set(r.IntN(x.shape.Size()), complex(math.NaN(), 0))
+		}
+		axis, to, least := r.IntN(x.shape.Rank()), pick(r, integerTypes), r.IntN(2) == 0
+		s := sample{name: "ArgMinMax", in: []array{x}, exact: true,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.ArgMinMax(in[0], axis, to, least))
+			},
+			direct: func(in []array) []array {
+				dims := slices.Delete(slices.Clone(x.shape.Dimensions), axis, axis+1)
+				out := zeros(shapes.Make(to, dims...))
+				for i := range out.shape.Size() {
+					place := slices.Insert(at(i, dims), axis, 0)
+					best := flatAt(place, x.shape.Dimensions)
+					for k := range x.shape.Dimensions[axis] {
+						place[axis] = k
+						j := flatAt(place, x.shape.Dimensions)
+						p, q := real(in[0].number(j)), real(in[0].number(best))
+						if !math.IsNaN(q) && (math.IsNaN(p) || least && p < q || !least && p > q) {
+							best = j
+							out.setInteger(i, uint64(k))
+						}
+					}
+				}
+				return []array{out}
+			}}
+		return s
+	},
+	"Dot": func(r *source) sample {
+		t, k := pick(r, numberTypes), 1+r.IntN(4)
+		lhs, rhs := []int{1 + r.IntN(4), k}[r.IntN(2):], []int{k, 1 + r.IntN(4)}[:1+r.IntN(2)]
+		if len(lhs) == 1 && len(rhs) == 2 {
+			lhs = []int{2, k}
+		}
+		s := sample{name: "Dot", in: []array{small(r, t, lhs...), small(r, t, rhs...)}, exact: tolerances[t] == 0,
+			build:  func(b backends.Builder, in []backends.Op) ([]backends.Op, error) { return one(b.Dot(in[0], in[1])) },
+			direct: directDot(nil, nil, []int{len(lhs) - 1}, []int{0})}
+		return s
+	},
+	"DotGeneral": func(r *source) sample {
+		t := pick(r, numberTypes)
+		dims := drawDims(r, 6, 6) // batch, batch, contracting, contracting, lhs, rhs
+		left, right := []int{0, 1, 2, 3, 4}, []int{0, 1, 2, 3, 5}
+		for _, drop := range []int{0, 1, 2, 3} {
+			if r.IntN(2) == 0 {
+				left, right = slices.DeleteFunc(left, func(i int) bool { return i == drop }), slices.DeleteFunc(right, func(i int) bool { return i == drop })
+			}
+		}
+		if r.IntN(2) == 0 {
+			left, right = left[:len(left)-1], right[:len(right)-1]
+		}
+		side := func(names []int) (x array, contracting, batch []int) {
+			r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			var d []int
+			for _, name := range names {
+				d = append(d, dims[name])
+			}
+			for name := range 4 {
+				if axis := slices.Index(names, name); axis >= 0 && name < 2 {
+					batch = append(batch, axis)
+				} else if axis >= 0 {
+					contracting = append(contracting, axis)
+				}
+			}
+			return small(r, t, d...), contracting, batch
+		}
+		lhs, lc, lb := side(left)
+		rhs, rc, rb := side(right)
+		s := sample{name: "DotGeneral", in: []array{lhs, rhs}, exact: tolerances[t] == 0,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.DotGeneral(in[0], lc, lb, in[1], rc, rb))
+			}}
+		if !hostHas(t) || r.IntN(2) == 0 {
+			s.direct = directDot(lb, rb, lc, rc)
+		}
+		return s
+	},
+	"ConvGeneral": func(r *source) sample {
+		t, spatial := pick(r, floatTypes), 1+r.IntN(2)
+		if r.IntN(5) == 0 {
+			t = pick(r, []dtypes.DType{dtypes.Int32, dtypes.Complex64})
+		}
+		groups, batchGroups := 1, 1
+		switch r.IntN(3) {
+		case 0:
+			groups = 2
+		case 1:
+			batchGroups = 2
+		}
+		order := func() []int { return r.Perm(spatial + 2) }
+		in, k, out := order(), order(), order()
+		axes := backends.ConvolveAxesConfig{
+			InputBatch: in[0], InputChannels: in[1], InputSpatial: in[2:],
+			KernelInputChannels: k[0], KernelOutputChannels: k[1], KernelSpatial: k[2:],
+			OutputBatch: out[0], OutputChannels: out[1], OutputSpatial: out[2:],
+		}
+		x, kernel := make([]int, spatial+2), make([]int, spatial+2)
+		channels := 1 + r.IntN(2)
+		x[in[0]], x[in[1]] = 2*batchGroups, channels*groups
+		kernel[k[0]], kernel[k[1]] = channels, 2*groups*batchGroups
+		var strides, dilations, kernelDilations []int
+		var paddings [][2]int
+		for i := range spatial {
+			x[in[2+i]], kernel[k[2+i]] = 3+r.IntN(3), 1+r.IntN(2)
+			strides, paddings = append(strides, 1+r.IntN(2)), append(paddings, [2]int{r.IntN(2), r.IntN(2)})
+			dilations, kernelDilations = append(dilations, 1+r.IntN(2)), append(kernelDilations, 1+r.IntN(2))
+		}
+		return sample{name: "ConvGeneral", in: []array{small(r, t, x...), small(r, t, kernel...)}, exact: tolerances[t] == 0,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.ConvGeneral(in[0], in[1], axes, strides, paddings, dilations, kernelDilations, groups, batchGroups))
+			},
+			direct: directConvolution(axes, strides, paddings, dilations, kernelDilations, groups, batchGroups)}
+	},
+	"ReduceWindow": func(r *source) sample {
+		t := pick(r, realTypes)
+		x := small(r, t, drawDims(r, 1, 3)...)
+		kind := pick(r, []backends.ReduceOpType{backends.ReduceOpSum, backends.ReduceOpProduct, backends.ReduceOpMax, backends.ReduceOpMin})
+		w := drawWindow(r, x.shape.Dimensions, true)
+		s := sample{name: "ReduceWindow", in: []array{x}, exact: tolerances[t] == 0,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.ReduceWindow(in[0], kind, w.dims, w.strides, w.baseDilations, w.dilations, w.paddings))
+			},
+			direct: func(in []array) []array {
+				out := zeros(shapes.Make(t, w.out(x.shape.Dimensions)...))
+				for i := range out.shape.Size() {
+					seen := false
+					w.visit(at(i, out.shape.Dimensions), x.shape.Dimensions, func(j int) {
+						if !seen {
+							copyElement(out, i, in[0], j)
+						} else {
+							join(map[backends.ReduceOpType]string{1: "Add", 2: "Mul", 3: "Max", 4: "Min"}[kind], out, i, in[0], j)
+						}
+						seen = true
+					})
+					if !seen { // the neutral element
+						setNeutral(out, i, kind)
+					}
+				}
+				return []array{out}
+			}}
+		return s
+	},
+	"SelectAndScatterMax": func(r *source) sample { return selectAndScatterSample(r, true) },
+	"SelectAndScatterMin": func(r *source) sample { return selectAndScatterSample(r, false) },
+	"ScatterSum":          func(r *source) sample { return scatterSample(r, "ScatterSum", "Add") },
+	"ScatterMax":          func(r *source) sample { return scatterSample(r, "ScatterMax", "Max") },
+	"ScatterMin":          func(r *source) sample { return scatterSample(r, "ScatterMin", "Min") },
+
+	"BatchNormForInference": func(r *source) sample {
+		x, axis, features := drawBatch(r)
+		t := x.shape.DType
+		return sample{name: "BatchNormForInference", in: []array{x, small(r, t, features), small(r, t, features), small(r, t, features), draw(r, shapes.Make(t, features), 0.5, 2)},
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.BatchNormForInference(in[0], in[1], in[2], in[3], in[4], 0.125, axis))
+			},
+			direct: func(in []array) []array {
+				out := zeros(x.shape)
+				for i := range x.shape.Size() {
+					f := at(i, x.shape.Dimensions)[axis]
+					v := (in[0].number(i) - in[3].number(f)) / cmplx.Sqrt(in[4].number(f)+0.125)
+					out.set(i, v*in[1].number(f)+in[2].number(f))
+				}
+				return []array{out}
+			}}
+	},
+	"BatchNormForTraining": func(r *source) sample {
+		x, axis, features := drawBatch(r)
+		t := x.shape.DType
+		return sample{name: "BatchNormForTraining", in: []array{x, small(r, t, features), small(r, t, features)},
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				y, mean, variance, err := b.BatchNormForTraining(in[0], in[1], in[2], 0.125, axis)
+				return []backends.Op{y, mean, variance}, err
+			},
+			direct: func(in []array) []array {
+				mean, variance := moments(in[0], axis)
+				out := zeros(x.shape)
+				for i := range x.shape.Size() {
+					f := at(i, x.shape.Dimensions)[axis]
+					out.set(i, (in[0].number(i)-mean.number(f))/cmplx.Sqrt(variance.number(f)+0.125)*in[1].number(f)+in[2].number(f))
+				}
+				return []array{out, mean, variance}
+			}}
+	},
+	"BatchNormGradient": func(r *source) sample {
+		x, axis, features := drawBatch(r)
+		mean, variance := moments(x, axis)
+		const epsilon = 0.125
+		return sample{name: "BatchNormGradient", in: []array{x, small(r, x.shape.DType, features), mean, variance, small(r, x.shape.DType, x.shape.Dimensions...)},
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				dx, dScale, dOffset, err := b.BatchNormGradient(in[0], in[1], in[2], in[3], in[4], epsilon, axis)
+				return []backends.Op{dx, dScale, dOffset}, err
+			},
+			direct: func(in []array) []array {
+				n := complex(float64(x.shape.Size()/features), 0)
+				dx, dScale, dOffset := zeros(x.shape), make([]complex128, features), make([]complex128, features)
+				for i := range x.shape.Size() {
+					f := at(i, x.shape.Dimensions)[axis]
+					hat := (in[0].number(i) - in[2].number(f)) / cmplx.Sqrt(in[3].number(f)+epsilon)
+					dScale[f] += in[4].number(i) * hat
+					dOffset[f] += in[4].number(i)
+				}
+				for i := range x.shape.Size() {
+					f := at(i, x.shape.Dimensions)[axis]
+					root := cmplx.Sqrt(in[3].number(f) + epsilon)
+					hat := (in[0].number(i) - in[2].number(f)) / root
+					dx.set(i, in[1].number(f)/root/n*(n*in[4].number(i)-dOffset[f]-hat*dScale[f]))
+				}
+				s, o := zeros(in[1].shape), zeros(in[1].shape)
+				for f := range features {
+					s.set(f, dScale[f])
+					o.set(f, dOffset[f])
+				}
+				return []array{dx, s, o}
+			}}
+	},
+	"FFT": func(r *source) sample {
+		n, kind := 1+r.IntN(6), backends.FFTType(r.IntN(4))
+		in, out := n, n
+		t, to := pick(r, complexTypes), dtypes.InvalidDType
+		to = t
+		switch kind {
+		case backends.FFTForwardReal:
+			t, out = t.RealDType(), n/2+1
+		case backends.FFTInverseReal:
+			to, in = t.RealDType(), n/2+1
+		}
+		x := small(r, t, 2, in)
+		if kind == backends.FFTInverseReal { // what a transform of reals can give
+			for row := range 2 {
+				x.set(row*in, complex(real(x.number(row*in)), 0))
+				if n%2 == 0 {
+					x.set(row*in+in-1, complex(real(x.number(row*in+in-1)), 0))
+				}
+			}
+		}
+		return sample{name: "FFT", in: []array{x},
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return one(b.FFT(in[0], kind, []int{n}))
+			},
+			direct: func(a []array) []array {
+				y := zeros(shapes.Make(to, 2, out))
+				for row := range 2 {
+					full := make([]complex128, n)
+					for i := range n {
+						if i < in {
+							full[i] = a[0].number(row*in + i)
+						} else {
+							full[i] = cmplx.Conj(a[0].number(row*in + n - i))
+						}
+					}
+					sign, scale := -1.0, 1.0
+					if kind == backends.FFTInverse || kind == backends.FFTInverseReal {
+						sign, scale = 1, 1/float64(n)
+					}
+					for k := range out {
+						sum := complex128(0)
+						for i, v := range full {
+							sum += v * cmplx.Rect(scale, sign*2*math.Pi*float64(i*k)/float64(n))
+						}
+						y.set(row*out+k, sum)
+					}
+				}
+				return []array{y}
+			}}
+	},
+	"AllReduce": func(r *source) sample {
+		return sample{name: "AllReduce", in: []array{small(r, dtypes.Float32, 2), small(r, dtypes.Int32), small(r, dtypes.Float32)}, exact: true,
+			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				return b.AllReduce(in, backends.ReduceOpSum, [][]int{{0}})
+			},
+			direct: func(in []array) []array { return in }}
+	},
+}

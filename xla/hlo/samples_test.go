@@ -1,0 +1,195 @@
+package hlo_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// sample is one operation with drawn arguments.
+type sample struct {
+	name   string
+	in     []array
+	build  builds
+	direct func(in []array) []array // nil: the pure-Go backend knows it
+	exact  bool                     // the outputs have no rounding, and may go into any operation
+}
+
+var (
+	signedTypes   = []dtypes.DType{dtypes.Int8, dtypes.Int16, dtypes.Int32, dtypes.Int64}
+	unsignedTypes = []dtypes.DType{dtypes.Uint8, dtypes.Uint16, dtypes.Uint32, dtypes.Uint64}
+	floatTypes    = []dtypes.DType{dtypes.Float16, dtypes.BFloat16, dtypes.Float32, dtypes.Float64}
+	complexTypes  = []dtypes.DType{dtypes.Complex64, dtypes.Complex128}
+	boolType      = []dtypes.DType{dtypes.Bool}
+	integerTypes  = slices.Concat(signedTypes, unsignedTypes)
+	realTypes     = slices.Concat(integerTypes, floatTypes)
+	numberTypes   = slices.Concat(realTypes, complexTypes)
+	allTypes      = slices.Concat(numberTypes, boolType)
+)
+
+// taking says which types an elementwise operation takes, in the test's own words.
+var unaryTypes = map[string][]dtypes.DType{
+	"Abs": numberTypes, "Neg": slices.Concat(signedTypes, floatTypes, complexTypes), "Sign": numberTypes,
+	"Ceil": floatTypes, "Floor": floatTypes, "Round": floatTypes, "Logistic": floatTypes, "Erf": floatTypes,
+	"Sin": floatTypes, "Cos": floatTypes, "Tanh": floatTypes,
+	"Sqrt": slices.Concat(floatTypes, complexTypes), "Rsqrt": slices.Concat(floatTypes, complexTypes),
+	"Exp": slices.Concat(floatTypes, complexTypes), "Expm1": slices.Concat(floatTypes, complexTypes),
+	"Log": slices.Concat(floatTypes, complexTypes), "Log1p": slices.Concat(floatTypes, complexTypes),
+	"BitCount": integerTypes, "Clz": integerTypes, "BitwiseNot": integerTypes, "LogicalNot": boolType,
+	"IsNaN": numberTypes, "IsFinite": slices.Concat(floatTypes, complexTypes),
+	"Real": slices.Concat(floatTypes, complexTypes), "Imag": slices.Concat(floatTypes, complexTypes), "Conj": complexTypes,
+	"Identity": allTypes,
+}
+
+var binaryTypes = map[string][]dtypes.DType{
+	"Add": numberTypes, "Sub": numberTypes, "Mul": numberTypes, "Div": numberTypes, "Pow": numberTypes,
+	"Rem": realTypes, "Max": realTypes, "Min": realTypes,
+	"BitwiseAnd": integerTypes, "BitwiseOr": integerTypes, "BitwiseXor": integerTypes,
+	"LogicalAnd": boolType, "LogicalOr": boolType, "LogicalXor": boolType,
+	"ShiftLeft": integerTypes, "ShiftRightLogical": integerTypes, "ShiftRightArithmetic": integerTypes,
+	"Equal": allTypes, "NotEqual": allTypes,
+	"LessThan": slices.Concat(realTypes, boolType), "LessOrEqual": slices.Concat(realTypes, boolType),
+	"GreaterThan": slices.Concat(realTypes, boolType), "GreaterOrEqual": slices.Concat(realTypes, boolType),
+	"EqualTotalOrder": realTypes, "NotEqualTotalOrder": realTypes, "LessThanTotalOrder": realTypes,
+	"LessOrEqualTotalOrder": realTypes, "GreaterThanTotalOrder": realTypes, "GreaterOrEqualTotalOrder": realTypes,
+	"Complex": {dtypes.Float32, dtypes.Float64},
+}
+
+// source is random choices. Where the shape of an operand is free, it takes one of pool, the outputs so far, more often
+// than not, so that operations come to follow each other.
+type source struct {
+	*rand.Rand
+	pool []shapes.Shape
+}
+
+func (r *source) shape(types []dtypes.DType, minRank, maxRank int) shapes.Shape {
+	if len(r.pool) > 0 && r.IntN(4) > 0 {
+		s := pick(r, r.pool)
+		if slices.Contains(types, s.DType) && s.Rank() >= minRank && s.Rank() <= maxRank && s.Size() <= 300 {
+			return s
+		}
+	}
+	return shapes.Make(pick(r, types), drawDims(r, minRank, maxRank)...)
+}
+
+func pick[T any](r *source, list []T) T { return list[r.IntN(len(list))] }
+
+func drawDims(r *source, minRank, maxRank int) []int {
+	dims := make([]int, minRank+r.IntN(maxRank-minRank+1))
+	for i := range dims {
+		dims[i] = 1 + r.IntN(4)
+	}
+	return dims
+}
+
+// method calls an operation by its name.
+func method(b backends.Builder, name string, operands ...backends.Op) ([]backends.Op, error) {
+	in := make([]reflect.Value, len(operands))
+	for i, o := range operands {
+		in[i] = reflect.ValueOf(&o).Elem()
+	}
+	out := reflect.ValueOf(b).MethodByName(name).Call(in)
+	err, _ := out[1].Interface().(error)
+	return []backends.Op{out[0].Interface()}, err
+}
+
+// hostUnary and hostBinary are what the pure-Go backend lacks, or computes otherwise.
+var hostLacks = map[string]bool{
+	"Real": true, "Imag": true, "Conj": true, "Complex": true, "IsNaN": true, "IsFinite": true,
+	"ShiftLeft": true, "ShiftRightLogical": true, "ShiftRightArithmetic": true,
+	"EqualTotalOrder": true, "NotEqualTotalOrder": true, "LessThanTotalOrder": true, "LessOrEqualTotalOrder": true,
+	"GreaterThanTotalOrder": true, "GreaterOrEqualTotalOrder": true,
+}
+
+func unarySample(r *source, name string) sample {
+	shape := r.shape(unaryTypes[name], 0, 3)
+	t := shape.DType
+	low, high := -3.0, 3.0
+	switch {
+	case name == "Log1p" && !t.IsComplex():
+		low = -0.9
+	case (name == "Sqrt" || name == "Log" || name == "Rsqrt") && !t.IsComplex():
+		low = 0.1
+	case t.IsInt():
+		low, high = -100, 100
+	}
+	x := draw(r, shape, low, high)
+	if (name == "IsNaN" || name == "IsFinite") && !t.IsInt() {
+		x.set(0, pick(r, []complex128{complex(math.NaN(), 0), complex(math.Inf(1), 0), complex(math.Inf(-1), 0), 1}))
+	}
+	out := t
+	switch {
+	case name == "IsNaN" || name == "IsFinite":
+		out = dtypes.Bool
+	case t.IsComplex() && (name == "Abs" || name == "Real" || name == "Imag"):
+		out = t.RealDType()
+	}
+	s := sample{name: name, in: []array{x}, exact: tolerances[out] == 0 || name == "Identity" || name == "Neg",
+		build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) { return method(b, name, in[0]) }}
+	if hostLacks[name] || !hostHas(t) || t.IsInt() {
+		s.direct = directUnary(name, out)
+	}
+	return s
+}
+
+func binarySample(r *source, name string) sample {
+	shape := r.shape(binaryTypes[name], 0, 3)
+	t, dims := shape.DType, shape.Dimensions
+	low, high := -3.0, 3.0
+	if t.IsInt() {
+		low, high = -11, 11
+	}
+	x, y := draw(r, shapes.Make(t, dims...), low, high), draw(r, shapes.Make(t, dims...), low, high)
+	switch {
+	case name == "Div" || name == "Rem":
+		y = draw(r, y.shape, 1, max(high, 2))
+	case name == "Pow" && t.IsInt():
+		y = draw(r, y.shape, 0, 3)
+	case name == "Pow":
+		x = draw(r, x.shape, 0.2, 3)
+	case len(name) > 5 && name[:5] == "Shift":
+		y = draw(r, y.shape, 0, float64(8*t.Size()))
+	}
+	if comparisons[name] != nil || len(name) > 10 && name[max(0, len(name)-10):] == "TotalOrder" {
+		for i := range x.shape.Size() { // some are equal, some special
+			if r.IntN(3) == 0 {
+				copyElement(y, i, x, i)
+			}
+			if t.IsFloat() && r.IntN(4) == 0 {
+				x.set(i, complex(pick(r, []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1)}), 0))
+			}
+		}
+	}
+	switch in := []*array{&x, &y}[r.IntN(2)]; r.IntN(4) { // repeated operands
+	case 0:
+		*in = array{shapes.Make(t), reflect.ValueOf(in.flat).Slice(0, 1).Interface()}
+	case 1:
+		if len(dims) > 0 {
+			narrow := slices.Clone(dims)
+			narrow[r.IntN(len(dims))] = 1
+			s := shapes.Make(t, narrow...)
+			*in = array{s, reflect.ValueOf(in.flat).Slice(0, s.Size()).Interface()}
+		}
+	}
+	if name == "Complex" {
+		s := sample{name: name, in: []array{x, y}, exact: true}
+		s.build = func(b backends.Builder, in []backends.Op) ([]backends.Op, error) { return method(b, name, in...) }
+		s.direct = directBinary(name, dims, map[dtypes.DType]dtypes.DType{dtypes.Float32: dtypes.Complex64, dtypes.Float64: dtypes.Complex128}[t])
+		return s
+	}
+	out := t
+	if comparisons[name] != nil || hostLacks[name] && name[0] != 'S' {
+		out = dtypes.Bool
+	}
+	s := sample{name: name, in: []array{x, y}, exact: tolerances[out] == 0,
+		build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) { return method(b, name, in...) }}
+	if hostLacks[name] || !hostHas(t) || t == dtypes.Bool || r.IntN(2) == 0 {
+		s.direct = directBinary(name, dims, out)
+	}
+	return s
+}
