@@ -16,7 +16,7 @@ import (
 // packedDType is the type in which numbers are logged.
 const packedDType = dtypes.Float32
 
-// packed is the logs of one step: an array that stays on the device until one of its numbers is read.
+// packed is the logs of a step, or of a block of them: an array that stays on the device until one of its numbers is read.
 type packed struct {
 	device  *onDevice
 	numbers []float32
@@ -70,15 +70,19 @@ func (p *packed) read() {
 	}
 }
 
-// newLogs makes the logs of a step, to be read later.
-func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged) (*packed, loop.Logs) {
-	p := &packed{device: &onDevice{strategy: s, buffer: b}, scalars: make([]scalar, len(layout))}
-	entries := make([]loop.Entry, len(layout))
-	for i, l := range layout {
+// newLogs makes the logs of some steps, to be read later: the array has a row for each.
+func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps int) (*packed, []loop.Logs) {
+	n := len(layout)
+	p := &packed{device: &onDevice{strategy: s, buffer: b}, scalars: make([]scalar, steps*n)}
+	entries, logs := make([]loop.Entry, steps*n), make([]loop.Logs, steps)
+	for i := range entries {
 		p.scalars[i] = scalar{p, i}
-		entries[i] = loop.Entry{Collection: l.collection, Name: l.name, Value: &p.scalars[i]}
+		entries[i] = loop.Entry{Collection: layout[i%n].collection, Name: layout[i%n].name, Value: &p.scalars[i]}
 	}
-	return p, loop.NewLogs(entries)
+	for i := range logs {
+		logs[i] = loop.NewLogs(entries[i*n : (i+1)*n : (i+1)*n])
+	}
+	return p, logs
 }
 
 // maxUnread bounds how many steps' logs wait on the device: a history of a million steps must not hold a million

@@ -27,19 +27,21 @@ type Stepper struct {
 	compiled []*compiled
 }
 
-var _ loop.Stepper[*State, data.Batch] = (*Stepper)(nil)
+var _ loop.BlockStepper[*State, data.Batch] = (*Stepper)(nil)
 
 // compiled is a step for one state and one shape of batch.
 type compiled struct {
 	state   *State
 	inputs  []strategies.Input
 	program strategies.Program
+	block   int // how many steps were asked for at once: 1 for [Stepper.Step]
 	// values are the places in State.values of the program's state.
 	values []int
 	layout []logged
 	// args and batch are reused by each step.
-	args  []strategies.Buffer
-	batch []data.Array
+	args   []strategies.Buffer
+	batch  []data.Array
+	blocks [][]data.Array
 }
 
 // TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
@@ -58,39 +60,97 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	if err := context.Cause(ctx); err != nil {
 		return state, loop.Logs{}, err
 	}
-	logs, err := s.step(state, batch)
+	var logs []loop.Logs
+	c, err := s.find(state, batch, 1)
+	if err == nil {
+		logs, err = c.step(batch)
+	}
 	if err != nil {
 		return state, loop.Logs{}, fmt.Errorf("managed: %w", err)
 	}
-	return state, logs, nil
+	return state, logs[0], nil
 }
 
-func (s *Stepper) step(state *State, batch data.Batch) (loop.Logs, error) {
-	if state == nil {
-		return loop.Logs{}, errors.New("the state is nil")
+// maxBlock is how many steps are made at once where a step is tiny: more gains nothing that could be measured.
+const maxBlock = 100
+
+// BlockSize is how many steps the loop may give to StepBlock.
+func (s *Stepper) BlockSize() int { return maxBlock }
+
+// StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.BlockStepper]. How many that
+// are is a matter of the model's and the batches' size (see [strategies.Program]); the steps compute the same bits however
+// they are divided.
+func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
+	all := make([]loop.Logs, 0, len(batches))
+	for len(batches) > 0 {
+		if err := context.Cause(ctx); err != nil {
+			return state, all, err
+		}
+		logs, err := s.someSteps(state, batches)
+		if err != nil {
+			return state, all, fmt.Errorf("managed: %w", err)
+		}
+		all, batches = append(all, logs...), batches[len(logs):]
 	}
-	if state.closed {
-		return loop.Logs{}, fmt.Errorf("the state: %w", ErrClosed)
-	}
-	if state.lost != nil {
-		return loop.Logs{}, fmt.Errorf("an earlier step failed: %w", state.lost)
-	}
-	c, err := s.find(state, batch)
+	return state, all, nil
+}
+
+// someSteps makes the steps of the first batches, as many as go together.
+func (s *Stepper) someSteps(state *State, batches []data.Batch) ([]loop.Logs, error) {
+	c, err := s.find(state, batches[0], maxBlock)
 	if err != nil {
-		return loop.Logs{}, err
+		return nil, err
 	}
-	for i, v := range c.values {
-		c.args[i] = state.values[v].buffer
+	if c.program.Block() == 1 {
+		return c.step(batches[0])
 	}
+	n := 1
+	for n < min(len(batches), c.program.Block()) && c.fits(batches[n]) {
+		n++
+	}
+	return c.steps(batches[:n])
+}
+
+// step runs the program of a single step.
+func (c *compiled) step(batch data.Batch) ([]loop.Logs, error) {
+	c.gather()
 	for i, f := range batch.Fields {
 		c.batch[i] = f.Array
 	}
 	changed, outputs, err := c.program.Run(c.args, c.batch)
+	return c.finish(changed, outputs, err, 1)
+}
+
+// steps runs the program of a block.
+func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
+	c.gather()
+	c.blocks = c.blocks[:0]
+	for _, b := range batches {
+		arrays := make([]data.Array, len(b.Fields))
+		for i, f := range b.Fields {
+			arrays[i] = f.Array
+		}
+		c.blocks = append(c.blocks, arrays)
+	}
+	changed, outputs, err := c.program.RunBlock(c.args, c.blocks)
+	return c.finish(changed, outputs, err, len(batches))
+}
+
+// gather takes the state's values.
+func (c *compiled) gather() {
+	for i, v := range c.values {
+		c.args[i] = c.state.values[v].buffer
+	}
+}
+
+// finish puts what a run changed into the state and makes the logs of its steps.
+func (c *compiled) finish(changed, outputs []strategies.Buffer, err error, steps int) ([]loop.Logs, error) {
+	state := c.state
 	if errors.Is(err, strategies.ErrStateLost) {
 		state.lost = err
 	}
 	if err != nil {
-		return loop.Logs{}, err
+		return nil, err
 	}
 	for i, v := range c.values {
 		if changed[i] != nil {
@@ -98,22 +158,30 @@ func (s *Stepper) step(state *State, batch data.Batch) (loop.Logs, error) {
 		}
 	}
 	if len(c.layout) == 0 {
-		return loop.Logs{}, nil
+		return make([]loop.Logs, steps), nil
 	}
-	p, logs := newLogs(state.strategy, outputs[0], c.layout)
+	p, logs := newLogs(state.strategy, outputs[0], c.layout, steps)
 	return logs, state.unread.add(p)
 }
 
-// find gives the compiled form of the step for a state and a batch.
-func (s *Stepper) find(state *State, batch data.Batch) (*compiled, error) {
+// find gives the compiled form of the step for a state and a batch, with so many steps at once.
+func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, error) {
+	switch {
+	case state == nil:
+		return nil, errors.New("the state is nil")
+	case state.closed:
+		return nil, fmt.Errorf("the state: %w", ErrClosed)
+	case state.lost != nil:
+		return nil, fmt.Errorf("an earlier step failed: %w", state.lost)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.compiled {
-		if c.state == state && c.fits(batch) {
+		if c.state == state && c.block == block && c.fits(batch) {
 			return c, nil
 		}
 	}
-	c := &compiled{state: state}
+	c := &compiled{state: state, block: block}
 	for _, f := range batch.Fields {
 		in, err := strategies.InputOf(f)
 		if err != nil {
@@ -144,7 +212,7 @@ func (c *compiled) fits(batch data.Batch) bool {
 func (s *Stepper) compile(c *compiled) error {
 	state := c.state
 	var used []*variable
-	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs,
+	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
 		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
 			b := &Builder{graph: g, vars: state.vars, batch: batch}
 			for _, in := range c.inputs {

@@ -3,6 +3,7 @@ package strategies
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -78,7 +79,10 @@ func (j *jit) Compile(s Step) (Program, error) {
 		}
 		built := s.Build(g, batch)
 		p.inputs = make([]int, g.NumParameters())
-		out := xla.Built{InPlace: map[int]int{}}
+		out := xla.Built{InPlace: map[int]int{}, Block: s.Block}
+		if !small(s.Batch, built.State) {
+			out.Block = 1
+		}
 		for _, n := range batch {
 			p.inputs[n.GetParameterHandle()] = fromHost
 			out.Host = append(out.Host, int(n.GetParameterHandle()))
@@ -108,6 +112,21 @@ func (j *jit) Compile(s Step) (Program, error) {
 	return p, nil
 }
 
+// smallStep is up to how many numbers, of the batch and of the state, a step is made in blocks. A larger one takes so long
+// that the call of its program, some 10 us, costs nothing, and XLA's loop may make it slower.
+const smallStep = 1 << 16
+
+func small(batch []Input, state []Slot) bool {
+	n := 0
+	for _, in := range batch {
+		n += in.Shape.Size()
+	}
+	for _, slot := range state {
+		n += slot.Parameter.Shape().Size()
+	}
+	return n <= smallStep
+}
+
 // jitProgram is a step as one program whose inputs are state and batch, in the order in which the graph came to need
 // them, and whose outputs are the changed state and then the rest.
 type jitProgram struct {
@@ -123,32 +142,77 @@ type jitProgram struct {
 	buffers []Buffer
 	host    []any
 	next    []Buffer
+	stacks  []*stack // of the batch's fields, for a block
 }
 
 const fromHost = -1
 
 func (p *jitProgram) Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
-	if len(state) != p.state || len(batch) != len(p.batch) {
-		return nil, nil, fmt.Errorf("strategies: jit: run %s: expected %d values of state and %d fields of a batch, got %d and %d",
-			p.name, p.state, len(p.batch), len(state), len(batch))
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.check(state, batch); err != nil {
+		return nil, nil, err
+	}
 	p.host = p.host[:0]
-	for i, a := range batch {
-		if want := p.batch[i].Shape; DTypeOf(a) != want.DType || !slices.Equal(a.Dims, want.Dimensions) {
-			return nil, nil, fmt.Errorf("strategies: jit: run %s: %s of the batch: expected %s, got %T of dimensions %v", p.name, p.batch[i].Name, want, a.Flat, a.Dims)
-		}
+	for _, a := range batch {
 		p.host = append(p.host, a.Flat)
 	}
 	defer clear(p.host)
+	return p.run(state, func() ([]Buffer, error) { return p.program.Run(p.buffers, p.host) })
+}
+
+func (p *jitProgram) Block() int { return p.program.Block() }
+
+func (p *jitProgram) RunBlock(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(batches) > p.Block() {
+		return nil, nil, fmt.Errorf("strategies: jit: run %s: %d batches at once: the program takes up to %d", p.name, len(batches), p.Block())
+	}
+	if p.stacks == nil {
+		for _, in := range p.batch {
+			p.stacks = append(p.stacks, newStack(in.Shape, p.Block()))
+		}
+	}
+	for i, batch := range batches {
+		if err := p.check(state, batch); err != nil {
+			return nil, nil, err
+		}
+		for j, a := range batch {
+			p.stacks[j].put(i, a.Flat)
+		}
+	}
+	p.host = p.host[:0]
+	for _, s := range p.stacks {
+		p.host = append(p.host, s.flat)
+	}
+	defer clear(p.host)
+	return p.run(state, func() ([]Buffer, error) { return p.program.RunBlock(p.buffers, p.host, len(batches)) })
+}
+
+// check holds the arguments of a step against what the program was compiled for.
+func (p *jitProgram) check(state []Buffer, batch []data.Array) error {
+	if len(state) != p.state || len(batch) != len(p.batch) {
+		return fmt.Errorf("strategies: jit: run %s: expected %d values of state and %d fields of a batch, got %d and %d",
+			p.name, p.state, len(p.batch), len(state), len(batch))
+	}
+	for i, a := range batch {
+		if want := p.batch[i].Shape; DTypeOf(a) != want.DType || !slices.Equal(a.Dims, want.Dimensions) {
+			return fmt.Errorf("strategies: jit: run %s: %s of the batch: expected %s, got %T of dimensions %v", p.name, p.batch[i].Name, want, a.Flat, a.Dims)
+		}
+	}
+	return nil
+}
+
+// run runs the program on the state. mu is held.
+func (p *jitProgram) run(state []Buffer, do func() ([]Buffer, error)) (changed, outputs []Buffer, err error) {
 	for i, from := range p.inputs {
 		p.buffers[i] = nil
 		if from != fromHost {
 			p.buffers[i] = state[from]
 		}
 	}
-	outputs, err = p.program.Run(p.buffers, p.host)
+	outputs, err = do()
 	if errors.Is(err, xla.ErrInputsLost) {
 		err = fmt.Errorf("strategies: jit: %w: %w", ErrStateLost, err)
 	}
@@ -166,6 +230,22 @@ func (p *jitProgram) Run(state []Buffer, batch []data.Array) (changed, outputs [
 		changed[i] = p.next[i]
 	}
 	return changed, outputs, nil
+}
+
+// stack is the memory in which batches lie one behind the other.
+type stack struct {
+	flat any           // a slice of the elements
+	rows reflect.Value // the same
+	row  int           // elements in a batch
+}
+
+func newStack(shape shapes.Shape, k int) *stack {
+	rows := reflect.MakeSlice(reflect.SliceOf(shape.DType.GoType()), k*shape.Size(), k*shape.Size())
+	return &stack{rows.Interface(), rows, shape.Size()}
+}
+
+func (s *stack) put(i int, flat any) {
+	reflect.Copy(s.rows.Slice(i*s.row, (i+1)*s.row), reflect.ValueOf(flat))
 }
 
 func (p *jitProgram) StableHLO() string { return p.program.StableHLO() }

@@ -46,6 +46,8 @@ type Step struct {
 	Name string
 	// Batch are the names and shapes of a batch's fields.
 	Batch []Input
+	// Block, if it is more than 1, asks for a program that makes up to so many steps at once.
+	Block int
 	// Build builds the graph from the nodes of the batch's fields. It may panic, as graph functions do.
 	Build func(g *graph.Graph, batch []*graph.Node) Built
 }
@@ -73,6 +75,12 @@ type Program interface {
 	// alone, and elsewhere takes the place of the old value, which is used up. After an error the whole state is as it
 	// was, unless the error wraps [ErrStateLost].
 	Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error)
+	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a matter of
+	// the graph's structure and sizes, not of a clock, so it is the same each time.
+	Block() int
+	// RunBlock is Run for one step after the other, at most Block. It is for programs with a Block of more than 1, whose Run
+	// is an error. The outputs are stacked on a new first axis of length Block.
+	RunBlock(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, err error)
 	// StableHLO is the program as the plugin was given it.
 	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.

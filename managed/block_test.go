@@ -1,0 +1,134 @@
+package managed_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+func convolving(b *managed.Builder) {
+	x := graph.Reshape(b.Node("x"), -1, 1, 1, 1)
+	x = layers.Convolution(b.Vars().In("conv"), x).Channels(1).KernelSize(1).PadSame().Done()
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.Reshape(x, -1, 1)))
+}
+
+func large(b *managed.Builder) {
+	h := layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 40_000)
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.InsertAxes(graph.ReduceMean(h, -1), -1)))
+}
+
+// However steps are grouped, they compute the same bits: parameters, optimizer, random state, and what was logged. One
+// program serves all groupings.
+func TestStepBlock_groupingChangesNoBit(t *testing.T) {
+	r := runtime(t)
+	const steps = 230
+	var batches []data.Batch
+	for b, err := range line(t, 64).Batches(16, data.Forever(), data.Shuffle(3)) {
+		require.NoError(t, err)
+		if batches = append(batches, b); len(batches) == steps {
+			break
+		}
+	}
+	var want map[string][]byte
+	var wantLosses []float64
+	for _, sizes := range [][]int{{steps}, {1}, {7, 1, 100, 3}, {99, 131}} {
+		state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(5))
+		step := managed.TrainStep(noisy)
+		var all []loop.Logs
+		for i, rest := 0, batches; len(rest) > 0; i++ {
+			n := min(sizes[i%len(sizes)], len(rest))
+			_, logs, err := step.StepBlock(t.Context(), state, rest[:n])
+			require.NoError(t, err)
+			require.Len(t, logs, n)
+			all, rest = append(all, logs...), rest[n:]
+		}
+		require.Len(t, step.StableHLO(), 1)
+		require.Contains(t, step.StableHLO()[0], "stablehlo.while")
+		got, losses := bits(t, state), make([]float64, len(all))
+		for i, l := range all {
+			var err error
+			losses[i], err = l.Float("loss")
+			require.NoError(t, err)
+		}
+		if want == nil {
+			want, wantLosses = got, losses
+		}
+		require.Equal(t, want, got, "groups of %v", sizes)
+		require.Equal(t, wantLosses, losses, "groups of %v", sizes)
+		require.NoError(t, step.Close())
+	}
+}
+
+// The loop gives blocks where nothing else is due, and the history has every step.
+func TestStepBlock_inALoop(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	step, test := managed.TrainStep(regression), managed.TestStep(regression)
+	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
+		Data: func(context.Context) (loop.Data[data.Batch], error) { return line(t, 64).Batches(16), nil }}
+	l := loop.New(loop.On(loop.EachStep, step), testing.On(loop.Every(loop.Steps(50))))
+	result, err := l.Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(205)))
+	require.NoError(t, err)
+	_, losses, err := result.History.Series("loss")
+	require.NoError(t, err)
+	require.Len(t, losses, 205)
+	require.Less(t, losses[204], 1e-5)
+	_, tested, err := result.History.Series("loss_test")
+	require.NoError(t, err)
+	require.Len(t, tested, 4)
+	require.Less(t, tested[3], tested[0])
+}
+
+// On the CPU, XLA's loops make convolutions many times slower; and a large step gains nothing.
+func TestStepBlock_oneByOneWhereThatIsFaster(t *testing.T) {
+	r := runtime(t)
+	for _, row := range []struct {
+		name  string
+		build managed.Build
+		loop  bool
+	}{{"small", regression, true}, {"convolution", convolving, false}, {"large", large, false}} {
+		t.Run(row.name, func(t *testing.T) {
+			state := newState(t, r, managed.WithOptimizer(sgd()))
+			step := managed.TrainStep(row.build)
+			defer func() { require.NoError(t, step.Close()) }()
+			batch := first(t, line(t, 64).Batches(16))
+			_, logs, err := step.StepBlock(t.Context(), state, []data.Batch{batch, batch, batch})
+			require.NoError(t, err)
+			require.Len(t, logs, 3)
+			if row.loop {
+				require.Contains(t, step.StableHLO()[0], "stablehlo.while")
+			} else {
+				require.NotContains(t, step.StableHLO()[0], "stablehlo.while")
+			}
+			before, err := logs[0].Float("loss")
+			require.NoError(t, err)
+			after, err := logs[2].Float("loss")
+			require.NoError(t, err)
+			require.Less(t, after, before)
+		})
+	}
+}
+
+// A batch of another shape ends a group; what came before an error is kept.
+func TestStepBlock_mixedBatches(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	step := managed.TrainStep(regression)
+	defer func() { require.NoError(t, step.Close()) }()
+	full, small := first(t, line(t, 64).Batches(16)), first(t, line(t, 64).Batches(8))
+	_, logs, err := step.StepBlock(t.Context(), state, []data.Batch{full, full, small, full})
+	require.NoError(t, err)
+	require.Len(t, logs, 4)
+	require.Len(t, step.StableHLO(), 2)
+	wrong := full
+	wrong.Fields = wrong.Fields[:1]
+	_, logs, err = step.StepBlock(t.Context(), state, []data.Batch{full, full, wrong, full})
+	require.Error(t, err)
+	require.Len(t, logs, 2)
+}
