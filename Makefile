@@ -40,7 +40,7 @@ bench: setup ## measure: JSON lines, to stand beside the peers'
 	$(GO) run ./bench
 
 .PHONY: conformance
-conformance: setup ## GoMLX's own tests with lazo's gradients
+conformance: setup ## GoMLX's own tests on lazo's backend
 	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: nightly

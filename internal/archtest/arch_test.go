@@ -21,6 +21,8 @@ var allowed = map[string][]string{
 	"internal/graphs":        {},
 	"internal/autodiff":      {"internal/graphs"},
 	"internal/archtest":      {},
+	"internal/vfs":           {},
+	"checkpoint":             {"checkpoint/safetensors", "internal/vfs"},
 	"checkpoint/safetensors": {},
 	"data":                   {"internal/fetch"},
 	"xla/install":            {"internal/fetch"},

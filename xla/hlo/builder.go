@@ -3,7 +3,7 @@
 // A [Builder] is a GoMLX backends.Builder. It writes no code for a device: what was built becomes a [Module], and the
 // function given to [New] compiles it. The package knows nothing of PJRT.
 //
-// Read builder.go first, then module.go. The operations are grouped by topic: elementwise.go, shape.go, index.go, dot.go,
+// Read builder.go first, then module.go. The operations are grouped by topic: elementwise.go, complex.go, shape.go, index.go, dot.go,
 // convolution.go, reduce.go, window.go, norm.go, fft.go, random.go, bits.go, collective.go. repeat.go makes a module that
 // runs another one's function many times.
 package hlo
@@ -63,8 +63,6 @@ type op struct {
 	of    *Builder
 	value *value
 }
-
-func (o *op) shape() shapes.Shape { return shapeOf(o.value) }
 
 func (b *Builder) op(v *value) *op { return &op{b, v} }
 

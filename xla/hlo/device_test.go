@@ -157,7 +157,11 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backend
 	}
 	outputs := make([]backends.Buffer, len(results))
 	for i, r := range results {
-		outputs[i] = buffer{r, e.module.Outputs[i%len(e.module.Outputs)].Shape}
+		dims, err := r.Dimensions() // a part of the output's, if it is sharded
+		if err != nil {
+			return nil, err
+		}
+		outputs[i] = buffer{r, shapes.Make(e.module.Outputs[i%len(e.module.Outputs)].Shape.DType, dims...)}
 	}
 	return outputs, nil
 }

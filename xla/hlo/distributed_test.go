@@ -113,25 +113,12 @@ func TestAutoSharding(t *testing.T) {
 	require.Contains(t, module.Text(), `sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>`)
 	part := func(flat ...float32) array { return array{shapes.Make(dtypes.Float32, 2, 2), flat} }
 	weights := of([]int{2}, float32(1), 1)
-	send := func(exec backends.Executable, outputs []int, inputs ...array) []array {
-		sent := make([]backends.Buffer, len(inputs))
-		for i, in := range inputs {
-			var err error
-			sent[i], err = d.BufferFromFlatData(backends.DeviceNum(i*2/len(inputs)), in.flat, in.shape)
-			require.NoError(t, err)
-			defer d.BufferFinalize(sent[i])
-		}
-		got, err := exec.Execute(sent, nil, 0)
+	send := func(exec backends.Executable, inputs ...array) []array {
+		got, err := execute(d, exec, 2, inputs...)
 		require.NoError(t, err)
-		results := make([]array, len(got))
-		for i, g := range got {
-			results[i] = zeros(shapes.Make(dtypes.Float32, outputs[i%len(outputs)]))
-			require.NoError(t, d.BufferToFlatData(g, results[i].flat))
-			require.NoError(t, d.BufferFinalize(g))
-		}
-		return results
+		return got
 	}
-	got := send(exec, []int{2, 2}, part(1, 2, 3, 4), weights, part(5, 6, 7, 8), weights)
+	got := send(exec, part(1, 2, 3, 4), weights, part(5, 6, 7, 8), weights)
 	require.Equal(t, []float32{3*1 + 7*3 + 11*5 + 15*7, 3*2 + 7*4 + 11*6 + 15*8}, got[0].flat)
 	require.Equal(t, got[0].flat, got[2].flat)
 	require.Equal(t, []float32{3, 7}, got[1].flat)
@@ -146,7 +133,7 @@ func TestAutoSharding(t *testing.T) {
 		return array{shapes.Make(dtypes.Float32, 2, 2, 2), append(append([]float32{}, flat...), 1, 0, 0, 1)}
 	}
 	n := of(nil, int32(2))
-	blocks := send(steps, []int{2, 4}, two(1, 2, 3, 4), weights, n, two(5, 6, 7, 8), weights, n)
+	blocks := send(steps, two(1, 2, 3, 4), weights, n, two(5, 6, 7, 8), weights, n)
 	first := got[0].flat.([]float32)
 	// The second step's rows are the two unit vectors on each device: it doubles the weights.
 	require.Equal(t, []float32{2 * first[0], 2 * first[1]}, blocks[0].flat)

@@ -144,8 +144,8 @@ func (b *Builder) scatter(
 	})
 }
 
-// DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis. A place from
-// which the slice would not fit is moved until it does.
+// DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis, or one vector for
+// all of them. A place from which the slice would not fit is moved until it does.
 func (b *Builder) DynamicSlice(operand backends.Op, startIndices []backends.Op, sliceDims []int) (backends.Op, error) {
 	return b.emitOne(backends.OpTypeDynamicSlice, append([]backends.Op{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -186,8 +186,22 @@ func (b *Builder) DynamicUpdateSlice(operand, update backends.Op, startIndices [
 
 // places checks the start of a slice, and gives its numbers one type, as StableHLO wants.
 func places(x *value, starts []*value) ([]*value, error) {
-	if len(starts) != x.Shape().Rank() {
-		return nil, fmt.Errorf("%d start indices, expected one for each of the %d axes", len(starts), x.Shape().Rank())
+	rank := x.Shape().Rank()
+	if len(starts) == 1 && slices.Equal(dims(starts[0]), []int{rank}) {
+		vector := starts[0]
+		starts = make([]*value, rank)
+		for i := range starts {
+			one, err := stablehlo.Slice(vector, []int{i}, []int{i + 1}, nil)
+			if err != nil {
+				return nil, err
+			}
+			if starts[i], err = reshape(one); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(starts) != rank {
+		return nil, fmt.Errorf("%d start indices, expected one for each of the %d axes, or a vector of them", len(starts), rank)
 	}
 	mixed := false
 	for _, start := range starts {

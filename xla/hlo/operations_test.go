@@ -31,6 +31,8 @@ func drawSample(r *source, name string) (sample, bool) {
 		return moveSamples[name](r), true
 	case mathSamples[name] != nil:
 		return mathSamples[name](r), true
+	case normSamples[name] != nil:
+		return normSamples[name](r), true
 	}
 	return sample{}, false
 }

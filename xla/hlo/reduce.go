@@ -162,7 +162,13 @@ func (b *Builder) ReduceLogicalXor(x backends.Op, axes ...int) (backends.Op, err
 // ArgMinMax gives the place of the smallest or largest element along an axis, which goes away: the first one of equal
 // ones, and the first NaN if there is one.
 func (b *Builder) ArgMinMax(x backends.Op, axis int, outputDType dtypes.DType, isMin bool) (backends.Op, error) {
-	return b.each(backends.OpTypeArgMinMax, real, x, func(x *value) (*value, error) {
+	return b.each(backends.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
+		if shapeOf(x).DType == dtypes.Bool { // false is less than true, but XLA compares no order of them
+			var err error
+			if x, err = convert(x, dtypes.Uint8); err != nil {
+				return nil, err
+			}
+		}
 		if err := checkAxes("axis", []int{axis}, x.Shape().Rank()); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/cmplx"
+	"strings"
 	"sync"
 
 	"github.com/gomlx/gomlx/backends"
@@ -188,7 +189,7 @@ func choose[T any](c bool, x, y T) T {
 
 func signed(t dtypes.DType) bool { return t.IsInt() && !t.IsUnsigned() }
 
-// direct computes an elementwise operation by its name.
+// directUnary computes an elementwise operation by its name.
 func directUnary(name string, output dtypes.DType) func(in []array) []array {
 	return func(in []array) []array {
 		x, out := in[0], zeros(shapes.Make(output, in[0].shape.Dimensions...))
@@ -229,11 +230,7 @@ func directBinary(name string, dims []int, output dtypes.DType) func(in []array)
 		t := x.shape.DType
 		out := zeros(shapes.Make(output, dims...))
 		for i := range out.shape.Size() {
-			total := false
-			kind := name
-			if n := len(name) - len("TotalOrder"); n > 0 && name[n:] == "TotalOrder" {
-				kind, total = name[:n], true
-			}
+			kind, total := strings.CutSuffix(name, "TotalOrder")
 			compare, isComparison := comparisons[kind]
 			switch {
 			case isComparison:

@@ -238,8 +238,15 @@ var moveSamples = map[string]func(r *source) sample{
 			dims[axis] = 1 + r.IntN(dim)
 			in = append(in, draw(r, shapes.Make(pick(r, integerTypes)), -3, 6))
 		}
+		vector := r.IntN(3) == 0
 		return sample{name: "DynamicSlice", in: in, exact: true,
 			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+				if vector && len(in) > 1 { // all starts in one
+					for i := range in[1:] {
+						in[1+i] = must(b.Reshape(must(b.ConvertDType(in[1+i], dtypes.Int64)), 1))
+					}
+					return one(b.DynamicSlice(in[0], []backends.Op{must(b.Concatenate(0, in[1:]...))}, dims))
+				}
 				return one(b.DynamicSlice(in[0], in[1:], dims))
 			},
 			direct: func(in []array) []array {
@@ -356,4 +363,12 @@ func host(r *source, s sample) sample {
 		s.direct = nil
 	}
 	return s
+}
+
+// must is for operations of a sample besides the one that it is of.
+func must(op backends.Op, err error) backends.Op {
+	if err != nil {
+		panic(err)
+	}
+	return op
 }

@@ -1,0 +1,133 @@
+package safetensors
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// DType is the type of a tensor's elements. The zero value is none.
+//
+// The order is upstream's, by width: [Sort] goes by it.
+type DType uint8
+
+// The types of the format as of safetensors 0.8.0. Elements of F4 and F6 are packed without gaps; such tensors fill
+// whole bytes.
+const (
+	Bool       DType = iota + 1 // a byte, 0 or 1
+	F4                          // 4 bits, OCP E2M1; the lower half of a byte comes first
+	F6E2M3                      // 6 bits, OCP
+	F6E3M2                      // 6 bits, OCP
+	U8                          // unsigned integer
+	I8                          // signed integer, two's complement, as all of these
+	F8E5M2                      // 8 bits, OCP, with infinities
+	F8E4M3                      // 8 bits, OCP, without infinities: e4m3fn in XLA and ml_dtypes
+	F8E8M0                      // 8 bits, OCP, powers of two
+	F8E4M3FNUZ                  // 8 bits, without infinities and -0, one NaN
+	F8E5M2FNUZ                  // 8 bits, without infinities and -0, one NaN
+	I16                         // signed integer
+	U16                         // unsigned integer
+	F16                         // IEEE 754 binary16
+	BF16                        // the upper half of an F32
+	I32                         // signed integer
+	U32                         // unsigned integer
+	F32                         // IEEE 754 binary32
+	C64                         // two F32, the real and the imaginary part
+	F64                         // IEEE 754 binary64
+	I64                         // signed integer
+	U64                         // unsigned integer
+)
+
+var dtypes = [...]struct {
+	name string
+	bits int64
+}{
+	Bool: {"BOOL", 8}, F4: {"F4", 4}, F6E2M3: {"F6_E2M3", 6}, F6E3M2: {"F6_E3M2", 6},
+	U8: {"U8", 8}, I8: {"I8", 8}, F8E5M2: {"F8_E5M2", 8}, F8E4M3: {"F8_E4M3", 8}, F8E8M0: {"F8_E8M0", 8},
+	F8E4M3FNUZ: {"F8_E4M3FNUZ", 8}, F8E5M2FNUZ: {"F8_E5M2FNUZ", 8},
+	I16: {"I16", 16}, U16: {"U16", 16}, F16: {"F16", 16}, BF16: {"BF16", 16},
+	I32: {"I32", 32}, U32: {"U32", 32}, F32: {"F32", 32},
+	C64: {"C64", 64}, F64: {"F64", 64}, I64: {"I64", 64}, U64: {"U64", 64},
+}
+
+// ParseDType reads a type by the name it has in files: "F32", "BF16", "F8_E4M3".
+func ParseDType(name string) (DType, error) {
+	if d := dtypeNamed(name); d != 0 {
+		return d, nil
+	}
+	return 0, fmt.Errorf("safetensors: %w", unknownDType(name))
+}
+
+func dtypeNamed(name string) DType {
+	for d, row := range dtypes {
+		if row.name == name {
+			return DType(d)
+		}
+	}
+	return 0
+}
+
+func unknownDType(name string) error {
+	names := make([]string, 0, len(dtypes)-1)
+	for _, row := range dtypes[1:] {
+		names = append(names, row.name)
+	}
+	return fmt.Errorf("unknown dtype %s, expected one of %s", quoted(name), strings.Join(names, ", "))
+}
+
+func (d DType) valid() bool { return d > 0 && int(d) < len(dtypes) }
+
+// String is the name that the type has in files.
+func (d DType) String() string {
+	if !d.valid() {
+		return fmt.Sprintf("DType(%d)", uint8(d))
+	}
+	return dtypes[d].name
+}
+
+// Bits is the width of an element in bits, 0 if d is no type of the format.
+func (d DType) Bits() int {
+	if !d.valid() {
+		return 0
+	}
+	return int(dtypes[d].bits)
+}
+
+// MarshalText gives the name, so that a DType can stand in JSON.
+func (d DType) MarshalText() ([]byte, error) {
+	if !d.valid() {
+		return nil, fmt.Errorf("safetensors: %v is no dtype of the format", d)
+	}
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText is [ParseDType].
+func (d *DType) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDType(string(text))
+	return err
+}
+
+// byteSize is the length of a tensor in bytes. Lengths of 0 do not hide an overflow of the others: NumPy cannot make such
+// a tensor either, and nobody who multiplies them in another order shall get another answer.
+func byteSize(d DType, dims []int) (int64, error) {
+	bits, empty := dtypes[d].bits, false
+	for i, dim := range dims {
+		switch {
+		case dim < 0:
+			return 0, fmt.Errorf("axis %d of %v has the length %d, expected at least 0", i, dims, dim)
+		case dim == 0:
+			empty = true
+		case int64(dim) > math.MaxInt64/bits:
+			return 0, fmt.Errorf("dims %v of %v are more than can be counted: %w", dims, d, ErrLimit)
+		default:
+			bits *= int64(dim)
+		}
+	}
+	if empty {
+		return 0, nil
+	}
+	if bits%8 != 0 {
+		return 0, fmt.Errorf("dims %v of %v take %d bits, expected whole bytes", dims, d, bits)
+	}
+	return bits / 8, nil
+}

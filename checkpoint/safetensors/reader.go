@@ -1,0 +1,255 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"strings"
+)
+
+// chunkSize is how much is read or written at once: what has just been summed is then still in the cache.
+const chunkSize = 256 << 10
+
+// Reader gives out the tensors of a file. It may be used by several goroutines if its source may.
+type Reader struct {
+	source io.ReaderAt
+	base   int64 // where the elements start
+	sum    Checksum
+	header
+}
+
+// NewReader reads the header of a file of size bytes and checks all of it: that it is JSON of the one form that the
+// format has, within the limits, and that the tensors fill the file without overlap or hole. The elements are not looked
+// at. It takes at most twice the header's size and 64 MB of memory, for headers up to 100 MB.
+//
+// Anything wrong with the file is a [*FormatError]; an error of source comes wrapped. A reader of files that others can
+// change meanwhile, or that are shorter than size, gets errors, later too.
+func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
+	r, err := newReader(source, size, limits.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: read header: %w", err)
+	}
+	return r, nil
+}
+
+func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
+	var length [preamble]byte
+	if size < preamble {
+		return nil, &FormatError{max(size, 0), "", fmt.Errorf("the length of the header takes %d bytes: %w", preamble, errShort)}
+	}
+	r := &Reader{source: source}
+	if err := r.readAt(length[:], 0, ""); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	switch {
+	case n > uint64(size-preamble):
+		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes does not fit into a file of %d: %w", n, size, errShort)}
+	case n > uint64(limits.Header):
+		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit)}
+	}
+	r.base = preamble + int64(n)
+	r.sum = r.sum.update(length[:])
+	var text strings.Builder
+	text.Grow(int(n))
+	if err := r.each(preamble, int64(n), "", func(chunk []byte) error {
+		r.sum = r.sum.update(chunk)
+		text.Write(chunk)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	var err error
+	r.header, err = parseHeader(text.String(), size-r.base, limits)
+	return r, err
+}
+
+// HeaderChecksum is the CRC-32C of the header, with its length in front. Names, types and dims have no other checksum.
+func (r *Reader) HeaderChecksum() Checksum { return r.sum }
+
+// Metadata gives a copy of the file's metadata; nil if there is none.
+func (r *Reader) Metadata() map[string]string { return maps.Clone(r.metadata) }
+
+// Len is the number of tensors.
+func (r *Reader) Len() int { return len(r.entries) }
+
+// Tensors gives the tensors in the order of their bytes in the file: to read them in this order is fastest.
+func (r *Reader) Tensors() iter.Seq[Tensor] {
+	return func(yield func(Tensor) bool) {
+		for i := range r.entries {
+			if !yield(r.entries[i].tensor()) {
+				return
+			}
+		}
+	}
+}
+
+// Tensor gives the tensor of a name.
+func (r *Reader) Tensor(name string) (Tensor, bool) {
+	e, found := r.find(name)
+	if !found {
+		return Tensor{}, false
+	}
+	return e.tensor(), true
+}
+
+// Read gives the bytes of a tensor, row-major and little endian (see [Values]), and their checksum. The error is
+// [ErrNotFound] if there is no such tensor, a [*FormatError] if the file has become shorter.
+func (r *Reader) Read(name string) ([]byte, Checksum, error) {
+	e, err := r.named(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := newBytes(e, e.length)
+	if err != nil {
+		return nil, 0, err
+	}
+	sum, err := r.fill(data, e)
+	if err != nil {
+		return nil, 0, err
+	}
+	return data, sum, nil
+}
+
+// ReadInto is [Reader.Read] into memory of the caller, which must be as long as the tensor. After an error its content
+// is undefined.
+func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
+	e, err := r.named(name)
+	if err != nil {
+		return 0, err
+	}
+	if int64(len(data)) != e.length {
+		return 0, fmt.Errorf("safetensors: read tensor %s: %d bytes to read into, expected %d", quoted(name), len(data), e.length)
+	}
+	return r.fill(data, e)
+}
+
+// ReadRows gives the bytes of the rows from ≤ i < to of a tensor: a slice along its first axis. There is no checksum,
+// because that is of whole tensors. Errors are as in [Reader.Read]; a scalar has no rows, and elements of less than a
+// byte may make rows that are no whole bytes.
+func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
+	e, err := r.named(name)
+	if err != nil {
+		return nil, err
+	}
+	row, err := e.row(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: read rows %d to %d of tensor %s: %w", from, to, quoted(name), err)
+	}
+	data, err := newBytes(e, int64(to-from)*row)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readAt(data, r.base+e.begin+int64(from)*row, name); err != nil {
+		return nil, fmt.Errorf("safetensors: read rows: %w", err)
+	}
+	return data, nil
+}
+
+// row is the length of one row in bytes, if there are rows from ≤ i < to.
+func (e *entry) row(from, to int) (int64, error) {
+	dims := e.tensor().Dims
+	if len(dims) == 0 {
+		return 0, errors.New("a scalar has none")
+	}
+	rows := dims[0]
+	if from < 0 || to < from || to > rows {
+		return 0, fmt.Errorf("expected 0 ≤ from ≤ to ≤ %d", rows)
+	}
+	if rows == 0 {
+		return 0, nil
+	}
+	if e.length%int64(rows) != 0 {
+		return 0, fmt.Errorf("a row of dims %v of %v is no whole number of bytes", dims, e.dtype)
+	}
+	return e.length / int64(rows), nil
+}
+
+// Copy writes the bytes of a tensor to w, in pieces, and gives their checksum: for a tensor that shall not be in memory
+// as a whole. Errors are as in [Reader.Read]; one of w comes wrapped.
+func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
+	e, err := r.named(name)
+	if err != nil {
+		return 0, err
+	}
+	sum := Checksum(0)
+	err = r.each(r.base+e.begin, e.length, name, func(chunk []byte) error {
+		sum = sum.update(chunk)
+		n, err := w.Write(chunk)
+		if err == nil && n != len(chunk) {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			err = fmt.Errorf("write tensor %s: %w", quoted(name), err)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("safetensors: copy: %w", err)
+	}
+	return sum, nil
+}
+
+func (r *Reader) named(name string) (*entry, error) {
+	e, found := r.find(name)
+	if !found {
+		return nil, fmt.Errorf("safetensors: %w: %s among the %d of the file", ErrNotFound, quoted(name), r.Len())
+	}
+	return e, nil
+}
+
+// newBytes takes memory for a part of a tensor. No file that fits to its header asks for more than it holds.
+func newBytes(e *entry, length int64) ([]byte, error) {
+	if int64(int(length)) != length {
+		return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not fit into memory: %w", quoted(e.name), length, ErrLimit)
+	}
+	return make([]byte, length), nil
+}
+
+// fill reads a whole tensor and sums it up.
+func (r *Reader) fill(data []byte, e *entry) (Checksum, error) {
+	sum := Checksum(0)
+	for at := 0; at < len(data); {
+		chunk := data[at:min(at+chunkSize, len(data))]
+		if err := r.readAt(chunk, r.base+e.begin+int64(at), e.name); err != nil {
+			return 0, fmt.Errorf("safetensors: read: %w", err)
+		}
+		sum = sum.update(chunk)
+		at += len(chunk)
+	}
+	return sum, nil
+}
+
+// each gives a part of the file to use, piece by piece.
+func (r *Reader) each(offset, length int64, name string, use func(chunk []byte) error) error {
+	buffer := make([]byte, min(length, chunkSize))
+	for done := int64(0); done < length; {
+		chunk := buffer[:min(length-done, chunkSize)]
+		if err := r.readAt(chunk, offset+done, name); err != nil {
+			return err
+		}
+		if err := use(chunk); err != nil {
+			return err
+		}
+		done += int64(len(chunk))
+	}
+	return nil
+}
+
+// readAt fills data, which belongs to a tensor, or to the header if name is "".
+func (r *Reader) readAt(data []byte, offset int64, name string) error {
+	n, err := r.source.ReadAt(data, offset)
+	switch {
+	case n == len(data):
+		return nil
+	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return &FormatError{offset + int64(max(n, 0)), name, fmt.Errorf("%d of %d bytes: %w", n, len(data), errShort)}
+	}
+	if name != "" {
+		err = fmt.Errorf("tensor %s: %w", quoted(name), err)
+	}
+	return fmt.Errorf("byte %d: %w", offset, err)
+}

@@ -1,0 +1,74 @@
+package safetensors
+
+import (
+	"cmp"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+)
+
+// Tensor says what a tensor is; its elements are read and written apart from it.
+type Tensor struct {
+	// Name is any text in UTF-8, apart from "__metadata__". It comes from a file: do not use it as a path.
+	Name  string
+	DType DType
+	// Dims are the lengths of the axes, outermost first; none for a scalar. With a length of 0 the tensor is empty.
+	Dims []int
+}
+
+// ByteSize is how many bytes the elements take.
+func (t Tensor) ByteSize() (int64, error) {
+	size, err := t.byteSize()
+	if err != nil {
+		return 0, fmt.Errorf("safetensors: tensor %s: %w", quoted(t.Name), err)
+	}
+	return size, nil
+}
+
+func (t Tensor) byteSize() (int64, error) {
+	if !t.DType.valid() {
+		return 0, fmt.Errorf("%v is no dtype of the format", t.DType)
+	}
+	return byteSize(t.DType, t.Dims)
+}
+
+// Sort puts tensors in the order in which the Python package writes them: the widest types first, then by name. In a
+// file of this order every tensor starts at a multiple of its element's size, so that others can map it into memory.
+func Sort(tensors []Tensor) {
+	slices.SortFunc(tensors, func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Checksum is a CRC-32C (Castagnoli).
+type Checksum uint32
+
+// String is the sum as eight hexadecimal digits.
+func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (c Checksum) update(data []byte) Checksum {
+	return Checksum(crc32.Update(uint32(c), castagnoli, data))
+}
+
+// Limits bound what a header may claim. A field that is not above 0 stands for the default; a [Writer] keeps to the
+// defaults.
+type Limits struct {
+	Header   int64 // bytes; 100,000,000, as in the Python package
+	Tensors  int   // 1,000,000
+	Rank     int   // axes of one tensor; 32
+	Name     int   // bytes of a tensor's name; 4096
+	Metadata int   // entries of the metadata; 100,000
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Header:   min(cmp.Or(max(l.Header, 0), 100_000_000), math.MaxInt),
+		Tensors:  min(cmp.Or(max(l.Tensors, 0), 1_000_000), math.MaxInt32), // header.byName
+		Rank:     cmp.Or(max(l.Rank, 0), 32),
+		Name:     cmp.Or(max(l.Name, 0), 4096),
+		Metadata: cmp.Or(max(l.Metadata, 0), 100_000),
+	}
+}

@@ -1,0 +1,242 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// ErrClosed: a [Writer] was used after Close.
+var ErrClosed = errors.New("the writer is closed")
+
+// Writer writes a file: the header when it is made, then the tensors one by one. After an error the file is not
+// complete, and every further call gives that error again.
+//
+// A Writer does not buffer: small pieces are worth a bufio.Writer around the destination, to be flushed after Close.
+type Writer struct {
+	w     io.Writer
+	parts []part
+	next  int // in parts
+	sum   Checksum
+	err   error
+	ended bool
+}
+
+type part struct {
+	name   string
+	length int64
+}
+
+// NewWriter writes the header for tensors that will follow in the given order, see [Sort], with metadata that may be
+// nil. The same tensors and metadata always give the same bytes. Those of sorted tensors are the ones that the Python
+// package 0.8 writes, which however puts several entries of metadata in a random order.
+//
+// Errors: what a [Reader] with the default [Limits] would not take (too many or too long names, axes or bytes:
+// [ErrLimit]), and those of w.
+func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writer, error) {
+	header, parts, err := appendHeader(tensors, metadata)
+	if err == nil {
+		err = writeAll(w, header)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: write header: %w", err)
+	}
+	return &Writer{w: w, parts: parts, sum: Checksum(0).update(header)}, nil
+}
+
+// HeaderChecksum is the CRC-32C of the header, with its length in front, as [Reader.HeaderChecksum].
+func (w *Writer) HeaderChecksum() Checksum { return w.sum }
+
+// Write writes the bytes of the next tensor, row-major and little endian (see [Bytes]), and gives their checksum. The
+// name must be that of the next tensor, the length that of its elements.
+func (w *Writer) Write(name string, data []byte) (Checksum, error) {
+	return w.write(name, func(tensor *partWriter) error {
+		if int64(len(data)) != tensor.left {
+			return fmt.Errorf("%d bytes, expected %d", len(data), tensor.left)
+		}
+		_, err := tensor.Write(data)
+		return err
+	})
+}
+
+// WriteFunc is [Writer.Write] for bytes that come in pieces: write must write exactly as many as the tensor has to what
+// it is given, and not after it has returned. An error of write comes back wrapped.
+func (w *Writer) WriteFunc(name string, write func(io.Writer) error) (Checksum, error) {
+	return w.write(name, func(tensor *partWriter) error { return write(tensor) })
+}
+
+func (w *Writer) write(name string, write func(*partWriter) error) (Checksum, error) {
+	switch {
+	case w.err != nil:
+		return 0, w.err
+	case w.ended:
+		return 0, fmt.Errorf("safetensors: write tensor %s: %w", quoted(name), ErrClosed)
+	}
+	sum, err := w.writeNext(name, write)
+	if err != nil {
+		w.err = fmt.Errorf("safetensors: write tensor %s: %w", quoted(name), err)
+		return 0, w.err
+	}
+	return sum, nil
+}
+
+func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum, error) {
+	if w.next == len(w.parts) {
+		return 0, fmt.Errorf("all %d tensors of the header are written", len(w.parts))
+	}
+	part := w.parts[w.next]
+	if name != part.name {
+		return 0, fmt.Errorf("tensor %d of the header is %s, expected the order of the header", w.next, quoted(part.name))
+	}
+	// A panic in write, or a Goexit, leaves half a tensor in the file.
+	w.err = fmt.Errorf("safetensors: write tensor %s: not ended", quoted(name))
+	tensor := partWriter{w: w.w, left: part.length}
+	err := write(&tensor)
+	tensor.ended = true
+	switch {
+	case err != nil: // may wrap tensor.err
+		return 0, err
+	case tensor.err != nil:
+		return 0, tensor.err
+	case tensor.left != 0:
+		return 0, fmt.Errorf("%d bytes, expected %d", part.length-tensor.left, part.length)
+	}
+	w.err = nil
+	w.next++
+	return tensor.sum, nil
+}
+
+// Close ends the file; it does not close what is written to. It is an error if tensors are missing. A second Close gives
+// what the first gave.
+func (w *Writer) Close() error {
+	if w.err == nil && w.next < len(w.parts) {
+		w.err = fmt.Errorf("safetensors: close: %d of %d tensors are written, next is %s", w.next, len(w.parts), quoted(w.parts[w.next].name))
+	}
+	w.ended = true
+	return w.err
+}
+
+// partWriter takes the bytes of one tensor.
+type partWriter struct {
+	w     io.Writer
+	left  int64
+	sum   Checksum
+	err   error
+	ended bool
+}
+
+func (p *partWriter) Write(data []byte) (int, error) {
+	if p.ended {
+		return 0, errors.New("safetensors: write: the tensor has ended")
+	}
+	if p.err == nil && int64(len(data)) > p.left {
+		p.err = fmt.Errorf("more bytes than the header says: %d more, expected %d", len(data), p.left)
+	}
+	done := 0
+	for done < len(data) && p.err == nil {
+		chunk := data[done:min(done+chunkSize, len(data))]
+		p.sum = p.sum.update(chunk)
+		if p.err = writeAll(p.w, chunk); p.err == nil {
+			done += len(chunk)
+			p.left -= int64(len(chunk))
+		}
+	}
+	return done, p.err
+}
+
+func writeAll(w io.Writer, data []byte) error {
+	n, err := w.Write(data)
+	if err == nil && n != len(data) {
+		return io.ErrShortWrite
+	}
+	return err
+}
+
+// appendHeader gives the first bytes of a file, up to the elements.
+func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part, error) {
+	limits := Limits{}.withDefaults()
+	if len(tensors) > limits.Tensors || len(metadata) > limits.Metadata {
+		return nil, nil, fmt.Errorf("%d tensors and %d entries of metadata, expected at most %d and %d: %w",
+			len(tensors), len(metadata), limits.Tensors, limits.Metadata, ErrLimit)
+	}
+	b := append(make([]byte, preamble), '{')
+	if metadata != nil {
+		b = append(b, `"`+metadataName+`":{`...)
+		for i, key := range slices.Sorted(maps.Keys(metadata)) {
+			if !utf8.ValidString(key) || !utf8.ValidString(metadata[key]) {
+				return nil, nil, fmt.Errorf("metadata %s: not valid UTF-8", quoted(key))
+			}
+			b = appendString(appendComma(b, i > 0), key)
+			b = appendString(append(b, ':'), metadata[key])
+		}
+		b = append(b, '}')
+	}
+	parts, end := make([]part, 0, len(tensors)), int64(0)
+	names := make(map[string]bool, len(tensors))
+	for _, t := range tensors {
+		length, err := checkTensor(t, limits)
+		switch {
+		case err != nil:
+		case names[t.Name]:
+			err = errors.New("a second one of this name")
+		case end+length < end:
+			err = fmt.Errorf("more bytes in all than can be counted: %w", ErrLimit)
+		case int64(len(b)) > limits.Header:
+			err = fmt.Errorf("the header takes more than %d bytes: %w", limits.Header, ErrLimit)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("tensor %s: %w", quoted(t.Name), err)
+		}
+		b = appendTensor(appendComma(b, len(b) > preamble+1), t, end, end+length)
+		names[t.Name] = true
+		parts = append(parts, part{t.Name, length})
+		end += length
+	}
+	b = append(b, '}')
+	for len(b)%8 != 0 {
+		b = append(b, ' ')
+	}
+	if n := int64(len(b) - preamble); n > limits.Header {
+		return nil, nil, fmt.Errorf("the header takes %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit)
+	}
+	binary.LittleEndian.PutUint64(b, uint64(len(b)-preamble))
+	return b, parts, nil
+}
+
+// checkTensor gives the length of a tensor's elements in bytes.
+func checkTensor(t Tensor, limits Limits) (int64, error) {
+	switch {
+	case t.Name == metadataName:
+		return 0, errors.New("this name is taken by the metadata")
+	case !utf8.ValidString(t.Name):
+		return 0, errors.New("the name is not valid UTF-8")
+	case len(t.Name) > limits.Name:
+		return 0, fmt.Errorf("a name of %d bytes, expected at most %d: %w", len(t.Name), limits.Name, ErrLimit)
+	case len(t.Dims) > limits.Rank:
+		return 0, fmt.Errorf("%d axes, expected at most %d: %w", len(t.Dims), limits.Rank, ErrLimit)
+	}
+	return t.byteSize()
+}
+
+func appendTensor(b []byte, t Tensor, begin, end int64) []byte {
+	b = appendString(b, t.Name)
+	b = append(b, `:{"dtype":"`+t.DType.String()+`","shape":[`...)
+	for i, dim := range t.Dims {
+		b = strconv.AppendInt(appendComma(b, i > 0), int64(dim), 10)
+	}
+	b = strconv.AppendInt(append(b, `],"data_offsets":[`...), begin, 10)
+	b = strconv.AppendInt(append(b, ','), end, 10)
+	return append(b, `]}`...)
+}
+
+func appendComma(b []byte, more bool) []byte {
+	if more {
+		return append(b, ',')
+	}
+	return b
+}

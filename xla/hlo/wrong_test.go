@@ -1,0 +1,310 @@
+package hlo_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// operands are a few values to use wrongly.
+type operands struct {
+	*hlo.Builder
+	f, g, vector, scalar, i, index, c, truth, state backends.Op
+}
+
+func newOperands(t testing.TB) operands {
+	b := hlo.New("wrong", func(m *hlo.Module) (backends.Executable, error) { return &executable{module: m}, nil })
+	p := func(kind dtypes.DType, dims ...int) backends.Op {
+		t.Helper()
+		return must1(t)(b.Parameter(fmt.Sprintf("p%v%v%d", kind, dims, len(t.Name())), shapes.Make(kind, dims...), nil))
+	}
+	return operands{
+		b, p(dtypes.Float32, 2, 3), p(dtypes.Float32, 3, 2), p(dtypes.Float32, 3), p(dtypes.Float32), p(dtypes.Int32, 2, 3),
+		p(dtypes.Int32), p(dtypes.Complex64, 2, 3), p(dtypes.Bool, 2, 3), p(dtypes.Uint64, 3),
+	}
+}
+
+// TestWrongArguments: each operation has rows here, or is elementwise or a reduction, for which rows are made of their
+// tables: a type that it does not take, operands of two types, dimensions that do not fit.
+func TestWrongArguments(t *testing.T) {
+	rows := wrong
+	add := func(name, want string, do func(o operands) (backends.Op, error)) {
+		rows = append(rows, struct {
+			name, want string
+			do         func(o operands) (backends.Op, error)
+		}{name, want, do})
+	}
+	call := func(name string, pick func(o operands) []backends.Op) func(o operands) (backends.Op, error) {
+		return func(o operands) (backends.Op, error) {
+			out, err := method(o.Builder, name, pick(o)...)
+			return out[0], err
+		}
+	}
+	bad := func(o operands, takes []dtypes.DType) backends.Op {
+		for kind, op := range map[dtypes.DType]backends.Op{dtypes.Float32: o.f, dtypes.Int32: o.i, dtypes.Complex64: o.c, dtypes.Bool: o.truth} {
+			refused := true
+			for _, k := range takes {
+				refused = refused && k != kind && !(strings.HasPrefix(k.String(), "Int") && kind == dtypes.Int32)
+			}
+			if refused {
+				return op
+			}
+		}
+		return nil
+	}
+	for name, takes := range unaryTypes {
+		if name == "Identity" || bad(newOperands(t), takes) == nil {
+			continue
+		}
+		add(name, "expected", call(name, func(o operands) []backends.Op { return []backends.Op{bad(o, takes)} }))
+	}
+	for name := range binaryTypes {
+		add(name, "", call(name, func(o operands) []backends.Op { return []backends.Op{o.f, o.i} }))
+		add(name, "", call(name, func(o operands) []backends.Op { return []backends.Op{o.f, o.g} }))
+		add(name, "", call(name, func(o operands) []backends.Op { return []backends.Op{o.i, nil} }))
+	}
+	for name := range reduceTypes {
+		for _, axis := range []int{2, -1} {
+			add(name, "expected", func(o operands) (backends.Op, error) {
+				x := map[bool]backends.Op{true: o.truth, false: o.i}[strings.Contains(name, "Logical")]
+				out := reflect.ValueOf(o.Builder).MethodByName(name).Call([]reflect.Value{reflect.ValueOf(&x).Elem(), reflect.ValueOf(axis)})
+				err, _ := out[1].Interface().(error)
+				return out[0].Interface(), err
+			})
+		}
+	}
+	covered := map[string]bool{}
+	for i, row := range rows {
+		covered[row.name] = true
+		t.Run(fmt.Sprintf("%s/%d", row.name, i), func(t *testing.T) {
+			var got backends.Op
+			var err error
+			require.NotPanics(t, func() { got, err = row.do(newOperands(t)) })
+			require.ErrorContains(t, err, row.want)
+			require.Nil(t, got)
+			require.True(t, strings.HasPrefix(err.Error(), "hlo: "+row.name), "the error is: %v", err)
+			require.Equal(t, 1, strings.Count(err.Error(), "hlo: "), "the error is: %v", err)
+			t.Log(err)
+		})
+	}
+	for _, name := range operations() {
+		if !covered[name] && name != "Identity" {
+			t.Errorf("no wrong arguments for %s", name)
+		}
+	}
+}
+
+// TestForeignOperands: every operation refuses an operand of another builder, none at all, and any after Compile.
+func TestForeignOperands(t *testing.T) {
+	other := newOperands(t)
+	for _, of := range []reflect.Type{reflect.TypeFor[backends.StandardOps](), reflect.TypeFor[backends.CollectiveOps]()} {
+		for i := range of.NumMethod() {
+			name := of.Method(i).Name
+			if name == "Iota" {
+				continue // it has no operand
+			}
+			t.Run(name, func(t *testing.T) {
+				for _, operand := range []backends.Op{other.f, nil, 7} {
+					err := callWith(hlo.New("own", nil), name, operand)
+					require.ErrorIs(t, err, hlo.ErrForeignOp)
+				}
+				o := newOperands(t)
+				o.Builder = hlo.New("compiled", func(*hlo.Module) (backends.Executable, error) { return &executable{}, nil })
+				x := must1(t)(o.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil))
+				_, err := o.Compile([]backends.Op{x}, nil)
+				require.NoError(t, err)
+				require.ErrorIs(t, callWith(o.Builder, name, x), hlo.ErrCompiled)
+				_, err = o.OpShape(x)
+				require.ErrorIs(t, err, hlo.ErrCompiled)
+			})
+		}
+	}
+}
+
+// callWith calls an operation with one operand at all places, and zero values for the rest.
+func callWith(b *hlo.Builder, name string, operand backends.Op) error {
+	m := reflect.ValueOf(b).MethodByName(name)
+	var in []reflect.Value
+	for i := range m.Type().NumIn() {
+		kind := m.Type().In(i)
+		switch {
+		case kind == reflect.TypeFor[backends.Op]():
+			in = append(in, reflect.ValueOf(&operand).Elem())
+		case kind == reflect.TypeFor[[]backends.Op]() && !(m.Type().IsVariadic() && i == m.Type().NumIn()-1):
+			in = append(in, reflect.ValueOf([]backends.Op{operand}))
+		case m.Type().IsVariadic() && i == m.Type().NumIn()-1:
+			if kind == reflect.TypeFor[[]backends.Op]() {
+				in = append(in, reflect.ValueOf(&operand).Elem())
+			}
+		default:
+			in = append(in, reflect.Zero(kind))
+		}
+	}
+	out := m.Call(in)
+	err, _ := out[len(out)-1].Interface().(error)
+	return err
+}
+
+// TestNoPanic: arguments drawn at random give an error, or a program that XLA takes.
+func TestNoPanic(t *testing.T) {
+	d := open(t)
+	accepted, refused := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		o := newOperands(t)
+		all := []backends.Op{o.f, o.g, o.vector, o.scalar, o.i, o.index, o.c, o.truth, o.state}
+		number := rapid.IntRange(-2, 4)
+		name := rapid.SampledFrom(operations()).Draw(rt, "operation")
+		m := reflect.ValueOf(o.Builder).MethodByName(name)
+		var in []reflect.Value
+		for i := range m.Type().NumIn() {
+			kind := m.Type().In(i)
+			label := fmt.Sprint(i)
+			var v any
+			switch kind {
+			case reflect.TypeFor[backends.Op]():
+				op := rapid.SampledFrom(all).Draw(rt, label)
+				in = append(in, reflect.ValueOf(&op).Elem())
+				continue
+			case reflect.TypeFor[[]backends.Op]():
+				v = rapid.SliceOfN(rapid.SampledFrom(all), 0, 3).Draw(rt, label)
+			case reflect.TypeFor[int]():
+				v = number.Draw(rt, label)
+			case reflect.TypeFor[[]int]():
+				v = rapid.SliceOfN(number, 0, 4).Draw(rt, label)
+			case reflect.TypeFor[[][]int]():
+				v = rapid.SliceOfN(rapid.SliceOfN(number, 0, 3), 0, 3).Draw(rt, label)
+			case reflect.TypeFor[[][2]int]():
+				v = [][2]int{{number.Draw(rt, label), number.Draw(rt, label)}, {0, number.Draw(rt, label)}}[:rapid.IntRange(0, 2).Draw(rt, label)]
+			case reflect.TypeFor[bool]():
+				v = rapid.Bool().Draw(rt, label)
+			case reflect.TypeFor[float32]():
+				v = rapid.Float32().Draw(rt, label)
+			case reflect.TypeFor[dtypes.DType]():
+				v = dtypes.DType(rapid.IntRange(-1, 40).Draw(rt, label))
+			case reflect.TypeFor[shapes.Shape]():
+				v = shapes.Shape{DType: dtypes.DType(rapid.IntRange(-1, 40).Draw(rt, label)), Dimensions: rapid.SliceOfN(number, 0, 4).Draw(rt, label)}
+			case reflect.TypeFor[backends.ReduceOpType]():
+				v = backends.ReduceOpType(number.Draw(rt, label))
+			case reflect.TypeFor[backends.FFTType]():
+				v = backends.FFTType(number.Draw(rt, label))
+			case reflect.TypeFor[[]backends.PadAxis]():
+				v = []backends.PadAxis{{Start: number.Draw(rt, label), End: number.Draw(rt, label), Interior: number.Draw(rt, label)}}
+			case reflect.TypeFor[backends.ConvolveAxesConfig]():
+				v = backends.ConvolveAxesConfig{InputBatch: number.Draw(rt, label), InputSpatial: rapid.SliceOfN(number, 0, 2).Draw(rt, label), KernelOutputChannels: number.Draw(rt, label)}
+			case reflect.TypeFor[any]():
+				v = rapid.SampledFrom([]any{nil, 1, "a", []int32{1, 2}, []string{"a"}, []bool{true}, []float32{}}).Draw(rt, label)
+				in = append(in, reflect.ValueOf(&v).Elem())
+				continue
+			default:
+				rt.Fatalf("%s takes a %v", name, kind)
+			}
+			in = append(in, reflect.ValueOf(v))
+		}
+		var out []reflect.Value
+		if m.Type().IsVariadic() {
+			out = m.CallSlice(in)
+		} else {
+			out = m.Call(in)
+		}
+		if err, _ := out[len(out)-1].Interface().(error); err != nil {
+			refused++
+			return
+		}
+		accepted++
+		outputs, many := out[0].Interface().([]backends.Op)
+		if !many {
+			for _, v := range out[:len(out)-1] {
+				outputs = append(outputs, v.Interface())
+			}
+		}
+		module := moduleFrom(t, o.Builder, outputs)
+		exec, err := d.compile(module)
+		if err != nil {
+			rt.Fatalf("XLA does not take %s: %v", name, err)
+		}
+		exec.Finalize()
+	})
+	t.Logf("%d accepted, %d refused, no panic", accepted, refused)
+}
+
+// TestWrongBuilder: what is not an operation.
+func TestWrongBuilder(t *testing.T) {
+	mesh := backends.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{2}}
+	for _, row := range []struct {
+		name, want string
+		do         func(o operands) error
+	}{
+		{"no outputs", "there are no outputs", func(o operands) error { _, err := o.Compile(nil, nil); return err }},
+		{"nil output", "not of this builder", func(o operands) error { _, err := o.Compile([]backends.Op{nil}, nil); return err }},
+		{"shardings", "1 outputs and 2 shardings", func(o operands) error {
+			_, err := o.Compile([]backends.Op{o.f}, make([]*backends.ShardingSpec, 2))
+			return err
+		}},
+		{"nothing compiles", "without a function that compiles", func(operands) error {
+			b := hlo.New("none", nil)
+			x, err := b.Constant([]bool{true})
+			require.NoError(t, err)
+			_, err = b.Compile([]backends.Op{x}, nil)
+			return err
+		}},
+		{"in place: no parameter", "there are 9 parameters", func(o operands) error { return o.InPlace(0, 9) }},
+		{"in place: output twice", "it goes over parameter 1 already", func(o operands) error { _ = o.InPlace(0, 1); return o.InPlace(0, 2) }},
+		{"in place: parameter twice", "output 0 goes there already", func(o operands) error { _ = o.InPlace(0, 1); return o.InPlace(1, 1) }},
+		{"in place: shapes", "expected the same shape", func(o operands) error {
+			_ = o.InPlace(0, 1)
+			_, err := o.Compile([]backends.Op{o.f}, nil)
+			return err
+		}},
+		{"in place: no output", "output 3 of 1", func(o operands) error {
+			_ = o.InPlace(3, 1)
+			_, err := o.Compile([]backends.Op{o.f}, nil)
+			return err
+		}},
+		{"replicas", "expected 1 at least", func(o operands) error { return o.DistributedSPMD(0) }},
+		{"replicas twice", "chosen already", func(o operands) error { _ = o.DistributedSPMD(2); return o.DistributedSPMD(2) }},
+		{"no mesh", "no mesh given", func(o operands) error { return o.DistributedAutoSharding() }},
+		{"mesh without name", "no name", func(o operands) error { return o.DistributedAutoSharding(backends.Mesh{}) }},
+		{"mesh without axes", "empty", func(o operands) error { return o.DistributedAutoSharding(backends.Mesh{Name: "m"}) }},
+		{"mesh of 0", "1 at least", func(o operands) error {
+			return o.DistributedAutoSharding(backends.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{0}})
+		}},
+		{"two meshes of one name", "two of this name", func(o operands) error { return o.DistributedAutoSharding(mesh, mesh) }},
+		{"logical devices", "devices must", func(o operands) error {
+			m := mesh
+			m.LogicalDeviceAssignment = []int{0, 7}
+			return o.DistributedAutoSharding(m)
+		}},
+		{"sharding of an unknown axis", `"b"`, func(o operands) error {
+			_ = o.DistributedAutoSharding(mesh)
+			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 2), &backends.ShardingSpec{Mesh: "m", Axes: [][]string{{"b"}}})
+			return err
+		}},
+		{"sharding twice over an axis", "twice", func(o operands) error {
+			_ = o.DistributedAutoSharding(mesh)
+			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 2, 2), &backends.ShardingSpec{Mesh: "m", Axes: [][]string{{"a"}, {"a"}}})
+			return err
+		}},
+		{"unequal parts", "not equal", func(o operands) error {
+			_ = o.DistributedAutoSharding(mesh)
+			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 3), &backends.ShardingSpec{Mesh: "m", Axes: [][]string{{"a"}}})
+			return err
+		}},
+		{"too many devices", "got 2 devices", func(o operands) error { return o.DeviceAssignment(0, 1) }},
+		{"a device twice", "different ones", func(o operands) error { _ = o.DistributedSPMD(2); return o.DeviceAssignment(1, 1) }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := row.do(newOperands(t))
+			require.ErrorContains(t, err, row.want)
+			require.True(t, strings.HasPrefix(err.Error(), "hlo: "), err)
+		})
+	}
+}
