@@ -20,6 +20,7 @@ type client struct {
 	plugin  Plugin
 	client  *pjrt.Client
 	devices []*pjrt.Device
+	cache   *cache // nil: none
 	closed  atomic.Bool
 }
 

@@ -56,7 +56,7 @@ func (c *client) compileFor(m *hlo.Module, portable bool) (*executable, error) {
 		}
 	}
 	start := time.Now()
-	compiled, err := c.client.Compile([]byte(m.Text()), options)
+	compiled, err := c.cache.compile(c.client, m.Text(), options)
 	if err != nil {
 		return nil, err
 	}

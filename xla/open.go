@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"sync/atomic"
@@ -29,6 +30,8 @@ type options struct {
 	install  bool
 	progress func(string)
 	client   map[string]any
+	cache    *cache
+	warnings *slog.Logger
 	err      error
 }
 
@@ -167,7 +170,13 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	if len(devices) == 0 {
 		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
-	return &Runtime{Backend: &client{plugin: plugin, client: made, devices: devices}, plugin: plugin}, nil
+	c := &client{plugin: plugin, client: made, devices: devices}
+	if o.cache != nil {
+		if c.cache, err = o.cache.open(plugin, made, o.warnings); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
+	}
+	return &Runtime{Backend: c, plugin: plugin}, nil
 }
 
 // Plugin says which plugin this is and where it came from.

@@ -49,13 +49,9 @@ type probed struct {
 // folder says that this very file passed before: a probe takes 0.1 seconds on a
 // CPU and several on a GPU. Without a cache folder each call probes.
 func probeOnce(ctx context.Context, path string) (probe.Report, error) {
-	info, err := os.Stat(path)
+	file, err := identityOf(path)
 	if err != nil {
-		return probe.Report{}, fmt.Errorf("xla: %w", err)
-	}
-	file := identity{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), MinMinor: pjrt.MinMinor}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		file.Device, file.Inode = uint64(sys.Dev), uint64(sys.Ino) // the types differ between systems
+		return probe.Report{}, err
 	}
 	cache := cacheFile(path)
 	if known, ok := readProbed(cache); ok && known.File == file {
@@ -67,6 +63,18 @@ func probeOnce(ctx context.Context, path string) (probe.Report, error) {
 	}
 	writeProbed(cache, probed{File: file, Report: report})
 	return report, nil
+}
+
+func identityOf(path string) (identity, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return identity{}, fmt.Errorf("xla: %w", err)
+	}
+	file := identity{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), MinMinor: pjrt.MinMinor}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		file.Device, file.Inode = uint64(sys.Dev), uint64(sys.Ino) // the types differ between systems
+	}
+	return file, nil
 }
 
 // cacheFile is where the record of the library at path lies, "" for nowhere.

@@ -1,0 +1,214 @@
+package xla
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second to
+// compile. The key is the program's text, how it is compiled, the plugin's file, the devices and the processor: with any of
+// these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB); what was used longest ago goes
+// first. An entry that is damaged, or that the plugin does not take, is passed over with a warning (see [Warnings]) and
+// replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
+//
+// A compiled program is code: the folder must be the user's own. One that others may write to is an error of Open.
+func CompileCache(dir string, limit int64) Option {
+	return func(o *options) {
+		if limit < 0 {
+			o.err = fmt.Errorf("xla: compile cache: the limit must not be negative, got %d", limit)
+		}
+		o.cache = &cache{dir: dir, limit: cmp.Or(limit, 1<<30)}
+	}
+}
+
+// Warnings sets where Open and what it opens say what went wrong and did no harm; nil, the default, is nowhere.
+func Warnings(logger *slog.Logger) Option { return func(o *options) { o.warnings = logger } }
+
+type cache struct {
+	dir   string
+	limit int64
+	// on is what all programs of a runtime have in common.
+	on       string
+	warnings *slog.Logger
+	hits     atomic.Int64
+}
+
+const (
+	cacheMagic  = "lazo compiled program 1\n"
+	cacheSuffix = ".xla"
+)
+
+// open makes the folder and finds out what it is for.
+func (c *cache) open(plugin Plugin, client *pjrt.Client, warnings *slog.Logger) (*cache, error) {
+	own := &cache{dir: c.dir, limit: c.limit, warnings: warnings}
+	if own.dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("xla: compile cache: %w (give CompileCache a folder)", err)
+		}
+		own.dir = filepath.Join(user, "lazo", "compiled")
+	}
+	if err := os.MkdirAll(own.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("xla: compile cache: %w", err)
+	}
+	info, err := os.Stat(own.dir)
+	if err != nil {
+		return nil, fmt.Errorf("xla: compile cache: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("xla: compile cache: %s is %w (mode %v): expected a folder that only its owner may write to", own.dir, ErrPluginInsecure, info.Mode())
+	}
+	file, err := identityOf(plugin.Path)
+	if err != nil {
+		return nil, err
+	}
+	var devices []string
+	for _, d := range client.AddressableDevices() {
+		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
+	}
+	own.on = fmt.Sprintf("%+v\n%s\n%s\n%s %s\n%s", file, client.Platform(), client.PlatformVersion(), runtime.GOOS, runtime.GOARCH, strings.Join(devices, "\n")) + processor()
+	return own, nil
+}
+
+// processor is what a program compiled for this one may use; "" where that cannot be read.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n\n"))
+	var kept []string
+	for line := range strings.Lines(string(first)) {
+		for _, name := range []string{"model name", "flags", "Features", "CPU part"} {
+			if strings.HasPrefix(line, name) {
+				kept = append(kept, line)
+			}
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+func (c *cache) file(program string, options pjrt.CompileOptions) string {
+	key := sha256.New()
+	fmt.Fprintf(key, "%s%s\n%+v\n%s", cacheMagic, c.on, options, program)
+	return filepath.Join(c.dir, fmt.Sprintf("%x", key.Sum(nil))+cacheSuffix)
+}
+
+// compile loads a program from the cache, or compiles it and puts it there. A nil cache compiles.
+func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions) (*pjrt.Executable, error) {
+	if c == nil {
+		return client.Compile([]byte(program), options)
+	}
+	name := c.file(program, options)
+	e, err := c.load(client, name)
+	if err == nil {
+		c.hits.Add(1)
+		now := time.Now()
+		c.warn("mark as used", name, os.Chtimes(name, now, now))
+		return e, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		c.warn("load", name, err)
+	}
+	if e, err = client.Compile([]byte(program), options); err != nil {
+		return nil, err
+	}
+	c.warn("keep", name, c.keep(e, name))
+	return e, nil
+}
+
+func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error) {
+	entry, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	head := len(cacheMagic) + sha256.Size
+	if len(entry) < head || string(entry[:len(cacheMagic)]) != cacheMagic {
+		return nil, errors.New("it is not a compiled program of lazo's")
+	}
+	compiled := entry[head:]
+	if sum := sha256.Sum256(compiled); !bytes.Equal(sum[:], entry[len(cacheMagic):head]) {
+		return nil, errors.New("it is damaged: its digest does not fit")
+	}
+	return client.Load(compiled)
+}
+
+// keep writes an entry whole or not at all, and makes room.
+func (c *cache) keep(e *pjrt.Executable, name string) error {
+	compiled, err := e.Serialize()
+	if err != nil {
+		return err
+	}
+	if int64(len(compiled)) > c.limit {
+		return nil
+	}
+	temp, err := os.CreateTemp(c.dir, ".compiled-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // fails after the rename
+	sum := sha256.Sum256(compiled)
+	for _, part := range [][]byte{[]byte(cacheMagic), sum[:], compiled} {
+		if err == nil {
+			_, err = temp.Write(part)
+		}
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), name); err != nil {
+		return err
+	}
+	return c.trim(name)
+}
+
+// trim removes what was used longest ago until the folder fits its limit; the newest stays.
+func (c *cache) trim(newest string) error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	var files []fs.FileInfo
+	total := int64(0)
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || filepath.Ext(entry.Name()) != cacheSuffix {
+			continue // gone meanwhile, or not ours
+		}
+		files, total = append(files, info), total+info.Size()
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, f := range files {
+		if total <= c.limit {
+			break
+		}
+		if f.Name() == filepath.Base(newest) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		total -= f.Size()
+	}
+	return nil
+}
+
+func (c *cache) warn(what, name string, err error) {
+	if err != nil && c.warnings != nil {
+		c.warnings.Warn("xla: compile cache", "what", what, "file", name, "error", err)
+	}
+}

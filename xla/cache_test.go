@@ -1,0 +1,140 @@
+package xla_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// addTo compiles x += n, in place, and runs it on 1, 2 three times: often enough that the state is written over.
+func addTo(t *testing.T, r *xla.Runtime, n float64) []float32 {
+	t.Helper()
+	shape := shapes.Make(dtypes.Float32, 2)
+	p, err := r.Compile("add", func(g *graph.Graph) xla.Built {
+		return xla.Built{Outputs: []*graph.Node{graph.AddScalar(graph.Parameter(g, "x", shape), n)}, InPlace: map[int]int{0: 0}}
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	x, err := r.BufferFromFlatData(0, []float32{1, 2}, shape)
+	require.NoError(t, err)
+	inputs := []backends.Buffer{x}
+	for range 3 {
+		_, err = p.Run(inputs, nil)
+		require.NoError(t, err)
+	}
+	got := []float32{0, 0}
+	require.NoError(t, r.BufferToFlatData(inputs[0], got))
+	require.NoError(t, r.BufferFinalize(inputs[0]))
+	return got
+}
+
+func entriesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	return list
+}
+
+func TestCompileCache(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "compiled")
+	first := openCPU(t, xla.CompileCache(dir, 0))
+	require.Equal(t, []float32{31, 32}, addTo(t, first, 10))
+	require.Zero(t, xla.CacheHits(first))
+	require.Len(t, entriesOf(t, dir), 1)
+
+	second := openCPU(t, xla.CompileCache(dir, 0))
+	require.Equal(t, []float32{31, 32}, addTo(t, second, 10), "a loaded program computes the same, in place")
+	require.Equal(t, 1, xla.CacheHits(second))
+	require.Equal(t, []float32{61, 62}, addTo(t, second, 20), "another program is another entry")
+	require.Equal(t, 1, xla.CacheHits(second))
+	require.Len(t, entriesOf(t, dir), 2)
+
+	other := openCPU(t, xla.CompileCache(dir, 0), xla.ClientOption("cpu_device_count", 2))
+	require.Equal(t, []float32{31, 32}, addTo(t, other, 10))
+	require.Zero(t, xla.CacheHits(other), "other devices")
+}
+
+// What does not fit is passed over with a warning, and replaced.
+func TestCompileCache_damage(t *testing.T) {
+	for _, row := range []struct {
+		name, warning string
+		change        func([]byte) []byte
+	}{
+		{"a flipped bit", "digest", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }},
+		{"cut short", "digest", func(b []byte) []byte { return b[:len(b)-1] }},
+		{"only its head", "not a compiled program", func(b []byte) []byte { return b[:20] }},
+		{"empty", "not a compiled program", func([]byte) []byte { return nil }},
+		{"foreign", "not a compiled program", func([]byte) []byte { return []byte(strings.Repeat("hello ", 100)) }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.Chmod(dir, 0o700))
+			addTo(t, openCPU(t, xla.CompileCache(dir, 0)), 10)
+			entry := entriesOf(t, dir)[0]
+			whole, err := os.ReadFile(entry)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(entry, row.change(bytes.Clone(whole)), 0o600))
+			var log bytes.Buffer
+			r := openCPU(t, xla.CompileCache(dir, 0), xla.Warnings(slog.New(slog.NewTextHandler(&log, nil))))
+			require.Equal(t, []float32{31, 32}, addTo(t, r, 10))
+			require.Zero(t, xla.CacheHits(r))
+			require.Contains(t, log.String(), row.warning)
+			again := openCPU(t, xla.CompileCache(dir, 0))
+			addTo(t, again, 10)
+			require.Equal(t, 1, xla.CacheHits(again), "it was replaced")
+		})
+	}
+}
+
+func TestCompileCache_limit(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	addTo(t, openCPU(t, xla.CompileCache(dir, 0)), 1)
+	first := entriesOf(t, dir)[0]
+	info, err := os.Stat(first)
+	require.NoError(t, err)
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(first, long, long))
+	stranger := filepath.Join(dir, "notes.txt")
+	require.NoError(t, os.WriteFile(stranger, make([]byte, 1<<20), 0o600))
+	r := openCPU(t, xla.CompileCache(dir, 5*info.Size()/2))
+	for n := range 4 {
+		addTo(t, r, float64(2+n))
+	}
+	require.NoFileExists(t, first, "the oldest went")
+	require.FileExists(t, stranger, "what is not lazo's stays")
+	require.Len(t, entriesOf(t, dir), 3)
+}
+
+func TestCompileCache_refuses(t *testing.T) {
+	open := t.TempDir()
+	require.NoError(t, os.Chmod(open, 0o777))
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, row := range []struct {
+		name, dir string
+		limit     int64
+		want      string
+	}{
+		{"a folder of everybody's", open, 0, "expected a folder that only its owner may write to"},
+		{"a file", file, 0, "not a directory"},
+		{"a negative limit", t.TempDir(), -1, "the limit must not be negative, got -1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := xla.Open(t.Context(), xla.CPU, xla.CompileCache(row.dir, row.limit))
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
