@@ -119,11 +119,12 @@ func (b *bench) wants(variant string) bool {
 	return len(b.variants) == 0 || slices.Contains(b.variants, variant)
 }
 
-func (b *bench) open(ctx context.Context) (*xla.Runtime, error) {
+func (b *bench) open(ctx context.Context, options ...xla.Option) (*xla.Runtime, error) {
 	if b.runtime != nil {
 		return b.runtime, nil
 	}
-	r, err := xla.Open(ctx, b.plugin, xla.InstallIfMissing(func(line string) { fmt.Fprintln(os.Stderr, line) }))
+	options = append(options, xla.InstallIfMissing(func(line string) { fmt.Fprintln(os.Stderr, line) }))
+	r, err := xla.Open(ctx, b.plugin, options...)
 	b.runtime = r
 	return r, err
 }

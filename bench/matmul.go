@@ -38,19 +38,26 @@ func matmul(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	const fresh = "256MiB x+1 (fresh output)"
-	if !b.wants(fresh) {
-		return nil
-	}
 	flat := shapes.Make(dtypes.Float32, 64<<20)
-	plusOne := func(g *graph.Graph) xla.Built {
-		return xla.Built{Outputs: []*graph.Node{graph.AddScalar(graph.Parameter(g, "x", flat), 1)}}
+	for _, variant := range []struct {
+		name    string
+		inPlace map[int]int
+	}{{"256MiB x+1 (fresh output)", nil}, {"256MiB x+1 (donated)", map[int]int{0: 0}}} {
+		if !b.wants(variant.name) {
+			continue
+		}
+		plusOne := func(g *graph.Graph) xla.Built {
+			return xla.Built{Outputs: []*graph.Node{graph.AddScalar(graph.Parameter(g, "x", flat), 1)}, InPlace: variant.inPlace}
+		}
+		rates, err := rate(ctx, r, plusOne, flat, 1, 2*256<<20, 3, max(b.repeats, 7))
+		if err != nil {
+			return err
+		}
+		if err := b.emit(line{Workload: "copy", Variant: variant.name, Unit: "GB/s (read+write)"}, rates); err != nil {
+			return err
+		}
 	}
-	rates, err := rate(ctx, r, plusOne, flat, 1, 2*256<<20, 3, max(b.repeats, 7))
-	if err != nil {
-		return err
-	}
-	return b.emit(line{Workload: "copy", Variant: fresh, Unit: "GB/s (read+write)"}, rates)
+	return nil
 }
 
 // rate runs a program on inputs of one shape that stay on the device, and gives work per nanosecond.

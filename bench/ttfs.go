@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // firstStepChild is the verb of the process that makes one step.
@@ -27,28 +28,15 @@ type stages struct {
 	Floor float64 `json:"floor"`
 }
 
-// timeToFirstStep starts a process for each repeat, which makes one step of the cnn workload. The first one warms the
-// file cache and does not count.
+// timeToFirstStep measures processes that make one step of the cnn workload.
 func timeToFirstStep(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	var all []stages
-	for i := range b.repeats + 1 {
-		var stdout bytes.Buffer
-		child := exec.CommandContext(ctx, self, firstStepChild, strconv.FormatInt(time.Now().UnixNano(), 10), b.plugin)
-		child.Stdout, child.Stderr = &stdout, os.Stderr
-		if err := child.Run(); err != nil {
-			return fmt.Errorf("child: %w", err)
-		}
-		var s stages
-		if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {
-			return fmt.Errorf("child said %q: %w", stdout.Bytes(), err)
-		}
-		if i > 0 {
-			all = append(all, s)
-		}
+	all, err := b.firstSteps(ctx, self, "")
+	if err != nil {
+		return err
 	}
 	for _, stage := range []struct {
 		name, unit string
@@ -71,13 +59,50 @@ func timeToFirstStep(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	return nil
+	const cached = "first step, compile cache"
+	if !b.wants(cached) {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "lazo-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if all, err = b.firstSteps(ctx, self, dir); err != nil {
+		return err
+	}
+	values := make([]float64, len(all))
+	for i, s := range all {
+		values[i] = s.First
+	}
+	return b.emit(line{Workload: "ttfs", Variant: cached, Unit: "s"}, values)
+}
+
+// firstSteps starts a process for each repeat. The first one warms the file cache, and the compile cache if there is
+// one, and does not count.
+func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stages, err error) {
+	for i := range b.repeats + 1 {
+		var stdout bytes.Buffer
+		child := exec.CommandContext(ctx, self, firstStepChild, strconv.FormatInt(time.Now().UnixNano(), 10), b.plugin, cache)
+		child.Stdout, child.Stderr = &stdout, os.Stderr
+		if err := child.Run(); err != nil {
+			return nil, fmt.Errorf("child: %w", err)
+		}
+		var s stages
+		if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {
+			return nil, fmt.Errorf("child said %q: %w", stdout.Bytes(), err)
+		}
+		if i > 0 {
+			all = append(all, s)
+		}
+	}
+	return all, nil
 }
 
 // firstStep is the child.
 func firstStep(ctx context.Context, args []string, stdout io.Writer) error {
-	if len(args) != 2 {
-		return fmt.Errorf("%s takes a start time and a plugin, got %q", firstStepChild, args)
+	if len(args) != 3 {
+		return fmt.Errorf("%s takes a start time, a plugin and a folder or nothing, got %q", firstStepChild, args)
 	}
 	nano, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil {
@@ -90,7 +115,11 @@ func firstStep(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	b := &bench{plugin: args[1]}
 	opening := time.Now()
-	r, err := b.open(ctx)
+	var options []xla.Option
+	if args[2] != "" {
+		options = append(options, xla.CompileCache(args[2], 0))
+	}
+	r, err := b.open(ctx, options...)
 	if err != nil {
 		return err
 	}
