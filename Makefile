@@ -46,6 +46,7 @@ conformance: setup ## GoMLX's own tests on lazo's backend
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
-	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule \
+	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest \
+		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
-		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) "./$${target%/*}" || exit 1; done
+		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done

@@ -1,0 +1,208 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Async saves in the background: its Save takes as long as copying the content in memory does. One checkpoint is written
+// at a time and one may wait; a newer one takes the place of the one that waits, which is never written. So a disk that
+// is slower than the interval between checkpoints costs checkpoints, not time, and never more memory than two copies of
+// the content, which are kept for the next ones. Orbax waits for the one being written; we do not, because a step of
+// training is worth more than a checkpoint that the next one replaces. One that must not be replaced is followed by Wait.
+type Async struct {
+	folder *Folder
+
+	mu       sync.Mutex
+	idle     sync.Cond // broadcast when busy becomes false
+	busy     bool
+	waiting  *draft
+	spare    map[string][]byte // buffers of a checkpoint that was written
+	failed   []error
+	replaced int64
+	closed   bool
+}
+
+// NewAsync gives a background saver for a folder. Nothing else should save into the folder meanwhile.
+func NewAsync(folder *Folder) *Async {
+	a := &Async{folder: folder}
+	a.idle.L = &a.mu
+	return a
+}
+
+// BackgroundError is a checkpoint that could not be saved in the background, or not pruned ([ErrNotPruned]).
+type BackgroundError struct {
+	Step Step
+	Dir  string // of the folder
+	Err  error
+}
+
+func (e *BackgroundError) Error() string {
+	return fmt.Sprintf("checkpoint: save step %d in %s, in the background: %v", e.Step, e.Dir, e.Err)
+}
+
+func (e *BackgroundError) Unwrap() error { return e.Err }
+
+// Save copies the content, so that it can be changed as soon as Save returns, and has it written. An error of the
+// content itself (a name, a size, a panic of Write) is returned at once, and nothing is written: if it came from a Write, not
+// even the one that waited, whose memory the copy took. Errors of earlier saves
+// in the background come here too, each once and as a [*BackgroundError]: this save is made nevertheless. The values of ctx
+// and its end count for the copy alone.
+func (a *Async) Save(ctx context.Context, step Step, content Content) error {
+	d, err := newDraft(step, content)
+	if err == nil {
+		err = a.copy(ctx, d)
+	}
+	return errors.Join(a.folder.wrap(err, "save step %d", step), a.Check())
+}
+
+func (a *Async) copy(ctx context.Context, d *draft) error {
+	buffers, err := a.begin()
+	if err != nil {
+		return err
+	}
+	if err := d.copyTensors(ctx, buffers); err != nil {
+		return err
+	}
+	a.enqueue(d)
+	return nil
+}
+
+// begin gives buffers for a copy: those of the checkpoint that waits, else those of one that was written.
+func (a *Async) begin() (map[string][]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, ErrClosed
+	}
+	if d := a.waiting; d != nil {
+		a.waiting = nil
+		a.replaced++
+		a.folder.log.Warn("checkpoint: not saved, since a newer one came while an older one was being written",
+			"folder", a.folder.dir, "step", int64(d.manifest.step))
+		return d.buffers(), nil
+	}
+	buffers := a.spare
+	a.spare = nil
+	return buffers, nil
+}
+
+func (a *Async) enqueue(d *draft) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = d
+	if !a.busy {
+		a.busy = true
+		go a.work()
+	}
+}
+
+func (a *Async) work() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.waiting != nil {
+		d := a.waiting
+		a.waiting = nil
+		a.mu.Unlock()
+		err := a.folder.save(context.Background(), d)
+		a.mu.Lock()
+		if err != nil {
+			a.failed = append(a.failed, &BackgroundError{d.manifest.step, a.folder.dir, err})
+		}
+		a.spare = d.buffers()
+	}
+	a.busy = false
+	a.idle.Broadcast()
+}
+
+// Check gives the errors of saves in the background that nobody has got yet, without waiting for one.
+func (a *Async) Check() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := errors.Join(a.failed...)
+	a.failed = nil
+	return err
+}
+
+// Wait waits until nothing is being written or waits, or ctx ends, and gives the errors as Check does.
+func (a *Async) Wait(ctx context.Context) error {
+	wake := context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.idle.Broadcast()
+	})
+	defer wake()
+	a.mu.Lock()
+	for a.busy && ctx.Err() == nil {
+		a.idle.Wait()
+	}
+	busy := a.busy
+	a.mu.Unlock()
+	err := a.Check()
+	if busy {
+		err = errors.Join(err, a.folder.wrap(context.Cause(ctx), "wait for the background"))
+	}
+	return err
+}
+
+// Close waits for what is being written and what waits, and gives the errors as Check does. The folder stays open.
+func (a *Async) Close() error {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	return a.Wait(context.Background())
+}
+
+// Replaced is how many checkpoints were not written because a newer one came.
+func (a *Async) Replaced() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.replaced
+}
+
+// copyTensors makes the draft independent of the caller's memory.
+func (d *draft) copyTensors(ctx context.Context, buffers map[string][]byte) error {
+	for i := range d.tensors {
+		t := &d.tensors[i]
+		size, err := t.tensor().ByteSize()
+		if err != nil {
+			return err
+		}
+		buffer := bytes.NewBuffer(buffers[t.Name][:0])
+		buffer.Grow(int(size))
+		if err := t.writeTo(&patient{ctx, &limited{buffer, size}}); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		if int64(buffer.Len()) != size {
+			return fmt.Errorf("tensor %q: Write gave %d bytes, dims %v of %v take %d", t.Name, buffer.Len(), t.Dims, t.DType, size)
+		}
+		t.Data, t.Write = buffer.Bytes(), nil
+	}
+	return nil
+}
+
+func (d *draft) buffers() map[string][]byte {
+	buffers := make(map[string][]byte, len(d.tensors))
+	for _, t := range d.tensors {
+		buffers[t.Name] = t.Data
+	}
+	return buffers
+}
+
+// limited refuses more than size bytes before they take memory.
+type limited struct {
+	io.Writer
+	left int64
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if int64(len(p)) > l.left {
+		return 0, fmt.Errorf("Write gives more bytes than dims and dtype take: %w", ErrLimit)
+	}
+	l.left -= int64(len(p))
+	return l.Writer.Write(p)
+}

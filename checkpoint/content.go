@@ -1,0 +1,164 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+// Content is what a checkpoint is made of.
+type Content struct {
+	Tensors []Tensor
+	// Metrics are what [Lowest] and [Highest] go by; they are kept to the last bit, NaN and infinities too.
+	Metrics map[string]float64
+	// Sections are everything else, by name: what encoding/json can write. [Checkpoint.Section] reads them back into the
+	// same types. Integers are exact there; for values whose types are not known beforehand there is [Params], for
+	// numbers that may be NaN [Float]. JSON is UTF-8: encoding/json changes other text ([Params] do not).
+	Sections map[string]any
+}
+
+// Tensor is an array with a name.
+type Tensor struct {
+	// Name is any UTF-8 text, up to 4 kB; it is never a path.
+	Name  string
+	DType safetensors.DType
+	Dims  []int
+	// Data are the elements, little endian, the last axis running fastest.
+	Data []byte
+	// Write, if not nil, writes them in place of Data, so that a state that is not in the host's memory needs no copy
+	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take.
+	Write func(io.Writer) error
+}
+
+// draft is content that can be written: all that can go wrong with it but the tensors' bytes has been tried.
+type draft struct {
+	manifest manifest
+	tensors  []Tensor
+}
+
+func newDraft(step Step, c Content) (*draft, error) {
+	d := &draft{tensors: inOrder(c.Tensors)}
+	d.manifest = manifest{
+		format: format, step: step,
+		metrics:  make(map[string]Float, len(c.Metrics)),
+		sections: make(map[string]json.RawMessage, len(c.Sections)),
+	}
+	if step < 0 {
+		return nil, fmt.Errorf("step %d is negative", step)
+	}
+	for name, x := range c.Metrics {
+		d.manifest.metrics[name] = Float(x)
+	}
+	for name, value := range c.Sections {
+		text, err := encodeSection(value)
+		if err != nil {
+			return nil, fmt.Errorf("section %q: %w", name, err)
+		}
+		d.manifest.sections[name] = text
+	}
+	if err := d.checkNames(); err != nil {
+		return nil, err
+	}
+	return d, d.checkTensors()
+}
+
+func encodeSection(value any) (json.RawMessage, error) {
+	var text []byte
+	err := guard(func() (err error) {
+		text, err = json.Marshal(value)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return text, checkJSON(text)
+}
+
+func (d *draft) checkNames() error {
+	for name := range d.manifest.metrics {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("metric %w", err)
+		}
+	}
+	for name := range d.manifest.sections {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("section %w", err)
+		}
+	}
+	return nil
+}
+
+// guard turns a panic of somebody else's code into an error.
+func guard(call func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			if cause, ok := r.(error); ok {
+				err = fmt.Errorf("panic: %w\n%s", cause, debug.Stack())
+			}
+		}
+	}()
+	return call()
+}
+
+// Checkpoint is one that was loaded, all its checksums right.
+type Checkpoint struct {
+	Info
+	// Tensors have Data; they come in the order of the file, the widest types first, then by name.
+	Tensors  []Tensor
+	sections map[string]json.RawMessage
+}
+
+// Tensor gives the tensor of a name.
+func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
+	i := slices.IndexFunc(c.Tensors, func(t Tensor) bool { return t.Name == name })
+	if i < 0 {
+		return Tensor{}, false
+	}
+	return c.Tensors[i], true
+}
+
+// Sections are the names of the sections, sorted.
+func (c *Checkpoint) Sections() []string { return sortedKeys(c.sections) }
+
+// Section reads a section into what a pointer points to, strictly: a field that it does not have is an error, since a
+// state that is not understood is a state that is lost. Numbers read into an any become json.Number, which holds all
+// their digits.
+func (c *Checkpoint) Section(name string, into any) error {
+	text, ok := c.sections[name]
+	if !ok {
+		return fmt.Errorf("checkpoint: step %d: section %q: %w; it has %q", c.Step, name, ErrNoSection, c.Sections())
+	}
+	if err := decodeSection(text, into); err != nil {
+		return fmt.Errorf("checkpoint: step %d: section %q: %w", c.Step, name, err)
+	}
+	return nil
+}
+
+func decodeSection(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	return guard(func() error { return d.Decode(into) })
+}
+
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+const nameLimit = 4 << 10
+
+func checkName(name string) error {
+	switch {
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%.100q: the name is not UTF-8", name)
+	case len(name) > nameLimit:
+		return fmt.Errorf("%.100q…: the name takes %d bytes, over %d: %w", name, len(name), nameLimit, ErrLimit)
+	}
+	return nil
+}

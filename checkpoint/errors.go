@@ -1,0 +1,64 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+var (
+	// ErrNone: there is no checkpoint in the folder. It is not the error of a folder whose checkpoints are all damaged.
+	ErrNone = errors.New("no checkpoint in the folder")
+	// ErrNoStep: there is no checkpoint of that step.
+	ErrNoStep = errors.New("no checkpoint of this step")
+	// ErrExists: the step is saved already; see [Options.Overwrite].
+	ErrExists = errors.New("the step is saved already")
+	// ErrNewer: the checkpoint was written by a later lazo, in a format that this one cannot read.
+	ErrNewer = errors.New("written by a newer lazo")
+	// ErrNotPruned: the step was saved, and can be relied on, but older checkpoints could not be removed.
+	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
+	// ErrNoSection: the checkpoint has no such section.
+	ErrNoSection = errors.New("no such section")
+	// ErrLimit: a checkpoint holds more than this package reads or writes. It is that of package safetensors.
+	ErrLimit = safetensors.ErrLimit
+	// ErrReadOnly: the folder was opened to be read.
+	ErrReadOnly = errors.New("the folder is open for reading alone")
+	// ErrClosed: the folder was closed.
+	ErrClosed = errors.New("the folder is closed")
+)
+
+// DamagedError is a checkpoint that is not what was saved.
+type DamagedError struct {
+	// Path is the file, relative to the folder of checkpoints.
+	Path string
+	// Tensor is the one whose content is wrong, "" if it is not one tensor's.
+	Tensor string
+	// Err is what is wrong. It wraps [ErrLimit] where the file claims too much.
+	Err error
+}
+
+func (e *DamagedError) Error() string {
+	if e.Tensor == "" {
+		return fmt.Sprintf("damaged: %s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("damaged: %s: tensor %q: %v", e.Path, e.Tensor, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// LockedError: another process, or another [Folder] of this one, writes into the folder.
+type LockedError struct {
+	Dir string
+	// PID and Host are the owner's, as it wrote them; 0 and "" if they cannot be read (yet).
+	PID  int
+	Host string
+}
+
+func (e *LockedError) Error() string {
+	owner := "another process"
+	if e.PID != 0 {
+		owner = fmt.Sprintf("process %d on host %q", e.PID, e.Host)
+	}
+	return fmt.Sprintf("checkpoint: %s: %s writes there; wait for it or stop it, or open the folder with ReadOnly", e.Dir, owner)
+}

@@ -1,0 +1,132 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+func TestRetention(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(-1)
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var list []checkpoint.Info
+	for i, loss := range []float64{5, 3, nan, 1, 3, inf, 2} {
+		list = append(list, checkpoint.Info{
+			Step: checkpoint.Step(10 * (i + 1)), Time: day.Add(time.Duration(i) * 10 * time.Hour), Metrics: map[string]float64{"loss": loss},
+		})
+	}
+	list = append(list, checkpoint.Info{Step: 80, Time: day.Add(70 * time.Hour)})
+	type steps = []checkpoint.Step
+	for _, c := range []struct {
+		name  string
+		rules []checkpoint.Retention
+		want  steps
+	}{
+		{"none", nil, steps{10, 20, 30, 40, 50, 60, 70, 80}},
+		{"last", []checkpoint.Retention{checkpoint.Last(2)}, steps{70, 80}},
+		{"last of more than there are", []checkpoint.Retention{checkpoint.Last(9)}, steps{10, 20, 30, 40, 50, 60, 70, 80}},
+		{"lowest: earlier of equals, not NaN, not -Inf", []checkpoint.Retention{checkpoint.Lowest(3, "loss")}, steps{20, 40, 70}},
+		{"highest", []checkpoint.Retention{checkpoint.Highest(1, "loss")}, steps{10}},
+		{"highest of more than there are", []checkpoint.Retention{checkpoint.Highest(9, "loss")}, steps{10, 20, 40, 50, 70}},
+		{"a metric that none has", []checkpoint.Retention{checkpoint.Lowest(3, "lost")}, nil},
+		{"every 20 steps", []checkpoint.Retention{checkpoint.EverySteps(20)}, steps{10, 20, 40, 60, 80}},
+		{"every 10 steps", []checkpoint.Retention{checkpoint.EverySteps(10)}, steps{10, 20, 30, 40, 50, 60, 70, 80}},
+		{"every day", []checkpoint.Retention{checkpoint.EveryTime(24 * time.Hour)}, steps{10, 40, 60}},
+		{"the last and the best", []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "loss")}, steps{40, 80}},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, checkpoint.Kept(c.rules, list)) })
+	}
+}
+
+// What is kept now is kept when the rest is gone: else the best or the oldest would go away one by one.
+func TestRetentionIsStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := rapid.Custom(func(t *rapid.T) checkpoint.Retention {
+			n := rapid.IntRange(1, 5).Draw(t, "n")
+			return rapid.SampledFrom([]checkpoint.Retention{
+				checkpoint.Last(n), checkpoint.Lowest(n, "m"), checkpoint.Highest(n, "m"), checkpoint.EverySteps(checkpoint.Step(n)),
+				checkpoint.EveryTime(time.Duration(n) * time.Second),
+			}).Draw(t, "rule")
+		})
+		rules := rapid.SliceOfN(rule, 1, 3).Draw(t, "rules")
+		var list []checkpoint.Info
+		for i, m := range rapid.SliceOfN(rapid.IntRange(-3, 3), 0, 20).Draw(t, "list") {
+			list = append(list, checkpoint.Info{Step: checkpoint.Step(i), Time: time.Unix(int64(i*i%17), 0), Metrics: map[string]float64{"m": float64(m)}})
+		}
+		first := checkpoint.Kept(rules, list)
+		var rest []checkpoint.Info
+		for _, s := range first {
+			rest = append(rest, list[s])
+		}
+		require.Equal(t, first, checkpoint.Kept(rules, rest), "%v", rules)
+	})
+}
+
+func TestBestSurvivesARestart(t *testing.T) {
+	m := &vfs.Mem{}
+	for i, loss := range []float64{5, 1, 4, 3, 2} {
+		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Lowest(1, "loss"), checkpoint.Last(1)}})
+		c := content(i + 1)
+		c.Metrics["loss"] = loss
+		require.NoError(t, f.Save(t.Context(), checkpoint.Step(i+1), c))
+		require.NoError(t, f.Close())
+	}
+	f := openMem(t, m, checkpoint.Options{})
+	list, err := f.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, 1.0, list[0].Metrics["loss"])
+	require.EqualValues(t, 2, list[0].Step)
+	require.EqualValues(t, 5, list[1].Step)
+	require.EqualValues(t, 756, list[0].Bytes)
+}
+
+func TestSaveWarnsOfAMetricThatIsNotThere(t *testing.T) {
+	var log bytes.Buffer
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{
+		Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "lost")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	save(t, f, 1)
+	require.Contains(t, log.String(), `keep="Lowest(1, \"lost\")" metrics=[loss]`)
+}
+
+func TestSaveOfAnEarlierStepIsKept(t *testing.T) {
+	m := saved(t, 10, 20)
+	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	save(t, f, 11)
+	require.Equal(t, []checkpoint.Step{11, 20}, steps(t, f))
+	save(t, f, 12)
+	require.Equal(t, []checkpoint.Step{12, 20}, steps(t, f))
+
+	m = saved(t, 10, 15, 20)
+	f = openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Highest(1, "loss")}})
+	save(t, f, 11)
+	require.Equal(t, []checkpoint.Step{10, 11, 20}, steps(t, f), "the best, the saved one, the newest")
+}
+
+func TestTimeIsTheClocks(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.EveryTime(time.Hour)}})
+	now := time.Date(2026, 5, 1, 12, 30, 0, 123456789, time.FixedZone("", 7200))
+	for i := range checkpoint.Step(5) {
+		f.SetClock(func() time.Time { return now.Add(time.Duration(i) * 20 * time.Minute) })
+		save(t, f, i)
+	}
+	list, err := f.List(t.Context())
+	require.NoError(t, err)
+	var times []string
+	for _, i := range list {
+		times = append(times, fmt.Sprint(i.Step, " ", i.Time))
+	}
+	require.Equal(t, []string{
+		"0 2026-05-01 10:30:00.123456789 +0000 UTC", "2 2026-05-01 11:10:00.123456789 +0000 UTC", "4 2026-05-01 11:50:00.123456789 +0000 UTC",
+	}, times, "the first of each hour, and the last in any case")
+}

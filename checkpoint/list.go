@@ -1,0 +1,117 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+// Info is what can be said about a checkpoint without reading its tensors.
+type Info struct {
+	Step Step
+	// Time is when it was saved, by the wall clock, in UTC.
+	Time    time.Time
+	Metrics map[string]float64
+	// Bytes are what the tensors take.
+	Bytes int64
+	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. All else but
+	// Step is empty then.
+	Err error
+}
+
+// entry is a checkpoint of the folder.
+type entry struct {
+	place
+	manifest *manifest
+	err      error
+}
+
+func (e entry) info() Info {
+	if e.err != nil {
+		return Info{Step: e.step, Err: e.err}
+	}
+	return e.manifest.info()
+}
+
+func (m *manifest) info() Info {
+	metrics := make(map[string]float64, len(m.metrics))
+	for name, x := range m.metrics {
+		metrics[name] = float64(x)
+	}
+	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize}
+}
+
+// List gives the checkpoints in the order of their steps, one for each step. It reads the manifests alone: damage in the
+// tensors is for [Folder.Verify].
+func (f *Folder) List(ctx context.Context) ([]Info, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.use(false); err != nil {
+		return nil, f.wrap(err, "list")
+	}
+	entries, err := f.scan(ctx)
+	if err != nil {
+		return nil, f.wrap(err, "list")
+	}
+	var list []Info
+	for _, e := range entries {
+		info := e.info()
+		if last := len(list) - 1; last >= 0 && list[last].Step == e.step {
+			if info.Err == nil || list[last].Err != nil {
+				list[last] = info
+			}
+			continue
+		}
+		list = append(list, info)
+	}
+	return list, nil
+}
+
+// places gives those that are wanted, in order.
+func (f *Folder) places(want func(place) bool) ([]place, error) {
+	names, err := f.fs.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var list []place
+	for _, name := range names {
+		if p, ok := parsePlace(name); ok && want(p) {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, place.compare)
+	return list, nil
+}
+
+func (f *Folder) scan(ctx context.Context) ([]entry, error) {
+	places, err := f.places(func(place) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]entry, 0, len(places))
+	for _, p := range places {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		m, err := readInfo(f.fs, p)
+		entries = append(entries, entry{p, m, err})
+	}
+	return entries, nil
+}
+
+// readInfo checks all of a checkpoint but the content of its tensors.
+func readInfo(fs vfs.FS, at place) (*manifest, error) {
+	m, err := readManifest(fs, at.String(), at.step)
+	if err != nil {
+		return nil, err
+	}
+	path := at.String() + "/" + stateName
+	file, err := openFile(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	return m, errors.Join(checkSize(file, path, m), file.Close())
+}

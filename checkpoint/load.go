@@ -1,0 +1,121 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+// Newest loads the checkpoint with the most steps. All checksums are checked; if one is wrong, or the checkpoint cannot
+// be read, the log hears of it and the one before is tried. If none is left, the error holds what was wrong with each
+// ([*DamagedError]). An empty folder is [ErrNone]: only that is a reason to start anew. A checkpoint of a later lazo is
+// [ErrNewer], and older ones are not tried: the run has been further.
+func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
+	c, err := f.load(ctx, func(place) bool { return true }, ErrNone)
+	return c, f.wrap(err, "load the newest")
+}
+
+// Load loads the checkpoint of a step, as [Folder.Newest] does but for that it tries no other. [ErrNoStep] says that
+// there is none.
+func (f *Folder) Load(ctx context.Context, step Step) (*Checkpoint, error) {
+	c, err := f.load(ctx, func(p place) bool { return p.step == step }, ErrNoStep)
+	return c, f.wrap(err, "load step %d", step)
+}
+
+// Verify reads the checkpoint of a step and checks all of it, without keeping it in memory.
+func (f *Folder) Verify(ctx context.Context, step Step) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.wrap(f.verify(ctx, step), "verify step %d", step)
+}
+
+func (f *Folder) verify(ctx context.Context, step Step) error {
+	if err := f.use(false); err != nil {
+		return err
+	}
+	places, err := f.places(func(p place) bool { return p.step == step })
+	if err != nil {
+		return err
+	}
+	if len(places) == 0 {
+		return ErrNoStep
+	}
+	_, err = f.read(ctx, places[len(places)-1], false)
+	return err
+}
+
+// turns is how often a list is read again that another process changed meanwhile.
+const turns = 100
+
+func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*Checkpoint, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.use(false); err != nil {
+		return nil, err
+	}
+	for turn := 1; ; turn++ {
+		places, err := f.places(want)
+		if err != nil {
+			return nil, err
+		}
+		if len(places) == 0 {
+			return nil, none
+		}
+		c, gone, err := f.first(ctx, places)
+		if err == nil || !gone || turn == turns {
+			return c, err
+		}
+	}
+}
+
+// first loads the last of the places that can be loaded. Gone says that one was removed meanwhile, as the process that
+// writes may do with a folder that is read here.
+func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone bool, err error) {
+	var failed []error
+	for _, p := range slices.Backward(places) {
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
+		}
+		c, err := f.read(ctx, p, true)
+		if err == nil {
+			return c, false, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, ErrNewer) {
+			return nil, false, err
+		}
+		if f.options.ReadOnly {
+			if _, err := f.fs.Stat(p.String()); errors.Is(err, fs.ErrNotExist) {
+				return nil, true, fmt.Errorf("%s was removed while it was read", p)
+			}
+		}
+		failed = append(failed, err)
+		f.log.Warn("checkpoint: passed over", "folder", f.dir, "checkpoint", p.String(), "error", err)
+	}
+	return nil, false, fmt.Errorf("%d found, none can be loaded: %w", len(failed), errors.Join(failed...))
+}
+
+// read checks a checkpoint wholly; with keep it has the tensors too.
+func (f *Folder) read(ctx context.Context, at place, keep bool) (*Checkpoint, error) {
+	return readCheckpoint(ctx, f.fs, at.String(), at.step, keep)
+}
+
+func readCheckpoint(ctx context.Context, fs vfs.FS, dir string, step Step, keep bool) (*Checkpoint, error) {
+	m, err := readManifest(fs, dir, step)
+	if err != nil {
+		return nil, err
+	}
+	path := dir + "/" + stateName
+	file, err := openFile(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := readState(ctx, file, path, m, keep)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return &Checkpoint{Info: m.info(), Tensors: tensors, sections: m.sections}, nil
+}

@@ -1,0 +1,81 @@
+package checkpoint
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+const (
+	lockName     = "LOCK"
+	commitName   = "COMMIT"
+	manifestName = "manifest.json"
+	stateName    = "state.safetensors"
+)
+
+// Step is the number of a checkpoint: how many steps of training are in it.
+type Step int64
+
+// place is where a checkpoint is: a step, and which saving of it.
+type place struct {
+	step  Step
+	again int // 1 for the first time
+}
+
+func (p place) String() string {
+	if p.again == 1 {
+		return fmt.Sprintf("step-%012d", p.step)
+	}
+	return fmt.Sprintf("step-%012d.%d", p.step, p.again)
+}
+
+func (p place) compare(o place) int {
+	switch {
+	case p.step != o.step:
+		return sign(p.step < o.step)
+	case p.again != o.again:
+		return sign(p.again < o.again)
+	}
+	return 0
+}
+
+func sign(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
+}
+
+var placeForm = regexp.MustCompile(`^step-(\d{12,19})(?:\.(\d{1,9}))?$`)
+
+// parsePlace takes only names that place.String gives.
+func parsePlace(name string) (place, bool) {
+	m := placeForm.FindStringSubmatch(name)
+	if m == nil {
+		return place{}, false
+	}
+	step, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil {
+		return place{}, false
+	}
+	p := place{Step(step), 1}
+	if m[2] != "" {
+		p.again, _ = strconv.Atoi(m[2])
+	}
+	return p, p.again > 0 && p.String() == name
+}
+
+const (
+	tempPrefix  = ".tmp-"
+	trashPrefix = ".trash-"
+)
+
+var staleForm = regexp.MustCompile(`^\.(tmp|trash)-[0-9a-f]{16}$`)
+
+func freshName(prefix string) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return prefix + hex.EncodeToString(b[:])
+}

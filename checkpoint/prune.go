@@ -1,0 +1,158 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Prune removes what [Options.Keep] does not keep, as each Save does. Before, it reads the newest checkpoint whole, and
+// goes back to older ones until one is right; that one and what is newer stays. Damaged checkpoints are never removed.
+func (f *Folder) Prune(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.use(true)
+	if err == nil {
+		err = f.prune(ctx, nil)
+	}
+	return f.wrap(err, "prune")
+}
+
+// prune relies on the checkpoint just saved, if there is one.
+func (f *Folder) prune(ctx context.Context, saved *place) error {
+	if len(f.options.Keep) == 0 && !f.options.Overwrite {
+		return nil
+	}
+	entries, err := f.scan(ctx)
+	if err != nil {
+		return err
+	}
+	good, err := complete(entries)
+	if err != nil || len(good) == 0 {
+		return err
+	}
+	list := make([]Info, len(good))
+	for i, s := range good {
+		list[i] = s.newest.info()
+	}
+	keep := kept(f.options.Keep, list)
+	right := func(i int) (bool, error) {
+		if saved != nil && good[i].newest.place == *saved {
+			return true, nil
+		}
+		return f.right(ctx, good[i].newest.place)
+	}
+	keep[len(keep)-1] = true
+	if saved != nil {
+		for i, s := range good {
+			keep[i] = keep[i] || s.newest.place == *saved
+		}
+	} else if err := protect(keep, right); err != nil {
+		return err
+	}
+	var doomed []place
+	for i, s := range good {
+		if !keep[i] {
+			doomed = append(doomed, append(s.replaced, s.newest.place)...)
+		} else if len(s.replaced) > 0 {
+			if ok, err := right(i); err != nil {
+				return err
+			} else if ok {
+				doomed = append(doomed, s.replaced...)
+			}
+		}
+	}
+	return f.trash(doomed)
+}
+
+// saves are the complete checkpoints of one step.
+type saves struct {
+	newest   entry
+	replaced []place
+}
+
+func complete(entries []entry) ([]saves, error) {
+	var good []saves
+	for _, e := range entries {
+		switch last := len(good) - 1; {
+		case isDamaged(e.err), errors.Is(e.err, ErrNewer):
+		case e.err != nil: // maybe the best one: better not decide without it
+			return nil, fmt.Errorf("%s: %w", e.place, e.err)
+		case last >= 0 && good[last].newest.step == e.step:
+			good[last].replaced = append(good[last].replaced, good[last].newest.place)
+			good[last].newest = e
+		default:
+			good = append(good, saves{newest: e})
+		}
+	}
+	return good, nil
+}
+
+// right reads a checkpoint whole.
+func (f *Folder) right(ctx context.Context, at place) (bool, error) {
+	_, err := f.read(ctx, at, false)
+	if isDamaged(err) {
+		f.log.Warn("checkpoint: damaged, not removed", "folder", f.dir, "error", err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// protect keeps the newest checkpoints down to one that is known to be right.
+func protect(keep []bool, right func(int) (bool, error)) error {
+	for i := len(keep) - 1; i >= 0; i-- {
+		keep[i] = true
+		if ok, err := right(i); ok || err != nil {
+			return err
+		}
+	}
+	return errors.New("no checkpoint is right, so none is removed")
+}
+
+// trash removes checkpoints: none of them can be seen half removed.
+func (f *Folder) trash(list []place) error {
+	if len(list) == 0 {
+		return nil
+	}
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = freshName(trashPrefix)
+		if err := f.fs.Rename(p.String(), names[i]); err != nil {
+			return err
+		}
+	}
+	if err := f.fs.SyncDir("."); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := f.discard(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clean removes what a process that died left, or a save that failed.
+func (f *Folder) clean() error {
+	names, err := f.fs.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	synced := false
+	for _, name := range names {
+		if !staleForm.MatchString(name) {
+			continue
+		}
+		if !synced { // its name may not be durable, and then it would come back as a checkpoint
+			if err := f.fs.SyncDir("."); err != nil {
+				return err
+			}
+			synced = true
+		}
+		if err := f.discard(name); err != nil {
+			return fmt.Errorf("remove what an earlier save left: %w", err)
+		}
+		f.log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"syscall"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+// tensor is the part of a Tensor that the header of the file holds.
+func (t *Tensor) tensor() safetensors.Tensor {
+	return safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims}
+}
+
+func (t *Tensor) writeTo(w io.Writer) error {
+	if t.Write == nil {
+		_, err := w.Write(t.Data)
+		return err
+	}
+	return guard(func() error { return t.Write(w) })
+}
+
+// inOrder gives the tensors in an order that does not hang on the caller's: that of safetensors.Sort.
+func inOrder(tensors []Tensor) []Tensor {
+	return slices.SortedStableFunc(slices.Values(tensors), func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// start writes the header.
+func (d *draft) start(w io.Writer) (*safetensors.Writer, error) {
+	headers := make([]safetensors.Tensor, len(d.tensors))
+	for i := range d.tensors {
+		headers[i] = d.tensors[i].tensor()
+	}
+	return safetensors.NewWriter(w, headers, nil)
+}
+
+// checkTensors finds all that is wrong with the tensors but what Write does.
+func (d *draft) checkTensors() error {
+	if _, err := d.start(io.Discard); err != nil {
+		return err
+	}
+	for _, t := range d.tensors {
+		switch size, err := t.tensor().ByteSize(); {
+		case err != nil:
+			return err
+		case t.Write == nil && int64(len(t.Data)) != size:
+			return fmt.Errorf("tensor %q: Data has %d bytes, dims %v of %v take %d", t.Name, len(t.Data), t.Dims, t.DType, size)
+		}
+	}
+	return nil
+}
+
+// writeState writes the file of tensors and notes its checksums in the manifest.
+func (d *draft) writeState(w io.Writer) error {
+	counted := &counter{w: w}
+	file, err := d.start(counted)
+	if err != nil {
+		return err
+	}
+	d.manifest.state.HeaderSize, d.manifest.state.HeaderSum = counted.n, crc(file.HeaderChecksum())
+	d.manifest.sums = make(map[string]crc, len(d.tensors))
+	for _, t := range d.tensors {
+		sum, err := file.WriteFunc(t.Name, t.writeTo)
+		if err != nil {
+			return err
+		}
+		d.manifest.sums[t.Name] = crc(sum)
+	}
+	d.manifest.state.Size = counted.n
+	return file.Close()
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// readState checks the file of tensors against the manifest, in one pass; with keep it gives the tensors.
+func readState(ctx context.Context, file vfs.File, path string, m *manifest, keep bool) ([]Tensor, error) {
+	if err := checkSize(file, path, m); err != nil {
+		return nil, err
+	}
+	reader, err := safetensors.NewReader(&patientReader{ctx, file}, m.state.Size, safetensors.Limits{})
+	if err != nil {
+		return nil, damagedFormat(path, err)
+	}
+	if sum := crc(reader.HeaderChecksum()); sum != m.state.HeaderSum {
+		return nil, damaged(path, fmt.Errorf("the CRC-32C of the header, bytes 0 to %d, is %v, %s says %v",
+			m.state.HeaderSize-1, sum, manifestName, m.state.HeaderSum))
+	}
+	if reader.Len() != len(m.sums) {
+		return nil, damaged(path, fmt.Errorf("%d tensors, %s has %d", reader.Len(), manifestName, len(m.sums)))
+	}
+	var tensors []Tensor
+	at := m.state.HeaderSize
+	for h := range reader.Tensors() {
+		t, sum, err := readTensor(reader, h, keep)
+		if err != nil {
+			return nil, damagedFormat(path, err)
+		}
+		size, err := h.ByteSize()
+		if err != nil {
+			return nil, damagedFormat(path, err)
+		}
+		switch want, ok := m.sums[h.Name]; {
+		case !ok:
+			return nil, &DamagedError{path, h.Name, fmt.Errorf("not in %s", manifestName)}
+		case crc(sum) != want:
+			return nil, &DamagedError{path, h.Name, fmt.Errorf("the CRC-32C of bytes %d to %d is %v, %s says %v",
+				at, at+size-1, sum, manifestName, want)}
+		}
+		at += size
+		if keep {
+			tensors = append(tensors, t)
+		}
+	}
+	return tensors, nil
+}
+
+func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Tensor, safetensors.Checksum, error) {
+	if !keep {
+		sum, err := reader.Copy(io.Discard, h.Name)
+		return Tensor{}, sum, err
+	}
+	data, sum, err := reader.Read(h.Name)
+	return Tensor{Name: h.Name, DType: h.DType, Dims: h.Dims, Data: data}, sum, err
+}
+
+// damagedFormat tells a file that is wrong from one that cannot be read.
+func damagedFormat(path string, err error) error {
+	var format *safetensors.FormatError
+	if errors.As(err, &format) {
+		return &DamagedError{path, format.Tensor, err}
+	}
+	return err
+}
+
+// checkSize is asked before the content, since a file that is cut short is the commonest damage.
+func checkSize(file vfs.File, path string, m *manifest) error {
+	size, err := file.Size()
+	if err == nil && size != m.state.Size {
+		return damaged(path, fmt.Errorf("%d bytes, %s says %d", size, manifestName, m.state.Size))
+	}
+	return err
+}
+
+// openFile opens a file of a checkpoint. One that is not there, or is none, is damage.
+func openFile(fsys vfs.FS, path string) (vfs.File, error) {
+	file, err := fsys.Open(path)
+	for _, wrong := range []error{fs.ErrNotExist, syscall.EISDIR, syscall.EINVAL, syscall.ENOTDIR} {
+		if errors.Is(err, wrong) {
+			return nil, damaged(path, err)
+		}
+	}
+	return file, err
+}
+
+// patient is a writer that asks ctx before each piece; package safetensors writes small ones.
+type patient struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (p *patient) Write(b []byte) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
+	}
+	return p.w.Write(b)
+}
+
+type patientReader struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (p *patientReader) ReadAt(b []byte, offset int64) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
+	}
+	return p.r.ReadAt(b, offset)
+}

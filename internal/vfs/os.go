@@ -1,0 +1,212 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	dirMode  = 0o750
+	fileMode = 0o640
+)
+
+type osFS struct{ root *os.Root }
+
+// OS opens a folder of the real file system, which must be there ([MkdirAll]). Nothing outside of it can be reached,
+// through links neither. New folders have the mode 0750, new files 0640, less the umask.
+func OS(dir string) (FS, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return osFS{root}, nil
+}
+
+// MkdirAll makes a folder of the real file system, and those above it, durably.
+func MkdirAll(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return fail("mkdir", dir, errNoDir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := MkdirAll(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncAndClose(os.Open(parent))
+}
+
+func syncAndClose(file *os.File, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+func (o osFS) Close() error { return o.root.Close() }
+
+func (o osFS) Create(name string) (File, error) {
+	if err := checkChild("create", name); err != nil {
+		return nil, err
+	}
+	return asFile(o.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode))
+}
+
+func (o osFS) Open(name string) (File, error) {
+	if err := o.regular(name); err != nil {
+		return nil, err
+	}
+	return asFile(o.root.Open(name))
+}
+
+// regular is asked before opening, which would wait for the writer of a named pipe and follow a link.
+func (o osFS) regular(name string) error {
+	info, err := o.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fail("open", name, errIsDir)
+	case info.Type != 0:
+		return fail("open", name, errIrregular)
+	}
+	return nil
+}
+
+func (o osFS) Rename(from, to string) error {
+	if err := errors.Join(checkChild("rename", from), checkChild("rename", to)); err != nil {
+		return err
+	}
+	if _, err := o.root.Lstat(from); err != nil {
+		return err
+	}
+	// Rename would write over a file, and over an empty folder.
+	if _, err := o.root.Lstat(to); err == nil {
+		return fail("rename", to, fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return o.root.Rename(from, to)
+}
+
+func (o osFS) Remove(name string) error {
+	if err := checkChild("remove", name); err != nil {
+		return err
+	}
+	return o.root.Remove(name)
+}
+
+func (o osFS) Mkdir(name string) error {
+	if err := checkChild("mkdir", name); err != nil {
+		return err
+	}
+	return o.root.Mkdir(name, dirMode)
+}
+
+func (o osFS) ReadDir(name string) ([]string, error) {
+	if err := checkName("readdir", name); err != nil {
+		return nil, err
+	}
+	dir, err := o.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, errors.Join(err, dir.Close())
+}
+
+func (o osFS) Stat(name string) (Info, error) {
+	if err := checkName("stat", name); err != nil {
+		return Info{}, err
+	}
+	info, err := o.root.Lstat(name)
+	if err != nil {
+		return Info{}, err
+	}
+	i := Info{Type: info.Mode().Type()}
+	if i.Type == 0 {
+		i.Size = info.Size()
+	}
+	return i, nil
+}
+
+func (o osFS) SyncDir(name string) error {
+	if info, err := o.Stat(name); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fail("syncdir", name, errNoDir)
+	}
+	return syncAndClose(o.root.Open(name))
+}
+
+func (o osFS) Lock(name, note string) (io.Closer, error) {
+	if err := checkChild("lock", name); err != nil {
+		return nil, err
+	}
+	if err := o.regular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := o.root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(file, name, note); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil // closing it gives the lock back; the file stays, since another may have it open already
+}
+
+func lock(file *os.File, name, note string) error {
+	var err error
+	for {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != unix.EINTR {
+			break
+		}
+	}
+	if err == unix.EWOULDBLOCK {
+		owner := make([]byte, noteLimit)
+		n, readErr := file.ReadAt(owner, 0)
+		if readErr != nil && readErr != io.EOF {
+			return errors.Join(&LockedError{Name: name}, readErr)
+		}
+		return &LockedError{name, string(owner[:n])}
+	} else if err != nil {
+		return fail("flock", name, err)
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.WriteAt([]byte(note), 0)
+	return err
+}
+
+type osFile struct{ *os.File }
+
+func asFile(file *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return osFile{file}, nil
+}
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
