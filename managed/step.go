@@ -56,6 +56,8 @@ func (s *Stepper) String() string { return s.name }
 
 // Step makes one step and changes the state in place; it returns the same state. The logs are read from the device
 // when somebody asks for a value. The first step on a state, and the first with a new shape of batch, compiles.
+//
+// A loop calls StepBlock instead, whose program is another one where steps are small: the last bit may differ.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := context.Cause(ctx); err != nil {
 		return state, loop.Logs{}, err
