@@ -7,16 +7,11 @@ import (
 )
 
 // check finds what is wrong with a loop and its options before the first turn.
-func (r *run[S, B]) check(data Data[B]) error {
+func (r *run[S, B]) check(noData bool) error {
 	errs := r.errs
-	if data == nil {
+	if noData {
 		errs = append(errs, errors.New("no data given"))
 	}
-	errs = append(errs, r.checkParts()...)
-	return errors.Join(errs...)
-}
-
-func (r *run[S, B]) checkParts() (errs []error) {
 	if err := r.keep.err; err != nil {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
@@ -41,7 +36,7 @@ func (r *run[S, B]) checkParts() (errs []error) {
 			errs = append(errs, fmt.Errorf("watcher %d (%s): %w", i+1, w.label(), err))
 		}
 	}
-	return errs
+	return errors.Join(errs...)
 }
 
 // unreachable finds a schedule that no run of this length is due in: mostly a mistaken number. [Never] is meant.

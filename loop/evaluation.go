@@ -92,7 +92,7 @@ func (e Evaluation[S, B]) check() error {
 		errs = append(errs, fmt.Errorf("length: period must be positive, got %s", e.Length))
 	} else {
 		r := &run[S, B]{settings: newSettings(e.options()), tasks: e.Loop.tasks}
-		errs = append(errs, r.check(func(func(B, error) bool) {})) // the data is made for each evaluation
+		errs = append(errs, r.check(false)) // the data is made for each evaluation
 	}
 	return errors.Join(errs...)
 }

@@ -35,7 +35,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...O
 	if r.history == nil {
 		r.history = &History{}
 	}
-	if err := r.check(data); err != nil {
+	if err := r.check(data == nil); err != nil {
 		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, fmt.Errorf("loop: %w", err)
 	}
 	err := r.start()

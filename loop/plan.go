@@ -33,7 +33,7 @@ type Planned struct {
 // called but schedules.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks}
-	if err := r.check(func(func(B, error) bool) {}); err != nil {
+	if err := r.check(false); err != nil {
 		return Plan{}, fmt.Errorf("loop: %w", err)
 	}
 	r.sortWatchers()

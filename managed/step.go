@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -116,9 +115,7 @@ func (s *Stepper) someSteps(state *State, batches []data.Batch) ([]loop.Logs, er
 // step runs the program of a single step.
 func (c *compiled) step(batch data.Batch) ([]loop.Logs, error) {
 	c.gather()
-	for i, f := range batch.Fields {
-		c.batch[i] = f.Array
-	}
+	c.batch = appendArrays(c.batch[:0], batch)
 	changed, outputs, err := c.program.Run(c.args, c.batch)
 	return c.finish(changed, outputs, err, 1)
 }
@@ -126,16 +123,21 @@ func (c *compiled) step(batch data.Batch) ([]loop.Logs, error) {
 // steps runs the program of a block.
 func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
 	c.gather()
-	c.blocks = c.blocks[:0]
-	for _, b := range batches {
-		arrays := make([]data.Array, len(b.Fields))
-		for i, f := range b.Fields {
-			arrays[i] = f.Array
-		}
-		c.blocks = append(c.blocks, arrays)
+	for len(c.blocks) < len(batches) {
+		c.blocks = append(c.blocks, nil)
 	}
-	changed, outputs, err := c.program.RunBlock(c.args, c.blocks)
+	for i, b := range batches {
+		c.blocks[i] = appendArrays(c.blocks[i][:0], b)
+	}
+	changed, outputs, err := c.program.RunBlock(c.args, c.blocks[:len(batches)])
 	return c.finish(changed, outputs, err, len(batches))
+}
+
+func appendArrays(to []data.Array, batch data.Batch) []data.Array {
+	for _, f := range batch.Fields {
+		to = append(to, f.Array)
+	}
+	return to
 }
 
 // gather takes the state's values.
@@ -203,8 +205,7 @@ func (c *compiled) fits(batch data.Batch) bool {
 		return false
 	}
 	for i, f := range batch.Fields {
-		in := c.inputs[i]
-		if in.Name != f.Name || !slices.Equal(in.Shape.Dimensions, f.Array.Dims) || in.Shape.DType != strategies.DTypeOf(f.Array) {
+		if in := c.inputs[i]; in.Name != f.Name || !in.Takes(f.Array) {
 			return false
 		}
 	}
@@ -255,7 +256,6 @@ func (s *Stepper) compile(c *compiled) error {
 		c.values = append(c.values, state.index[v])
 	}
 	c.args = make([]strategies.Buffer, len(c.values))
-	c.batch = make([]data.Array, len(c.inputs))
 	for i := range c.layout {
 		c.layout[i].node = nil // the graph is compiled: let it go
 	}

@@ -79,6 +79,7 @@ func (j *jit) Compile(s Step) (Program, error) {
 		}
 		built := s.Build(g, batch)
 		p.inputs = make([]int, g.NumParameters())
+		p.state, p.changed = len(built.State), make([]bool, len(built.State))
 		out := xla.Built{InPlace: map[int]int{}, Block: s.Block}
 		if !small(s.Batch, built.State) {
 			out.Block = 1
@@ -99,16 +100,15 @@ func (j *jit) Compile(s Step) (Program, error) {
 			}
 			out.InPlace[len(out.Outputs)] = input
 			out.Outputs = append(out.Outputs, slot.New)
-			p.changed = append(p.changed, i)
+			p.changed[i] = true
 		}
-		p.state = len(built.State)
 		out.Outputs = append(out.Outputs, built.Outputs...)
 		return out
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.program, p.buffers, p.next = program, make([]Buffer, len(p.inputs)), make([]Buffer, p.state)
+	p.program, p.buffers = program, make([]Buffer, len(p.inputs))
 	return p, nil
 }
 
@@ -134,14 +134,13 @@ type jitProgram struct {
 	name    string
 	program *xla.Program
 	batch   []Input
-	state   int   // how many values the state has
-	inputs  []int // for each input of the program: the state's value, or fromHost
-	changed []int // the state's values that the step changes
+	state   int    // how many values the state has
+	inputs  []int  // for each input of the program: the state's value, or fromHost
+	changed []bool // which of the state's values the step changes
 	// buffers and host are those of a run; a program runs once at a time.
 	mu      sync.Mutex
 	buffers []Buffer
 	host    []any
-	next    []Buffer
 	stacks  []*stack // of the batch's fields, for a block
 }
 
@@ -197,8 +196,8 @@ func (p *jitProgram) check(state []Buffer, batch []data.Array) error {
 			p.name, p.state, len(p.batch), len(state), len(batch))
 	}
 	for i, a := range batch {
-		if want := p.batch[i].Shape; DTypeOf(a) != want.DType || !slices.Equal(a.Dims, want.Dimensions) {
-			return fmt.Errorf("strategies: jit: run %s: %s of the batch: expected %s, got %T of dimensions %v", p.name, p.batch[i].Name, want, a.Flat, a.Dims)
+		if in := p.batch[i]; !in.Takes(a) {
+			return fmt.Errorf("strategies: jit: run %s: %s of the batch: expected %s, got %T of dimensions %v", p.name, in.Name, in.Shape, a.Flat, a.Dims)
 		}
 	}
 	return nil
@@ -219,15 +218,11 @@ func (p *jitProgram) run(state []Buffer, do func() ([]Buffer, error)) (changed, 
 	if err != nil {
 		return nil, nil, err
 	}
-	clear(p.next)
-	for i, from := range p.inputs {
-		if from != fromHost {
-			p.next[from] = p.buffers[i]
-		}
-	}
 	changed = make([]Buffer, p.state)
-	for _, i := range p.changed {
-		changed[i] = p.next[i]
+	for i, from := range p.inputs {
+		if from != fromHost && p.changed[from] {
+			changed[from] = p.buffers[i]
+		}
 	}
 	return changed, outputs, nil
 }
@@ -260,6 +255,11 @@ func InputOf(f data.Field) (Input, error) {
 		return Input{}, fmt.Errorf("strategies: field %q: %w", f.Name, err)
 	}
 	return Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}, nil
+}
+
+// Takes tells whether an array is of the input's type and dimensions.
+func (in Input) Takes(a data.Array) bool {
+	return DTypeOf(a) == in.Shape.DType && slices.Equal(a.Dims, in.Shape.Dimensions)
 }
 
 // DTypeOf is the type of an array's elements.

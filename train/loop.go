@@ -65,7 +65,7 @@ func (l Loop[S, B]) Plan(options ...loop.Option) (loop.Plan, error) {
 // run is what the three loops have in common: err is what was wrong with the tasks.
 func run[S, B any](ctx context.Context, tasks []loop.Task[S, B], err error, state S, data loop.Data[B], options []loop.Option) (loop.Result[S], error) {
 	if err != nil {
-		return loop.Result[S]{State: state, History: &loop.History{}, Reason: loop.Failed}, fmt.Errorf("train: %w", err)
+		return failed(state, loop.Elapsed{}), fmt.Errorf("train: %w", err)
 	}
 	return loop.New(tasks...).Run(ctx, state, data, options...)
 }

@@ -156,21 +156,8 @@ func (c *cache) keep(e *pjrt.Executable, name string) error {
 	if int64(len(compiled)) > c.limit {
 		return nil
 	}
-	temp, err := os.CreateTemp(c.dir, ".compiled-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name()) // fails after the rename
 	sum := sha256.Sum256(compiled)
-	for _, part := range [][]byte{[]byte(cacheMagic), sum[:], compiled} {
-		if err == nil {
-			_, err = temp.Write(part)
-		}
-	}
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temp.Name(), name); err != nil {
+	if err := writeWhole(name, []byte(cacheMagic), sum[:], compiled); err != nil {
 		return err
 	}
 	return c.trim(name)

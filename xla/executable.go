@@ -25,10 +25,7 @@ var _ backends.Executable = (*executable)(nil)
 
 func (c *client) compile(m *hlo.Module) (backends.Executable, error) {
 	// A program of one device that nobody assigned may be wanted on any, if there are several.
-	return notNilExecutable(c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil))
-}
-
-func notNilExecutable(e *executable, err error) (backends.Executable, error) {
+	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type runner interface {
 // functions do, comes back as an error that names the line of the caller's code.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
 	p := &Program{name: name}
-	c := &capture{Backend: r, program: p}
+	c := &capture{r, p}
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(c, name)
 		p.built = build(g)
@@ -257,18 +257,17 @@ func (p *plain) close() error { return graphs.Catch(p.exec.Finalize) }
 // capture is a backend that takes what a graph compiles to: GoMLX's graph keeps its executable to itself, and runs it
 // only through tensors.
 type capture struct {
-	backends.Backend
+	*Runtime
 	program *Program
 }
 
 func (c *capture) Builder(name string) backends.Builder {
-	runtime := c.Backend.(*Runtime)
-	if on, ok := runtime.Backend.(*client); ok && !runtime.closed.Load() {
+	if on, ok := c.Runtime.Backend.(*client); ok && !c.closed.Load() {
 		b := &capturingModule{to: c}
 		b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return c.takeModule(on, m) })
 		return b
 	}
-	return &capturingBuilder{Builder: runtime.Builder(name), to: c}
+	return &capturingBuilder{Builder: c.Runtime.Builder(name), to: c}
 }
 
 func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, error) {
@@ -322,6 +321,6 @@ func (b *capturingBuilder) Compile(outputs []backends.Op, shardings []*backends.
 	}
 	p := b.to.program
 	p.block = 1
-	p.runs, p.took = &plain{b.to.Backend.(*Runtime), exec, p.built}, time.Since(start)
+	p.runs, p.took = &plain{b.to.Runtime, exec, p.built}, time.Since(start)
 	return exec, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -97,13 +98,23 @@ func writeProbed(name string, record probed) {
 	if err != nil || name == "" || os.MkdirAll(filepath.Dir(name), 0o750) != nil {
 		return
 	}
-	temp, err := os.CreateTemp(filepath.Dir(name), ".probe-*")
+	_ = writeWhole(name, data)
+}
+
+// writeWhole writes a file whole or not at all.
+func writeWhole(name string, parts ...[]byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".lazo-*")
 	if err != nil {
-		return
+		return err
 	}
 	defer os.Remove(temp.Name()) // fails after the rename
-	_, writeErr := temp.Write(data)
-	if closeErr := temp.Close(); writeErr == nil && closeErr == nil {
-		_ = os.Rename(temp.Name(), name)
+	for _, part := range parts {
+		if err == nil {
+			_, err = temp.Write(part)
+		}
 	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), name)
 }
