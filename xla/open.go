@@ -143,7 +143,7 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", Go, err)
 	}
-	return &Runtime{Backend: backend, plugin: plugin}, nil
+	return &Runtime{Backend: plainGo{backend}, plugin: plugin}, nil
 }
 
 // load makes the client, in this process.

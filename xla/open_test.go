@@ -17,7 +17,9 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -116,6 +118,32 @@ func TestOpenGo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = builder.Pad(x, zero, backends.PadAxis{Start: 1})
 	require.ErrorIs(t, xla.WrapError(err), xla.ErrUnimplemented)
+}
+
+// The words of the random state that the generator does not use are kept, not what lay in memory.
+func TestOpenGo_randomStateIsDefined(t *testing.T) {
+	runtime, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	defer runtime.Close()
+	exec, err := graph.NewExec(runtime, func(state *graph.Node) []*graph.Node {
+		next, values := graph.RNGStateSplit(state)
+		return []*graph.Node{next, values, graph.Identity(state)} // state is still needed: next has other memory
+	})
+	require.NoError(t, err)
+	defer exec.Finalize()
+	var first []uint64
+	for i := range uint64(50) {
+		outputs, err := exec.Exec([]uint64{1, 2, i})
+		require.NoError(t, err)
+		next := tensors.MustCopyFlatData[uint64](outputs[0])
+		if first == nil {
+			first = next
+		}
+		require.Equal(t, []uint64{first[0], first[1], i}, next)
+		for _, output := range outputs {
+			output.MustFinalizeAll()
+		}
+	}
 }
 
 func TestF41_AfterClose(t *testing.T) {
