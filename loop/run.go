@@ -102,12 +102,35 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 	if r.blocks.waiting() {
 		err = r.shielded(func() error { return r.late(ctx, err) })
 	}
+	err = r.await(ctx, err)
 	if err != nil {
 		if again := r.shielded(func() error { r.abandon(); return nil }); again != nil { // a schedule can panic there
 			err = errors.Join(err, again)
 		}
 	}
 	r.elapsed = r.clock.at(r.elapsed)
+	return err
+}
+
+// await waits for steps that may go on.
+func (r *run[S, B]) await(ctx context.Context, err error) error {
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.await == nil {
+			continue
+		}
+		r.at(doing{when: &t.when, name: t.name})
+		failure := r.shielded(func() error {
+			if err := t.await.Await(context.WithoutCancel(ctx), r.turn.State); err != nil {
+				return r.wrap(err)
+			}
+			return nil
+		})
+		if failure != nil && !errors.Is(err, failure) {
+			r.reason = Failed
+			err = errors.Join(err, failure)
+		}
+	}
 	return err
 }
 

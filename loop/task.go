@@ -41,6 +41,14 @@ type BlockStepper[S, B any] interface {
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 
+// Awaiter is a [Stepper] whose steps may go on when its method has returned, on a device, say, while the loop gets the next
+// batch. The logs of such a step are values that wait. Await waits for all steps that were begun on the state, and gives
+// the error of one that failed; the loop calls it when the last turn is made, also after a failure. A failure that comes
+// so late ends the run, but its step has been counted.
+type Awaiter[S any] interface {
+	Await(ctx context.Context, state S) error
+}
+
 // Turn is what a task works on: the state and the logs as the tasks before it left them.
 type Turn[S, B any] struct {
 	State   S
@@ -57,6 +65,7 @@ type Task[S, B any] struct {
 	// blind tasks do not see the time of their turn.
 	blind bool
 	block BlockStepper[S, B] // nil if it makes one step at a time
+	await Awaiter[S]         // nil if its steps are over when they return
 	err   error
 }
 
@@ -75,6 +84,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		return err
 	}}
 	task.block, _ = stepper.(BlockStepper[S, B])
+	task.await, _ = stepper.(Awaiter[S])
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
 	}

@@ -99,7 +99,7 @@ func (s *State) setLearningRate(rate float64) error {
 
 // rateIndex is the place of the learning rate in State.values; negative where no step has brought it in yet.
 func (s *State) rateIndex() (int, error) {
-	if err := s.usable(); err != nil {
+	if err := s.settled(); err != nil {
 		return 0, err
 	}
 	if s.optimizer == nil {

@@ -27,7 +27,7 @@ var _ loop.Snapshotter = (*State)(nil)
 // Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step a
 // second copy of the model, and costs one here.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	if err := s.usable(); err != nil {
+	if err := s.settled(); err != nil {
 		return nil, fmt.Errorf("managed: snapshot: %w", err)
 	}
 	c := &snapshot{of: s, values: make([]*Tensor, len(s.values))}
@@ -65,6 +65,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if newer := s.Names()[len(c.values):]; len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
+	_ = s.follow(nil) // whatever came of it, its values go
 	put := make([]strategies.Buffer, 0, len(c.values))
 	for i, t := range c.values {
 		err := context.Cause(ctx)
@@ -100,16 +101,5 @@ func (c *snapshot) Close() error {
 		t.FinalizeLocal()
 	}
 	c.values = nil
-	return nil
-}
-
-// usable tells whether the values are there.
-func (s *State) usable() error {
-	if s.closed {
-		return fmt.Errorf("the state: %w", ErrClosed)
-	}
-	if s.lost != nil {
-		return fmt.Errorf("an earlier step failed: %w", s.lost)
-	}
 	return nil
 }

@@ -225,13 +225,13 @@ type breakingProgram struct {
 	on *breaking
 }
 
-// Run loses the state as a device does that fails in the middle of a step: its memory is gone.
-func (p *breakingProgram) Run(state []strategies.Buffer, batch []data.Array) (changed, outputs []strategies.Buffer, err error) {
+// Start loses the state as a device does that fails in the middle of a step: its memory is gone.
+func (p *breakingProgram) Start(state []strategies.Buffer, batches [][]data.Array) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
 	if p.on.runs == 0 {
-		return nil, nil, errors.Join(fmt.Errorf("%w: %w", strategies.ErrStateLost, errBroken), p.on.Free(state...))
+		return nil, nil, nil, errors.Join(fmt.Errorf("%w: %w", strategies.ErrStateLost, errBroken), p.on.Free(state...))
 	}
 	p.on.runs--
-	return p.Program.Run(state, batch)
+	return p.Program.Start(state, batches)
 }
 
 // F17: after a failure that takes the state with it, a snapshot brings it back.

@@ -26,6 +26,8 @@ type State struct {
 	unread unread
 	closed bool
 	lost   error // why the values are gone
+	// running is the last run of a step, which may go on; nil if it is known to be over.
+	running strategies.Running
 	// programs are those of the steps that were compiled for the state.
 	programs []dumped
 }
@@ -84,8 +86,11 @@ func (s *State) Names() []string {
 	return names
 }
 
-// Value copies a variable to the host by its full name.
+// Value copies a variable to the host by its full name, when the steps that were begun are over.
 func (s *State) Value(name string) (*Tensor, error) {
+	if err := s.settled(); err != nil {
+		return nil, fmt.Errorf("managed: value of %q: %w", name, err)
+	}
 	for _, v := range s.values {
 		if v.variable.ScopeAndName() == name {
 			return s.strategy.Fetch(v.buffer)
@@ -105,13 +110,57 @@ func (s *State) Parameters() int {
 	return n
 }
 
+// Wait waits until the steps that were begun are over: a step may go on on the device when its method has returned, while
+// the host makes the next batch. Whatever looks at the values waits by itself. The error of a step that failed on the
+// device comes here, or with the next step; it wraps [strategies.ErrStateLost].
+func (s *State) Wait() error {
+	if err := s.settled(); err != nil {
+		return fmt.Errorf("managed: wait: %w", err)
+	}
+	return nil
+}
+
+// settled waits for the last step, and tells whether the values are there.
+func (s *State) settled() error {
+	if err := s.follow(nil); err != nil {
+		return err
+	}
+	return s.usable()
+}
+
+// usable tells whether the values are there, as far as that is known.
+func (s *State) usable() error {
+	if s.closed {
+		return fmt.Errorf("the state: %w", ErrClosed)
+	}
+	if s.lost != nil {
+		return fmt.Errorf("an earlier step failed: %w", s.lost)
+	}
+	return nil
+}
+
+// follow has another run take the place of the running one, which is waited for: with one run on the device and one behind
+// it, the device always has work.
+func (s *State) follow(next strategies.Running) error {
+	last := s.running
+	s.running = next
+	if last == nil {
+		return nil
+	}
+	err := last.Wait()
+	if errors.Is(err, strategies.ErrStateLost) {
+		s.lost = err
+	}
+	return err
+}
+
 // Close gives the state's values up. Values already logged stay readable. A second Close does nothing.
 func (s *State) Close() error {
 	if s.closed {
 		return nil
 	}
+	errs := []error{s.follow(nil), s.unread.drain(0)}
 	s.closed = true
-	errs := []error{s.unread.drain(0)}
 	for i := range s.values {
 		if s.lost == nil { // of lost values nobody can tell what is left to free
 			errs = append(errs, s.strategy.Free(s.values[i].buffer))

@@ -26,7 +26,10 @@ type Stepper struct {
 	compiled []*compiled
 }
 
-var _ loop.BlockStepper[*State, data.Batch] = (*Stepper)(nil)
+var (
+	_ loop.BlockStepper[*State, data.Batch] = (*Stepper)(nil)
+	_ loop.Awaiter[*State]                  = (*Stepper)(nil)
+)
 
 // compiled is a step for one state and one shape of batch.
 type compiled struct {
@@ -38,9 +41,8 @@ type compiled struct {
 	values []int
 	layout []logged
 	// args and batch are reused by each step.
-	args   []strategies.Buffer
-	batch  []data.Array
-	blocks [][]data.Array
+	args    []strategies.Buffer
+	batches [][]data.Array
 }
 
 // TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
@@ -64,7 +66,7 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	var logs []loop.Logs
 	c, err := s.find(state, batch, 1)
 	if err == nil {
-		logs, err = c.step(batch)
+		logs, err = c.steps([]data.Batch{batch})
 	}
 	if err != nil {
 		return state, loop.Logs{}, fmt.Errorf("managed: %w", err)
@@ -96,14 +98,23 @@ func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Ba
 	return state, all, nil
 }
 
+// Await waits for the steps of the state that were begun, and gives the error of one that failed, unless it was given
+// before: see [loop.Awaiter] and [State.Wait].
+func (s *Stepper) Await(_ context.Context, state *State) error {
+	if state == nil {
+		return nil
+	}
+	if err := state.follow(nil); err != nil {
+		return fmt.Errorf("managed: %s: %w", s.name, err)
+	}
+	return nil
+}
+
 // someSteps makes the steps of the first batches, as many as go together.
 func (s *Stepper) someSteps(state *State, batches []data.Batch) ([]loop.Logs, error) {
 	c, err := s.find(state, batches[0], maxBlock)
 	if err != nil {
 		return nil, err
-	}
-	if c.program.Block() == 1 {
-		return c.step(batches[0])
 	}
 	n := 1
 	for n < min(len(batches), c.program.Block()) && c.fits(batches[n]) {
@@ -112,44 +123,23 @@ func (s *Stepper) someSteps(state *State, batches []data.Batch) ([]loop.Logs, er
 	return c.steps(batches[:n])
 }
 
-// step runs the program of a single step.
-func (c *compiled) step(batch data.Batch) ([]loop.Logs, error) {
-	c.gather()
-	c.batch = appendArrays(c.batch[:0], batch)
-	changed, outputs, err := c.program.Run(c.args, c.batch)
-	return c.finish(changed, outputs, err, 1)
-}
-
-// steps runs the program of a block.
+// steps starts the steps of some batches, and waits for those before them.
 func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
-	c.gather()
-	for len(c.blocks) < len(batches) {
-		c.blocks = append(c.blocks, nil)
+	state := c.state
+	for i, v := range c.values {
+		c.args[i] = state.values[v].buffer
+	}
+	for len(c.batches) < len(batches) {
+		c.batches = append(c.batches, nil)
 	}
 	for i, b := range batches {
-		c.blocks[i] = appendArrays(c.blocks[i][:0], b)
+		arrays := c.batches[i][:0]
+		for _, f := range b.Fields {
+			arrays = append(arrays, f.Array)
+		}
+		c.batches[i] = arrays
 	}
-	changed, outputs, err := c.program.RunBlock(c.args, c.blocks[:len(batches)])
-	return c.finish(changed, outputs, err, len(batches))
-}
-
-func appendArrays(to []data.Array, batch data.Batch) []data.Array {
-	for _, f := range batch.Fields {
-		to = append(to, f.Array)
-	}
-	return to
-}
-
-// gather takes the state's values.
-func (c *compiled) gather() {
-	for i, v := range c.values {
-		c.args[i] = c.state.values[v].buffer
-	}
-}
-
-// finish puts what a run changed into the state and makes the logs of its steps.
-func (c *compiled) finish(changed, outputs []strategies.Buffer, err error, steps int) ([]loop.Logs, error) {
-	state := c.state
+	changed, outputs, running, err := c.program.Start(c.args, c.batches[:len(batches)])
 	if errors.Is(err, strategies.ErrStateLost) {
 		state.lost = err
 	}
@@ -161,22 +151,25 @@ func (c *compiled) finish(changed, outputs []strategies.Buffer, err error, steps
 			state.values[v].buffer = changed[i]
 		}
 	}
-	if len(c.layout) == 0 {
-		return make([]loop.Logs, steps), nil
+	logs := make([]loop.Logs, len(batches))
+	if len(c.layout) > 0 {
+		var p *packed
+		p, logs = newLogs(state.strategy, outputs[0], c.layout, len(batches))
+		err = state.unread.add(p)
 	}
-	p, logs := newLogs(state.strategy, outputs[0], c.layout, steps)
-	return logs, state.unread.add(p)
+	if err = errors.Join(err, state.follow(running)); err != nil {
+		return nil, err
+	}
+	return logs, nil
 }
 
 // find gives the compiled form of the step for a state and a batch, with so many steps at once.
 func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, error) {
-	switch {
-	case state == nil:
+	if state == nil {
 		return nil, errors.New("the state is nil")
-	case state.closed:
-		return nil, fmt.Errorf("the state: %w", ErrClosed)
-	case state.lost != nil:
-		return nil, fmt.Errorf("an earlier step failed: %w", state.lost)
+	}
+	if err := state.usable(); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

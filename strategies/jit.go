@@ -137,56 +137,45 @@ type jitProgram struct {
 	state   int    // how many values the state has
 	inputs  []int  // for each input of the program: the state's value, or fromHost
 	changed []bool // which of the state's values the step changes
-	// buffers and host are those of a run; a program runs once at a time.
+	// mu guards the rest. buffers and host are those of the run that is being started.
 	mu      sync.Mutex
 	buffers []Buffer
 	host    []any
-	stacks  []*stack // of the batch's fields, for a block
+	// slots are used in turns: while one run goes on, the next is made ready.
+	slots [2]slot
+	next  int
 }
 
 const fromHost = -1
 
-func (p *jitProgram) Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.check(state, batch); err != nil {
-		return nil, nil, err
-	}
-	p.host = p.host[:0]
-	for _, a := range batch {
-		p.host = append(p.host, a.Flat)
-	}
-	defer clear(p.host)
-	return p.run(state, func() ([]Buffer, error) { return p.program.Run(p.buffers, p.host) })
-}
-
 func (p *jitProgram) Block() int { return p.program.Block() }
 
-func (p *jitProgram) RunBlock(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, err error) {
+func (p *jitProgram) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(batches) > p.Block() {
-		return nil, nil, fmt.Errorf("strategies: jit: run %s: %d batches at once: the program takes up to %d", p.name, len(batches), p.Block())
+	if n := len(batches); n < 1 || n > p.Block() {
+		return nil, nil, nil, fmt.Errorf("strategies: jit: run %s: %d batches at once: the program takes up to %d", p.name, n, p.Block())
 	}
-	if p.stacks == nil {
-		for _, in := range p.batch {
-			p.stacks = append(p.stacks, newStack(in.Shape, p.Block()))
-		}
-	}
-	for i, batch := range batches {
+	for _, batch := range batches {
 		if err := p.check(state, batch); err != nil {
-			return nil, nil, err
-		}
-		for j, a := range batch {
-			p.stacks[j].put(i, a.Flat)
+			return nil, nil, nil, err
 		}
 	}
-	p.host = p.host[:0]
-	for _, s := range p.stacks {
-		p.host = append(p.host, s.flat)
+	slot := &p.slots[p.next]
+	p.next = 1 - p.next
+	slot.end()
+	host := p.host[:0]
+	if p.Block() > 1 {
+		host = slot.stack(p.batch, batches, p.Block())
+	} else {
+		for _, a := range batches[0] {
+			host = append(host, a.Flat)
+		}
+		p.host = host
+		defer clear(host)
 	}
-	defer clear(p.host)
-	return p.run(state, func() ([]Buffer, error) { return p.program.RunBlock(p.buffers, p.host, len(batches)) })
+	changed, outputs, slot.running, err = p.run(state, host, len(batches))
+	return changed, outputs, slot.running, err
 }
 
 // check holds the arguments of a step against what the program was compiled for.
@@ -203,20 +192,17 @@ func (p *jitProgram) check(state []Buffer, batch []data.Array) error {
 	return nil
 }
 
-// run runs the program on the state. mu is held.
-func (p *jitProgram) run(state []Buffer, do func() ([]Buffer, error)) (changed, outputs []Buffer, err error) {
+// run runs the program on the state.
+func (p *jitProgram) run(state []Buffer, host []any, n int) (changed, outputs []Buffer, running Running, err error) {
 	for i, from := range p.inputs {
 		p.buffers[i] = nil
 		if from != fromHost {
 			p.buffers[i] = state[from]
 		}
 	}
-	outputs, err = do()
-	if errors.Is(err, xla.ErrInputsLost) {
-		err = fmt.Errorf("strategies: jit: %w: %w", ErrStateLost, err)
-	}
+	outputs, started, err := p.program.Start(p.buffers, host, n)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, stateLost(err)
 	}
 	changed = make([]Buffer, p.state)
 	for i, from := range p.inputs {
@@ -224,7 +210,49 @@ func (p *jitProgram) run(state []Buffer, do func() ([]Buffer, error)) (changed, 
 			changed[from] = p.buffers[i]
 		}
 	}
-	return changed, outputs, nil
+	return changed, outputs, jitRunning{started}, nil
+}
+
+type jitRunning struct{ *xla.Running }
+
+func (r jitRunning) Wait() error { return stateLost(r.Running.Wait()) }
+
+func stateLost(err error) error {
+	if errors.Is(err, xla.ErrInputsLost) {
+		return fmt.Errorf("strategies: jit: %w: %w", ErrStateLost, err)
+	}
+	return err
+}
+
+// slot is a run that may go on, and the memory that it uses.
+type slot struct {
+	running Running
+	stacks  []*stack // of the batch's fields, for a block
+	host    []any    // their elements
+}
+
+// end waits for the run, if there is one. Its error is told to whoever started it.
+func (s *slot) end() {
+	if s.running != nil {
+		_ = s.running.Wait()
+		s.running = nil
+	}
+}
+
+// stack lays the batches of a block one behind the other.
+func (s *slot) stack(inputs []Input, batches [][]data.Array, k int) []any {
+	if s.stacks == nil {
+		for _, in := range inputs {
+			stack := newStack(in.Shape, k)
+			s.stacks, s.host = append(s.stacks, stack), append(s.host, stack.flat)
+		}
+	}
+	for i, batch := range batches {
+		for j, a := range batch {
+			s.stacks[j].put(i, a.Flat)
+		}
+	}
+	return s.host
 }
 
 // stack is the memory in which batches lie one behind the other.
@@ -247,7 +275,14 @@ func (p *jitProgram) StableHLO() string { return p.program.StableHLO() }
 
 func (p *jitProgram) CompileTime() time.Duration { return p.program.CompileTime() }
 
-func (p *jitProgram) Close() error { return p.program.Close() }
+func (p *jitProgram) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.slots {
+		p.slots[i].end()
+	}
+	return p.program.Close()
+}
 
 // InputOf gives the graph's view of a field of a batch.
 func InputOf(f data.Field) (Input, error) {

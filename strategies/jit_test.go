@@ -61,12 +61,21 @@ func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
 	return flat
 }
 
+// run makes one step and waits for it.
+func run(p strategies.Program, state []strategies.Buffer, batch ...data.Array) (changed, outputs []strategies.Buffer, err error) {
+	changed, outputs, running, err := p.Start(state, [][]data.Array{batch})
+	if err == nil {
+		err = running.Wait()
+	}
+	return changed, outputs, err
+}
+
 func TestJit_runs(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	for step := range 3 {
-		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
+		changed, outputs, err := run(p, state, data.Array{Flat: []float32{100, 200}, Dims: []int{2}})
 		require.NoError(t, err)
 		require.Nil(t, changed[1], "the step leaves it alone")
 		n := float32(step + 1)
@@ -93,7 +102,7 @@ func TestJit_stateIsInPlace(t *testing.T) {
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	var at *byte
 	for step := range 5 {
-		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
+		changed, outputs, err := run(p, state, data.Array{Flat: []float32{100, 200}, Dims: []int{2}})
 		require.NoError(t, err)
 		require.NoError(t, s.Free(outputs...))
 		if step > 0 {
@@ -118,7 +127,7 @@ func TestJit_firstRunKeepsTheState(t *testing.T) {
 	defer func() { require.NoError(t, p.Close()) }()
 	state := []strategies.Buffer{put(t, s, 1, 2)}
 	for range 5 {
-		_, _, err = p.Run(state, nil)
+		_, _, err = run(p, state)
 		require.ErrorIs(t, err, xla.ErrOutOfMemory)
 		require.NotErrorIs(t, err, strategies.ErrStateLost)
 		require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
@@ -129,10 +138,10 @@ func TestJit_firstRunKeepsTheState(t *testing.T) {
 func TestJit_mistakes(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
-	_, _, err := p.Run(nil, nil)
+	_, _, err := run(p, nil)
 	require.EqualError(t, err, "strategies: jit: run accumulate: expected 2 values of state and 1 fields of a batch, got 0 and 0")
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
-	_, _, err = p.Run(state, []data.Array{{Flat: []int32{1, 2}, Dims: []int{2}}})
+	_, _, err = run(p, state, data.Array{Flat: []int32{1, 2}, Dims: []int{2}})
 	require.EqualError(t, err, "strategies: jit: run accumulate: x of the batch: expected (Float32)[2], got []int32 of dimensions [2]")
 	require.Equal(t, []float32{1, 2}, fetch(t, s, state[0]))
 	require.NoError(t, s.Free(state...))
@@ -147,7 +156,7 @@ func TestJit_fetchedValuesStay(t *testing.T) {
 	p := accumulate(t, s)
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20)}
 	step := func() {
-		changed, outputs, err := p.Run(state, []data.Array{{Flat: []float32{100, 200}, Dims: []int{2}}})
+		changed, outputs, err := run(p, state, data.Array{Flat: []float32{100, 200}, Dims: []int{2}})
 		require.NoError(t, err)
 		require.NoError(t, s.Free(outputs...))
 		state[0] = changed[0]
@@ -181,7 +190,7 @@ func TestParse(t *testing.T) {
 		require.Equal(t, "jit", s.String())
 	}
 	_, err := strategies.Parse("jitt", nil)
-	require.EqualError(t, err, `strategies: unknown strategy "jitt"; known are: jit, jit_donate`)
+	require.EqualError(t, err, `strategies: unknown strategy "jitt"; known are: jit, jit_donate, eager`)
 }
 
 func TestInputOf(t *testing.T) {

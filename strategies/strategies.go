@@ -71,21 +71,29 @@ type Slot struct{ Parameter, New *graph.Node }
 
 // Program is a compiled step.
 type Program interface {
-	// Run makes a step. State and changed run parallel to [Built].State; changed is nil where the step leaves a value
-	// alone, and elsewhere takes the place of the old value, which is used up. After an error the whole state is as it
-	// was, unless the error wraps [ErrStateLost].
-	Run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error)
 	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a matter of
 	// the graph's structure and sizes, not of a clock, so it is the same each time.
 	Block() int
-	// RunBlock is Run for one step after the other, at most Block. It is for programs with a Block of more than 1, whose Run
-	// is an error. The outputs are stacked on a new first axis of length Block.
-	RunBlock(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, err error)
+	// Start makes a step for each batch, at most Block, one after the other. It may return while they go on. State and changed
+	// run parallel to [Built].State; changed is nil where the steps leave a value alone, and elsewhere takes the place of the
+	// old value, which is used up. The outputs are stacked on a new first axis of length Block if that is more than 1.
+	//
+	// After an error the whole state is as it was, unless the error wraps [ErrStateLost]. What goes wrong later is told by
+	// running.Wait, which is to be called for each run, and wraps ErrStateLost if it was to change the state.
+	Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error)
 	// StableHLO is the program as the plugin was given it.
 	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.
 	CompileTime() time.Duration
 	Close() error
+}
+
+// Running is a run of a program that may go on.
+type Running interface {
+	// Wait waits for its end and gives its error. A second Wait gives the same.
+	Wait() error
+	// Over tells whether it has ended.
+	Over() bool
 }
 
 // names are the strategies that [Parse] knows.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/hlo"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // Program is a compiled graph that is run again and again on values that stay on the first device. Close frees it.
@@ -22,8 +21,10 @@ type Program struct {
 	took  time.Duration
 	text  string
 	block int
-	// Those of a block, which are made once.
-	count  []int32
+	// single is how a single run is started.
+	single way
+	// Those of a block, which are made once. counts are the numbers from 1 to the size of a block.
+	counts []int32
 	host   []any
 	inputs []backends.Buffer
 }
@@ -41,12 +42,6 @@ type Built struct {
 
 // ErrInputsLost: a program that writes over its inputs failed, and they are gone.
 var ErrInputsLost = errors.New("the inputs that the program was to write over are lost")
-
-// runner is how a program runs: on PJRT, or on another backend.
-type runner interface {
-	run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error)
-	close() error
-}
 
 // Compile builds a graph and compiles it for the first device. What the build function panics with, as GoMLX's graph
 // functions do, comes back as an error that names the line of the caller's code.
@@ -77,52 +72,62 @@ func (p *Program) CompileTime() time.Duration { return p.took }
 // StableHLO is the program as it was given to the plugin; "" for a backend that is not XLA.
 func (p *Program) StableHLO() string { return p.text }
 
-// Run runs the program and waits for it. inputs has a buffer for each input, nil for those of the host, which are given as
-// slices of their elements, in the order of [Built].Host. After a run, inputs has the outputs that replace inputs
+// Run makes one run of the program and waits for it. inputs has a buffer for each input, nil for those of the host, which are
+// given as slices of their elements, in the order of [Built].Host. After a run, inputs has the outputs that replace inputs
 // ([Built].InPlace), in the place of the old ones, which are used up; the other outputs become the caller's.
 //
 // If a run fails, all inputs are still good, with one exception: when a program that has run before fails, what it was
 // to write over may be lost; the error then wraps [ErrInputsLost]. The first run writes over nothing and copies
 // instead, because a program that does not fit into memory fails in its first run: what it needs never changes.
 func (p *Program) Run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error) {
-	if p.runs == nil {
-		return nil, fmt.Errorf("xla: run %s: the program is closed", p.name)
-	}
-	if p.block > 1 {
-		return nil, fmt.Errorf("xla: run %s: it makes up to %d runs at once: use RunBlock", p.name, p.block)
-	}
-	return p.run(inputs, host)
-}
-
-// RunBlock is Run for n runs at once, at most [Program.Block]. What lies behind the first n of stacked inputs is not looked
-// at, and stacked outputs are zero there. The runs compute the same bits however they are divided over blocks.
-func (p *Program) RunBlock(inputs []backends.Buffer, host []any, n int) (outputs []backends.Buffer, err error) {
-	if p.runs == nil {
-		return nil, fmt.Errorf("xla: run %s: the program is closed", p.name)
-	}
-	if p.block < 2 || n < 1 || n > p.block {
-		return nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
-	}
-	p.count[0] = int32(n)
-	p.host = append(append(p.host[:0], host...), p.count)
-	defer clear(p.host)
-	// The count is the last input; no buffer stands for it.
-	p.inputs = append(append(p.inputs[:0], inputs...), nil)
-	defer clear(p.inputs)
-	if outputs, err = p.run(p.inputs, p.host); err == nil {
-		copy(inputs, p.inputs)
-	}
+	outputs, _, err = p.do(inputs, host, 1, toItsEnd)
 	return outputs, err
 }
 
-func (p *Program) run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error) {
+// Start makes n runs, at most [Program.Block], and may return while they go on: outputs and what replaces inputs can be used
+// at once, in other runs too, and the device has work while the host prepares the next. What goes wrong after Start is
+// told by [Running.Wait], and by reading an output.
+//
+// In a block, what lies behind the first n of stacked inputs is not looked at, and stacked outputs are zero there. The runs
+// compute the same bits however they are divided over blocks. The host's slices of a block must stay as they are until
+// the run is over; those of a single run are the caller's again. That is why a single run on the CPU is over when Start
+// returns: there the copy of a batch costs more than a host gains that shares its cores with the program.
+func (p *Program) Start(inputs []backends.Buffer, host []any, n int) (outputs []backends.Buffer, running *Running, err error) {
+	way := p.single
+	if p.block > 1 {
+		way = onShared
+	}
+	return p.do(inputs, host, n, way)
+}
+
+func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outputs []backends.Buffer, running *Running, err error) {
+	if p.runs == nil {
+		return nil, nil, fmt.Errorf("xla: run %s: the program is closed", p.name)
+	}
+	if n < 1 || n > p.block {
+		return nil, nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
+	}
+	given := inputs
+	if p.block > 1 {
+		// How many runs it is to make is the last input; no buffer stands for it.
+		p.host, p.inputs = append(append(p.host[:0], host...), p.counts[n-1:n]), append(append(p.inputs[:0], inputs...), nil)
+		host, inputs = p.host, p.inputs
+		defer clear(host)
+		defer clear(inputs)
+	}
 	if len(host) != len(p.built.Host) {
-		return nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, len(p.built.Host), len(host))
+		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, len(p.built.Host), len(host))
 	}
-	if outputs, err = p.runs.run(inputs, host); err != nil {
-		return nil, fmt.Errorf("xla: run %s: %w", p.name, WrapError(err))
+	if outputs, running, err = p.runs.run(inputs, host, how); err != nil {
+		return nil, nil, fmt.Errorf("xla: run %s: %w", p.name, WrapError(err))
 	}
-	return outputs, nil
+	if running != nil {
+		running.program = p.name
+	}
+	if p.block > 1 {
+		copy(given, inputs)
+	}
+	return outputs, running, nil
 }
 
 // Close frees the compiled program; a second Close does nothing.
@@ -134,125 +139,6 @@ func (p *Program) Close() error {
 	p.runs = nil
 	return runs.close()
 }
-
-// call runs a program of PJRT: one call of C, whatever the number of its inputs.
-type call struct {
-	executable *executable
-	call       *pjrt.Call
-	set        []*pjrt.Buffer // what the call has as arguments
-	shapes     []pjrt.Shape   // of the host inputs
-	memory     [][]byte       // theirs, for the time of a run
-	proven     bool           // it ran to its end once
-}
-
-func (e *executable) newCall(b Built) (*call, error) {
-	c := &call{executable: e, set: make([]*pjrt.Buffer, len(e.module.Parameters)), memory: make([][]byte, len(b.Host))}
-	options := pjrt.CallOptions{InPlace: b.InPlace}
-	for _, i := range b.Host {
-		s := fromGoMLX(e.module.Parameters[i].Shape)
-		c.shapes = append(c.shapes, s)
-		options.Host = append(options.Host, pjrt.HostInput{Argument: i, Shape: s})
-	}
-	var err error
-	if c.call, err = e.pjrt.NewCall(options); err != nil {
-		return nil, err
-	}
-	if err = c.call.KeepArguments(true); err != nil {
-		return nil, errors.Join(err, c.call.Close())
-	}
-	return c, nil
-}
-
-func (c *call) run(inputs []backends.Buffer, host []any) ([]backends.Buffer, error) {
-	if len(inputs) != len(c.set) {
-		return nil, fmt.Errorf("expected %d inputs, got %d", len(c.set), len(inputs))
-	}
-	for i, input := range inputs {
-		if input == nil {
-			continue
-		}
-		b, err := bufferOf(input)
-		if err != nil {
-			return nil, fmt.Errorf("input %d: %w", i, err)
-		}
-		if c.set[i] != b {
-			if err := c.call.Set(0, i, b); err != nil {
-				return nil, err
-			}
-			c.set[i] = b
-		}
-	}
-	defer clear(c.memory)
-	for i, flat := range host {
-		var err error
-		if c.memory[i], err = memoryOf(flat, c.shapes[i]); err != nil {
-			return nil, fmt.Errorf("input %d from the host: %w", i, err)
-		}
-	}
-	made, err := c.call.Run(c.memory...)
-	if err != nil {
-		if errors.Is(err, pjrt.ErrArgumentsLost) {
-			err = fmt.Errorf("%w: %w", ErrInputsLost, err)
-		}
-		return nil, err
-	}
-	if !c.proven {
-		c.proven = true
-		if err := c.call.KeepArguments(false); err != nil {
-			return nil, err
-		}
-	}
-	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
-	outputs := make([]backends.Buffer, len(made[0]))
-	for i, b := range made[0] {
-		outputs[i] = b
-	}
-	return outputs, nil
-}
-
-func (c *call) close() error { return errors.Join(c.call.Close(), c.executable.close()) }
-
-// plain runs a program of another backend, which knows no inputs that are replaced in place.
-type plain struct {
-	on    *Runtime
-	exec  backends.Executable
-	built Built
-}
-
-func (p *plain) run(inputs []backends.Buffer, host []any) (rest []backends.Buffer, err error) {
-	all := slices.Clone(inputs)
-	_, shapes := p.exec.Inputs()
-	if len(all) != len(shapes) {
-		return nil, fmt.Errorf("expected %d inputs, got %d", len(shapes), len(all))
-	}
-	for i, place := range p.built.Host {
-		if all[place], err = p.on.BufferFromFlatData(0, host[i], shapes[place]); err != nil {
-			return nil, fmt.Errorf("input %d from the host: %w", i, err)
-		}
-		defer func() { err = errors.Join(err, p.on.BufferFinalize(all[place])) }()
-	}
-	var outputs []backends.Buffer
-	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(all, nil, 0) }); caught != nil {
-		err = caught
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i, b := range outputs {
-		place, replaces := p.built.InPlace[i]
-		if !replaces {
-			rest = append(rest, b)
-			continue
-		}
-		if freeErr := p.on.BufferFinalize(inputs[place]); freeErr != nil {
-			err = errors.Join(err, freeErr)
-		}
-		inputs[place] = b
-	}
-	return rest, err
-}
-
-func (p *plain) close() error { return graphs.Catch(p.exec.Finalize) }
 
 // capture is a backend that takes what a graph compiles to: GoMLX's graph keeps its executable to itself, and runs it
 // only through tensors.
@@ -278,7 +164,10 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 		if err != nil {
 			return nil, err
 		}
-		p.block, p.count = p.built.Block, []int32{0}
+		p.block, p.counts = p.built.Block, make([]int32, p.built.Block)
+		for i := range p.counts {
+			p.counts[i] = int32(i + 1)
+		}
 		p.built.Host = append(slices.Clone(p.built.Host), len(m.Parameters))
 		m = steps
 	}
@@ -289,6 +178,9 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 	runs, err := e.newCall(p.built)
 	if err != nil {
 		return nil, errors.Join(err, e.close())
+	}
+	if on.plugin.Kind != CPU {
+		p.single = onCopies
 	}
 	p.runs, p.took, p.text = runs, e.took, m.Text()
 	return e, nil

@@ -174,7 +174,7 @@ func (c *Call) KeepArguments(keep bool) error {
 //
 // A [*RunError] says what is left of the arguments. [ErrBusy] and [ErrClosed] say that nothing was done.
 func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
-	x, err := c.start(true, host)
+	x, err := c.start(C.LAZO_RUN, host)
 	if err != nil {
 		return nil, err
 	}
@@ -184,9 +184,13 @@ func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 // Start is Run without the wait. The buffers of arguments hold the outputs at once, and other runs can follow; the
 // host's memory was copied. An error that comes later is that of the events and the buffers: then what was replaced is
 // lost.
-func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(false, host) }
+func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host) }
 
-func (c *Call) start(wait bool, host [][]byte) (x *Execution, err error) {
+// StartShared is Start without the copy, where the device can use the host's memory: it must not be changed before the run
+// has ended ([Execution.Await]).
+func (c *Call) StartShared(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_STAY, host) }
+
+func (c *Call) start(way C.int, host [][]byte) (x *Execution, err error) {
 	if err := c.own(); err != nil {
 		return nil, err
 	}
@@ -195,10 +199,23 @@ func (c *Call) start(wait bool, host [][]byte) (x *Execution, err error) {
 		return nil, err
 	}
 	defer func() { err = firstError(err, c.run.of.done()) }()
-	if err := c.giveHost(host); err != nil {
-		return nil, err
+	var until []*held // of each device, if the memory is used after the call
+	if way == C.LAZO_STAY {
+		for range c.run.devices {
+			until = append(until, new(held))
+		}
+		defer func() {
+			if x == nil {
+				for _, h := range until {
+					h.pin.Unpin()
+				}
+			}
+		}()
 	}
 	defer c.pin.Unpin()
+	if err := c.giveHost(host, until); err != nil {
+		return nil, err
+	}
 	held := 0
 	defer func() { err = firstError(err, c.release(held)) }()
 	for ; held < len(c.args); held++ {
@@ -206,11 +223,7 @@ func (c *Call) start(wait bool, host [][]byte) (x *Execution, err error) {
 			return nil, err
 		}
 	}
-	waiting := C.int(0)
-	if wait {
-		waiting = 1
-	}
-	C.lazo_do(c.run.c, waiting)
+	C.lazo_do(c.run.c, way)
 	if c.run.c.ran != 0 {
 		for i, b := range c.args {
 			if b != nil && c.inPlace[i%len(c.inPlace)] {
@@ -220,29 +233,32 @@ func (c *Call) start(wait bool, host [][]byte) (x *Execution, err error) {
 	}
 	if err := c.run.failure(); err != nil {
 		if c.run.c.ran != 0 { // what the program made exists, but is not told of
-			if x, resultErr := c.run.results(); resultErr == nil {
+			if x, resultErr := c.run.results(until); resultErr == nil {
 				_ = x.Close()
 			}
 		}
 		return nil, err
 	}
-	return c.run.results()
+	return c.run.results(until)
 }
 
-// giveHost points the run at the host inputs' memory, pinned.
-func (c *Call) giveHost(host [][]byte) error {
+// giveHost points the run at the host inputs' memory, pinned for the call, or until the event of its device.
+func (c *Call) giveHost(host [][]byte, until []*held) error {
 	if want := len(c.run.devices) * len(c.host); len(host) != want {
 		return fmt.Errorf("pjrt: call %s: %w: expected %d host inputs, got %d", c.run.of.name, ErrInvalidArgument, want, len(host))
 	}
 	for i, data := range host {
 		if h := i % len(c.host); len(data) != c.sizes[h] {
-			c.pin.Unpin()
 			return fmt.Errorf("pjrt: call %s: host input %d, argument %d of shape %v: %w: expected %d bytes, got %d",
 				c.run.of.name, i, c.host[h].Argument, c.host[h].Shape, ErrInvalidArgument, c.sizes[h], len(data))
 		}
 		c.hostArgs()[i].data = nil
 		if len(data) > 0 {
-			c.pin.Pin(&data[0])
+			pin := &c.pin
+			if until != nil {
+				pin = &until[i/len(c.host)].pin
+			}
+			pin.Pin(&data[0])
 			c.hostArgs()[i].data = unsafe.Pointer(&data[0])
 		}
 	}

@@ -55,11 +55,18 @@ func TestCallIsTheSameAsByHand(t *testing.T) {
 			}
 			runs++
 			var out []*Buffer
-			if rapid.Bool().Draw(rt, "wait") {
+			switch rapid.SampledFrom([]string{"run", "start", "start shared"}).Draw(rt, "way") {
+			case "run":
 				outputs, err := call.Run(Bytes(batch))
 				require.NoError(rt, err)
 				out = outputs[0]
-			} else {
+			case "start shared":
+				x, err := call.StartShared(Bytes(batch))
+				require.NoError(rt, err)
+				out = x.Outputs[0]
+				require.NoError(rt, firstError(x.Await(), x.Done[0].Close()))
+				clear(batch)
+			default:
 				x, err := call.Start(Bytes(batch))
 				require.NoError(rt, err)
 				clear(batch) // its memory is free again

@@ -15,9 +15,15 @@ type Event struct{ *object }
 
 var eventKind = &kind{name: "event", live: &live.events, free: freeEvent}
 
-// newEvent takes over an event of the plugin. pin holds the memory that is in use until the event; it may be nil.
-func newEvent(c *Client, ptr unsafe.Pointer, pin *runtime.Pinner) (*Event, error) {
-	o, err := newObject(c, &object{kind: eventKind, ptr: ptr, pin: pin})
+// held is what is in use until an event: Go's memory, and buffers that have no owner any more.
+type held struct {
+	pin     runtime.Pinner
+	buffers []unsafe.Pointer
+}
+
+// newEvent takes over an event of the plugin, and what is in use until then; that may be nil.
+func newEvent(c *Client, ptr unsafe.Pointer, until *held) (*Event, error) {
+	o, err := newObject(c, &object{kind: eventKind, ptr: ptr, held: until})
 	if err != nil {
 		return nil, err
 	}
@@ -27,9 +33,12 @@ func newEvent(c *Client, ptr unsafe.Pointer, pin *runtime.Pinner) (*Event, error
 func freeEvent(o *object) error {
 	p := o.client.plugin
 	var err error
-	if o.pin != nil { // the memory must stay until the copy has ended
+	if o.held != nil { // it must stay until then
 		err = awaitEvent(p, o.ptr)
-		o.pin.Unpin()
+		o.held.pin.Unpin()
+		for _, b := range o.held.buffers {
+			err = firstError(err, destroyBuffer(p, b))
+		}
 	}
 	return firstError(err, destroyEvent(p, o.ptr))
 }
@@ -98,8 +107,8 @@ func lazoReady(raw, cell unsafe.Pointer) {
 	go w.call(err)
 }
 
-// Close gives the event up; what it stands for goes on. The event of a copy to the host is waited
-// for, and its error given.
+// Close gives the event up; what it stands for goes on. The event of a copy to the host, and of a run that uses the host's
+// memory or replaces arguments, is waited for, and its error given.
 func (e *Event) Close() error { return e.close() }
 
 func firstError(errs ...error) error {

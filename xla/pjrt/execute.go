@@ -147,8 +147,8 @@ func (r launch) failure() error {
 }
 
 // results makes Go's buffers of the outputs that were not put in an argument's place, and events of the rest. If one
-// cannot be made, none is left.
-func (r launch) results() (*Execution, error) {
+// cannot be made, none is left. until is what each device uses until its event, besides what was replaced; it may be nil.
+func (r launch) results(until []*held) (*Execution, error) {
 	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
 	client, outs := r.of.client, len(r.of.outputs)
 	var first error
@@ -157,16 +157,30 @@ func (r launch) results() (*Execution, error) {
 			continue
 		}
 		r.out[i] = nil
+		if r.replace[i%outs] >= 0 { // it was replaced
+			if until == nil {
+				until = make([]*held, len(r.devices))
+			}
+			if until[i/outs] == nil {
+				until[i/outs] = new(held)
+			}
+			until[i/outs].buffers = append(until[i/outs].buffers, ptr)
+			continue
+		}
 		b, err := newBuffer(client, ptr, r.of.outputs[i%outs], r.devices[i/outs])
 		if first = firstError(first, err); err == nil {
 			x.Outputs[i/outs] = append(x.Outputs[i/outs], b)
 		}
 	}
-	for _, ptr := range unsafe.Slice(r.c.events, len(r.devices)) {
+	for d, ptr := range unsafe.Slice(r.c.events, len(r.devices)) {
 		if ptr == nil {
 			continue
 		}
-		e, err := newEvent(client, ptr, nil)
+		var h *held
+		if until != nil {
+			h = until[d]
+		}
+		e, err := newEvent(client, ptr, h)
 		if first = firstError(first, err); err == nil {
 			x.Done = append(x.Done, e)
 		}
@@ -272,16 +286,16 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 			r.in[d*n+i] = b.ptr
 		}
 	}
-	C.lazo_do(r.c, 0)
+	C.lazo_do(r.c, C.LAZO_START)
 	if err := r.failure(); err != nil {
 		if r.c.ran != 0 { // what the program made exists, but is not told of
-			if x, resultErr := r.results(); resultErr == nil {
+			if x, resultErr := r.results(nil); resultErr == nil {
 				_ = x.Close()
 			}
 		}
 		return nil, err
 	}
-	return r.results()
+	return r.results(nil)
 }
 
 // keep sets the arguments that are not to be written over.

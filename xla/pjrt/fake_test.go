@@ -142,18 +142,20 @@ func session(path string) (err error) {
 			return err
 		}
 	}
-	started, err := call.Start(array.Data, array.Data)
-	if err != nil {
-		return err
-	}
-	if err := firstError(started.Await(), started.Close()); err != nil {
-		return err
+	for _, start := range []func(...[]byte) (*Execution, error){call.Start, call.StartShared} {
+		started, err := start(array.Data, array.Data)
+		if err != nil {
+			return err
+		}
+		if err := firstError(started.Await(), started.Close()); err != nil {
+			return err
+		}
 	}
 	got := make([]float32, 4)
 	if err := state[1].ToHost(Bytes(got)); err != nil {
 		return err
 	}
-	if !slices.Equal(got, []float32{3, 4, 5, 6}) {
+	if !slices.Equal(got, []float32{4, 5, 6, 7}) {
 		return fmt.Errorf("state is %v", got)
 	}
 	event, err := state[0].StartToHost(Bytes(got))

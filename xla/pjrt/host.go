@@ -138,9 +138,9 @@ func (b *Buffer) ToHost(dst []byte) error {
 		return err
 	}
 	p := b.client.plugin
-	how := C.int(C.LAZO_WAIT)
+	how := C.int(C.LAZO_COPY_WAIT)
 	if len(b.shape.Dims) <= 1 && !b.shape.DType.packed() {
-		how = C.LAZO_READ
+		how = C.LAZO_COPY_READ
 	}
 	copied := C.lazo_to_host(p.api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), how)
 	err := p.failure(runCalls[copied.failed], copied.error)
@@ -157,17 +157,17 @@ func (b *Buffer) StartToHost(dst []byte) (*Event, error) {
 	}
 	var event *Event
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
-		pin := new(runtime.Pinner)
+		until := new(held)
 		if len(dst) > 0 {
-			pin.Pin(&dst[0])
+			until.pin.Pin(&dst[0])
 		}
-		copied := C.lazo_to_host(api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), C.LAZO_START)
+		copied := C.lazo_to_host(api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), C.LAZO_COPY_START)
 		err := p.failure(runCalls[copied.failed], copied.error)
 		if err != nil {
-			pin.Unpin()
+			until.pin.Unpin()
 			return during(err, "fetch %v", b.shape)
 		}
-		event, err = newEvent(b.client, copied.event, pin)
+		event, err = newEvent(b.client, copied.event, until)
 		return err
 	})
 	return event, err

@@ -16,10 +16,10 @@ type object struct {
 	state      atomic.Int64 // the number of users, and the two flags below
 	ptr        unsafe.Pointer
 	client     *Client
-	pair       unsafe.Pointer  // a second pointer that is freed with the first, or nil
-	pin        *runtime.Pinner // Go memory that the plugin uses as long as the object lives, or nil
-	of         *object         // whose use ends with this one, or nil
-	prev, next *object         // the client's list, guarded by its mutex
+	pair       unsafe.Pointer // a second pointer that is freed with the first, or nil
+	held       *held          // what the plugin uses as long as the object lives, or nil
+	of         *object        // whose use ends with this one, or nil
+	prev, next *object        // the client's list, guarded by its mutex
 }
 
 // kind is what is the same for all objects of a type.

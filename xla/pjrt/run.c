@@ -76,44 +76,44 @@ lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, si
 	return run;
 }
 
-// send makes the buffers of host inputs. Their memory is used during the call alone, or, if the run waits, until the
-// run has ended: then a device that shares memory with the host needs no copy.
-static void send(lazo_run *run, int wait) {
+// send makes the buffers of host inputs. Where their memory stays until the run has ended, a device that shares memory
+// with the host needs no copy.
+static void send(lazo_run *run, int way) {
 	const lazo_Api *api = run->api;
 	for (size_t i = 0; i < run->devices * run->hosts && !run->error; i++) {
 		lazo_Client_BufferFromHostBuffer_Args *host = &run->host[i];
 		void **arg = &run->in[i / run->hosts * run->args + run->host_arg[i % run->hosts]];
 		host->buffer = host->done_with_host_buffer = NULL;
-		host->host_buffer_semantics = wait ? ZERO_COPY : DURING_CALL;
+		host->host_buffer_semantics = way == LAZO_START ? DURING_CALL : ZERO_COPY;
 		note(api, &run->error, &run->failed, LAZO_CALL(api->Client_BufferFromHostBuffer, *host), LAZO_FROM_HOST);
 		*arg = run->error ? NULL : host->buffer;
 	}
 }
 
-// unsend destroys the buffers of host inputs, and waits until their memory is used no more.
-static void unsend(lazo_run *run) {
+// unsend destroys the buffers of host inputs, and waits until their memory is used no more, unless it is to stay.
+static void unsend(lazo_run *run, int stay) {
 	const lazo_Api *api = run->api;
 	for (size_t i = 0; i < run->devices * run->hosts; i++) {
 		lazo_Client_BufferFromHostBuffer_Args *host = &run->host[i];
 		void **arg = &run->in[i / run->hosts * run->args + run->host_arg[i % run->hosts]];
 		note(api, &run->error, &run->failed, destroy_buffer(api, arg), LAZO_DESTROY_BUFFER);
 		if (!host->done_with_host_buffer) continue; // it was not sent
-		note(api, &run->error, &run->failed, lazo_await(api, host->done_with_host_buffer), LAZO_AWAIT);
+		if (!stay) note(api, &run->error, &run->failed, lazo_await(api, host->done_with_host_buffer), LAZO_AWAIT);
 		note(api, &run->error, &run->failed, lazo_destroy_event(api, take(&host->done_with_host_buffer)), LAZO_DESTROY_EVENT);
 	}
 }
 
-void lazo_do(lazo_run *run, int wait) {
+void lazo_do(lazo_run *run, int way) {
 	const lazo_Api *api = run->api;
 	run->error = NULL;
 	run->failed = 0;
 	for (size_t i = 0; i < run->devices * run->outs; i++) run->out[i] = NULL;
 	for (size_t d = 0; d < run->devices; d++) run->events[d] = NULL;
-	send(run, wait);
+	send(run, way);
 	if (!run->error)
 		note(api, &run->error, &run->failed, LAZO_CALL(api->LoadedExecutable_Execute, run->execute), LAZO_EXECUTE);
 	run->ran = !run->error;
-	if (wait || !run->ran)
+	if (way == LAZO_RUN || !run->ran)
 		for (size_t d = 0; d < run->devices; d++) {
 			if (!run->events[d]) continue;
 			void *error = lazo_await(api, run->events[d]);
@@ -126,14 +126,15 @@ void lazo_do(lazo_run *run, int wait) {
 			for (size_t o = 0; o < run->outs; o++) {
 				if (run->replace[o] < 0) continue;
 				void **arg = &run->in[d * run->args + run->replace[o]], **out = &run->out[d * run->outs + o];
-				note(api, &run->error, &run->failed, destroy_buffer(api, arg), LAZO_DESTROY_BUFFER);
+				void *replaced = *arg;
 				*arg = *out;
-				*out = NULL;
+				*out = replaced; // to be destroyed when the program has ended: a destroy waits for that
+				if (way == LAZO_RUN) note(api, &run->error, &run->failed, destroy_buffer(api, out), LAZO_DESTROY_BUFFER);
 			}
 	else
 		for (size_t i = 0; i < run->devices * run->outs; i++)
 			note(api, &run->error, &run->failed, destroy_buffer(api, &run->out[i]), LAZO_DESTROY_BUFFER);
-	unsend(run);
+	unsend(run, way == LAZO_STAY && run->ran);
 }
 
 lazo_made lazo_from_host(const lazo_Api *api, void *client, void *device, void *data, int type, int64_t *dims,
@@ -188,7 +189,7 @@ static bool read_in_place(const lazo_Api *api, void *buffer, void *dst, size_t s
 
 lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, void *dst, size_t size, int how) {
 	lazo_copied copied = {0};
-	if (how == LAZO_READ && read_in_place(api, buffer, dst, size, &copied)) return copied;
+	if (how == LAZO_COPY_READ && read_in_place(api, buffer, dst, size, &copied)) return copied;
 	int64_t order[LAZO_MAX_DIMS]; // from minor to major
 	for (size_t i = 0; i < num_dims; i++) order[i] = (int64_t)(num_dims - 1 - i);
 	lazo_Buffer_MemoryLayout rows = {.struct_size = sizeof rows,
@@ -197,7 +198,7 @@ lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, voi
 		.src = buffer, .host_layout = num_dims > 1 ? &rows : NULL, .dst = dst, .dst_size = size};
 	note(api, &copied.error, &copied.failed, LAZO_CALL(api->Buffer_ToHostBuffer, args), LAZO_TO_HOST);
 	copied.event = copied.error ? NULL : args.event;
-	if (how == LAZO_START || !copied.event) return copied;
+	if (how == LAZO_COPY_START || !copied.event) return copied;
 	note(api, &copied.error, &copied.failed, lazo_await(api, copied.event), LAZO_AWAIT);
 	note(api, &copied.error, &copied.failed, lazo_destroy_event(api, take(&copied.event)), LAZO_DESTROY_EVENT);
 	return copied;

@@ -34,12 +34,17 @@ typedef struct {
 // lazo_new_run gives a run whose memory is one block, all zero but for the lists; null if there is no memory.
 lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, size_t args, size_t outs, size_t hosts);
 
-// lazo_do runs the program. With wait it returns when the program has ended, and there are no events left to destroy.
+// How a program is run: LAZO_RUN waits until it has ended, and leaves no events to destroy. LAZO_START does not wait, so
+// that the memory of host inputs is copied first; with LAZO_STAY it is not, and must stay until the program has ended. Both
+// leave what was replaced in the place of the output that replaced it.
+enum { LAZO_RUN, LAZO_START, LAZO_STAY };
+
+// lazo_do runs the program, in one of these ways.
 //
 // After a failure nothing of the run is left: no output, no event, no buffer of a host input. The arguments are
 // untouched, though PJRT may have deleted some. An error of a destroy after a good run has ran set: the arguments are
 // the new ones, the other outputs are in out.
-void lazo_do(lazo_run *run, int wait);
+void lazo_do(lazo_run *run, int way);
 
 // A buffer made from host memory. done is the event after which the memory is free, null if it was waited for.
 typedef struct {
@@ -60,9 +65,9 @@ typedef struct {
 	int failed;
 } lazo_copied;
 
-// LAZO_READ reads the memory of a buffer that is the host's: a plugin's own copy runs in a thread of its own, whose
+// LAZO_COPY_READ reads the memory of a buffer that is the host's: a plugin's own copy runs in a thread of its own, whose
 // start takes longer than a small copy. It is for buffers of one dimension at most, whose memory has no choice of order.
-enum { LAZO_START, LAZO_WAIT, LAZO_READ };
+enum { LAZO_COPY_START, LAZO_COPY_WAIT, LAZO_COPY_READ };
 
 lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, void *dst, size_t size, int how);
 

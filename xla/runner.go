@@ -1,0 +1,223 @@
+package xla
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// runner is how a program runs: on PJRT, or on another backend.
+type runner interface {
+	run(inputs []backends.Buffer, host []any, how way) (outputs []backends.Buffer, running *Running, err error)
+	close() error
+}
+
+// way is how long a run is waited for, and what it has of the host's memory.
+type way int
+
+const (
+	toItsEnd way = iota // the memory itself
+	onCopies            // copies of it; the run may go on
+	onShared            // the memory itself; the run may go on
+)
+
+// Running is a run that may go on. Nil stands for one that is over.
+type Running struct {
+	program   string
+	execution *pjrt.Execution
+	replaces  bool
+	err       error
+}
+
+// Wait waits for the end of the run and tells what went wrong, if anything. Each run is to be waited for; a second Wait
+// gives the same. What the run was to write over is lost if it fails: the error then wraps [ErrInputsLost].
+func (r *Running) Wait() error {
+	if r == nil || r.execution == nil {
+		return r.failure()
+	}
+	err := r.execution.Await()
+	err = errors.Join(err, r.execution.Close())
+	r.execution = nil
+	if err == nil {
+		return nil
+	}
+	if r.replaces {
+		err = fmt.Errorf("%w: %w", ErrInputsLost, err)
+	}
+	r.err = fmt.Errorf("xla: run %s: %w", r.program, WrapError(err))
+	return r.err
+}
+
+func (r *Running) failure() error {
+	if r == nil {
+		return nil
+	}
+	return r.err
+}
+
+// Over tells whether the run has ended, well or not.
+func (r *Running) Over() bool {
+	if r == nil || r.execution == nil {
+		return true
+	}
+	for _, done := range r.execution.Done {
+		if ready, err := done.Ready(); err == nil && !ready {
+			return false
+		}
+	}
+	return true
+}
+
+// call runs a program of PJRT: one call of C, whatever the number of its inputs.
+type call struct {
+	executable *executable
+	call       *pjrt.Call
+	set        []*pjrt.Buffer // what the call has as arguments
+	shapes     []pjrt.Shape   // of the host inputs
+	memory     [][]byte       // theirs, for the time of a run
+	proven     bool           // it ran to its end once
+	replaces   bool           // it writes over some of its inputs
+}
+
+func (e *executable) newCall(b Built) (*call, error) {
+	c := &call{
+		executable: e, set: make([]*pjrt.Buffer, len(e.module.Parameters)), memory: make([][]byte, len(b.Host)), replaces: len(b.InPlace) > 0,
+	}
+	options := pjrt.CallOptions{InPlace: b.InPlace}
+	for _, i := range b.Host {
+		s := fromGoMLX(e.module.Parameters[i].Shape)
+		c.shapes = append(c.shapes, s)
+		options.Host = append(options.Host, pjrt.HostInput{Argument: i, Shape: s})
+	}
+	var err error
+	if c.call, err = e.pjrt.NewCall(options); err != nil {
+		return nil, err
+	}
+	if err = c.call.KeepArguments(true); err != nil {
+		return nil, errors.Join(err, c.call.Close())
+	}
+	return c, nil
+}
+
+func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Buffer, *Running, error) {
+	if len(inputs) != len(c.set) {
+		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(c.set), len(inputs))
+	}
+	for i, input := range inputs {
+		if input == nil {
+			continue
+		}
+		b, err := bufferOf(input)
+		if err != nil {
+			return nil, nil, fmt.Errorf("input %d: %w", i, err)
+		}
+		if c.set[i] != b {
+			if err := c.call.Set(0, i, b); err != nil {
+				return nil, nil, err
+			}
+			c.set[i] = b
+		}
+	}
+	defer clear(c.memory)
+	for i, flat := range host {
+		var err error
+		if c.memory[i], err = memoryOf(flat, c.shapes[i]); err != nil {
+			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
+		}
+	}
+	if !c.proven {
+		how = toItsEnd
+	}
+	running, err := c.start(how)
+	if err != nil {
+		return nil, nil, lost(err)
+	}
+	if !c.proven {
+		c.proven = true
+		if err := c.call.KeepArguments(false); err != nil {
+			return nil, nil, err
+		}
+	}
+	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
+	made := running.execution.Outputs[0]
+	outputs := make([]backends.Buffer, len(made))
+	for i, b := range made {
+		outputs[i] = b
+	}
+	if running.execution.Outputs = nil; how == toItsEnd {
+		running = nil
+	}
+	return outputs, running, nil
+}
+
+func (c *call) start(how way) (*Running, error) {
+	var err error
+	r := &Running{replaces: c.replaces}
+	switch how {
+	case toItsEnd:
+		r.execution = &pjrt.Execution{}
+		r.execution.Outputs, err = c.call.Run(c.memory...)
+	case onCopies:
+		r.execution, err = c.call.Start(c.memory...)
+	case onShared:
+		r.execution, err = c.call.StartShared(c.memory...)
+	}
+	return r, err
+}
+
+// lost marks an error of PJRT's by which arguments were lost.
+func lost(err error) error {
+	if errors.Is(err, pjrt.ErrArgumentsLost) {
+		return fmt.Errorf("%w: %w", ErrInputsLost, err)
+	}
+	return err
+}
+
+func (c *call) close() error { return errors.Join(c.call.Close(), c.executable.close()) }
+
+// plain runs a program of another backend, which knows no inputs that are replaced in place.
+type plain struct {
+	on    *Runtime
+	exec  backends.Executable
+	built Built
+}
+
+func (p *plain) run(inputs []backends.Buffer, host []any, _ way) (rest []backends.Buffer, _ *Running, err error) {
+	all := slices.Clone(inputs)
+	_, shapes := p.exec.Inputs()
+	if len(all) != len(shapes) {
+		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(shapes), len(all))
+	}
+	for i, place := range p.built.Host {
+		if all[place], err = p.on.BufferFromFlatData(0, host[i], shapes[place]); err != nil {
+			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
+		}
+		defer func() { err = errors.Join(err, p.on.BufferFinalize(all[place])) }()
+	}
+	var outputs []backends.Buffer
+	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(all, nil, 0) }); caught != nil {
+		err = caught
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, b := range outputs {
+		place, replaces := p.built.InPlace[i]
+		if !replaces {
+			rest = append(rest, b)
+			continue
+		}
+		if freeErr := p.on.BufferFinalize(inputs[place]); freeErr != nil {
+			err = errors.Join(err, freeErr)
+		}
+		inputs[place] = b
+	}
+	return rest, nil, err
+}
+
+func (p *plain) close() error { return graphs.Catch(p.exec.Finalize) }
