@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -23,6 +24,7 @@ type Builder struct {
 	names  []string
 	batch  []*Node
 	logged []logged
+	masked bool // the user has seen the mask
 }
 
 type logged struct {
@@ -46,11 +48,25 @@ func (b *Builder) Node(name string) *Node {
 	if i < 0 {
 		panic(fmt.Errorf("the batch has no field %q; it has: %s", name, strings.Join(b.names, ", ")))
 	}
+	b.masked = b.masked || name == data.Mask
 	return b.batch[i]
 }
 
+// Mask tells which examples of the batch count, a bool for each, where the batch was padded (see [data.Pad]); nil if all do.
+func (b *Builder) Mask() *Node {
+	b.masked = true
+	return b.mask()
+}
+
+func (b *Builder) mask() *Node {
+	if i := slices.Index(b.names, data.Mask); i >= 0 {
+		return b.batch[i]
+	}
+	return nil
+}
+
 // Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
-// sum of all its losses.
+// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count.
 func (b *Builder) Loss(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
@@ -70,10 +86,29 @@ func (b *Builder) report(c loop.Collection, name string, v *Node) {
 	if slices.ContainsFunc(b.logged, func(l logged) bool { return l.collection == c && l.name == name }) {
 		panic(fmt.Errorf("%s.%s is reported twice", c, name))
 	}
-	if !v.Shape().IsScalar() {
-		v = graph.ReduceAllMean(v)
+	b.logged = append(b.logged, logged{c, name, b.mean(name, v)})
+}
+
+// mean is the mean over the examples that count.
+func (b *Builder) mean(name string, v *Node) *Node {
+	mask := b.mask()
+	switch {
+	case mask == nil && v.Shape().IsScalar():
+		return v
+	case mask == nil:
+		return graph.ReduceAllMean(v)
+	case v.Shape().IsScalar() && b.masked:
+		return v
+	case v.Shape().Rank() == 0 || v.Shape().Dimensions[0] != mask.Shape().Dimensions[0]:
+		panic(fmt.Errorf("%q is %s, but the batch is padded: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
+			name, v.Shape(), mask.Shape().Dimensions[0]))
 	}
-	b.logged = append(b.logged, logged{c, name, v})
+	for v.Rank() > 1 {
+		v = graph.ReduceMean(v, -1)
+	}
+	v = graph.Where(mask, v, graph.ZerosLike(v)) // what is computed of padding may be infinite
+	count := graph.ReduceAllSum(graph.ConvertDType(mask, v.DType()))
+	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
 }
 
 // loss is the sum of all losses.

@@ -88,7 +88,7 @@ func (s *State) setLearningRate(rate float64) error {
 	if err != nil {
 		return err
 	}
-	b, err := s.strategy.Put(t)
+	b, err := s.strategy.Put(s.values[at].variable.ParameterName(), t)
 	if err != nil {
 		return err
 	}

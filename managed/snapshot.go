@@ -74,7 +74,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 		}
 		var b strategies.Buffer
 		if err == nil {
-			b, err = s.strategy.Put(t)
+			b, err = s.strategy.Put(s.values[i].variable.ParameterName(), t)
 		}
 		if err != nil {
 			err = fmt.Errorf("managed: restore: %s: %w", s.values[i].variable.ScopeAndName(), err)

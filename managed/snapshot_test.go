@@ -205,12 +205,12 @@ type breaking struct {
 
 var errBroken = errors.New("broken on purpose")
 
-func (s *breaking) Put(t *managed.Tensor) (strategies.Buffer, error) {
+func (s *breaking) Put(name string, t *managed.Tensor) (strategies.Buffer, error) {
 	if s.puts == 0 {
 		return nil, errBroken
 	}
 	s.puts--
-	b, err := s.Strategy.Put(t)
+	b, err := s.Strategy.Put(name, t)
 	t.FinalizeLocal() // the tensor is used up, as a strategy may do with what it is given
 	return b, err
 }

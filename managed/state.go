@@ -199,7 +199,7 @@ func (s *State) adopt() error {
 		}
 		var b strategies.Buffer
 		if err = t.ToLocal(); err == nil {
-			b, err = s.strategy.Put(t)
+			b, err = s.strategy.Put(v.ParameterName(), t)
 		}
 		if err != nil {
 			return fmt.Errorf("initial value of %s: %w", v.ScopeAndName(), err)

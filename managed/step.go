@@ -63,11 +63,7 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	if err := context.Cause(ctx); err != nil {
 		return state, loop.Logs{}, err
 	}
-	var logs []loop.Logs
-	c, err := s.find(state, batch, 1)
-	if err == nil {
-		logs, err = c.steps([]data.Batch{batch})
-	}
+	logs, err := s.someSteps(state, []data.Batch{batch}, 1)
 	if err != nil {
 		return state, loop.Logs{}, fmt.Errorf("managed: %w", err)
 	}
@@ -89,7 +85,7 @@ func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Ba
 		if err := context.Cause(ctx); err != nil {
 			return state, all, err
 		}
-		logs, err := s.someSteps(state, batches)
+		logs, err := s.someSteps(state, batches, maxBlock)
 		if err != nil {
 			return state, all, fmt.Errorf("managed: %w", err)
 		}
@@ -110,36 +106,51 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	return nil
 }
 
-// someSteps makes the steps of the first batches, as many as go together.
-func (s *Stepper) someSteps(state *State, batches []data.Batch) ([]loop.Logs, error) {
-	c, err := s.find(state, batches[0], maxBlock)
+// someSteps makes the steps of the first batches, as many as go together, by a program of at most so many steps.
+func (s *Stepper) someSteps(state *State, batches []data.Batch, most int) ([]loop.Logs, error) {
+	if state == nil {
+		return nil, errors.New("the state is nil")
+	}
+	first, err := state.strategy.Batch(batches[0])
 	if err != nil {
 		return nil, err
 	}
+	c, err := s.find(state, first, most)
+	if err != nil {
+		return nil, err
+	}
+	c.take(0, first)
 	n := 1
-	for n < min(len(batches), c.program.Block()) && c.fits(batches[n]) {
+	for n < min(len(batches), c.program.Block()) {
+		next, err := state.strategy.Batch(batches[n])
+		if err != nil || !c.fits(next) {
+			break // the steps before it are made first
+		}
+		c.take(n, next)
 		n++
 	}
-	return c.steps(batches[:n])
+	return c.steps(n)
 }
 
-// steps starts the steps of some batches, and waits for those before them.
-func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
+// take notes a batch of the steps to be made.
+func (c *compiled) take(i int, batch data.Batch) {
+	if i == len(c.batches) {
+		c.batches = append(c.batches, nil)
+	}
+	arrays := c.batches[i][:0]
+	for _, f := range batch.Fields {
+		arrays = append(arrays, f.Array)
+	}
+	c.batches[i] = arrays
+}
+
+// steps starts the steps of the first n batches that were taken, and waits for those before them.
+func (c *compiled) steps(n int) ([]loop.Logs, error) {
 	state := c.state
 	for i, v := range c.values {
 		c.args[i] = state.values[v].buffer
 	}
-	for len(c.batches) < len(batches) {
-		c.batches = append(c.batches, nil)
-	}
-	for i, b := range batches {
-		arrays := c.batches[i][:0]
-		for _, f := range b.Fields {
-			arrays = append(arrays, f.Array)
-		}
-		c.batches[i] = arrays
-	}
-	changed, outputs, running, err := c.program.Start(c.args, c.batches[:len(batches)])
+	changed, outputs, running, err := c.program.Start(c.args, c.batches[:n])
 	if errors.Is(err, strategies.ErrStateLost) {
 		state.lost = err
 	}
@@ -151,10 +162,10 @@ func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
 			state.values[v].buffer = changed[i]
 		}
 	}
-	logs := make([]loop.Logs, len(batches))
+	logs := make([]loop.Logs, n)
 	if len(c.layout) > 0 {
 		var p *packed
-		p, logs = newLogs(state.strategy, outputs[0], c.layout, len(batches))
+		p, logs = newLogs(state.strategy, outputs[0], c.layout, n)
 		err = state.unread.add(p)
 	}
 	if err = errors.Join(err, state.follow(running)); err != nil {
@@ -165,9 +176,6 @@ func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
 
 // find gives the compiled form of the step for a state and a batch, with so many steps at once.
 func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, error) {
-	if state == nil {
-		return nil, errors.New("the state is nil")
-	}
 	if err := state.usable(); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func accumulate(t *testing.T, s strategies.Strategy) strategies.Program {
 
 func put(t *testing.T, s strategies.Strategy, v ...float32) strategies.Buffer {
 	t.Helper()
-	b, err := s.Put(tensors.FromValue(v))
+	b, err := s.Put("v", tensors.FromValue(v))
 	require.NoError(t, err)
 	return b
 }
@@ -169,7 +169,7 @@ func TestJit_fetchedValuesStay(t *testing.T) {
 	}
 	back, err := kept.LocalClone()
 	require.NoError(t, err)
-	b, err := s.Put(back)
+	b, err := s.Put("v", back)
 	require.NoError(t, err)
 	require.Equal(t, []float32{101, 202}, fetch(t, s, b))
 	require.Equal(t, []float32{401, 802}, fetch(t, s, state[0]))
@@ -190,7 +190,7 @@ func TestParse(t *testing.T) {
 		require.Equal(t, "jit", s.String())
 	}
 	_, err := strategies.Parse("jitt", nil)
-	require.EqualError(t, err, `strategies: unknown strategy "jitt"; known are: jit, jit_donate, eager`)
+	require.EqualError(t, err, `strategies: unknown strategy "jitt"; known are: jit, jit_donate, data_parallel, data_parallel_donate, eager`)
 }
 
 func TestInputOf(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package strategies holds the ways in which the graph of a step runs: jit compiles it to one program on one device.
+// Package strategies holds the ways in which the graph of a step runs: [Jit] compiles it to one program on one device,
+// [DataParallel] to one program on several.
 //
 // A strategy knows where values live and how a graph is compiled and run. It knows nothing of parameters, optimizers
 // or metrics: these are the business of package managed.
@@ -12,7 +13,6 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
@@ -31,12 +31,15 @@ type Strategy interface {
 	fmt.Stringer
 	// Runtime is what the strategy runs on.
 	Runtime() *xla.Runtime
-	// Put moves a value to where steps can use it. The tensor is used up.
-	Put(t *tensors.Tensor) (Buffer, error)
+	// Put moves a value of the state to where steps can use it. name is that of its parameter in the graphs of steps. The
+	// tensor is used up.
+	Put(name string, t *tensors.Tensor) (Buffer, error)
 	// Fetch copies a value to the host.
 	Fetch(b Buffer) (*tensors.Tensor, error)
 	// Free gives up values; nil ones are passed over.
 	Free(buffers ...Buffer) error
+	// Batch gives a batch the form in which steps can take it: a strategy of several devices divides it.
+	Batch(b data.Batch) (data.Batch, error)
 	// Compile builds and compiles the graph of a step.
 	Compile(Step) (Program, error)
 }
@@ -50,12 +53,6 @@ type Step struct {
 	Block int
 	// Build builds the graph from the nodes of the batch's fields. It may panic, as graph functions do.
 	Build func(g *graph.Graph, batch []*graph.Node) Built
-}
-
-// Input is a field of a batch, as the graph sees it.
-type Input struct {
-	Name  string
-	Shape shapes.Shape
 }
 
 // Built is what came of building a step.
@@ -97,14 +94,16 @@ type Running interface {
 }
 
 // names are the strategies that [Parse] knows.
-var names = []string{"jit", "jit_donate"}
+var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate"}
 
-// Parse gives the strategy of a name, as it stands in a flag. "jit_donate" is Ciclo's name for a jit that gives the
-// old state's memory to the new one; lazo decides that itself, so it is the same as "jit".
+// Parse gives the strategy of a name, as it stands in a flag; "-" is as good as "_". "jit_donate" is Ciclo's name for a jit
+// that gives the old state's memory to the new one; lazo decides that itself, so it is the same as "jit".
 func Parse(name string, on *xla.Runtime) (Strategy, error) {
-	switch name {
+	switch strings.ReplaceAll(name, "-", "_") {
 	case "jit", "jit_donate":
 		return Jit(on), nil
+	case "data_parallel", "data_parallel_donate":
+		return DataParallel(on)
 	}
 	return nil, fmt.Errorf("strategies: unknown strategy %q; known are: %s", name, strings.Join(names, ", "))
 }

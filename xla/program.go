@@ -8,21 +8,23 @@ import (
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// Program is a compiled graph that is run again and again on values that stay on the first device. Close frees it.
+// Program is a compiled graph that is run again and again on values that stay on its devices. Close frees it.
 type Program struct {
 	name  string
+	place Placement
 	built Built
 	runs  runner
 	took  time.Duration
 	text  string
 	block int
-	// single is how a single run is started.
-	single way
+	// way is how a run is started.
+	way way
 	// Those of a block, which are made once. counts are the numbers from 1 to the size of a block.
 	counts []int32
 	host   []any
@@ -46,7 +48,17 @@ var ErrInputsLost = errors.New("the inputs that the program was to write over ar
 // Compile builds a graph and compiles it for the first device. What the build function panics with, as GoMLX's graph
 // functions do, comes back as an error that names the line of the caller's code.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
-	p := &Program{name: name}
+	return r.CompileOver(Placement{}, name, build)
+}
+
+// CompileOver is Compile for the devices of a mesh. The graph is one of whole arrays: XLA divides the work by how the inputs
+// are divided, and has the devices exchange what they need. What the program is given and gives is a list of each device's
+// part, one device after the other.
+func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
+	if err := place.Mesh.check(r.NumDevices()); err != nil {
+		return nil, fmt.Errorf("xla: compile %s: %w", name, err)
+	}
+	p := &Program{name: name, place: place}
 	c := &capture{r, p}
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(c, name)
@@ -73,7 +85,7 @@ func (p *Program) CompileTime() time.Duration { return p.took }
 func (p *Program) StableHLO() string { return p.text }
 
 // Run makes one run of the program and waits for it. inputs has a buffer for each input, nil for those of the host, which are
-// given as slices of their elements, in the order of [Built].Host. After a run, inputs has the outputs that replace inputs
+// given as slices of their elements, in the order of [Built].Host; both for one device after the other. After a run, inputs has the outputs that replace inputs
 // ([Built].InPlace), in the place of the old ones, which are used up; the other outputs become the caller's.
 //
 // If a run fails, all inputs are still good, with one exception: when a program that has run before fails, what it was
@@ -91,10 +103,11 @@ func (p *Program) Run(inputs []backends.Buffer, host []any) (outputs []backends.
 // In a block, what lies behind the first n of stacked inputs is not looked at, and stacked outputs are zero there. The runs
 // compute the same bits however they are divided over blocks. The host's slices of a block must stay as they are until
 // the run is over; those of a single run are the caller's again. That is why a single run on the CPU is over when Start
-// returns: there the copy of a batch costs more than a host gains that shares its cores with the program.
+// returns: there the copy of a batch costs more than a host gains that shares its cores with the program. On several
+// devices of the CPU, each run is over: runs that wait for each other can fill all its threads.
 func (p *Program) Start(inputs []backends.Buffer, host []any, n int) (outputs []backends.Buffer, running *Running, err error) {
-	way := p.single
-	if p.block > 1 {
+	way := p.way
+	if way == onCopies && p.block > 1 {
 		way = onShared
 	}
 	return p.do(inputs, host, n, way)
@@ -107,16 +120,19 @@ func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outp
 	if n < 1 || n > p.block {
 		return nil, nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
 	}
-	given := inputs
+	devices := p.place.Mesh.Devices()
 	if p.block > 1 {
-		// How many runs it is to make is the last input; no buffer stands for it.
-		p.host, p.inputs = append(append(p.host[:0], host...), p.counts[n-1:n]), append(append(p.inputs[:0], inputs...), nil)
-		host, inputs = p.host, p.inputs
-		defer clear(host)
-		defer clear(inputs)
+		defer func(given []backends.Buffer) {
+			if err == nil {
+				p.take(given, inputs, devices)
+			}
+			clear(inputs)
+			clear(host)
+		}(inputs)
+		inputs, host = p.counted(inputs, host, n, devices)
 	}
-	if len(host) != len(p.built.Host) {
-		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, len(p.built.Host), len(host))
+	if len(host) != devices*len(p.built.Host) {
+		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
 	}
 	if outputs, running, err = p.runs.run(inputs, host, how); err != nil {
 		return nil, nil, fmt.Errorf("xla: run %s: %w", p.name, WrapError(err))
@@ -124,10 +140,30 @@ func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outp
 	if running != nil {
 		running.program = p.name
 	}
-	if p.block > 1 {
-		copy(given, inputs)
-	}
 	return outputs, running, nil
+}
+
+// counted adds the last input of a block, on each device: how many runs it is to make. No buffer stands for it.
+func (p *Program) counted(inputs []backends.Buffer, host []any, n, devices int) ([]backends.Buffer, []any) {
+	p.inputs, p.host = p.inputs[:0], p.host[:0]
+	for d := range devices {
+		p.inputs = append(append(p.inputs, part(inputs, d, devices)...), nil)
+		p.host = append(append(p.host, part(host, d, devices)...), p.counts[n-1:n])
+	}
+	return p.inputs, p.host
+}
+
+// take copies what a block made of its inputs to where the caller has them.
+func (p *Program) take(given, inputs []backends.Buffer, devices int) {
+	for d := range devices {
+		copy(part(given, d, devices), part(inputs, d, devices))
+	}
+}
+
+// part is what a list has for one of several devices.
+func part[T any](list []T, d, devices int) []T {
+	n := len(list) / devices
+	return list[d*n : (d+1)*n]
 }
 
 // Close frees the compiled program; a second Close does nothing.
@@ -151,7 +187,15 @@ func (c *capture) Builder(name string) backends.Builder {
 	if on, ok := c.Runtime.Backend.(*client); ok && !c.closed.Load() {
 		b := &capturingModule{to: c}
 		b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return c.takeModule(on, m) })
+		if mesh := c.program.place.Mesh; len(mesh.Axes) > 0 {
+			if err := b.DistributedAutoSharding(mesh.gomlx()); err != nil {
+				panic(err) // GoMLX asks for no error here; Compile recovers it
+			}
+		}
 		return b
+	}
+	if c.program.place.Mesh.Devices() > 1 {
+		panic(fmt.Errorf("%v runs on one device", c.plugin))
 	}
 	return &capturingBuilder{Builder: c.Runtime.Builder(name), to: c}
 }
@@ -175,12 +219,15 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 	if err != nil {
 		return nil, err
 	}
-	runs, err := e.newCall(p.built)
+	runs, err := e.newCall(p.built, p.place)
 	if err != nil {
 		return nil, errors.Join(err, e.close())
 	}
-	if on.plugin.Kind != CPU {
-		p.single = onCopies
+	switch {
+	case on.plugin.Kind != CPU:
+		p.way = onCopies
+	case p.block > 1 && p.place.Mesh.Devices() == 1:
+		p.way = onShared
 	}
 	p.runs, p.took, p.text = runs, e.took, m.Text()
 	return e, nil
@@ -188,13 +235,39 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 
 type capturingModule struct {
 	*hlo.Builder
-	to *capture
+	to     *capture
+	splits []Split // of the parameters
+}
+
+// Parameter places a parameter as the program's placement says.
+func (b *capturingModule) Parameter(name string, shape shapes.Shape, sharding *backends.ShardingSpec) (backends.Op, error) {
+	if sharding == nil && len(b.to.program.place.Mesh.Axes) > 0 {
+		split := b.to.program.place.split(name, shape)
+		b.splits = append(b.splits, split)
+		sharding = split.gomlx(shape.Rank())
+	}
+	return b.Builder.Parameter(name, shape, sharding)
 }
 
 func (b *capturingModule) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	for output, input := range b.to.program.built.InPlace {
+	p := b.to.program
+	for output, input := range p.built.InPlace {
 		if err := b.InPlace(output, input); err != nil {
 			return nil, err
+		}
+	}
+	if len(p.place.Mesh.Axes) > 0 {
+		shardings = make([]*backends.ShardingSpec, len(outputs))
+		for i, o := range outputs {
+			shape, err := b.OpShape(o)
+			if err != nil {
+				return nil, err
+			}
+			var split Split
+			if input, replaces := p.built.InPlace[i]; replaces {
+				split = b.splits[input]
+			}
+			shardings[i] = split.gomlx(shape.Rank())
 		}
 	}
 	return b.Builder.Compile(outputs, shardings)

@@ -77,22 +77,28 @@ func (r *Running) Over() bool {
 type call struct {
 	executable *executable
 	call       *pjrt.Call
-	set        []*pjrt.Buffer // what the call has as arguments
-	shapes     []pjrt.Shape   // of the host inputs
-	memory     [][]byte       // theirs, for the time of a run
+	devices    int
+	set        []*pjrt.Buffer // what the call has as arguments, device after device
+	shapes     []pjrt.Shape   // of a device's host inputs
+	memory     [][]byte       // theirs, device after device, for the time of a run
 	proven     bool           // it ran to its end once
 	replaces   bool           // it writes over some of its inputs
 }
 
-func (e *executable) newCall(b Built) (*call, error) {
+func (e *executable) newCall(b Built, place Placement) (*call, error) {
+	n := place.Mesh.Devices()
 	c := &call{
-		executable: e, set: make([]*pjrt.Buffer, len(e.module.Parameters)), memory: make([][]byte, len(b.Host)), replaces: len(b.InPlace) > 0,
+		executable: e, devices: n, replaces: len(b.InPlace) > 0,
+		set: make([]*pjrt.Buffer, n*len(e.module.Parameters)), memory: make([][]byte, n*len(b.Host)),
 	}
 	options := pjrt.CallOptions{InPlace: b.InPlace}
 	for _, i := range b.Host {
-		s := fromGoMLX(e.module.Parameters[i].Shape)
-		c.shapes = append(c.shapes, s)
-		options.Host = append(options.Host, pjrt.HostInput{Argument: i, Shape: s})
+		s, err := e.module.Parameters[i].Part()
+		if err != nil {
+			return nil, err
+		}
+		c.shapes = append(c.shapes, fromGoMLX(s))
+		options.Host = append(options.Host, pjrt.HostInput{Argument: i, Shape: fromGoMLX(s)})
 	}
 	var err error
 	if c.call, err = e.pjrt.NewCall(options); err != nil {
@@ -108,6 +114,7 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 	if len(inputs) != len(c.set) {
 		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(c.set), len(inputs))
 	}
+	n := len(c.set) / c.devices
 	for i, input := range inputs {
 		if input == nil {
 			continue
@@ -117,7 +124,7 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
 		if c.set[i] != b {
-			if err := c.call.Set(0, i, b); err != nil {
+			if err := c.call.Set(i/n, i%n, b); err != nil {
 				return nil, nil, err
 			}
 			c.set[i] = b
@@ -126,7 +133,7 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 	defer clear(c.memory)
 	for i, flat := range host {
 		var err error
-		if c.memory[i], err = memoryOf(flat, c.shapes[i]); err != nil {
+		if c.memory[i], err = memoryOf(flat, c.shapes[i%len(c.shapes)]); err != nil {
 			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
 		}
 	}
@@ -144,10 +151,11 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 		}
 	}
 	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
-	made := running.execution.Outputs[0]
-	outputs := make([]backends.Buffer, len(made))
-	for i, b := range made {
-		outputs[i] = b
+	var outputs []backends.Buffer
+	for _, made := range running.execution.Outputs {
+		for _, b := range made {
+			outputs = append(outputs, b)
+		}
 	}
 	if running.execution.Outputs = nil; how == toItsEnd {
 		running = nil

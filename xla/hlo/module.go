@@ -37,6 +37,24 @@ type Parameter struct {
 	split *shardy.ShardingSpec // nil: not said
 }
 
+// Part is the shape of what each device has of the parameter.
+func (p Parameter) Part() (shapes.Shape, error) {
+	if p.split == nil {
+		return p.Shape, nil
+	}
+	part := p.Shape.Clone()
+	for i, axis := range p.split.Axes {
+		for _, a := range axis.MeshAxes {
+			n, err := p.split.Mesh.AxisSize(a.AxisName)
+			if err != nil {
+				return shapes.Invalid(), fmt.Errorf("hlo: parameter %q: %w", p.Name, err)
+			}
+			part.Dimensions[i] /= n
+		}
+	}
+	return part, nil
+}
+
 // Output is an output of a program.
 type Output struct {
 	Shape shapes.Shape

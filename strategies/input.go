@@ -1,0 +1,59 @@
+package strategies
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// Input is a field of a batch, as the graph sees it.
+type Input struct {
+	Name  string
+	Shape shapes.Shape
+}
+
+// InputOf gives the graph's view of a field of a batch.
+func InputOf(f data.Field) (Input, error) {
+	if err := f.Array.Check(); err != nil {
+		return Input{}, fmt.Errorf("strategies: field %q: %w", f.Name, err)
+	}
+	return Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}, nil
+}
+
+// Takes tells whether an array is of the input's type and dimensions.
+func (in Input) Takes(a data.Array) bool {
+	return DTypeOf(a) == in.Shape.DType && slices.Equal(a.Dims, in.Shape.Dimensions)
+}
+
+// DTypeOf is the type of an array's elements.
+func DTypeOf(a data.Array) dtypes.DType {
+	switch a.Flat.(type) {
+	case []bool:
+		return dtypes.Bool
+	case []int8:
+		return dtypes.Int8
+	case []int16:
+		return dtypes.Int16
+	case []int32:
+		return dtypes.Int32
+	case []int64:
+		return dtypes.Int64
+	case []uint8:
+		return dtypes.Uint8
+	case []uint16:
+		return dtypes.Uint16
+	case []uint32:
+		return dtypes.Uint32
+	case []uint64:
+		return dtypes.Uint64
+	case []float32:
+		return dtypes.Float32
+	case []float64:
+		return dtypes.Float64
+	}
+	return dtypes.InvalidDType
+}

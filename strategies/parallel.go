@@ -1,0 +1,221 @@
+package strategies
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// DataParallel compiles each step to one program that runs on several devices of a runtime: each has some of a batch's
+// examples, and, unless [ShardState] divides it, all of the state.
+//
+// The step is that of the whole batch: XLA's partitioner divides the one graph that was built for it and puts the exchange
+// between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch normalisation and
+// a metric are those of all examples, and each example has random numbers of its own, the same as on one device. Ciclo's and
+// Jaxloop's functions see the examples of one device, and mean over the devices what they name; ours needs no names and
+// agrees with jit up to the order of sums.
+func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
+	autodiff.Install()
+	p := &parallel{runtime: on, devices: on.NumDevices(), model: 1}
+	for _, o := range options {
+		o(p)
+	}
+	if p.devices < 1 || p.model < 1 || p.devices%p.model != 0 {
+		return nil, fmt.Errorf("strategies: data parallel: %d devices with groups of %d: expected a multiple of 1 or more", p.devices, p.model)
+	}
+	if p.devices > on.NumDevices() {
+		return nil, fmt.Errorf("strategies: data parallel: %d devices: the runtime has %d; the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened",
+			p.devices, on.NumDevices())
+	}
+	p.place = xla.Placement{Split: p.split}
+	p.place.Mesh.Axes = []xla.MeshAxis{{Name: DataAxis, Size: p.devices / p.model}}
+	if p.model > 1 {
+		p.place.Mesh.Axes = append(p.place.Mesh.Axes, xla.MeshAxis{Name: ModelAxis, Size: p.model})
+	}
+	if p.devices == 1 {
+		p.place = xla.Placement{}
+	}
+	return p, nil
+}
+
+// The axes of the mesh of devices. The batch is divided along the data axis; what [ShardState] divides, along either.
+const (
+	DataAxis  = "data"
+	ModelAxis = "model"
+)
+
+// ParallelOption is a setting of [DataParallel].
+type ParallelOption func(*parallel)
+
+// Devices is how many devices to use, the first ones; all of the runtime if it is not given.
+func Devices(n int) ParallelOption { return func(p *parallel) { p.devices = n } }
+
+// ModelDevices puts so many devices at a time into a group that works on the same examples, along [ModelAxis]; for
+// [ShardState].
+func ModelDevices(n int) ParallelOption { return func(p *parallel) { p.model = n } }
+
+// OnLeftover says what becomes of a batch whose examples cannot be divided evenly.
+func OnLeftover(l Leftover) ParallelOption { return func(p *parallel) { p.leftover = l } }
+
+// ShardState divides values of the state over the devices, by their names ("/dense/weights") and shapes: rule says along
+// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
+func ShardState(rule func(name string, shape shapes.Shape) xla.Split) ParallelOption {
+	return func(p *parallel) { p.rule = rule }
+}
+
+// FullyShard is a rule for [ShardState] that divides each value of at least so many numbers along the data axis, so that the
+// devices together hold one copy of the parameters and of what the optimizer keeps, as FSDP and ZeRO do. It cuts the
+// longest axis that the number of devices divides; a value that has none stays whole.
+//
+// Rajbhandari et al., ZeRO, 2020.
+func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Split {
+	return func(_ string, shape shapes.Shape) xla.Split {
+		if shape.Size() < least {
+			return nil
+		}
+		longest := -1
+		for i, n := range shape.Dimensions {
+			if n%devices == 0 && n > 0 && (longest < 0 || n > shape.Dimensions[longest]) {
+				longest = i
+			}
+		}
+		if longest < 0 {
+			return nil
+		}
+		split := make(xla.Split, longest+1)
+		split[longest] = []string{DataAxis}
+		return split
+	}
+}
+
+// ErrLeftover: a batch cannot be divided evenly over the devices.
+var ErrLeftover = errors.New("the examples cannot be divided evenly over the devices")
+
+// parallel is the strategy on several devices.
+type parallel struct {
+	runtime  *xla.Runtime
+	devices  int
+	model    int
+	leftover Leftover
+	rule     func(name string, shape shapes.Shape) xla.Split
+	place    xla.Placement
+}
+
+func (p *parallel) String() string        { return "data_parallel" }
+func (p *parallel) Runtime() *xla.Runtime { return p.runtime }
+
+// split is how a parameter of a step's graph lies on the mesh.
+func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
+	switch {
+	case p.devices == 1:
+		return nil
+	case strings.HasPrefix(parameter, batchPrefix):
+		return xla.Split{{DataAxis}}
+	case p.rule != nil:
+		return p.rule(strings.TrimPrefix(parameter, "var:"), shape)
+	}
+	return nil
+}
+
+func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.place) }
+
+// divided is a value of which each device has a part, or all.
+type divided struct {
+	parts []Buffer
+	split xla.Split
+	shape shapes.Shape // of the whole; not known of what a step gave
+}
+
+// partOf is what a device has of a value.
+func partOf(b Buffer, device int) Buffer {
+	if v, ok := b.(*divided); ok {
+		return v.parts[device]
+	}
+	return b
+}
+
+func (p *parallel) Put(name string, t *tensors.Tensor) (Buffer, error) {
+	if p.devices == 1 {
+		return (&jit{p.runtime}).Put(name, t)
+	}
+	v := &divided{shape: t.Shape(), split: p.split(name, t.Shape())}
+	if err := p.put(v, t); err != nil {
+		return nil, errors.Join(fmt.Errorf("strategies: data parallel: move %s %s to the devices: %w", name, v.shape, xla.WrapError(err)), p.Free(v))
+	}
+	return v, nil
+}
+
+func (p *parallel) put(v *divided, t *tensors.Tensor) error {
+	shape, err := p.place.Mesh.Part(v.shape, v.split)
+	if err != nil {
+		return err
+	}
+	for d := range p.devices {
+		part := t
+		if !shape.Equal(v.shape) {
+			if part, err = cut(t, shape, p.place.Mesh.Start(d, shape, v.split)); err != nil {
+				return err
+			}
+		}
+		b, err := p.send(d, part)
+		if err != nil {
+			return err
+		}
+		v.parts = append(v.parts, b)
+	}
+	return t.FinalizeAll()
+}
+
+func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
+	one := &jit{p.runtime}
+	v, ok := b.(*divided)
+	if !ok || len(v.split) == 0 {
+		return one.Fetch(partOf(b, 0))
+	}
+	whole := tensors.FromShape(v.shape)
+	for d, b := range v.parts {
+		part, err := one.Fetch(b)
+		if err != nil {
+			return nil, err
+		}
+		if err := paste(whole, part, p.place.Mesh.Start(d, part.Shape(), v.split)); err != nil {
+			return nil, fmt.Errorf("strategies: data parallel: fetch %s: %w", v.shape, err)
+		}
+	}
+	return whole, nil
+}
+
+func (p *parallel) Free(buffers ...Buffer) error {
+	var first error
+	for _, b := range buffers {
+		parts := []Buffer{b}
+		if v, ok := b.(*divided); ok {
+			parts = v.parts
+		}
+		if err := (&jit{p.runtime}).Free(parts...); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (p *parallel) send(device int, t *tensors.Tensor) (Buffer, error) {
+	var b Buffer
+	var err error
+	flatErr := t.ConstFlatData(func(flat any) {
+		b, err = p.runtime.BufferFromFlatData(backends.DeviceNum(device), flat, t.Shape())
+	})
+	return b, errors.Join(flatErr, err)
+}
+
+func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
+	return p.leftover.apply(b, p.devices/p.model)
+}

@@ -1,0 +1,224 @@
+package strategies
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// program is a step as one program whose inputs are state and batch, in the order in which the graph came to need
+// them, and whose outputs are the changed state and then the rest. It runs on one device or over a mesh of them.
+type program struct {
+	on       Strategy
+	name     string
+	devices  int
+	compiled *xla.Program
+	batch    []field
+	state    int    // how many values the state has
+	inputs   []int  // for each input of the program: the state's value, or fromHost
+	changed  []bool // which of the state's values the step changes
+	// mu guards the rest. buffers and host are those of the run that is being started, device after device.
+	mu      sync.Mutex
+	buffers []Buffer
+	host    []any
+	// slots are used in turns: while one run goes on, the next is made ready.
+	slots [2]slot
+	next  int
+}
+
+const fromHost = -1
+
+// batchPrefix begins the names of the graph's parameters that are fields of the batch.
+const batchPrefix = "batch:"
+
+// smallStep is up to how many numbers, of the batch and of the state, a step is made in blocks. A larger one takes so long
+// that the call of its program, some 10 us, costs nothing, and XLA's loop may make it slower.
+const smallStep = 1 << 16
+
+func small(batch []Input, state []Slot) bool {
+	n := 0
+	for _, in := range batch {
+		n += in.Shape.Size()
+	}
+	for _, slot := range state {
+		n += slot.Parameter.Shape().Size()
+	}
+	return n <= smallStep
+}
+
+func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
+	p := &program{on: on, name: s.Name, devices: place.Mesh.Devices()}
+	for _, in := range s.Batch {
+		f, err := newField(in, place)
+		if err != nil {
+			return nil, fmt.Errorf("strategies: %v: %s: %w", on, s.Name, err)
+		}
+		p.batch = append(p.batch, f)
+	}
+	var err error
+	if p.compiled, err = on.Runtime().CompileOver(place, s.Name, func(g *graph.Graph) xla.Built { return p.build(g, s) }); err != nil {
+		return nil, err
+	}
+	p.buffers = make([]Buffer, p.devices*len(p.inputs))
+	return p, nil
+}
+
+// build builds the graph and notes what its inputs and outputs are.
+func (p *program) build(g *graph.Graph, s Step) xla.Built {
+	batch := make([]*graph.Node, len(s.Batch))
+	for i, in := range s.Batch {
+		batch[i] = graph.Parameter(g, batchPrefix+in.Name, in.Shape)
+	}
+	built := s.Build(g, batch)
+	p.inputs = make([]int, g.NumParameters())
+	p.state, p.changed = len(built.State), make([]bool, len(built.State))
+	out := xla.Built{InPlace: map[int]int{}, Block: s.Block}
+	if !small(s.Batch, built.State) {
+		out.Block = 1
+	}
+	for _, n := range batch {
+		p.inputs[n.GetParameterHandle()] = fromHost
+		out.Host = append(out.Host, int(n.GetParameterHandle()))
+	}
+	for i, slot := range built.State {
+		input := int(slot.Parameter.GetParameterHandle())
+		p.inputs[input] = i
+		if slot.New == nil {
+			continue
+		}
+		if !slot.New.Shape().Equal(slot.Parameter.Shape()) {
+			panic(fmt.Errorf("value %s of the state would change its shape from %s to %s",
+				slot.Parameter.GetParameterName(), slot.Parameter.Shape(), slot.New.Shape()))
+		}
+		out.InPlace[len(out.Outputs)] = input
+		out.Outputs = append(out.Outputs, slot.New)
+		p.changed[i] = true
+	}
+	out.Outputs = append(out.Outputs, built.Outputs...)
+	return out
+}
+
+func (p *program) Block() int { return p.compiled.Block() }
+
+func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(batches); n < 1 || n > p.Block() {
+		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %d batches at once: the program takes up to %d", p.on, p.name, n, p.Block())
+	}
+	for _, batch := range batches {
+		if err := p.check(state, batch); err != nil {
+			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
+		}
+	}
+	slot := &p.slots[p.next]
+	p.next = 1 - p.next
+	slot.end()
+	host := p.host[:0]
+	if p.Block() > 1 {
+		host = slot.stack(p.batch, batches, p.Block(), p.devices)
+	} else {
+		for d := range p.devices {
+			for i, f := range p.batch {
+				host = append(host, f.on(d, batches[0][i].Flat))
+			}
+		}
+		p.host = host
+		defer clear(host)
+	}
+	n := len(p.inputs)
+	for d := range p.devices {
+		for i, from := range p.inputs {
+			p.buffers[d*n+i] = nil
+			if from != fromHost {
+				p.buffers[d*n+i] = partOf(state[from], d)
+			}
+		}
+	}
+	outputs, started, err := p.compiled.Start(p.buffers, host, len(batches))
+	if err != nil {
+		return nil, nil, nil, p.lost(err)
+	}
+	slot.running = run{started, p}
+	return p.changes(state), p.whole(outputs), slot.running, nil
+}
+
+// check holds the arguments of a step against what the program was compiled for.
+func (p *program) check(state []Buffer, batch []data.Array) error {
+	if len(state) != p.state || len(batch) != len(p.batch) {
+		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
+	}
+	for i, a := range batch {
+		if in := p.batch[i].Input; !in.Takes(a) {
+			return fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims)
+		}
+	}
+	return nil
+}
+
+// changes are the state's values that a run has changed, as they are now.
+func (p *program) changes(state []Buffer) []Buffer {
+	changed := make([]Buffer, p.state)
+	for i, from := range p.inputs {
+		if from == fromHost || !p.changed[from] {
+			continue
+		}
+		if p.devices == 1 {
+			changed[from] = p.buffers[i]
+		} else {
+			changed[from] = state[from] // its parts are the same buffers, with what is new in them
+		}
+	}
+	return changed
+}
+
+// whole makes one value of what each device has of it.
+func (p *program) whole(outputs []Buffer) []Buffer {
+	if p.devices == 1 {
+		return outputs
+	}
+	n := len(outputs) / p.devices
+	values := make([]Buffer, n)
+	for i := range values {
+		v := &divided{}
+		for d := range p.devices {
+			v.parts = append(v.parts, outputs[d*n+i])
+		}
+		values[i] = v
+	}
+	return values
+}
+
+// run is a run of a program that may go on.
+type run struct {
+	*xla.Running
+	of *program
+}
+
+func (r run) Wait() error { return r.of.lost(r.Running.Wait()) }
+
+func (p *program) lost(err error) error {
+	if errors.Is(err, xla.ErrInputsLost) {
+		return fmt.Errorf("strategies: %v: %w: %w", p.on, ErrStateLost, err)
+	}
+	return err
+}
+
+func (p *program) StableHLO() string { return p.compiled.StableHLO() }
+
+func (p *program) CompileTime() time.Duration { return p.compiled.CompileTime() }
+
+func (p *program) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.slots {
+		p.slots[i].end()
+	}
+	return p.compiled.Close()
+}

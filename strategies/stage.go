@@ -1,0 +1,102 @@
+package strategies
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// field is a field of the batch and how it is divided over the devices: each has some of its examples.
+type field struct {
+	Input
+	part   shapes.Shape // what a device has
+	starts []int        // where, in elements, for each device
+}
+
+func newField(in Input, place xla.Placement) (field, error) {
+	n := place.Mesh.Devices()
+	f := field{Input: in, part: in.Shape, starts: make([]int, n)}
+	if n == 1 {
+		return f, nil
+	}
+	if in.Shape.Rank() == 0 {
+		return f, fmt.Errorf("%s of the batch is a scalar: it has no examples to be divided over %d devices", in.Name, n)
+	}
+	split := place.Split(batchPrefix+in.Name, in.Shape)
+	part, err := place.Mesh.Part(in.Shape, split)
+	if errors.Is(err, xla.ErrUneven) {
+		err = fmt.Errorf("%w: %w", ErrLeftover, err)
+	}
+	if err != nil {
+		return f, fmt.Errorf("%s of the batch: %w", in.Name, err)
+	}
+	f.part = part
+	for d := range f.starts {
+		f.starts[d] = place.Mesh.Start(d, part, split)[0] * in.Shape.Size() / max(in.Shape.Dimensions[0], 1)
+	}
+	return f, nil
+}
+
+// on is the part of the elements that a device has.
+func (f *field) on(d int, flat any) any {
+	if len(f.starts) == 1 {
+		return flat
+	}
+	return reflect.ValueOf(flat).Slice(f.starts[d], f.starts[d]+f.part.Size()).Interface()
+}
+
+// slot is a run that may go on, and the memory that it uses.
+type slot struct {
+	running Running
+	stacks  []*stack // of the batch's fields, device after device, for a block
+	host    []any    // their elements
+}
+
+// end waits for the run, if there is one. Its error is told to whoever started it.
+func (s *slot) end() {
+	if s.running != nil {
+		_ = s.running.Wait()
+		s.running = nil
+	}
+}
+
+// stack lays the batches of a block, up to k, one behind the other.
+func (s *slot) stack(fields []field, batches [][]data.Array, k, devices int) []any {
+	if s.stacks == nil {
+		for range devices {
+			for _, f := range fields {
+				stack := newStack(f.part, k)
+				s.stacks, s.host = append(s.stacks, stack), append(s.host, stack.flat)
+			}
+		}
+	}
+	for i, batch := range batches {
+		for j, to := range s.stacks {
+			d, f := j/len(fields), j%len(fields)
+			to.put(i, batch[f].Flat, fields[f].starts[d])
+		}
+	}
+	return s.host
+}
+
+// stack is the memory in which batches lie one behind the other.
+type stack struct {
+	flat any           // a slice of the elements
+	rows reflect.Value // the same
+	row  int           // elements in a batch
+}
+
+func newStack(shape shapes.Shape, k int) *stack {
+	rows := reflect.MakeSlice(reflect.SliceOf(shape.DType.GoType()), k*shape.Size(), k*shape.Size())
+	return &stack{rows.Interface(), rows, shape.Size()}
+}
+
+// put copies the elements from a place on.
+func (s *stack) put(i int, flat any, start int) {
+	reflect.Copy(s.rows.Slice(i*s.row, (i+1)*s.row), reflect.ValueOf(flat).Slice(start, start+s.row))
+}

@@ -1,0 +1,5 @@
+//go:build !nightly
+
+package strategytest
+
+const parallelRuns = 5

@@ -1,0 +1,280 @@
+// Package strategytest is the suite that each strategy passes. A strategy of one's own runs it from a test:
+//
+//	func TestMine(t *testing.T) {
+//		strategytest.Run(t, func(t *testing.T) strategies.Strategy { return mine.New(runtime(t)) })
+//	}
+package strategytest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// Tolerance is how far a loss or a value of the state may be from what jit comes to after [Steps] steps.
+const Tolerance = 1e-5
+
+// Steps is how many steps are compared.
+const Steps = 100
+
+// Run runs the suite. open gives the strategy on a runtime of the CPU that the test closes.
+func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
+	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
+	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
+	t.Run("wrong batches leave the state", func(t *testing.T) { wrongBatches(t, open(t)) })
+	t.Run("agrees with jit", func(t *testing.T) { agreesWithJit(t, open(t)) })
+	t.Run("blocks", func(t *testing.T) { blocks(t, open(t)) })
+	t.Run("nothing is left", func(t *testing.T) { nothingIsLeft(t, open(t)) })
+}
+
+func valuesComeBack(t *testing.T, s strategies.Strategy) {
+	for _, value := range []any{
+		float32(3), []float32{1, 2, 3}, [][]float32{{1, 2}, {3, 4}, {5, 6}, {7, 8}}, []int64{1 << 40, -1}, []bool{true, false, true},
+		[][][]float64{{{1, 2, 3, 4, 5, 6, 7, 8}}, {{9, 10, 11, 12, 13, 14, 15, 16}}}, []uint64{1, 2, 3},
+	} {
+		want := tensors.FromAnyValue(value)
+		b, err := s.Put("/value", tensors.FromAnyValue(value))
+		require.NoError(t, err)
+		for range 2 { // a value can be fetched any number of times
+			got, err := s.Fetch(b)
+			require.NoError(t, err)
+			require.True(t, want.Equal(got), "%v came back as %v", want, got)
+		}
+		require.NoError(t, s.Free(b))
+	}
+	require.NoError(t, s.Free(nil, nil))
+	_, err := s.Fetch(nil)
+	require.Error(t, err)
+}
+
+// sums is a step that adds the sum of the batch to the first of two values; the outputs are that sum and the batch itself.
+func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program {
+	shape := shapes.Make(dtypes.Float32)
+	p, err := s.Compile(strategies.Step{
+		Name:  "sums",
+		Batch: []strategies.Input{{Name: "x", Shape: shapes.Make(dtypes.Float32, examples, 2)}},
+		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
+			a, b := graph.Parameter(g, "var:/a", shape), graph.Parameter(g, "var:/b", shape)
+			sum := graph.ReduceAllSum(batch[0])
+			return strategies.Built{
+				State:   []strategies.Slot{{Parameter: a, New: graph.Add(a, graph.Mul(b, sum))}, {Parameter: b}},
+				Outputs: []*graph.Node{sum, graph.Neg(batch[0])},
+			}
+		}})
+	require.NoError(t, err)
+	return p
+}
+
+func scalar(t *testing.T, s strategies.Strategy, b strategies.Buffer) float32 {
+	v, err := s.Fetch(b)
+	require.NoError(t, err)
+	return tensors.ToScalar[float32](v)
+}
+
+func aStep(t *testing.T, s strategies.Strategy) {
+	const examples = 8
+	p := sums(t, s, examples)
+	defer func() { require.NoError(t, p.Close()) }()
+	a, err := s.Put("var:/a", tensors.FromScalar(float32(1)))
+	require.NoError(t, err)
+	b, err := s.Put("var:/b", tensors.FromScalar(float32(2)))
+	require.NoError(t, err)
+	flat := make([]float32, 2*examples)
+	for i := range flat {
+		flat[i] = float32(i)
+	}
+	want := float32(1)
+	for i := range 3 {
+		changed, outputs, running, err := p.Start([]strategies.Buffer{a, b}, [][]data.Array{{{Flat: flat, Dims: []int{examples, 2}}}})
+		require.NoError(t, err)
+		if running != nil {
+			require.NoError(t, running.Wait())
+			require.NoError(t, running.Wait())
+			require.True(t, running.Over())
+		}
+		require.Len(t, changed, 2)
+		require.Nil(t, changed[1], "the step leaves it alone")
+		require.Len(t, outputs, 2)
+		require.Equal(t, float32(120), scalar(t, s, outputs[0]))
+		batch, err := s.Fetch(outputs[1])
+		require.NoError(t, err)
+		require.Equal(t, []int{examples, 2}, batch.Shape().Dimensions, "an output is that of all examples")
+		require.Equal(t, float32(-15), tensors.MustCopyFlatData[float32](batch)[15])
+		require.NoError(t, s.Free(outputs...))
+		a = changed[0]
+		want += 240
+		require.Equal(t, want, scalar(t, s, a), "step %d", i)
+		require.Equal(t, float32(2), scalar(t, s, b))
+	}
+	require.NoError(t, s.Free(a, b))
+	if s.String() != "eager" {
+		require.Contains(t, p.StableHLO(), "func.func public @main")
+	}
+}
+
+func wrongBatches(t *testing.T, s strategies.Strategy) {
+	p := sums(t, s, 8)
+	defer func() { require.NoError(t, p.Close()) }()
+	a, err := s.Put("var:/a", tensors.FromScalar(float32(1)))
+	require.NoError(t, err)
+	b, err := s.Put("var:/b", tensors.FromScalar(float32(2)))
+	require.NoError(t, err)
+	state := []strategies.Buffer{a, b}
+	for name, batches := range map[string][][]data.Array{
+		"none":       {},
+		"no field":   {{}},
+		"wrong type": {{{Flat: make([]int32, 16), Dims: []int{8, 2}}}},
+		"wrong dims": {{{Flat: make([]float32, 16), Dims: []int{16}}}},
+		"too many":   {{{Flat: make([]float32, 16), Dims: []int{8, 2}}}, {{Flat: make([]float32, 16), Dims: []int{8, 2}}}},
+	} {
+		_, _, _, err := p.Start(state, batches)
+		require.Error(t, err, name)
+		require.NotErrorIs(t, err, strategies.ErrStateLost, name)
+		require.Equal(t, float32(1), scalar(t, s, a), name)
+	}
+	_, _, _, err = p.Start(state[:1], [][]data.Array{{{Flat: make([]float32, 16), Dims: []int{8, 2}}}})
+	require.Error(t, err)
+	require.NoError(t, s.Free(state...))
+}
+
+// deep is a model with all that could differ between strategies: random numbers, statistics of the batch, means.
+func deep(b *managed.Builder) {
+	// No bias: behind it, the normalisation takes any away, its gradient is nothing but rounding, and Adam makes steps of that.
+	h := layers.Dense(b.Vars().In("a"), b.Node("x"), false, 16)
+	h = batchnorm.New(b.Vars().In("norm"), h, -1).Done()
+	h = layers.Dropout(b.Vars().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
+	h = layers.Dense(b.Vars().In("b"), h, true, 1)
+	b.Loss("loss", graph.Square(graph.Sub(h, b.Node("y"))))
+	b.Metric("size", graph.Abs(h))
+}
+
+// wave is data for deep.
+func wave(t *testing.T, n int) *data.Set {
+	random := rand.New(rand.NewPCG(1, 2))
+	x, y := make([]float32, 8*n), make([]float32, n)
+	for i := range x {
+		x[i] = float32(random.NormFloat64())
+	}
+	for i := range y {
+		y[i] = float32(math.Sin(float64(x[8*i] + x[8*i+3])))
+	}
+	set, err := data.New(data.X(x, n, 8), data.Y(y, n, 1))
+	require.NoError(t, err)
+	return set
+}
+
+// trained gives what is logged and the values of the state after some steps, made in blocks of some size.
+func trained(t *testing.T, s strategies.Strategy, steps, block int) (logged []float64, values map[string][]float64) {
+	state, err := managed.New(s, managed.WithOptimizer(optimizers.Adam().LearningRate(0.01).Done()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	step := managed.TrainStep(deep)
+	defer func() { require.NoError(t, step.Close()) }()
+	var batches []data.Batch
+	for b, err := range data.Take(wave(t, 256).Batches(32, data.Shuffle(3), data.Forever()), int64(steps)) {
+		require.NoError(t, err)
+		if batches = append(batches, b); len(batches) < block {
+			continue
+		}
+		_, logs, err := step.StepBlock(context.Background(), state, batches)
+		require.NoError(t, err)
+		for _, l := range logs {
+			for _, name := range []string{"loss", "size"} {
+				v, err := l.Float(name)
+				require.NoError(t, err)
+				logged = append(logged, v)
+			}
+		}
+		batches = nil
+	}
+	require.NoError(t, state.Wait())
+	values = map[string][]float64{}
+	for _, name := range state.Names() {
+		v, err := state.Value(name)
+		require.NoError(t, err)
+		values[name] = numbers(t, v)
+	}
+	return logged, values
+}
+
+func numbers(t *testing.T, v *tensors.Tensor) (all []float64) {
+	require.NoError(t, v.ConstFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []float32:
+			for _, f := range flat {
+				all = append(all, float64(f))
+			}
+		case []int64:
+			for _, n := range flat {
+				all = append(all, float64(n))
+			}
+		case []uint64: // the random state: equal, not near
+			for _, n := range flat {
+				all = append(all, float64(n>>32), float64(n&math.MaxUint32))
+			}
+		default:
+			require.Fail(t, fmt.Sprintf("a value of type %T", flat))
+		}
+	}))
+	return all
+}
+
+func agreesWithJit(t *testing.T, s strategies.Strategy) {
+	r, err := xla.Open(t.Context(), xla.CPU)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	wantLogs, wantValues := trained(t, strategies.Jit(r), Steps, 1)
+	logs, values := trained(t, s, Steps, 1)
+	worst := 0.0
+	compare := func(name string, want, got []float64) {
+		require.Len(t, got, len(want), name)
+		for i := range want {
+			difference := math.Abs(want[i]-got[i]) / max(1, math.Abs(want[i]))
+			require.LessOrEqual(t, difference, Tolerance, "%s[%d]: expected %g, got %g", name, i, want[i], got[i])
+			worst = max(worst, difference)
+		}
+	}
+	compare("logs", wantLogs, logs)
+	require.Len(t, values, len(wantValues))
+	for name, want := range wantValues {
+		compare(name, want, values[name])
+	}
+	require.Less(t, logs[2*Steps-2], logs[0], "it learns")
+	t.Logf("%d Adam steps with dropout and batch normalisation: logs and %d values at most %.1e from jit's", Steps, len(values), worst)
+}
+
+// blocks: steps compute the same bits however they are divided.
+func blocks(t *testing.T, s strategies.Strategy) {
+	wantLogs, wantValues := trained(t, s, 24, 1)
+	for _, size := range []int{3, 24} {
+		logs, values := trained(t, s, 24, size)
+		require.Equal(t, wantLogs, logs, "blocks of %d", size)
+		require.Equal(t, wantValues, values, "blocks of %d", size)
+	}
+}
+
+func nothingIsLeft(t *testing.T, s strategies.Strategy) {
+	before := pjrt.Live()
+	trained(t, s, 10, 5)
+	after := pjrt.Live()
+	require.Equal(t, before.Buffers, after.Buffers)
+	require.Equal(t, before.Executables, after.Executables)
+	require.Equal(t, before.Events, after.Events)
+}

@@ -1,0 +1,67 @@
+package strategytest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/strategies/strategytest"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// cpu is a runtime of several CPU devices.
+func cpu(t *testing.T, devices int) *xla.Runtime {
+	t.Helper()
+	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", devices))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+func TestJit(t *testing.T) {
+	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return strategies.Jit(cpu(t, 1)) })
+}
+
+func TestDataParallel(t *testing.T) {
+	for _, n := range []int{1, 2, 4, 8} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			strategytest.Run(t, func(t *testing.T) strategies.Strategy { return parallel(t, n) })
+		})
+	}
+}
+
+func parallel(t *testing.T, n int, options ...strategies.ParallelOption) strategies.Strategy {
+	s, err := strategies.DataParallel(cpu(t, n), options...)
+	require.NoError(t, err)
+	return s
+}
+
+// The state divided over the devices, by rule.
+func TestDataParallel_shardedState(t *testing.T) {
+	for _, n := range []int{2, 8} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			strategytest.Run(t, func(t *testing.T) strategies.Strategy {
+				return parallel(t, n, strategies.ShardState(strategies.FullyShard(n, 2)))
+			})
+		})
+	}
+}
+
+// A mesh of data and model axes: some weights are cut along one, some along the other.
+func TestDataParallel_modelAxis(t *testing.T) {
+	rule := func(_ string, shape shapes.Shape) xla.Split {
+		switch {
+		case shape.Rank() == 2 && shape.Dimensions[1]%2 == 0:
+			return xla.Split{nil, {strategies.ModelAxis}}
+		case shape.Rank() == 1 && shape.Dimensions[0]%8 == 0:
+			return xla.Split{{strategies.ModelAxis, strategies.DataAxis}}
+		}
+		return nil
+	}
+	strategytest.Run(t, func(t *testing.T) strategies.Strategy {
+		return parallel(t, 8, strategies.ModelDevices(2), strategies.ShardState(rule))
+	})
+}

@@ -1,0 +1,147 @@
+package xla
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// Mesh is a grid of devices with named axes: the first devices of a runtime, the last axis running fastest. The zero Mesh
+// is the first device alone.
+type Mesh struct{ Axes []MeshAxis }
+
+// MeshAxis is an axis of a mesh: its name, such as "data" or "model", and how many devices lie along it.
+type MeshAxis struct {
+	Name string
+	Size int
+}
+
+// Split says how the axes of an array are divided over a mesh: for each one the axes of the mesh that it is cut along, the
+// first the coarsest. An axis without any, or beyond the list, is whole; so nil is an array of which each device has all.
+type Split [][]string
+
+// Placement is where a program runs, and how its inputs lie there.
+type Placement struct {
+	Mesh Mesh
+	// Split is how a parameter of the graph is divided; nil divides none. Values that replace a parameter lie as it does, and
+	// all other outputs are whole on each device.
+	Split func(parameter string, shape shapes.Shape) Split
+}
+
+func (p Placement) split(parameter string, shape shapes.Shape) Split {
+	if p.Split == nil {
+		return nil
+	}
+	return p.Split(parameter, shape)
+}
+
+// Devices is how many devices the mesh has.
+func (m Mesh) Devices() int {
+	n := 1
+	for _, a := range m.Axes {
+		n *= a.Size
+	}
+	return n
+}
+
+// check tells what is wrong with a mesh for a runtime of so many devices.
+func (m Mesh) check(devices int) error {
+	for i, a := range m.Axes {
+		switch {
+		case a.Name == "":
+			return fmt.Errorf("axis %d of the mesh has no name", i)
+		case a.Size < 1:
+			return fmt.Errorf("axis %q of the mesh has %d devices, expected 1 at least", a.Name, a.Size)
+		case slices.ContainsFunc(m.Axes[:i], func(other MeshAxis) bool { return other.Name == a.Name }):
+			return fmt.Errorf("the mesh has two axes %q", a.Name)
+		}
+	}
+	if n := m.Devices(); n > devices {
+		return fmt.Errorf("the mesh has %d devices, the runtime %d; on the CPU, open it with ClientOption(%q, %d)", n, devices, cpuDevices, n)
+	}
+	return nil
+}
+
+func (m Mesh) size(axis string) (int, error) {
+	for _, a := range m.Axes {
+		if a.Name == axis {
+			return a.Size, nil
+		}
+	}
+	return 0, fmt.Errorf("the mesh has no axis %q", axis)
+}
+
+// ErrUneven: an axis cannot be divided into equal parts.
+var ErrUneven = errors.New("the axis cannot be divided into equal parts")
+
+// Part is the shape of what each device has of an array.
+func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
+	if len(split) > shape.Rank() {
+		return shapes.Invalid(), fmt.Errorf("xla: split %v has more axes than %s", split, shape)
+	}
+	part := shape.Clone()
+	used := map[string]bool{}
+	for i, names := range split {
+		for _, name := range names {
+			n, err := m.size(name)
+			if err != nil {
+				return shapes.Invalid(), fmt.Errorf("xla: split %v of %s: %w", split, shape, err)
+			}
+			if used[name] {
+				return shapes.Invalid(), fmt.Errorf("xla: split %v of %s names the axis %q of the mesh twice", split, shape, name)
+			}
+			used[name] = true
+			if part.Dimensions[i]%n != 0 {
+				return shapes.Invalid(), fmt.Errorf("xla: split %v of %s: axis %d over %d devices: %w", split, shape, i, n, ErrUneven)
+			}
+			part.Dimensions[i] /= n
+		}
+	}
+	return part, nil
+}
+
+// Start is where the part of a device begins in the whole array, for each of its axes.
+func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
+	start := make([]int, part.Rank())
+	for i, names := range split {
+		at := 0
+		for _, name := range names {
+			size, place := m.along(device, name)
+			at = at*size + place
+		}
+		start[i] = at * part.Dimensions[i]
+	}
+	return start
+}
+
+// along is the size of an axis and a device's place on it.
+func (m Mesh) along(device int, axis string) (size, place int) {
+	for _, a := range slices.Backward(m.Axes) {
+		if a.Name == axis {
+			return a.Size, device % a.Size
+		}
+		device /= a.Size
+	}
+	return 1, 0
+}
+
+// meshName is what a mesh is called in a program's text.
+const meshName = "mesh"
+
+func (m Mesh) gomlx() backends.Mesh {
+	mesh := backends.Mesh{Name: meshName}
+	for _, a := range m.Axes {
+		mesh.AxesNames, mesh.AxesSizes = append(mesh.AxesNames, a.Name), append(mesh.AxesSizes, a.Size)
+	}
+	return mesh
+}
+
+// gomlx says of every axis what becomes of it: what is left open, Shardy would decide.
+func (s Split) gomlx(rank int) *backends.ShardingSpec {
+	spec := &backends.ShardingSpec{Mesh: meshName, Axes: make([][]string, rank)}
+	copy(spec.Axes, s)
+	return spec
+}
