@@ -7,10 +7,9 @@ import (
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/loop"
 )
 
 // Build is the function of a step: it builds the graph from the batch to what the step reports.
@@ -23,14 +22,14 @@ type Builder struct {
 	vars   *Vars
 	names  []string
 	batch  []*Node
-	logged []logged
-	masked bool // the user has seen the mask
-}
-
-type logged struct {
-	collection loop.Collection
-	name       string
-	node       *Node
+	kind   string   // "train" or "test"
+	logged []logged // numbers, packed into one array
+	wholes []logged // arrays
+	resets []reset
+	// averages asks for a running mean of each loss.
+	averages bool
+	masked   bool // the user has seen the mask
+	samples  *Node
 }
 
 // Graph is the graph being built.
@@ -65,78 +64,35 @@ func (b *Builder) mask() *Node {
 	return nil
 }
 
-// Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
-// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count.
-func (b *Builder) Loss(name string, v *Node) {
-	if !v.DType().IsFloat() {
-		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
+// Steps is how many training steps the state has made before this one, an int64. Counted in the state, it is right in blocks
+// of steps and in a run that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what
+// the state has been through.
+func (b *Builder) Steps() *Node { return optimizers.GetGlobalStepVar(b.vars).ValueGraph(b.graph) }
+
+// Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count. It is
+// counted from the first training step that asks.
+func (b *Builder) Samples() *Node {
+	v := b.vars.InAbsPath("/").Checked(false).VariableWithValue("samples", int64(0)).SetTrainable(false)
+	n := v.ValueGraph(b.graph)
+	if b.samples == nil && b.Training() && len(b.batch) > 0 {
+		now := graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
+		if mask := b.mask(); mask != nil {
+			now = graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
+		}
+		v.SetValueGraph(graph.Add(n, now))
 	}
-	b.report(loop.Losses, name, v)
+	if b.samples == nil {
+		b.samples = n
+	}
+	return b.samples
 }
 
-// Metric reports a number to be logged; if it is not a scalar, its mean is taken.
-func (b *Builder) Metric(name string, v *Node) {
-	if !v.DType().IsFloat() {
-		v = graph.ConvertDType(v, dtypes.Float32)
-	}
-	b.report(loop.Metrics, name, graph.StopGradient(v))
-}
-
-func (b *Builder) report(c loop.Collection, name string, v *Node) {
-	if slices.ContainsFunc(b.logged, func(l logged) bool { return l.collection == c && l.name == name }) {
-		panic(fmt.Errorf("%s.%s is reported twice", c, name))
-	}
-	b.logged = append(b.logged, logged{c, name, b.mean(name, v)})
-}
-
-// mean is the mean over the examples that count.
-func (b *Builder) mean(name string, v *Node) *Node {
-	mask := b.mask()
-	switch {
-	case mask == nil && v.Shape().IsScalar():
-		return v
-	case mask == nil:
-		return graph.ReduceAllMean(v)
-	case v.Shape().IsScalar() && b.masked:
-		return v
-	case v.Shape().Rank() == 0 || v.Shape().Dimensions[0] != mask.Shape().Dimensions[0]:
-		panic(fmt.Errorf("%q is %s, but the batch is padded: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
-			name, v.Shape(), mask.Shape().Dimensions[0]))
-	}
-	for v.Rank() > 1 {
-		v = graph.ReduceMean(v, -1)
-	}
-	v = graph.Where(mask, v, graph.ZerosLike(v)) // what is computed of padding may be infinite
-	count := graph.ReduceAllSum(graph.ConvertDType(mask, v.DType()))
-	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
-}
-
-// loss is the sum of all losses.
-func (b *Builder) loss() *Node {
-	var sum *Node
-	for _, l := range b.logged {
-		switch {
-		case l.collection != loop.Losses:
-		case sum == nil:
-			sum = l.node
-		default:
-			sum = graph.Add(sum, graph.ConvertDType(l.node, sum.DType()))
+// examples is how many a batch has.
+func examples(batch []*Node) int {
+	for _, field := range batch {
+		if field.Rank() > 0 {
+			return field.Shape().Dimensions[0]
 		}
 	}
-	if sum == nil {
-		panic(fmt.Errorf("the train step reports no loss: call Loss, or use TestStep for a step that does not train"))
-	}
-	return sum
-}
-
-// pack puts all logged numbers into one array, so that they leave the device in one copy. Nil if there are none.
-func (b *Builder) pack() *Node {
-	if len(b.logged) == 0 {
-		return nil
-	}
-	parts := make([]*Node, len(b.logged))
-	for i, l := range b.logged {
-		parts[i] = graph.ReshapeWithShape(graph.ConvertDType(l.node, packedDType), shapes.Make(packedDType, 1))
-	}
-	return graph.Concatenate(parts, 0)
+	return 1
 }

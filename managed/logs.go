@@ -7,7 +7,6 @@ import (
 	"weak"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
@@ -16,11 +15,53 @@ import (
 // packedDType is the type in which numbers are logged.
 const packedDType = dtypes.Float32
 
-// packed is the logs of a step, or of a block of them: an array that stays on the device until one of its numbers is read.
+// remote is an array that stays on the device until it is read.
+type remote struct {
+	device *onDevice
+	value  *Tensor
+	flat   any // its elements
+	err    error
+}
+
+func (r *remote) read() {
+	r.device.mu.Lock()
+	defer r.device.mu.Unlock()
+	if r.device.buffer == nil {
+		return
+	}
+	t, err := r.device.strategy.Fetch(r.device.buffer)
+	if err == nil {
+		err = t.ConstFlatData(func(flat any) { r.flat = flat })
+	}
+	if err = errors.Join(err, r.device.free()); err != nil {
+		r.err = fmt.Errorf("managed: read logs: %w", err)
+		return
+	}
+	r.value = t
+}
+
+// output is an array as a [loop.Payload].
+type output struct{ remote }
+
+func (o *output) Any() (any, error) {
+	o.read()
+	if o.err != nil {
+		return nil, o.err
+	}
+	return o.value, nil
+}
+
+func (o *output) Float() (float64, error) {
+	o.read()
+	if o.err != nil {
+		return 0, o.err
+	}
+	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", o.value.Shape())
+}
+
+// packed is the logs of a step, or of a block of them.
 type packed struct {
-	device  *onDevice
-	numbers []float32
-	err     error
+	remote
 	scalars []scalar
 }
 
@@ -52,28 +93,13 @@ func (v *scalar) Float() (float64, error) {
 	if v.of.err != nil {
 		return 0, v.of.err
 	}
-	return float64(v.of.numbers[v.at]), nil
-}
-
-func (p *packed) read() {
-	p.device.mu.Lock()
-	defer p.device.mu.Unlock()
-	if p.device.buffer == nil {
-		return
-	}
-	t, err := p.device.strategy.Fetch(p.device.buffer)
-	if err == nil {
-		p.numbers, err = tensors.CopyFlatData[float32](t)
-	}
-	if err = errors.Join(err, p.device.free()); err != nil {
-		p.err = fmt.Errorf("managed: read logs: %w", err)
-	}
+	return float64(v.of.flat.([]float32)[v.at]), nil
 }
 
 // newLogs makes the logs of some steps, to be read later: the array has a row for each.
 func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps int) (*packed, []loop.Logs) {
 	n := len(layout)
-	p := &packed{device: &onDevice{strategy: s, buffer: b}, scalars: make([]scalar, steps*n)}
+	p := &packed{remote{device: &onDevice{strategy: s, buffer: b}}, make([]scalar, steps*n)}
 	entries, logs := make([]loop.Entry, steps*n), make([]loop.Logs, steps)
 	for i := range entries {
 		p.scalars[i] = scalar{p, i}
@@ -96,11 +122,11 @@ type unread struct{ queue []waiting }
 // and not fetched.
 type waiting struct {
 	device *onDevice
-	logs   weak.Pointer[packed]
+	logs   weak.Pointer[remote]
 }
 
-func (u *unread) add(p *packed) error {
-	u.queue = append(u.queue, waiting{p.device, weak.Make(p)})
+func (u *unread) add(r *remote) error {
+	u.queue = append(u.queue, waiting{r.device, weak.Make(r)})
 	if len(u.queue) < 2*maxUnread {
 		return nil
 	}

@@ -88,13 +88,7 @@ func (s *State) setLearningRate(rate float64) error {
 	if err != nil {
 		return err
 	}
-	b, err := s.strategy.Put(s.values[at].variable.ParameterName(), t)
-	if err != nil {
-		return err
-	}
-	old := s.values[at].buffer
-	s.values[at].buffer = b
-	return s.strategy.Free(old)
+	return s.set(at, t)
 }
 
 // rateIndex is the place of the learning rate in State.values; negative where no step has brought it in yet.

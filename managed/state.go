@@ -8,6 +8,7 @@ import (
 
 	model "github.com/gomlx/gomlx/pkg/ml/context"
 
+	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -28,6 +29,8 @@ type State struct {
 	lost   error // why the values are gone
 	// running is the last run of a step, which may go on; nil if it is known to be over.
 	running strategies.Running
+	// resets are the variables of metrics.
+	resets map[*variable]metrics.Accumulator
 	// programs are those of the steps that were compiled for the state.
 	programs []dumped
 }
@@ -64,7 +67,7 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	}
 	// Unchecked variables: the same model function builds the training and the test step, so each variable is made by
 	// the first and found by the second.
-	s := &State{strategy: strategy, vars: model.New().Checked(false), index: map[*variable]int{}}
+	s := &State{strategy: strategy, vars: model.New().Checked(false), index: map[*variable]int{}, resets: map[*variable]metrics.Accumulator{}}
 	for _, o := range slices.Concat([]Option{WithSeed(0)}, options) {
 		if err := o(s); err != nil {
 			return nil, fmt.Errorf("managed: new state: %w", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/train"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
@@ -18,9 +19,12 @@ import (
 // Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that
 // it meets, and keeps what it compiled until Close.
 type Stepper struct {
-	name  string
-	train bool
-	build Build
+	name     string
+	train    bool
+	build    Build
+	only     func(name string) bool // nil: all
+	rule     Optimizer              // nil: the state's
+	averages bool
 
 	mu       sync.Mutex
 	compiled []*compiled
@@ -40,17 +44,43 @@ type compiled struct {
 	// values are the places in State.values of the program's state.
 	values []int
 	layout []logged
+	wholes []logged
 	// args and batch are reused by each step.
 	args    []strategies.Buffer
 	batches [][]data.Array
 }
 
+// StepOption is a setting of a step.
+type StepOption func(*Stepper)
+
+// Only has a train step update those trainable variables alone whose full names ("/generator/dense/weights") match.
+func Only(match func(name string) bool) StepOption { return func(s *Stepper) { s.only = match } }
+
+// By has a train step update with another optimizer than the state's: several train steps on one state, as of a generator and
+// its discriminator, each have their own. Two optimizers that keep variables under the same names share them; give one of
+// them a scope of its own by [Scoped].
+func By(o Optimizer) StepOption { return func(s *Stepper) { s.rule = o } }
+
+// RunningAverages has a step report, for each loss, its mean since the last reset, as avg_<name>; see [Builder.Mean].
+func RunningAverages() StepOption { return func(s *Stepper) { s.averages = true } }
+
 // TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
 // optimizer updates the trainable variables that the step uses.
-func TrainStep(build Build) *Stepper { return &Stepper{name: "train step", train: true, build: build} }
+func TrainStep(build Build, options ...StepOption) *Stepper {
+	return newStepper(&Stepper{name: "train step", train: true, build: build}, options)
+}
 
 // TestStep is a step that computes and reports; it changes no parameter.
-func TestStep(build Build) *Stepper { return &Stepper{name: "test step", build: build} }
+func TestStep(build Build, options ...StepOption) *Stepper {
+	return newStepper(&Stepper{name: "test step", build: build}, options)
+}
+
+func newStepper(s *Stepper, options []StepOption) *Stepper {
+	for _, o := range options {
+		o(s)
+	}
+	return s
+}
 
 // String is "train step" or "test step".
 func (s *Stepper) String() string { return s.name }
@@ -162,16 +192,29 @@ func (c *compiled) steps(n int) ([]loop.Logs, error) {
 			state.values[v].buffer = changed[i]
 		}
 	}
-	logs := make([]loop.Logs, n)
-	if len(c.layout) > 0 {
-		var p *packed
-		p, logs = newLogs(state.strategy, outputs[0], c.layout, n)
-		err = state.unread.add(p)
-	}
+	logs, err := c.logs(outputs, n)
 	if err = errors.Join(err, state.follow(running)); err != nil {
 		return nil, err
 	}
 	return logs, nil
+}
+
+// logs makes the logs of n steps.
+func (c *compiled) logs(outputs []strategies.Buffer, n int) (logs []loop.Logs, err error) {
+	state := c.state
+	logs = make([]loop.Logs, n)
+	if len(c.layout) > 0 {
+		var p *packed
+		p, logs = newLogs(state.strategy, outputs[0], c.layout, n)
+		err = state.unread.add(&p.remote)
+		outputs = outputs[1:]
+	}
+	for i, w := range c.wholes { // then n is 1
+		o := &output{remote{device: &onDevice{strategy: state.strategy, buffer: outputs[i]}}}
+		logs[0].Set(w.collection, w.name, o)
+		err = errors.Join(err, state.unread.add(&o.remote))
+	}
+	return logs, err
 }
 
 // find gives the compiled form of the step for a state and a batch, with so many steps at once.
@@ -215,34 +258,25 @@ func (c *compiled) fits(batch data.Batch) bool {
 
 func (s *Stepper) compile(c *compiled) error {
 	state := c.state
+	var b *Builder
 	var used []*variable
 	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
-		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
-			b := &Builder{graph: g, vars: state.vars, batch: batch}
-			for _, in := range c.inputs {
-				b.names = append(b.names, in.Name)
-			}
-			state.vars.SetTraining(g, s.train)
+		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
+			b = s.builder(g, state, c.inputs, batch)
 			s.build(b)
+			b.modelLosses()
 			if s.train {
-				state.update(b.loss())
+				s.update(state, b.loss())
+				train.ExecPerStepUpdateGraphFn(state.vars, g)
 			}
-			built := strategies.Built{}
-			for v := range state.vars.IterVariables() {
-				if !v.InUseByGraph(g) {
-					continue
-				}
-				used = append(used, v)
-				slot := strategies.Slot{Parameter: g.GetParameterByName(v.ParameterName())}
-				if v.ChangedInGraph(g) {
-					slot.New = v.ValueGraph(g)
-				}
-				built.State = append(built.State, slot)
-			}
+			used, built = state.slots(g)
 			if logs := b.pack(); logs != nil {
-				built.Outputs = []*graph.Node{logs}
+				built.Outputs = append(built.Outputs, logs)
 			}
-			c.layout = b.logged
+			for _, w := range b.wholes {
+				built.Outputs = append(built.Outputs, w.node)
+			}
+			built.Alone = len(b.wholes) > 0
 			return built
 		}})
 	if err != nil {
@@ -257,28 +291,70 @@ func (s *Stepper) compile(c *compiled) error {
 		c.values = append(c.values, state.index[v])
 	}
 	c.args = make([]strategies.Buffer, len(c.values))
-	for i := range c.layout {
-		c.layout[i].node = nil // the graph is compiled: let it go
+	for _, r := range b.resets {
+		state.resets[r.variable] = r.to
+	}
+	c.layout, c.wholes = b.logged, b.wholes
+	for _, list := range [][]logged{c.layout, c.wholes} {
+		for i := range list {
+			list[i].node = nil // the graph is compiled: let it go
+		}
 	}
 	return nil
 }
 
+func (s *Stepper) builder(g *graph.Graph, state *State, inputs []strategies.Input, batch []*graph.Node) *Builder {
+	b := &Builder{graph: g, vars: state.vars, batch: batch, kind: "test", averages: s.averages}
+	if s.train {
+		b.kind = "train"
+	}
+	for _, in := range inputs {
+		b.names = append(b.names, in.Name)
+	}
+	state.vars.SetTraining(g, s.train)
+	state.vars.SetGraphParam(g, builderParam, b)
+	return b
+}
+
+// slots are the variables that a graph uses, and what becomes of them.
+func (s *State) slots(g *graph.Graph) (used []*variable, built strategies.Built) {
+	for v := range s.vars.IterVariables() {
+		if !v.InUseByGraph(g) {
+			continue
+		}
+		used = append(used, v)
+		slot := strategies.Slot{Parameter: g.GetParameterByName(v.ParameterName())}
+		if v.ChangedInGraph(g) {
+			slot.New = v.ValueGraph(g)
+		}
+		built.State = append(built.State, slot)
+	}
+	return used, built
+}
+
 // update adds the gradient and the optimizer's rule to the graph.
-func (s *State) update(loss *Node) {
-	if s.optimizer == nil {
+func (s *Stepper) update(state *State, loss *Node) {
+	rule := state.optimizer
+	if s.rule != nil {
+		rule = s.rule
+	}
+	if rule == nil {
 		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
 	}
+	by, ok := rule.(gradientOptimizer)
+	if !ok {
+		panic(fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", rule))
+	}
 	var parameters []*Node
-	for v := range s.vars.IterVariables() {
-		if v.Trainable && v.InUseByGraph(loss.Graph()) {
+	for v := range state.vars.IterVariables() {
+		if v.Trainable && v.InUseByGraph(loss.Graph()) && (s.only == nil || s.only(v.ScopeAndName())) {
 			parameters = append(parameters, v.ValueGraph(loss.Graph()))
 		}
 	}
 	if len(parameters) == 0 {
 		panic(errors.New("the train step uses no trainable variable: nothing to train"))
 	}
-	gradients := autodiff.Gradient(loss, parameters...)
-	s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(s.vars, gradients, loss.DType())
+	by.UpdateGraphWithGradients(state.vars, autodiff.Gradient(loss, parameters...), loss.DType())
 }
 
 // StableHLO gives the programs that the step was compiled to, one for each state and each shape of batch that it met.

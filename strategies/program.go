@@ -79,7 +79,7 @@ func (p *program) build(g *graph.Graph, s Step) xla.Built {
 	p.inputs = make([]int, g.NumParameters())
 	p.state, p.changed = len(built.State), make([]bool, len(built.State))
 	out := xla.Built{InPlace: map[int]int{}, Block: s.Block}
-	if !small(s.Batch, built.State) {
+	if built.Alone || !small(s.Batch, built.State) {
 		out.Block = 1
 	}
 	for _, n := range batch {

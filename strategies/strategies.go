@@ -61,6 +61,8 @@ type Built struct {
 	State []Slot
 	// Outputs are what else the graph computes.
 	Outputs []*graph.Node
+	// Alone asks for a step that is not made in blocks.
+	Alone bool
 }
 
 // Slot is one value of the state in a graph.

@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"xla/probe":              {"xla/pjrt"},
 	"xla":                    {"internal/graphs", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe"},
 	"strategies":             {"data", "internal/autodiff", "internal/graphs", "xla"},
-	"managed":                {"data", "internal/autodiff", "internal/graphs", "loop", "strategies", "xla"},
+	"managed":                {"data", "internal/autodiff", "internal/graphs", "loop", "metrics", "strategies", "xla"},
 	"cmd/lazo":               {"xla", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":         {"data", "loop", "managed", "strategies", "xla"},
 	"examples/quickstart":    {"data", "loop", "managed", "strategies", "xla"},

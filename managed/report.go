@@ -1,0 +1,205 @@
+package managed
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/ml/train"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/metrics"
+)
+
+// logged is something that a step reports.
+type logged struct {
+	collection loop.Collection
+	name       string
+	node       *Node
+}
+
+// Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
+// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count.
+func (b *Builder) Loss(name string, v *Node) {
+	if !v.DType().IsFloat() {
+		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
+	}
+	v = b.mean(name, v)
+	b.number(loop.Losses, name, v)
+	if average := "avg_" + name; b.averages && !b.reported(loop.Stateful, average) {
+		b.Track(average, metrics.Mean(), nil, v)
+	}
+}
+
+// Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken.
+func (b *Builder) Metric(name string, v *Node) {
+	if !v.DType().IsFloat() {
+		v = graph.ConvertDType(v, dtypes.Float32)
+	}
+	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
+}
+
+// Track reports a metric over all batches since the last reset ([State.ResetMetrics]), this one included. What it gathers is
+// part of the state. A train step and a test step gather apart, also under the same name. weights say how much each example
+// counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case. A metric of several
+// values logs each under name/value; one that is an array is logged as [Builder.Output] does it.
+func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
+	if mask := b.mask(); mask != nil && !slices.ContainsFunc(inputs, (*Node).IsScalar) {
+		if weights == nil {
+			weights = mask
+		} else {
+			weights = graph.Where(mask, weights, graph.ZerosLike(weights))
+		}
+	}
+	vars := b.vars.InAbsPath("/metrics/" + b.kind + "/" + name).Checked(false)
+	list := m.Accumulators()
+	slots, acc := make([]*variable, len(list)), make([]*Node, len(list))
+	for i, a := range list {
+		initial, err := filled(a)
+		if err != nil {
+			panic(fmt.Errorf("metric %q: accumulator %q: %w", name, a.Name, err))
+		}
+		slots[i] = vars.VariableWithValue(a.Name, initial).SetTrainable(false)
+		acc[i] = slots[i].ValueGraph(b.graph)
+		b.resets = append(b.resets, reset{slots[i], a})
+	}
+	for i := range inputs {
+		inputs[i] = graph.StopGradient(inputs[i])
+	}
+	acc = m.Update(acc, weights, inputs...)
+	for i, v := range slots {
+		v.SetValueGraph(acc[i])
+	}
+	for _, v := range m.Compute(acc) {
+		full := name
+		if v.Name != "" {
+			full += "/" + v.Name
+		}
+		if v.Node.IsScalar() {
+			b.number(loop.Stateful, full, v.Node)
+		} else {
+			b.whole(loop.Stateful, full, v.Node)
+		}
+	}
+}
+
+// Mean reports the mean over all examples since the last reset: Track with [metrics.Mean].
+func (b *Builder) Mean(name string, v *Node) { b.Track(name, metrics.Mean(), nil, v) }
+
+// Output reports an array: what a model says to each example, say. It is logged as a [loop.Payload] whose Any is a [*Tensor],
+// and stays on the device until somebody asks. A step with outputs is made one at a time, not in blocks.
+func (b *Builder) Output(name string, v *Node) { b.whole(loop.Outputs, name, v) }
+
+// AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so that a
+// layer that is used twice reports two. What GoMLX's own AddLoss collects, as its regularizers do, is the loss "aux_loss".
+func AddLoss(vars *Vars, name string, v *Node) {
+	b := builderOf(vars, v)
+	b.Loss(b.unique(loop.Losses, name), v)
+}
+
+// AddMetric reports a metric of the batch from inside a model, under a name that is made unique.
+func AddMetric(vars *Vars, name string, v *Node) {
+	b := builderOf(vars, v)
+	b.Metric(b.unique(loop.Metrics, name), v)
+}
+
+// builderParam is where the variables have the builder of the step that is being built.
+const builderParam = "lazo.builder"
+
+func builderOf(vars *Vars, v *Node) *Builder {
+	b, ok := vars.GetGraphParam(v.Graph(), builderParam)
+	if !ok {
+		panic(fmt.Errorf("AddLoss and AddMetric work inside the step functions of package managed alone"))
+	}
+	return b.(*Builder)
+}
+
+func (b *Builder) unique(c loop.Collection, name string) string {
+	full := name
+	for i := 1; b.reported(c, full); i++ {
+		full = fmt.Sprintf("%s_%d", name, i)
+	}
+	return full
+}
+
+func (b *Builder) reported(c loop.Collection, name string) bool {
+	same := func(l logged) bool { return l.collection == c && l.name == name }
+	return slices.ContainsFunc(b.logged, same) || slices.ContainsFunc(b.wholes, same)
+}
+
+func (b *Builder) number(c loop.Collection, name string, v *Node) {
+	b.once(c, name)
+	b.logged = append(b.logged, logged{c, name, v})
+}
+
+func (b *Builder) whole(c loop.Collection, name string, v *Node) {
+	b.once(c, name)
+	b.wholes = append(b.wholes, logged{c, name, v})
+}
+
+func (b *Builder) once(c loop.Collection, name string) {
+	if b.reported(c, name) {
+		panic(fmt.Errorf("%s.%s is reported twice", c, name))
+	}
+}
+
+// mean is the mean over the examples that count.
+func (b *Builder) mean(name string, v *Node) *Node {
+	mask := b.mask()
+	switch {
+	case mask == nil && v.Shape().IsScalar():
+		return v
+	case mask == nil:
+		return graph.ReduceAllMean(v)
+	case v.Shape().IsScalar() && b.masked:
+		return v
+	case v.Shape().Rank() == 0 || v.Shape().Dimensions[0] != mask.Shape().Dimensions[0]:
+		panic(fmt.Errorf("%q is %s, but the batch is padded: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
+			name, v.Shape(), mask.Shape().Dimensions[0]))
+	}
+	for v.Rank() > 1 {
+		v = graph.ReduceMean(v, -1)
+	}
+	v = graph.Where(mask, v, graph.ZerosLike(v)) // what is computed of padding may be infinite
+	count := graph.ReduceAllSum(graph.ConvertDType(mask, v.DType()))
+	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
+}
+
+// modelLosses takes in what GoMLX's layers have left for a trainer.
+func (b *Builder) modelLosses() {
+	if v, ok := b.vars.InAbsPath(train.TrainerAbsoluteScope).GetGraphParam(b.graph, train.TrainerLossGraphParamKey); ok {
+		AddLoss(b.vars, "aux_loss", v.(*Node))
+	}
+}
+
+// loss is the sum of all losses.
+func (b *Builder) loss() *Node {
+	var sum *Node
+	for _, l := range b.logged {
+		switch {
+		case l.collection != loop.Losses:
+		case sum == nil:
+			sum = l.node
+		default:
+			sum = graph.Add(sum, graph.ConvertDType(l.node, sum.DType()))
+		}
+	}
+	if sum == nil {
+		panic(fmt.Errorf("the train step reports no loss: call the builder's Loss, or use TestStep for a step that does not train"))
+	}
+	return sum
+}
+
+// pack puts all logged numbers into one array, so that they leave the device in one copy. Nil if there are none.
+func (b *Builder) pack() *Node {
+	if len(b.logged) == 0 {
+		return nil
+	}
+	parts := make([]*Node, len(b.logged))
+	for i, l := range b.logged {
+		parts[i] = graph.ReshapeWithShape(graph.ConvertDType(l.node, packedDType), shapes.Make(packedDType, 1))
+	}
+	return graph.Concatenate(parts, 0)
+}

@@ -1,0 +1,85 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"github.com/lazo-ml/lazo/metrics"
+)
+
+// reset is what a variable of a metric is set back to.
+type reset struct {
+	variable *variable
+	to       metrics.Accumulator
+}
+
+// filled is an accumulator as it is before the first batch.
+func filled(a metrics.Accumulator) (*Tensor, error) {
+	t := tensors.FromShape(a.Shape)
+	if a.Initial == 0 {
+		return t, nil
+	}
+	var err error
+	outer := t.MutableFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []float64:
+			for i := range flat {
+				flat[i] = a.Initial
+			}
+		case []float32:
+			for i := range flat {
+				flat[i] = float32(a.Initial)
+			}
+		case []int64:
+			for i := range flat {
+				flat[i] = int64(a.Initial)
+			}
+		case []int32:
+			for i := range flat {
+				flat[i] = int32(a.Initial)
+			}
+		default:
+			err = fmt.Errorf("it is %s, expected %s, %s, %s or %s", a.Shape, dtypes.Float64, dtypes.Float32, dtypes.Int64, dtypes.Int32)
+		}
+	})
+	return t, errors.Join(outer, err)
+}
+
+// ResetMetrics sets what [Builder.Track] has gathered back to nothing, in all steps.
+func (s *State) ResetMetrics() error {
+	if err := s.settled(); err != nil {
+		return fmt.Errorf("managed: reset metrics: %w", err)
+	}
+	for v, to := range s.resets {
+		at, known := s.index[v]
+		if !known {
+			continue
+		}
+		t, err := filled(to)
+		if err == nil {
+			err = s.set(at, t)
+		}
+		if err != nil {
+			return fmt.Errorf("managed: reset metrics: %s: %w", v.ScopeAndName(), err)
+		}
+	}
+	return nil
+}
+
+// Reset is [State.ResetMetrics] as the loops of package train want it.
+func Reset(_ context.Context, state *State) (*State, error) { return state, state.ResetMetrics() }
+
+// set gives a variable a value, which is used up.
+func (s *State) set(at int, t *Tensor) error {
+	b, err := s.strategy.Put(s.values[at].variable.ParameterName(), t)
+	if err != nil {
+		return err
+	}
+	old := s.values[at].buffer
+	s.values[at].buffer = b
+	return s.strategy.Free(old)
+}
