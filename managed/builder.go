@@ -89,7 +89,7 @@ func (b *Builder) loss() *Node {
 		}
 	}
 	if sum == nil {
-		panic(fmt.Errorf("the train step reports no loss: call Loss, or use TestStep for a step that does not train"))
+		panic(fmt.Errorf("the train step reports no loss: call the builder's Loss, or use TestStep for a step that does not train"))
 	}
 	return sum
 }

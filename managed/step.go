@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -61,7 +63,7 @@ func (s *Stepper) String() string { return s.name }
 // A loop calls StepBlock instead, whose program is another one where steps are small: the last bit may differ.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := context.Cause(ctx); err != nil {
-		return state, loop.Logs{}, err
+		return state, loop.Logs{}, fmt.Errorf("managed: %s: %w", s.name, err)
 	}
 	var logs []loop.Logs
 	c, err := s.find(state, batch, 1)
@@ -166,7 +168,7 @@ func (c *compiled) steps(batches []data.Batch) ([]loop.Logs, error) {
 // find gives the compiled form of the step for a state and a batch, with so many steps at once.
 func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, error) {
 	if state == nil {
-		return nil, errors.New("the state is nil")
+		return nil, errors.New("the state is nil: make one with New")
 	}
 	if err := state.usable(); err != nil {
 		return nil, err
@@ -190,7 +192,24 @@ func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, er
 		return nil, err
 	}
 	s.compiled = append(s.compiled, c)
+	s.warnOfShapes(c)
 	return c, nil
+}
+
+// manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake.
+const manyShapes = 8
+
+func (s *Stepper) warnOfShapes(c *compiled) {
+	n := 0
+	for _, other := range s.compiled {
+		if other.state == c.state && other.block == c.block {
+			n++
+		}
+	}
+	if n == manyShapes {
+		c.state.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: the %s was compiled for %d shapes of batches; each takes time and memory: "+
+			"give it batches of one shape", s.name, n), "newest", fmt.Sprint(c.inputs))
+	}
 }
 
 func (c *compiled) fits(batch data.Batch) bool {
@@ -217,7 +236,7 @@ func (s *Stepper) compile(c *compiled) error {
 			state.vars.SetTraining(g, s.train)
 			s.build(b)
 			if s.train {
-				state.update(b.loss())
+				graphs.At(s.build, func() { state.update(b.loss()) })
 			}
 			built := strategies.Built{}
 			for v := range state.vars.IterVariables() {
@@ -238,13 +257,15 @@ func (s *Stepper) compile(c *compiled) error {
 			return built
 		}})
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return err
 	}
 	if err := state.adopt(); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
 	}
 	c.program = program
-	state.programs = append(state.programs, dumped{s.name, program.StableHLO()})
+	if d := (dumped{s.name, program.StableHLO()}); !slices.Contains(state.programs, d) { // a step that was closed compiles again
+		state.programs = append(state.programs, d)
+	}
 	for _, v := range used {
 		c.values = append(c.values, state.index[v])
 	}
@@ -267,7 +288,7 @@ func (s *State) update(loss *Node) {
 		}
 	}
 	if len(parameters) == 0 {
-		panic(errors.New("the train step uses no trainable variable: nothing to train"))
+		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))
 	}
 	gradients := autodiff.Gradient(loss, parameters...)
 	s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(s.vars, gradients, loss.DType())

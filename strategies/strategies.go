@@ -97,7 +97,7 @@ type Running interface {
 }
 
 // names are the strategies that [Parse] knows.
-var names = []string{"jit", "jit_donate"}
+var names = []string{"jit", "jit_donate", "eager"}
 
 // Parse gives the strategy of a name, as it stands in a flag. "jit_donate" is Ciclo's name for a jit that gives the
 // old state's memory to the new one; lazo decides that itself, so it is the same as "jit".
@@ -105,6 +105,8 @@ func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	switch name {
 	case "jit", "jit_donate":
 		return Jit(on), nil
+	case "eager":
+		return Eager(on), nil
 	}
 	return nil, fmt.Errorf("strategies: unknown strategy %q; known are: %s", name, strings.Join(names, ", "))
 }

@@ -46,6 +46,9 @@ var ErrInputsLost = errors.New("the inputs that the program was to write over ar
 // Compile builds a graph and compiles it for the first device. What the build function panics with, as GoMLX's graph
 // functions do, comes back as an error that names the line of the caller's code.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
+	if r.closed.Load() {
+		return nil, during(errClosed, "compile %s", name)
+	}
 	p := &Program{name: name}
 	c := &capture{r, p}
 	err := graphs.Catch(func() {
@@ -54,7 +57,7 @@ func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Progr
 		g.Compile(p.built.Outputs...)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("xla: compile %s: %w", name, WrapError(err))
+		return nil, during(err, "compile %s", name)
 	}
 	return p, nil
 }
@@ -102,7 +105,7 @@ func (p *Program) Start(inputs []backends.Buffer, host []any, n int) (outputs []
 
 func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outputs []backends.Buffer, running *Running, err error) {
 	if p.runs == nil {
-		return nil, nil, fmt.Errorf("xla: run %s: the program is closed", p.name)
+		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
 	if n < 1 || n > p.block {
 		return nil, nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
@@ -119,7 +122,7 @@ func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outp
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, len(p.built.Host), len(host))
 	}
 	if outputs, running, err = p.runs.run(inputs, host, how); err != nil {
-		return nil, nil, fmt.Errorf("xla: run %s: %w", p.name, WrapError(err))
+		return nil, nil, during(p.explained(err), "run %s", p.name)
 	}
 	if running != nil {
 		running.program = p.name
