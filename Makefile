@@ -31,9 +31,10 @@ lint: ## formatting, go vet, staticcheck, the shell script
 	$(STATICCHECK) ./...
 	sh -n scripts/install_pjrt.sh
 	bash -n scripts/conformance.sh
+	bash -n scripts/export_check.sh
 
 .PHONY: check
-check: lint test race ## what CI runs
+check: lint test race conformance ## what CI runs
 
 .PHONY: bench
 bench: setup ## measure: JSON lines, to stand beside the peers'
@@ -43,10 +44,14 @@ bench: setup ## measure: JSON lines, to stand beside the peers'
 conformance: setup ## GoMLX's own tests on lazo's backend
 	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
+.PHONY: export-check
+export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs
+	GO="$(GO)" bash scripts/export_check.sh
+
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
 	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest \
-		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip \
+		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip xla/export/FuzzManifest \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done

@@ -1,12 +1,17 @@
 package managed_test
 
 import (
-	"context"
+	stdcontext "context"
 	"errors"
 	goruntime "runtime"
 	"testing"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -14,6 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +36,7 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	train, test := managed.TrainStep(regression), managed.TestStep(regression)
 	most := int64(0)
-	count := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
+	count := loop.Watch(loop.EachStep, func(stdcontext.Context, loop.Report) error {
 		most = max(most, pjrt.Live().Buffers)
 		return nil
 	})
@@ -41,4 +48,47 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 	require.LessOrEqual(t, most-before, int64(2*256+len(state.Names())+2))
 	require.Equal(t, before, pjrt.Live().Buffers)
 	t.Logf("F18: %d steps, at most %d buffers at once, %d left", steps, most-before, pjrt.Live().Buffers-before)
+}
+
+// A state is held once: the host draws the initial values of a large one bit by bit, and keeps none. They are those that
+// GoMLX draws all at once.
+func TestState_isHeldOnce(t *testing.T) {
+	const width = 1_200 // four layers and Adam's moments are 17 million numbers, 69 MB, drawn in five parts
+	hidden := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		for i := range 4 {
+			x = layers.Dense(vars.Inf("dense_%d", i), x, true, width)
+		}
+		return x
+	}
+	set, err := data.New(data.X(make([]float32, width), 1, width), data.Y(make([]float32, width), 1, width))
+	require.NoError(t, err)
+	state := newState(t, runtime(t), managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(3))
+	before := takeFootprint(t)
+	train, test := managed.TrainStep(func(b *managed.Builder) {
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), hidden(b.Vars(), b.Node("x"))))
+	}), managed.TestStep(func(b *managed.Builder) { b.Metric("sum", graph.ReduceAllSum(hidden(b.Vars(), b.Node("x")))) })
+	for _, step := range []*managed.Stepper{test, train} { // parameters, and the optimizer's later
+		_, _, err := step.Step(t.Context(), state, first(t, set.Batches(1)))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, step.Close()) }()
+		if step == test {
+			host, err := xla.Open(t.Context(), xla.Go)
+			require.NoError(t, err)
+			vars := context.New().Checked(false)
+			require.NoError(t, vars.SetRNGStateFromSeed(3))
+			g := graph.NewGraph(host, "reference")
+			hidden(vars, graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, width)))
+			require.NoError(t, vars.InitializeVariables(host, nil))
+			for v := range vars.IterVariables() {
+				want, err := v.Value()
+				require.NoError(t, err)
+				got, err := state.Value(v.ScopeAndName())
+				require.NoError(t, err)
+				require.True(t, want.Equal(got), v.ScopeAndName())
+			}
+		}
+	}
+	after := takeFootprint(t)
+	require.Less(t, after.heap-before.heap, int64(4<<20))
+	t.Logf("%d parameters, %d variables: the host holds %+d KiB more than before", state.Parameters(), len(state.Names()), (after.heap-before.heap)>>10)
 }

@@ -26,7 +26,7 @@ func Accuracy(labels, logits *Node) *Node {
 // MeanSquaredError is the mean of the squared differences of two nodes of one shape.
 func MeanSquaredError(target, predicted *Node) *Node {
 	if !target.Shape().Equal(predicted.Shape()) {
-		panic(fmt.Errorf("MeanSquaredError: target %s and prediction %s must have one shape", target.Shape(), predicted.Shape()))
+		panic(fmt.Errorf("MeanSquaredError: target %s and prediction %s must have one shape and dtype (see graph.Reshape, graph.ConvertDType)", target.Shape(), predicted.Shape()))
 	}
 	return graph.ReduceAllMean(graph.Square(graph.Sub(predicted, target)))
 }

@@ -262,7 +262,7 @@ func TestF17_outOfMemoryKeepsTheState(t *testing.T) {
 
 func TestNew_refuses(t *testing.T) {
 	_, err := managed.New(nil)
-	require.EqualError(t, err, "managed: new state: no strategy given")
+	require.EqualError(t, err, "managed: new state: no strategy given, such as strategies.Jit(runtime)")
 	_, err = managed.New(strategies.Jit(runtime(t)), managed.WithOptimizer(nil))
 	require.ErrorContains(t, err, "cannot be given gradients")
 	state := newState(t, runtime(t))

@@ -1,7 +1,6 @@
 package managed
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // State is a model's variables where a strategy keeps them, with the optimizer that changes them. Steps change it in
@@ -63,7 +61,7 @@ func WithSeed(seed int64) Option {
 // New makes an empty state. Its variables come into being when the first step is compiled.
 func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	if strategy == nil {
-		return nil, errors.New("managed: new state: no strategy given")
+		return nil, errors.New("managed: new state: no strategy given, such as strategies.Jit(runtime)")
 	}
 	// Unchecked variables: the same model function builds the training and the test step, so each variable is made by
 	// the first and found by the second.
@@ -98,6 +96,9 @@ func (s *State) Value(name string) (*Tensor, error) {
 		if v.variable.ScopeAndName() == name {
 			return s.strategy.Fetch(v.buffer)
 		}
+	}
+	if len(s.values) == 0 {
+		return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)
 	}
 	return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.Names())
 }
@@ -171,87 +172,4 @@ func (s *State) Close() error {
 		s.values[i].buffer = nil
 	}
 	return errors.Join(errs...)
-}
-
-// adopt gives values to the variables that a step brought in and moves them to where the strategy wants them.
-func (s *State) adopt() error {
-	fresh := false
-	for v := range s.vars.IterVariables() {
-		if _, known := s.index[v]; !known {
-			fresh = true
-		}
-	}
-	if !fresh {
-		return nil
-	}
-	lent, err := s.lendRandomState()
-	if err != nil {
-		return err
-	}
-	if err := s.initialize(); err != nil {
-		return fmt.Errorf("initial values: %w", err)
-	}
-	for v := range s.vars.IterVariables() {
-		i, known := s.index[v]
-		if known && i != lent {
-			continue
-		}
-		t, err := v.Value()
-		if err != nil {
-			return fmt.Errorf("initial value of %s: %w", v.ScopeAndName(), err)
-		}
-		var b strategies.Buffer
-		if err = t.ToLocal(); err == nil {
-			b, err = s.strategy.Put(v.ParameterName(), t)
-		}
-		if err != nil {
-			return fmt.Errorf("initial value of %s: %w", v.ScopeAndName(), err)
-		}
-		if !known {
-			i = len(s.values)
-			s.index[v] = i
-			s.values = append(s.values, value{variable: v, buffer: b})
-			continue
-		}
-		old := s.values[i].buffer
-		s.values[i].buffer = b
-		if err := s.strategy.Free(old); err != nil {
-			return fmt.Errorf("free the old %s: %w", v.ScopeAndName(), err)
-		}
-	}
-	return nil
-}
-
-// initialize draws the values of all variables that have none. It does so on the host: a program of random numbers
-// for the device takes longer to compile than the host takes to run it (350 ms against 40 ms for 0.8 million values;
-// level at 25 million), and the values are the same on every device. Only where the host backend cannot (it lacks
-// operations and types), they are drawn on the device.
-func (s *State) initialize() error {
-	host, err := xla.Open(context.Background(), xla.Go)
-	if err != nil {
-		return err
-	}
-	err = s.vars.InitializeVariables(host, nil)
-	if err != nil { // its errors do not tell an operation or a type that it lacks from others
-		if s.vars.InitializeVariables(s.strategy.Runtime(), nil) == nil {
-			err = nil
-		}
-	}
-	// The values belong to the host backend until they are moved; it holds nothing that would have to be freed.
-	return xla.WrapError(err)
-}
-
-// lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as it
-// does. The place of the random state is to be given the new value then; it is -1 if there is none.
-func (s *State) lendRandomState() (place int, err error) {
-	v := s.vars.GetVariableByScopeAndName(model.RootScope, model.RNGStateVariableName)
-	i, known := s.index[v]
-	if v == nil || !known {
-		return -1, nil
-	}
-	t, err := s.strategy.Fetch(s.values[i].buffer)
-	if err != nil {
-		return -1, fmt.Errorf("random state: %w", err)
-	}
-	return i, v.SetValuePreservingOld(t)
 }

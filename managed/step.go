@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -91,7 +93,7 @@ func (s *Stepper) String() string { return s.name }
 // A loop calls StepBlock instead, whose program is another one where steps are small: the last bit may differ.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := context.Cause(ctx); err != nil {
-		return state, loop.Logs{}, err
+		return state, loop.Logs{}, fmt.Errorf("managed: %s: %w", s.name, err)
 	}
 	logs, err := s.someSteps(state, []data.Batch{batch}, 1)
 	if err != nil {
@@ -241,7 +243,24 @@ func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, er
 		return nil, err
 	}
 	s.compiled = append(s.compiled, c)
+	s.warnOfShapes(c)
 	return c, nil
+}
+
+// manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake.
+const manyShapes = 8
+
+func (s *Stepper) warnOfShapes(c *compiled) {
+	n := 0
+	for _, other := range s.compiled {
+		if other.state == c.state && other.block == c.block {
+			n++
+		}
+	}
+	if n == manyShapes {
+		c.state.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: the %s was compiled for %d shapes of batches; each takes time and memory: "+
+			"give it batches of one shape", s.name, n), "newest", fmt.Sprint(c.inputs))
+	}
 }
 
 func (c *compiled) fits(batch data.Batch) bool {
@@ -266,7 +285,7 @@ func (s *Stepper) compile(c *compiled) error {
 			s.build(b)
 			b.modelLosses()
 			if s.train {
-				s.update(state, b.loss())
+				graphs.At(s.build, func() { s.update(state, b.loss()) })
 				train.ExecPerStepUpdateGraphFn(state.vars, g)
 			}
 			used, built = state.slots(g)
@@ -280,13 +299,15 @@ func (s *Stepper) compile(c *compiled) error {
 			return built
 		}})
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return err
 	}
 	if err := state.adopt(); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
 	}
 	c.program = program
-	state.programs = append(state.programs, dumped{s.name, program.StableHLO()})
+	if d := (dumped{s.name, program.StableHLO()}); !slices.Contains(state.programs, d) { // a step that was closed compiles again
+		state.programs = append(state.programs, d)
+	}
 	for _, v := range used {
 		c.values = append(c.values, state.index[v])
 	}
@@ -352,7 +373,7 @@ func (s *Stepper) update(state *State, loss *Node) {
 		}
 	}
 	if len(parameters) == 0 {
-		panic(errors.New("the train step uses no trainable variable: nothing to train"))
+		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))
 	}
 	by.UpdateGraphWithGradients(state.vars, autodiff.Gradient(loss, parameters...), loss.DType())
 }

@@ -23,6 +23,9 @@ func (j *jit) String() string        { return "jit" }
 func (j *jit) Runtime() *xla.Runtime { return j.runtime }
 
 func (j *jit) Put(_ string, t *tensors.Tensor) (Buffer, error) {
+	if j.runtime.IsFinalized() {
+		return nil, fmt.Errorf("strategies: jit: move %s to the device: the runtime is %w", t.Shape(), xla.ErrClosed)
+	}
 	b, err := t.DonateBuffer(j.runtime, 0)
 	if err != nil {
 		return nil, fmt.Errorf("strategies: jit: move %s to the device: %w", t.Shape(), xla.WrapError(err))

@@ -96,7 +96,7 @@ type Running interface {
 }
 
 // names are the strategies that [Parse] knows.
-var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate"}
+var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate", "eager"}
 
 // Parse gives the strategy of a name, as it stands in a flag; "-" is as good as "_". "jit_donate" is Ciclo's name for a jit
 // that gives the old state's memory to the new one; lazo decides that itself, so it is the same as "jit".
@@ -106,6 +106,8 @@ func Parse(name string, on *xla.Runtime) (Strategy, error) {
 		return Jit(on), nil
 	case "data_parallel", "data_parallel_donate":
 		return DataParallel(on)
+	case "eager":
+		return Eager(on), nil
 	}
 	return nil, fmt.Errorf("strategies: unknown strategy %q; known are: %s", name, strings.Join(names, ", "))
 }

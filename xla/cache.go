@@ -22,7 +22,7 @@ import (
 // CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second to
 // compile. The key is the program's text, how it is compiled, the plugin's file, the devices and the processor: with any of
 // these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB); what was used longest ago goes
-// first. An entry that is damaged, or that the plugin does not take, is passed over with a warning (see [Warnings]) and
+// first. An entry that is damaged, or that the plugin does not take, is passed over with a warning (see [Log]) and
 // replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
 //
 // A compiled program is code: the folder must be the user's own. One that others may write to is an error of Open.
@@ -35,16 +35,13 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
-// Warnings sets where Open and what it opens say what went wrong and did no harm; nil, the default, is nowhere.
-func Warnings(logger *slog.Logger) Option { return func(o *options) { o.warnings = logger } }
-
 type cache struct {
 	dir   string
 	limit int64
 	// on is what all programs of a runtime have in common.
-	on       string
-	warnings *slog.Logger
-	hits     atomic.Int64
+	on   string
+	log  *slog.Logger
+	hits atomic.Int64
 }
 
 const (
@@ -53,8 +50,8 @@ const (
 )
 
 // open makes the folder and finds out what it is for.
-func (c *cache) open(plugin Plugin, client *pjrt.Client, warnings *slog.Logger) (*cache, error) {
-	own := &cache{dir: c.dir, limit: c.limit, warnings: warnings}
+func (c *cache) open(plugin Plugin, client *pjrt.Client, log *slog.Logger) (*cache, error) {
+	own := &cache{dir: c.dir, limit: c.limit, log: log}
 	if own.dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
@@ -109,9 +106,10 @@ func (c *cache) file(program string, options pjrt.CompileOptions) string {
 }
 
 // compile loads a program from the cache, or compiles it and puts it there. A nil cache compiles.
-func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions) (*pjrt.Executable, error) {
+func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	if c == nil {
-		return client.Compile([]byte(program), options)
+		e, err := client.Compile([]byte(program), options)
+		return e, cacheOff, err
 	}
 	name := c.file(program, options)
 	e, err := c.load(client, name)
@@ -119,16 +117,16 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 		c.hits.Add(1)
 		now := time.Now()
 		c.warn("mark as used", name, os.Chtimes(name, now, now))
-		return e, nil
+		return e, cacheHit, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.warn("load", name, err)
 	}
 	if e, err = client.Compile([]byte(program), options); err != nil {
-		return nil, err
+		return nil, cacheMiss, err
 	}
 	c.warn("keep", name, c.keep(e, name))
-	return e, nil
+	return e, cacheMiss, nil
 }
 
 func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error) {
@@ -195,7 +193,7 @@ func (c *cache) trim(newest string) error {
 }
 
 func (c *cache) warn(what, name string, err error) {
-	if err != nil && c.warnings != nil {
-		c.warnings.Warn("xla: compile cache", "what", what, "file", name, "error", err)
+	if err != nil {
+		c.log.Warn("xla: compile cache", "what", what, "file", name, "error", err)
 	}
 }

@@ -87,7 +87,7 @@ func TestCompileCache_damage(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(entry, row.change(bytes.Clone(whole)), 0o600))
 			var log bytes.Buffer
-			r := openCPU(t, xla.CompileCache(dir, 0), xla.Warnings(slog.New(slog.NewTextHandler(&log, nil))))
+			r := openCPU(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 			require.Equal(t, []float32{31, 32}, addTo(t, r, 10))
 			require.Zero(t, xla.CacheHits(r))
 			require.Contains(t, log.String(), row.warning)

@@ -3,6 +3,7 @@ package xla
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"sync/atomic"
 	"unsafe"
@@ -21,6 +22,7 @@ type client struct {
 	client  *pjrt.Client
 	devices []*pjrt.Device
 	cache   *cache // nil: none
+	log     *slog.Logger
 	closed  atomic.Bool
 }
 

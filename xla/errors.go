@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/backends/notimplemented"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/install"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/probe"
@@ -25,18 +28,26 @@ var (
 	ErrTimeout        = probe.ErrTimeout
 )
 
-// What can happen while programs are compiled and run. An [*Error] matches the
-// one that fits, if any.
+// What can happen while programs are built, compiled and run. An [*Error] matches the one that fits, if any.
 var (
 	// ErrOutOfMemory: the device or the host had no room. A smaller batch may fit.
-	ErrOutOfMemory = errors.New("out of memory")
+	ErrOutOfMemory = pjrt.ErrOutOfMemory
+	// ErrInvalidArgument: an operation does not take operands of these shapes or types, or a run not these inputs.
+	ErrInvalidArgument = pjrt.ErrInvalidArgument
+	// ErrUnimplemented: the backend or the device lacks the operation.
+	ErrUnimplemented = errors.New("operation not implemented")
 	// ErrDeviceLost: the device stopped answering. What was on it is gone; open
 	// a new runtime, or a new process, and restore.
 	ErrDeviceLost = errors.New("device lost")
-	// ErrUnimplemented: the backend or the device lacks the operation.
-	ErrUnimplemented = errors.New("operation not implemented")
-	// ErrClosed: the runtime was used after Close.
-	ErrClosed = errors.New("xla: the runtime is closed")
+	// ErrDeadline: something that is waited for, such as another process, did not come in time.
+	ErrDeadline = pjrt.ErrDeadline
+	// ErrClosed: a runtime, or a program or buffer of it, was used after its Close.
+	ErrClosed = pjrt.ErrClosed
+)
+
+var (
+	errClosed        = fmt.Errorf("xla: the runtime is %w", ErrClosed)
+	errProgramClosed = fmt.Errorf("xla: the program is %w", ErrClosed)
 )
 
 // NotFoundError lists where a plugin was looked for. It matches [ErrPluginNotFound].
@@ -65,24 +76,46 @@ func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFou
 // Code is PJRT's status code, the same as Abseil's and gRPC's.
 type Code = pjrt.Code
 
-// Error is a failure that PJRT reported. It matches [ErrOutOfMemory],
-// [ErrDeviceLost] or [ErrUnimplemented] where one of them fits.
+// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or one of its neighbours where one
+// fits.
 type Error struct {
-	Code    Code
-	Message string // PJRT's own words, at most 2 KB
-	Context string // what was being done, "" if not known
-	Err     error  // the error as it came
+	// Code is what the plugin reported; 0 where it was not asked. An operation that lazo refuses is an InvalidArgument.
+	Code Code
+	// Message is the plugin's own words, at most 2 KB, or those of the graph function that failed.
+	Message string
+	// Context is what was being done, "" if not known.
+	Context string
+	// Where is the line of the user's own code, as "package/file.go:12", "" if not known.
+	Where string
+	// Operation and Operands are what could not be built or compiled, "" and none if not known.
+	Operation string
+	Operands  []shapes.Shape
+	// Memory is what a program that found no room needs, "" if not known.
+	Memory string
+	Err    error // the error as it came
 }
 
 func (e *Error) Error() string {
 	text := "xla: "
-	if e.Context != "" {
-		text += e.Context + ": "
+	for _, part := range []string{e.Context, e.Where} {
+		if part != "" {
+			text += part + ": "
+		}
 	}
-	if kind := e.kind(); kind != nil {
-		text += kind.Error() + ": "
+	if e.Code != 0 && !e.refused() {
+		if e.Operation != "" {
+			text += fmt.Sprintf("%s(%s): ", e.Operation, shapeList(e.Operands))
+		}
+		if kind := e.kind(); kind != nil {
+			text += kind.Error() + ": "
+		}
+		text += e.Code.String() + ": "
 	}
-	return text + e.Code.String() + ": " + e.Message
+	text += e.Message
+	if e.Memory != "" {
+		text += "\n" + e.Memory
+	}
+	return text
 }
 
 // Unwrap gives the error as it came.
@@ -90,6 +123,17 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is hold for the sentinel that fits.
 func (e *Error) Is(target error) bool { return target != nil && target == e.kind() }
+
+// refused tells an operation that did not get as far as the plugin; the message says it all.
+func (e *Error) refused() bool { return !errors.As(e.Err, new(*pjrt.Error)) }
+
+func shapeList(list []shapes.Shape) string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, ", ")
+}
 
 // Some failures arrive as INTERNAL: the CPU plugin words a lack of memory, CUDA gives the driver's
 // name for them.
@@ -106,38 +150,82 @@ func (e *Error) kind() error {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(e.Message, name) })
 	}
 	switch {
+	case e.Code == 0:
+		return nil
 	case e.Code == pjrt.ResourceExhausted || named(memoryNames):
 		return ErrOutOfMemory
 	case e.Code == pjrt.Unavailable || e.Code == pjrt.DataLoss || named(lostNames):
 		return ErrDeviceLost
 	case e.Code == pjrt.Unimplemented:
 		return ErrUnimplemented
+	case e.Code == pjrt.InvalidArgument:
+		return ErrInvalidArgument
+	case e.Code == pjrt.DeadlineExceeded:
+		return ErrDeadline
 	}
 	return nil
 }
 
 const messageLimit = 2 << 10
 
-// WrapError turns an error that came out of GoMLX or the binding into a typed one: an [*Error] for what PJRT reported,
-// one that matches [ErrUnimplemented] for an operation that the backend lacks, [ErrClosed] for what was closed. Any other
-// error, and nil, comes back as it is; so does an error that was wrapped before.
+// WrapError turns an error that came out of GoMLX or the binding into an [*Error] with what is known of it: what PJRT
+// reported, an operation that was refused, a panic of a graph function. Any other error, and nil, comes back as it is; so
+// does an error that was wrapped before.
 func WrapError(err error) error {
-	if err == nil || errors.As(err, new(*Error)) || errors.Is(err, ErrUnimplemented) || errors.Is(err, ErrClosed) {
+	if err == nil || errors.As(err, new(*Error)) {
 		return err
 	}
+	e := &Error{Where: graphs.Where(err), Err: err}
+	var caught *graphs.Error
 	var reported *pjrt.Error
+	var refused *hlo.Error
 	switch {
+	case errors.As(err, &reported):
+		if errors.As(err, &refused) { // an operation that ran alone
+			e.Operation, e.Operands = refused.Operation.String(), refused.Operands
+		}
+		e.Code, e.Message = reported.Code, strings.TrimSpace(reported.Message)
+		e.Context, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "pjrt: "), fmt.Sprintf(": %v: ", reported.Code))
+		if len(e.Message) > messageLimit {
+			e.Message = strings.ToValidUTF8(e.Message[:messageLimit], "") + " …"
+		}
+		return e
+	case errors.As(err, &refused):
+		e.Code, e.Operation, e.Operands = pjrt.InvalidArgument, refused.Operation.String(), refused.Operands
 	case errors.Is(err, notimplemented.NotImplementedError):
-		return fmt.Errorf("xla: %w: %w", ErrUnimplemented, err)
-	case errors.Is(err, pjrt.ErrClosed):
-		return fmt.Errorf("%w: %w", ErrClosed, err)
-	case !errors.As(err, &reported):
+		e.Code = pjrt.Unimplemented
+	case !errors.As(err, &caught):
 		return err
 	}
-	what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pjrt: "), fmt.Sprintf(": %v: ", reported.Code))
-	message := reported.Message
-	if len(message) > messageLimit {
-		message = strings.ToValidUTF8(message[:messageLimit], "") + " …"
-	}
-	return &Error{Code: reported.Code, Message: message, Context: what, Err: err}
+	// The line is said at the front.
+	e.Message = strings.Replace(err.Error(), e.Where+": ", "", min(len(e.Where), 1))
+	return e
 }
+
+// during says what was being done when err came up. The prefix of the package stays the only one.
+func during(err error, format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	if errors.Is(err, ErrInputsLost) {
+		what += ": " + ErrInputsLost.Error()
+	}
+	err = WrapError(err)
+	var typed *Error
+	if !errors.As(err, &typed) {
+		return &failedWork{what, err}
+	}
+	outer := *typed
+	outer.Context, outer.Err = what, err
+	return &outer
+}
+
+// failedWork is an error that says nothing of a program.
+type failedWork struct {
+	what string
+	err  error
+}
+
+func (f *failedWork) Error() string {
+	return "xla: " + f.what + ": " + strings.TrimPrefix(f.err.Error(), "xla: ")
+}
+
+func (f *failedWork) Unwrap() error { return f.err }

@@ -33,6 +33,8 @@ func TestWrapError(t *testing.T) {
 		{"CUDA fault", pjrt.Internal, "CUDA_ERROR_ILLEGAL_ADDRESS: x", xla.ErrDeviceLost, "xla: run step: PJRT_X: device lost: INTERNAL: CUDA_ERROR_ILLEGAL_ADDRESS: x"},
 		{"CUDA memory", pjrt.Internal, "CUDA_ERROR_OUT_OF_MEMORY", xla.ErrOutOfMemory, "xla: run step: PJRT_X: out of memory: INTERNAL: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"not there", pjrt.Unimplemented, "x", xla.ErrUnimplemented, "xla: run step: PJRT_X: operation not implemented: UNIMPLEMENTED: x"},
+		{"bad shapes", pjrt.InvalidArgument, "x", xla.ErrInvalidArgument, "xla: run step: PJRT_X: invalid argument: INVALID_ARGUMENT: x"},
+		{"too late", pjrt.DeadlineExceeded, "x", xla.ErrDeadline, "xla: run step: PJRT_X: deadline exceeded: DEADLINE_EXCEEDED: x"},
 		{"unknown code", 99, "x", nil, "xla: run step: PJRT_X: CODE_99: x"},
 	}
 	for _, row := range rows {
@@ -45,7 +47,7 @@ func TestWrapError(t *testing.T) {
 			require.ErrorAs(t, err, &typed)
 			assert.Equal(t, row.code, typed.Code)
 			assert.EqualError(t, err, row.want)
-			for _, kind := range []error{xla.ErrOutOfMemory, xla.ErrDeviceLost, xla.ErrUnimplemented} {
+			for _, kind := range []error{xla.ErrOutOfMemory, xla.ErrDeviceLost, xla.ErrUnimplemented, xla.ErrInvalidArgument, xla.ErrDeadline, xla.ErrClosed} {
 				assert.Equal(t, kind == row.is, errors.Is(err, kind), "%v", kind)
 			}
 			assert.Same(t, err, xla.WrapError(err), "wrapping twice is wrapping once")

@@ -1,7 +1,9 @@
 package xla
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/gomlx/gomlx/backends"
@@ -53,11 +55,16 @@ func (c *client) compileFor(m *hlo.Module, portable bool) (*executable, error) {
 		}
 	}
 	start := time.Now()
-	compiled, err := c.cache.compile(c.client, m.Text(), options)
+	compiled, had, err := c.cache.compile(c.client, m.Text(), options)
 	if err != nil {
-		return nil, err
+		return nil, located(m, err)
 	}
-	return &executable{of: c, module: m, pjrt: compiled, took: time.Since(start), portable: portable}, nil
+	e := &executable{of: c, module: m, pjrt: compiled, took: time.Since(start), portable: portable}
+	if c.log.Enabled(context.Background(), slog.LevelInfo) {
+		bytes, _ := e.needs()
+		logCompiled(c.log, m.Name, had, e.took, bytes)
+	}
+	return e, nil
 }
 
 // StableHLO is the program as it was given to the plugin.
@@ -119,7 +126,7 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backend
 		if run != nil {
 			_ = run.Close()
 		}
-		return nil, err
+		return nil, e.explained(err)
 	}
 	var outputs []backends.Buffer
 	for _, list := range run.Outputs {

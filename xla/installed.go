@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/lazo-ml/lazo/xla/install"
 	"github.com/lazo-ml/lazo/xla/probe"
@@ -54,10 +55,12 @@ func installFolder(name, root string) string {
 
 func installNow(ctx context.Context, name string, o *options) (Plugin, error) {
 	o.progress(fmt.Sprintf("no PJRT plugin %q on this machine: installing it into %s", name, installFolder(name, o.root)))
+	start := time.Now()
 	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: Probe})
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: %w", err)
 	}
+	o.log.Info("xla: plugin installed", "plugin", name, "version", p.Version, "path", p.Path, "took", time.Since(start))
 	return fromInstall(p), nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/backends/notimplemented"
@@ -31,7 +32,7 @@ type options struct {
 	progress func(string)
 	client   map[string]any
 	cache    *cache
-	warnings *slog.Logger
+	log      *slog.Logger
 	err      error
 }
 
@@ -72,7 +73,7 @@ func ClientOption(name string, value any) Option {
 }
 
 func newOptions(opts []Option) (*options, error) {
-	o := &options{client: map[string]any{}, progress: func(string) {}}
+	o := &options{client: map[string]any{}, progress: func(string) {}, log: slog.New(slog.DiscardHandler)}
 	for _, apply := range opts {
 		apply(o)
 	}
@@ -86,6 +87,7 @@ func newOptions(opts []Option) (*options, error) {
 type Runtime struct {
 	backends.Backend
 	plugin Plugin
+	log    *slog.Logger
 	closed atomic.Bool
 }
 
@@ -139,15 +141,18 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	// One operation at a time: in parallel, products of matrices wait for workers of a pool that such waiting products
 	// have filled, for ever (seen on two cores).
+	start := time.Now()
 	backend, err := simplego.New("ops_sequential")
 	if err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", Go, err)
 	}
-	return &Runtime{Backend: plainGo{backend}, plugin: plugin}, nil
+	logOpened(o.log, plugin, int(backend.NumDevices()), start)
+	return &Runtime{Backend: plainGo{backend}, plugin: plugin, log: o.log}, nil
 }
 
 // load makes the client, in this process.
 func load(plugin Plugin, o *options) (*Runtime, error) {
+	start := time.Now()
 	for name, value := range pjrt.Environment(plugin.Path, os.Getenv) {
 		if err := os.Setenv(name, value); err != nil {
 			return nil, fmt.Errorf("xla: set %s: %w", name, err)
@@ -155,7 +160,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	library, err := pjrt.Load(plugin.Path)
 	if err != nil {
-		return nil, fmt.Errorf("xla: load %s: %w", plugin.Path, WrapError(err))
+		return nil, during(err, "load %s", plugin.Path)
 	}
 	plugin.API = library.Version().String()
 	if _, given := o.client[cpuDevices]; plugin.Kind == CPU && !given {
@@ -164,23 +169,27 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	made, err := library.NewClient(o.client, nil)
 	if err != nil {
-		return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, WrapError(err))
+		return nil, during(err, "open %s", plugin.Path)
 	}
 	devices := made.AddressableDevices()
 	if len(devices) == 0 {
 		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
-	c := &client{plugin: plugin, client: made, devices: devices}
+	c := &client{plugin: plugin, client: made, devices: devices, log: o.log}
 	if o.cache != nil {
-		if c.cache, err = o.cache.open(plugin, made, o.warnings); err != nil {
+		if c.cache, err = o.cache.open(plugin, made, o.log); err != nil {
 			return nil, errors.Join(err, made.Close())
 		}
 	}
-	return &Runtime{Backend: c, plugin: plugin}, nil
+	logOpened(o.log, plugin, len(devices), start)
+	return &Runtime{Backend: c, plugin: plugin, log: o.log}, nil
 }
 
 // Plugin says which plugin this is and where it came from.
 func (r *Runtime) Plugin() Plugin { return r.plugin }
+
+// Logger is where what uses the runtime logs: what [Log] set, or one that discards all.
+func (r *Runtime) Logger() *slog.Logger { return r.log }
 
 // Description is one line about the plugin and its devices.
 func (r *Runtime) Description() string {
@@ -243,7 +252,7 @@ func (r *Runtime) IsFinalized() bool { return r.closed.Load() }
 // its compilation, fail with [ErrClosed].
 func (r *Runtime) Builder(name string) backends.Builder {
 	if r.closed.Load() {
-		return closedBuilder{notimplemented.Builder{ErrFn: func(backends.OpType) error { return ErrClosed }}}
+		return closedBuilder{notimplemented.Builder{ErrFn: func(backends.OpType) error { return errClosed }}}
 	}
 	return r.Backend.Builder(name)
 }
@@ -251,7 +260,7 @@ func (r *Runtime) Builder(name string) backends.Builder {
 // BufferFromFlatData copies a slice to a device. After Close it fails with [ErrClosed].
 func (r *Runtime) BufferFromFlatData(device backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
 	if r.closed.Load() {
-		return nil, ErrClosed // GoMLX's own backend would dereference nil here
+		return nil, errClosed // GoMLX's own backend would dereference nil here
 	}
 	return r.Backend.BufferFromFlatData(device, flat, shape)
 }
@@ -259,5 +268,5 @@ func (r *Runtime) BufferFromFlatData(device backends.DeviceNum, flat any, shape 
 type closedBuilder struct{ notimplemented.Builder }
 
 func (closedBuilder) Compile([]backends.Op, []*backends.ShardingSpec) (backends.Executable, error) {
-	return nil, ErrClosed
+	return nil, errClosed
 }

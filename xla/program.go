@@ -55,8 +55,11 @@ func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Progr
 // are divided, and has the devices exchange what they need. What the program is given and gives is a list of each device's
 // part, one device after the other.
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
+	if r.closed.Load() {
+		return nil, during(errClosed, "compile %s", name)
+	}
 	if err := place.Mesh.check(r.NumDevices()); err != nil {
-		return nil, fmt.Errorf("xla: compile %s: %w", name, err)
+		return nil, during(err, "compile %s", name)
 	}
 	p := &Program{name: name, place: place}
 	c := &capture{r, p}
@@ -66,7 +69,7 @@ func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.
 		g.Compile(p.built.Outputs...)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("xla: compile %s: %w", name, WrapError(err))
+		return nil, during(err, "compile %s", name)
 	}
 	return p, nil
 }
@@ -115,7 +118,7 @@ func (p *Program) Start(inputs []backends.Buffer, host []any, n int) (outputs []
 
 func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outputs []backends.Buffer, running *Running, err error) {
 	if p.runs == nil {
-		return nil, nil, fmt.Errorf("xla: run %s: the program is closed", p.name)
+		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
 	if n < 1 || n > p.block {
 		return nil, nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
@@ -135,7 +138,7 @@ func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outp
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
 	}
 	if outputs, running, err = p.runs.run(inputs, host, how); err != nil {
-		return nil, nil, fmt.Errorf("xla: run %s: %w", p.name, WrapError(err))
+		return nil, nil, during(p.explained(err), "run %s", p.name)
 	}
 	if running != nil {
 		running.program = p.name

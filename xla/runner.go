@@ -49,7 +49,7 @@ func (r *Running) Wait() error {
 	if r.replaces {
 		err = fmt.Errorf("%w: %w", ErrInputsLost, err)
 	}
-	r.err = fmt.Errorf("xla: run %s: %w", r.program, WrapError(err))
+	r.err = during(err, "run %s", r.program)
 	return r.err
 }
 

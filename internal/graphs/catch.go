@@ -2,24 +2,30 @@
 package graphs
 
 import (
+	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 )
 
 // Error is a panic of a graph function, made an error.
 type Error struct {
 	// Cause is what the function panicked with.
 	Cause error
-	// Where is the innermost line of the caller's own code, as file:line, empty if there is none on the stack.
+	// Where is the innermost line of the user's own code, as "package/file.go:12"; empty if there is none on the stack, and
+	// where the cause names it already.
 	Where string
+	// Hint is what to do, where the cause does not say it and it is known; else empty.
+	Hint string
 }
 
 func (e *Error) Error() string {
-	if e.Where == "" {
-		return e.Cause.Error()
+	text := e.Cause.Error()
+	if e.Where != "" {
+		text = e.Where + ": " + text
 	}
-	return e.Where + ": " + e.Cause.Error()
+	if e.Hint != "" {
+		text += "\n  hint: " + e.Hint
+	}
+	return text
 }
 
 func (e *Error) Unwrap() error { return e.Cause }
@@ -36,38 +42,43 @@ func Catch(f func()) (err error) {
 		if !ok {
 			cause = fmt.Errorf("%v", v)
 		}
-		err = &Error{Cause: cause, Where: where()}
+		caught := &Error{Cause: cause}
+		if !errors.As(cause, new(*Error)) {
+			caught.Hint = hintFor(cause.Error())
+		}
+		if Where(cause) == "" {
+			caught.Where = (&Places{}).find(3) // behind runtime.Callers, find, this function
+		}
+		err = caught
 	}()
 	f()
 	return nil
 }
 
-// where finds the innermost frame of the panicking stack that is neither Go's, GoMLX's nor lazo's own.
-func where() string {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	for {
-		f, more := frames.Next()
-		if own := isLibrary(f.Function); f.Function != "" && (!own || strings.HasSuffix(f.File, "_test.go")) {
-			return fmt.Sprintf("%s:%d", f.File, f.Line)
-		}
-		if !more {
-			return ""
-		}
+// At runs f. A panic of it under which there is no line of the user's own code, such as the one for a gradient that does
+// not exist, is said to come from where the function build is written.
+func At(build any, f func()) {
+	err := Catch(f)
+	if err == nil {
+		return
 	}
+	var caught *Error
+	if errors.As(err, &caught) && Where(err) == "" {
+		caught.Where = lineOf(build)
+	}
+	panic(err)
 }
 
-// isLibrary tells the code that a user did not write. Programs inside lazo's own module (examples, bench) count as
-// users.
-func isLibrary(function string) bool {
-	for _, prefix := range []string{"runtime.", "github.com/gomlx/", "reflect."} {
-		if strings.HasPrefix(function, prefix) {
-			return true
+// Where is the line that the outermost [*Error] in err with a line has; "" if there is none.
+func Where(err error) string {
+	for {
+		var caught *Error
+		switch {
+		case !errors.As(err, &caught):
+			return ""
+		case caught.Where != "":
+			return caught.Where
 		}
+		err = caught.Cause
 	}
-	rest, own := strings.CutPrefix(function, "github.com/lazo-ml/lazo/")
-	if !own {
-		return false
-	}
-	return !strings.HasPrefix(rest, "examples/") && !strings.HasPrefix(rest, "bench") && !strings.HasPrefix(rest, "cmd/")
 }

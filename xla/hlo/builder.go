@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/go-xla/pkg/stablehlo"
 	"github.com/gomlx/go-xla/pkg/types/shardy"
@@ -43,6 +42,9 @@ type Builder struct {
 	ops        map[backends.OpType]int
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
+	eager      *eager // nil: the operations run together, once compiled
+	places     graphs.Places
+	written    []Operation
 }
 
 var _ backends.Builder = (*Builder)(nil)
@@ -105,16 +107,25 @@ type lowering func(operands []*value) ([]*value, error)
 func (b *Builder) emit(kind backends.OpType, operands []backends.Op, lower lowering) ([]*op, error) {
 	values, err := b.values(operands)
 	if err != nil {
-		return nil, fmt.Errorf("hlo: %s: %w", kind, err)
+		return nil, &Error{Operation: kind, Err: err}
+	}
+	if b.eager != nil {
+		lower = b.alone(kind, lower)
 	}
 	var results []*value
 	if caught := graphs.Catch(func() { results, err = lower(values) }); caught != nil {
 		err = caught
 	}
+	if err == nil {
+		err = checkSizes(results)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("hlo: %s(%s): %w", kind, describe(values), err)
+		return nil, &Error{kind, shapesOf(values), err}
 	}
 	b.ops[kind]++
+	if b.eager == nil {
+		b.noted(kind, values, results, len(b.main.Statements))
+	}
 	ops := make([]*op, len(results))
 	for i, v := range results {
 		ops[i] = b.op(v)
@@ -132,14 +143,6 @@ func (b *Builder) emitOne(kind backends.OpType, operands []backends.Op, lower fu
 		return nil, err
 	}
 	return ops[0], nil
-}
-
-func describe(values []*value) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = v.Shape().String()
-	}
-	return strings.Join(texts, ", ")
 }
 
 // Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: the value is then
@@ -244,6 +247,7 @@ func (b *Builder) module(outputs []backends.Op, shardings []*backends.ShardingSp
 		}
 	}
 	m.body, err = bodyText(b.main.Statements, results)
+	m.source = &source{m.body, b.written}
 	return m, err
 }
 

@@ -8,25 +8,20 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/gomlx/go-xla/pkg/pjrt"
-	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
 	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// device is a GoMLX backend for tests: hlo's builder, and go-xla's binding to compile and run.
+// device is a GoMLX backend for tests: hlo's builder, and xla/pjrt to compile and run.
 type device struct {
 	client *pjrt.Client
 	last   *hlo.Module // what was compiled last
-}
-
-type buffer struct {
-	*pjrt.Buffer
-	shape shapes.Shape
 }
 
 var (
@@ -37,28 +32,26 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		plugin, err := pjrt.GetPlugin(found.Path)
+		plugin, err := pjrt.Load(found.Path)
 		if err != nil {
 			return nil, err
 		}
-		return plugin.NewClient(pjrt.NamedValuesMap{"cpu_device_count": int64(2)})
+		return plugin.NewClient(map[string]any{"cpu_device_count": int64(2)}, nil)
 	})
 )
 
-// open gives the CPU plugin, as two devices; without a plugin the test is skipped.
+// open gives the CPU plugin, as two devices; `make setup` installs it.
 func open(t testing.TB) *device {
 	t.Helper()
 	client, err := oneClient()
-	if err != nil {
-		t.Skipf("no CPU plugin (make setup installs it): %v", err)
-	}
+	require.NoError(t, err, "these tests need the CPU plugin: make setup")
 	return &device{client: client}
 }
 
 func (d *device) Name() string                                { return "hlo test" }
 func (d *device) String() string                              { return d.Name() }
 func (d *device) Description() string                         { return d.Name() }
-func (d *device) NumDevices() int                             { return d.client.NumDevices() }
+func (d *device) NumDevices() int                             { return len(d.client.AddressableDevices()) }
 func (d *device) DeviceDescription(backends.DeviceNum) string { return "" }
 func (d *device) Capabilities() backends.Capabilities         { return hlo.Capabilities() }
 func (d *device) Builder(name string) backends.Builder        { return hlo.New(name, d.compile) }
@@ -73,11 +66,12 @@ func (d *device) BufferData(backends.Buffer) (any, error) { return nil, errNot }
 func (d *device) BufferCopyToDevice(backends.Buffer, backends.DeviceNum) (backends.Buffer, error) {
 	return nil, errNot
 }
-func (d *device) BufferFinalize(b backends.Buffer) error              { return b.(buffer).Destroy() }
-func (d *device) BufferShape(b backends.Buffer) (shapes.Shape, error) { return b.(buffer).shape, nil }
-func (d *device) BufferDeviceNum(backends.Buffer) (backends.DeviceNum, error) {
-	return 0, nil
+func (d *device) BufferFinalize(b backends.Buffer) error { return b.(*pjrt.Buffer).Close() }
+func (d *device) BufferShape(b backends.Buffer) (shapes.Shape, error) {
+	s := b.(*pjrt.Buffer).Shape()
+	return shapes.Make(dtypes.DType(s.DType), s.Dims...), nil
 }
+func (d *device) BufferDeviceNum(backends.Buffer) (backends.DeviceNum, error) { return 0, nil }
 
 // memory is the bytes of a slice.
 func memory(flat any) []byte {
@@ -89,41 +83,31 @@ func memory(flat any) []byte {
 }
 
 func (d *device) BufferToFlatData(b backends.Buffer, flat any) error {
-	to := memory(flat)
-	if len(to) == 0 {
-		return nil
-	}
-	return b.(buffer).ToHost(to)
+	return b.(*pjrt.Buffer).ToHost(memory(flat))
 }
 
 func (d *device) BufferFromFlatData(on backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
-	b, err := d.client.BufferFromHost().FromRawData(memory(flat), xladtypes.DType(shape.DType), shape.Dimensions).ToDeviceNum(int(on)).Done()
-	return buffer{b, shape}, err
+	return d.client.AddressableDevices()[on].Put(pjrt.Array{Shape: pjrt.Shape{DType: pjrt.DType(shape.DType), Dims: shape.Dimensions}, Data: memory(flat)})
 }
 
 type executable struct {
 	d      *device
 	module *hlo.Module
-	exec   *pjrt.LoadedExecutable
+	exec   *pjrt.Executable
 }
 
 func (d *device) compile(m *hlo.Module) (backends.Executable, error) {
 	d.last = m
-	config := d.client.Compile().WithStableHLO([]byte(m.Text()))
-	switch {
-	case m.Devices.Shardy():
-		config = config.WithShardy(m.Devices.Partitions)
-	case m.Devices.Replicas > 0:
-		config = config.WithSPMD(m.Devices.Replicas)
-	}
-	exec, err := config.Done()
+	exec, err := d.client.Compile([]byte(m.Text()), pjrt.CompileOptions{
+		Replicas: m.Devices.Replicas, Partitions: m.Devices.Partitions, SPMD: m.Devices.Shardy(), Shardy: m.Devices.Shardy(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, m.Text())
 	}
 	return &executable{d, m, exec}, nil
 }
 
-func (e *executable) Finalize() { _ = e.exec.Destroy() }
+func (e *executable) Finalize() { _ = e.exec.Close() }
 
 func (e *executable) Inputs() (names []string, all []shapes.Shape) {
 	for _, p := range e.module.Parameters {
@@ -139,31 +123,34 @@ func (e *executable) Outputs() (all []shapes.Shape) {
 	return all
 }
 
-func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backends.DeviceNum) ([]backends.Buffer, error) {
-	raw := make([]*pjrt.Buffer, len(inputs))
+// Execute takes inputs and gives outputs device after device. What is not donated is not written over.
+func (e *executable) Execute(inputs []backends.Buffer, donate []bool, _ backends.DeviceNum) ([]backends.Buffer, error) {
+	devices := e.exec.Devices()
+	args, n := make([][]*pjrt.Buffer, len(devices)), len(inputs)/len(devices)
 	for i, in := range inputs {
-		raw[i] = in.(buffer).Buffer
+		args[i/n] = append(args[i/n], in.(*pjrt.Buffer))
 	}
-	config := e.exec.Execute(raw...).DonateNone()
-	if len(donate) > 0 {
-		config = config.SetDonate(donate)
+	var keep []int
+	for i := range n {
+		if len(donate) == 0 || !donate[i] {
+			keep = append(keep, i)
+		}
 	}
-	if e.exec.IsPortable() {
-		config = config.OnDeviceByNum(int(on))
+	x, err := e.exec.Execute(args, pjrt.ExecuteOptions{Keep: keep})
+	if err == nil {
+		err = x.Await()
 	}
-	results, err := config.Done()
 	if err != nil {
 		return nil, err
 	}
-	outputs := make([]backends.Buffer, len(results))
-	for i, r := range results {
-		dims, err := r.Dimensions() // a part of the output's, if it is sharded
-		if err != nil {
-			return nil, err
+	var outputs []backends.Buffer
+	for _, list := range x.Outputs {
+		for _, b := range list {
+			outputs = append(outputs, b)
 		}
-		outputs[i] = buffer{r, shapes.Make(e.module.Outputs[i%len(e.module.Outputs)].Shape.DType, dims...)}
 	}
-	return outputs, nil
+	x.Outputs = nil
+	return outputs, x.Close()
 }
 
 // run compiles and runs a program on a backend. Each input is a parameter.

@@ -91,6 +91,22 @@ func checkShape(s shapes.Shape) error {
 	return checkType(s.DType)
 }
 
+// maxSize is up to how many bytes a value may have: XLA ends the process where a number of elements overflows.
+const maxSize = 1 << 62
+
+func checkSizes(values []*value) error {
+	for _, v := range values {
+		size := max(1, v.Shape().DType.Size())
+		for _, dim := range dims(v) {
+			if dim > maxSize/size {
+				return fmt.Errorf("an output of %s is larger than %d bytes", shapeOf(v), maxSize)
+			}
+			size = max(1, size*dim)
+		}
+	}
+	return nil
+}
+
 func toXLA(s shapes.Shape) xlashapes.Shape {
 	return xlashapes.Shape{DType: xladtypes.DType(s.DType), Dimensions: slices.Clone(s.Dimensions)}
 }

@@ -28,6 +28,7 @@ type Module struct {
 	meshes    []*shardy.DeviceMesh
 	functions []string // whole private functions that the body calls
 	body      string   // the statements of main, with its return
+	source    *source  // what the operations wrote
 }
 
 // Parameter is an input of a program.

@@ -197,7 +197,7 @@ func (e *Executable) checkArgument(b *Buffer, index int, on *Device) error {
 		return fmt.Errorf("pjrt: run %s: argument %d: %w: there is no buffer", e.name, index, ErrInvalidArgument)
 	}
 	if b.client != e.client {
-		return fmt.Errorf("pjrt: run %s: argument %d: %w: the buffer is of another client", e.name, index, ErrInvalidArgument)
+		return fmt.Errorf("pjrt: run %s: argument %d: %w: the buffer is of another client; expected one made by the same (a buffer belongs to one xla.Runtime)", e.name, index, ErrInvalidArgument)
 	}
 	if b.device != on {
 		return fmt.Errorf("pjrt: run %s: argument %d: %w: expected a buffer on %v, got one on %v", e.name, index, ErrInvalidArgument, on, b.device)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+type hloCommand struct {
+	Path      string `arg:"" help:"Folder that was exported, or file with a program in StableHLO (.mlir)."`
+	Optimized bool   `help:"Print the program as XLA has it after its optimizations (HLO) instead."`
+	Plugin    string `default:"cpu" help:"Plugin to compile for: cpu, cuda, tpu or the path of a library."`
+	Prefix    string `placeholder:"DIR" help:"Folder that plugins are installed in."`
+}
+
+// Run prints the program, and what the compiler reckons of it as comments behind it, so that all of it can be read by
+// what reads programs. It prints nothing of a program that does not compile.
+func (c hloCommand) Run(s session) (err error) {
+	name, text, err := readProgram(c.Path)
+	if err != nil {
+		return err
+	}
+	runtime, err := xla.Open(s.ctx, c.Plugin, xla.Root(c.Prefix))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runtime.Close()) }()
+	program, err := runtime.CompileStableHLO(name, text, xla.Built{})
+	if err != nil {
+		return oneLine(err)
+	}
+	defer func() { err = errors.Join(err, program.Close()) }()
+	if c.Optimized {
+		if text, err = runtime.Optimized(name, text); err != nil {
+			return oneLine(err)
+		}
+	}
+	fmt.Fprintln(s.stdout, strings.TrimSpace(text))
+	return printEstimates(s.stdout, program)
+}
+
+// fileLimit is how long a file with a program may be.
+const fileLimit = 1 << 30
+
+// readProgram reads an exported folder, or a file.
+func readProgram(path string) (name, text string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", "", err
+	}
+	if info.IsDir() {
+		p, err := export.Load(path)
+		if err != nil {
+			return "", "", err
+		}
+		return p.Name, p.Text, nil
+	}
+	if !info.Mode().IsRegular() || info.Size() > fileLimit {
+		return "", "", fmt.Errorf("%s is no file of at most %d bytes: expected a program in StableHLO, or a folder that was exported", path, fileLimit)
+	}
+	data, err := os.ReadFile(path)
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%s is no text: expected a program in StableHLO", path)
+	}
+	return filepath.Base(path), string(data), err
+}
+
+// oneLine keeps an error that quotes the program to a line.
+func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
+
+func printEstimates(w io.Writer, program *xla.Program) error {
+	comment := func(name, format string, args ...any) { line(w, "// "+name, format, args...) }
+	switch cost, err := program.Cost(); {
+	case errors.Is(err, xla.ErrUnimplemented):
+		comment("cost", "not told by the plugin")
+	case err != nil:
+		return err
+	default:
+		comment("cost", "%.0f FLOPs, %.0f transcendentals, %.0f bytes accessed", cost.FLOPs, cost.Transcendentals, cost.BytesAccessed)
+	}
+	switch m, err := program.Memory(); {
+	case errors.Is(err, xla.ErrUnimplemented):
+		comment("memory", "not told by the plugin")
+	case err != nil:
+		return err
+	default:
+		comment("memory", "%d bytes: arguments %d, outputs %d (%d in place of arguments), temporary %d; peak by the plugin's own count %d",
+			m.Arguments+m.Outputs-m.Aliased+m.Temporary, m.Arguments, m.Outputs, m.Aliased, m.Temporary, m.Peak)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+// Eager looks into a training step: it prints a value on its way and finds the line that makes the first NaN.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func step(b *managed.Builder) {
+	sums := graph.ReduceAndKeep(b.Node("x"), graph.ReduceSum, 1)
+	if v, err := xla.Value(sums); err == nil { // there is none while a strategy builds the graph to compile it
+		fmt.Println("sums:", v.Value())
+	}
+	shares := graph.Div(b.Node("x"), sums)
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars(), shares, true, 1)))
+}
+
+func main() {
+	ctx := context.Background()
+	set, err := data.New(data.X([]float32{1, 2, 0, 0}, 2, 2), data.Y([]float32{1, 0}, 2, 1))
+	check(err)
+	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	eager := strategies.Eager(runtime, strategies.CheckFinite()) // in place of strategies.Jit
+	state, err := managed.New(eager, managed.WithOptimizer(optimizers.Adam().Done()))
+	check(err)
+	_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, set.Batches(2))
+	fmt.Println(err)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

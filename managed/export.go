@@ -1,0 +1,232 @@
+package managed
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	model "github.com/gomlx/gomlx/pkg/ml/context"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+// Export writes a single step into a new folder: its program in StableHLO, the names, shapes and types of its inputs and
+// outputs, and the state's values; see package export, which also reads it back. The batch says the shapes, and its
+// values go into the folder only with [WithExample]. The state stays as it is.
+//
+// The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: fields of the batch
+// first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers.
+func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ...ExportOption) error {
+	if err := s.export(dir, state, batch, nil, options); err != nil {
+		return fmt.Errorf("managed: export: %w", err)
+	}
+	return nil
+}
+
+// Function is a model: from the fields of a batch to values by name.
+type Function func(b *Builder) map[string]*Node
+
+// ExportModel writes a model for inference as [Stepper.Export] writes a step: the function is built as in a [TestStep],
+// the state has the variables that the function uses, and the outputs are the function's, sorted by name. What the
+// function reports as loss or metric comes too.
+func ExportModel(dir string, state *State, batch data.Batch, f Function, options ...ExportOption) error {
+	var outputs map[string]*Node
+	s := &Stepper{name: "model", build: func(b *Builder) { outputs = f(b) }}
+	if err := s.export(dir, state, batch, func() map[string]*Node { return outputs }, options); err != nil {
+		return fmt.Errorf("managed: export model: %w", err)
+	}
+	return nil
+}
+
+// ExportOption is a setting of an export.
+type ExportOption func(*exporting)
+
+// WithoutWeights leaves the state's values out; who loads the program must have them.
+func WithoutWeights() ExportOption { return func(x *exporting) { x.noWeights = true } }
+
+// WithExample runs the program once on the batch and keeps what went in and what came out, so that others can check that
+// they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
+func WithExample() ExportOption { return func(x *exporting) { x.example = true } }
+
+func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*Node, options []ExportOption) error {
+	if state == nil {
+		return errors.New("the state is nil")
+	}
+	if err := state.usable(); err != nil {
+		return err
+	}
+	x := &exporting{Strategy: state.strategy, outputs: outputs}
+	for _, o := range options {
+		o(x)
+	}
+	c := &compiled{state: state, block: 1}
+	for _, f := range batch.Fields {
+		in, err := strategies.InputOf(f)
+		if err != nil {
+			return err
+		}
+		c.inputs = append(c.inputs, in)
+	}
+	if err := s.lower(c, x); err != nil {
+		return err
+	}
+	c.nameLogs(x.program.Outputs)
+	if err := x.fill(state, batch); err != nil {
+		return err
+	}
+	return x.program.Write(dir)
+}
+
+// nameLogs names what a step logs: one array of all numbers, and then the arrays.
+func (c *compiled) nameLogs(outputs []export.Value) {
+	packed, wholes := len(c.layout) > 0, c.wholes
+	for i, o := range outputs {
+		switch {
+		case o.Role != export.Log:
+		case packed:
+			packed = false
+			for _, l := range c.layout {
+				outputs[i].Fields = append(outputs[i].Fields, loop.Entry{Collection: l.collection, Name: l.name}.Path())
+			}
+		default:
+			outputs[i].Role, outputs[i].Name = export.Output, wholes[0].name
+			wholes = wholes[1:]
+		}
+	}
+}
+
+// lower has the step compiled under another strategy; the state gets new variables that the step brings in, and no more.
+func (s *Stepper) lower(c *compiled, x *exporting) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	programs := c.state.programs
+	c.state.strategy = x
+	defer func() { c.state.strategy, c.state.programs = x.Strategy, programs }()
+	return s.compile(c)
+}
+
+// exporting is a strategy that writes down the program of a step in place of compiling it. All else the state's own
+// strategy does.
+type exporting struct {
+	strategies.Strategy
+	outputs            func() map[string]*Node // beside those of a step
+	noWeights, example bool
+	program            export.Program
+}
+
+// notRun stands for the compiled program, which nobody runs.
+type notRun struct{ strategies.Program }
+
+func (notRun) StableHLO() string { return "" }
+func (notRun) Close() error      { return nil }
+
+// Compile orders inputs and outputs as jit does, so that the program is the same to the last character.
+func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
+	autodiff.Install()
+	p := &x.program
+	module, err := x.Runtime().Lower(s.Name, func(g *graph.Graph) xla.Built {
+		batch := make([]*Node, len(s.Batch))
+		for i, in := range s.Batch {
+			batch[i] = graph.Parameter(g, "batch:"+in.Name, in.Shape)
+		}
+		built := s.Build(g, batch)
+		p.Inputs = make([]export.Value, g.NumParameters())
+		for i, n := range batch {
+			p.Inputs[n.GetParameterHandle()] = export.Value{Name: s.Batch[i].Name, Role: export.Batch, Shape: n.Shape()}
+		}
+		out := xla.Built{InPlace: map[int]int{}}
+		add := func(v export.Value, n *Node) {
+			v.Shape = n.Shape()
+			p.Outputs, out.Outputs = append(p.Outputs, v), append(out.Outputs, n)
+		}
+		for _, slot := range built.State {
+			name := model.JoinScope(model.VariableScopeAndNameFromParameterName(slot.Parameter.GetParameterName()))
+			place := int(slot.Parameter.GetParameterHandle())
+			p.Inputs[place] = export.Value{Name: name, Role: export.State, Shape: slot.Parameter.Shape()}
+			if slot.New != nil {
+				out.InPlace[len(out.Outputs)] = place
+				add(export.Value{Name: name, Role: export.State, Replaces: name}, slot.New)
+			}
+		}
+		for _, n := range built.Outputs {
+			add(export.Value{Name: "logs", Role: export.Log}, n)
+		}
+		if x.outputs != nil {
+			outputs := x.outputs()
+			for _, name := range slices.Sorted(maps.Keys(outputs)) {
+				if outputs[name] == nil {
+					panic(fmt.Errorf("output %q is nil", name))
+				}
+				add(export.Value{Name: name, Role: export.Output}, outputs[name])
+			}
+		}
+		return out
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Name, p.Text, p.StableHLO = s.Name, module.Text(), x.Runtime().StableHLOVersion()
+	return notRun{}, nil
+}
+
+// fill takes the weights from the state, and makes the example.
+func (x *exporting) fill(state *State, batch data.Batch) (err error) {
+	p := &x.program
+	p.Weights = map[string]*Tensor{}
+	for _, v := range p.Inputs {
+		if v.Role == export.State {
+			if p.Weights[v.Name], err = state.Value(v.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if x.example {
+		if p.Example, err = runOnce(p, x.Runtime(), batch); err != nil {
+			return fmt.Errorf("example: %w", err)
+		}
+	}
+	if x.noWeights {
+		p.Weights = nil
+	}
+	return nil
+}
+
+// runOnce runs a program on weights and batch, on a copy of both.
+func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Example, err error) {
+	m, err := p.Compile(on)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	e = &export.Example{Inputs: map[string]*Tensor{}}
+	for _, f := range batch.Fields {
+		t := tensors.FromShape(shapes.Make(strategies.DTypeOf(f.Array), f.Array.Dims...))
+		if err := t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(f.Array.Flat)) }); err != nil {
+			return nil, err
+		}
+		e.Inputs[f.Name] = t
+	}
+	if e.Outputs, err = m.Run(e.Inputs); err != nil {
+		return nil, err
+	}
+	state, err := m.State()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range p.Outputs {
+		if v.Replaces != "" {
+			e.Outputs[v.Name] = state[v.Replaces]
+		}
+	}
+	return e, nil
+}

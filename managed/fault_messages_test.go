@@ -1,0 +1,233 @@
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+var writeGolden = flag.Bool("write-golden", false, "write testdata/errors.golden anew")
+
+// mistake is what a newcomer may do wrong.
+type mistake struct {
+	name string
+	do   func(m desk) error
+}
+
+// desk is what a mistake is made with.
+type desk struct {
+	*testing.T
+	runtime *xla.Runtime
+	state   *managed.State
+	batch   data.Batch // x: Float32 [16 1], y: Float32 [16 1]
+}
+
+// train makes one train step through the loop, as a user's program does.
+func (m desk) train(build managed.Build) error { return m.run(m.state, m.batch, build) }
+
+func (m desk) run(state *managed.State, batch data.Batch, build managed.Build, options ...loop.Option) error {
+	step := managed.TrainStep(build)
+	defer func() { require.NoError(m, step.Close()) }()
+	batches := func(yield func(data.Batch, error) bool) { yield(batch, nil) }
+	_, err := loop.New(loop.On(loop.EachStep, step)).Run(m.Context(), state, batches, options...)
+	return err
+}
+
+func batchOf(fields ...data.Field) data.Batch { return data.Batch{Fields: fields} }
+
+var mistakes = []mistake{
+	{"field unknown", func(m desk) error {
+		return m.train(func(b *managed.Builder) { b.Node("image") })
+	}},
+	{"shapes that do not broadcast", func(m desk) error {
+		return m.train(func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) })
+	}},
+	{"types that differ", func(m desk) error {
+		return m.train(func(b *managed.Builder) { graph.Mul(b.Node("x"), graph.Const(b.Graph(), int32(2))) })
+	}},
+	{"product of matrices that do not fit", func(m desk) error {
+		return m.train(func(b *managed.Builder) { graph.Dot(b.Node("x"), b.Node("y")) })
+	}},
+	{"reshape to another size", func(m desk) error {
+		return m.train(func(b *managed.Builder) { graph.Reshape(b.Node("x"), 3, 5) })
+	}},
+	{"axis that is not there", func(m desk) error {
+		return m.train(func(b *managed.Builder) { graph.ReduceSum(b.Node("x"), 2) })
+	}},
+	{"layer on integers", func(m desk) error {
+		x := make([]int32, 16)
+		return m.run(m.state, batchOf(data.X(x, 16, 1), m.batch.Fields[1]), regression)
+	}},
+	{"layer on another width", func(m desk) error {
+		if err := m.train(regression); err != nil {
+			return err
+		}
+		return m.run(m.state, batchOf(data.X(make([]float32, 48), 16, 3), m.batch.Fields[1]), regression)
+	}},
+	{"two layers in one scope", func(m desk) error {
+		return m.train(func(b *managed.Builder) {
+			h := layers.Dense(b.Vars().In("layer"), b.Node("x"), true, 8)
+			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("layer"), h, true, 1)))
+		})
+	}},
+	{"convolution of rows", func(m desk) error {
+		return m.train(func(b *managed.Builder) {
+			layers.Convolution(b.Vars(), b.Node("x")).Channels(4).KernelSize(3).Done()
+		})
+	}},
+	{"embedding of floats", func(m desk) error {
+		return m.train(func(b *managed.Builder) { layers.Embedding(b.Vars(), b.Node("x"), dtypes.Float32, 10, 4, false) })
+	}},
+	{"node of another graph", func(m desk) error {
+		var kept *managed.Node
+		build := func(b *managed.Builder) {
+			if kept == nil {
+				kept = b.Node("x")
+			}
+			b.Loss("loss", graph.ReduceAllMean(layers.Dense(b.Vars().In("dense"), graph.Add(kept, b.Node("x")), true, 1)))
+		}
+		if err := m.train(build); err != nil {
+			return err
+		}
+		return m.train(build)
+	}},
+	{"loss missing", func(m desk) error {
+		return m.train(func(b *managed.Builder) { b.Metric("largest", b.Node("x")) })
+	}},
+	{"loss of integers", func(m desk) error {
+		return m.train(func(b *managed.Builder) { b.Loss("errors", graph.ConvertDType(b.Node("x"), dtypes.Int32)) })
+	}},
+	{"loss named twice", func(m desk) error {
+		return m.train(func(b *managed.Builder) { regression(b); regression(b) })
+	}},
+	{"nothing to train", func(m desk) error {
+		return m.train(func(b *managed.Builder) { b.Loss("loss", b.Node("x")) })
+	}},
+	{"labels of floats", func(m desk) error {
+		return m.train(func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) })
+	}},
+	{"labels with two axes", func(m desk) error {
+		y := data.Y(make([]int32, 16), 16, 1)
+		return m.run(m.state, batchOf(m.batch.Fields[0], y), func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) })
+	}},
+	{"target of another shape", func(m desk) error {
+		return m.train(func(b *managed.Builder) { managed.MeanSquaredError(graph.Reshape(b.Node("y"), 16), b.Node("x")) })
+	}},
+	{"panic in the model", func(m desk) error {
+		return m.train(func(b *managed.Builder) { _ = m.batch.Fields[len(b.Node("x").Shape().Dimensions)] })
+	}},
+	{"optimizer missing", func(m desk) error { return m.run(newState(m.T, m.runtime), m.batch, regression) }},
+	{"optimizer nil", func(m desk) error {
+		_, err := managed.New(strategies.Jit(m.runtime), managed.WithOptimizer(nil))
+		return err
+	}},
+	{"strategy nil", func(desk) error { _, err := managed.New(nil); return err }},
+	{"strategy unknown", func(m desk) error { _, err := strategies.Parse("jitt", m.runtime); return err }},
+	{"state nil", func(m desk) error { return m.run(nil, m.batch, regression) }},
+	{"state closed", func(m desk) error {
+		require.NoError(m, m.state.Close())
+		return m.train(regression)
+	}},
+	{"runtime closed before the first step", func(m desk) error {
+		r, err := xla.Open(m.Context(), xla.CPU)
+		require.NoError(m, err)
+		state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
+		require.NoError(m, errors.Join(err, r.Close()))
+		return m.run(state, m.batch, regression)
+	}},
+	{"runtime closed after a step", func(m desk) error {
+		r, err := xla.Open(m.Context(), xla.CPU)
+		require.NoError(m, err)
+		state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
+		require.NoError(m, err)
+		step := managed.TrainStep(regression)
+		_, _, err = step.Step(m.Context(), state, m.batch)
+		require.NoError(m, errors.Join(err, r.Close()))
+		_, _, err = step.Step(m.Context(), state, m.batch)
+		return err
+	}},
+	{"buffer of another runtime", func(m desk) error {
+		other := runtime(m.T)
+		x, err := other.BufferFromFlatData(0, []float32{1}, shapeOf(1))
+		require.NoError(m, err)
+		p, err := m.runtime.Compile("double", func(g *graph.Graph) xla.Built {
+			x := graph.Parameter(g, "x", shapeOf(1))
+			return xla.Built{Outputs: []*graph.Node{graph.Add(x, x)}}
+		})
+		require.NoError(m, err)
+		defer func() { require.NoError(m, errors.Join(p.Close(), other.BufferFinalize(x))) }()
+		_, err = p.Run([]backends.Buffer{x}, nil)
+		return err
+	}},
+	{"field with too few numbers", func(m desk) error {
+		return m.run(m.state, batchOf(data.X(make([]float32, 15), 16, 1), m.batch.Fields[1]), regression)
+	}},
+	{"field of strings", func(m desk) error {
+		return m.run(m.state, batchOf(data.Field{Name: "x", Array: data.Array{Flat: make([]string, 16), Dims: []int{16, 1}}}), regression)
+	}},
+	{"variable unknown", func(m desk) error {
+		if err := m.train(regression); err != nil {
+			return err
+		}
+		_, err := m.state.Value("dense/weights")
+		return err
+	}},
+	{"variable before the first step", func(m desk) error { _, err := m.state.Value("/dense/weights"); return err }},
+	{"loss not finite", func(m desk) error {
+		batch := batchOf(data.X([]float32{float32(math.NaN())}, 1, 1), data.Y([]float32{1}, 1, 1))
+		return m.run(m.state, batch, regression, loop.NonFinite(loop.FailRun))
+	}},
+	{"context cancelled", func(m desk) error {
+		ctx, cancel := context.WithCancelCause(m.Context())
+		cancel(errors.New("the user pressed Ctrl-C"))
+		_, _, err := managed.TrainStep(regression).Step(ctx, m.state, m.batch)
+		return err
+	}},
+	{"out of memory", func(m desk) error {
+		return m.train(greedy)
+	}},
+}
+
+// F33: the first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be
+// read, not only compared.
+func TestF33_messages(t *testing.T) {
+	r := runtime(t)
+	lines := regexp.MustCompile(`(_test\.go):\d+`)
+	var got strings.Builder
+	for _, row := range mistakes {
+		t.Run(row.name, func(t *testing.T) {
+			m := desk{T: t, runtime: r, batch: first(t, line(t, 16).Batches(16))}
+			m.state = newState(t, r, managed.WithOptimizer(sgd()))
+			err := row.do(m)
+			require.Error(t, err)
+			text := lines.ReplaceAllString(err.Error(), "$1:LINE")
+			fmt.Fprintf(&got, "== %s\n%s\n\n", row.name, text)
+		})
+	}
+	const file = "testdata/errors.golden"
+	if *writeGolden {
+		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.String())
+	t.Logf("F33: %d mistakes", len(mistakes))
+}

@@ -1,0 +1,278 @@
+package managed_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+func shapeOf(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
+
+// greedy asks for 16 TiB: a product that XLA cannot fuse away, of 2^21 × 2^21 numbers.
+func greedy(b *managed.Builder) {
+	regression(b)
+	column := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21, 1)
+	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21))
+	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, column)))
+}
+
+// failingStrategy is a strategy of which one call, the one with the number at, fails.
+type failingStrategy struct {
+	strategies.Strategy
+	calls, at int
+	failed    string
+}
+
+var errInjected = errors.New("injected")
+
+func (f *failingStrategy) fail(call string) error {
+	if f.calls++; f.calls != f.at {
+		return nil
+	}
+	f.failed = call
+	return fmt.Errorf("%s: %w", call, errInjected)
+}
+
+func (f *failingStrategy) Put(name string, t *tensors.Tensor) (strategies.Buffer, error) {
+	if err := f.fail("put"); err != nil {
+		return nil, err
+	}
+	return f.Strategy.Put(name, t)
+}
+
+func (f *failingStrategy) Fetch(b strategies.Buffer) (*tensors.Tensor, error) {
+	if err := f.fail("fetch"); err != nil {
+		return nil, err
+	}
+	return f.Strategy.Fetch(b)
+}
+
+// Free frees, and then fails: what could not be freed cannot be told from what was.
+func (f *failingStrategy) Free(buffers ...strategies.Buffer) error {
+	return errors.Join(f.Strategy.Free(buffers...), f.fail("free"))
+}
+
+func (f *failingStrategy) Compile(s strategies.Step) (strategies.Program, error) {
+	if err := f.fail("compile"); err != nil {
+		return nil, err
+	}
+	p, err := f.Strategy.Compile(s)
+	return &failingProgram{p, f}, err
+}
+
+type failingProgram struct {
+	strategies.Program
+	of *failingStrategy
+}
+
+func (p *failingProgram) Start(state []strategies.Buffer, batches [][]data.Array) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+	if err := p.of.fail("start"); err != nil {
+		return nil, nil, nil, err
+	}
+	return p.Program.Start(state, batches)
+}
+
+// values are those that a training changes or reads, by name.
+func values(t *testing.T, state *managed.State) map[string][]float32 {
+	t.Helper()
+	all := map[string][]float32{}
+	for _, name := range state.Names() {
+		v, err := state.Value(name)
+		require.NoError(t, err)
+		if v.DType() == dtypes.Float32 {
+			all[name], err = tensors.CopyFlatData[float32](v)
+			require.NoError(t, err)
+		}
+	}
+	return all
+}
+
+// F17: each call of the strategy that a training makes fails once. The error is the strategy's own, the state is that of
+// before or of after the step, and the training goes on from there to the same values as one that nothing happened to.
+func TestF17_failCallK(t *testing.T) {
+	r := runtime(t)
+	batch := first(t, line(t, 16).Batches(16))
+	const steps = 3
+	// session trains until the steps are made, whatever fails; it gives the values after each step.
+	session := func(t *testing.T, f *failingStrategy, want []map[string][]float32) (seen []map[string][]float32, errs []error) {
+		state, err := managed.New(f, managed.WithOptimizer(sgd()))
+		require.NoError(t, err)
+		step := managed.TrainStep(regression)
+		for tries := 0; len(seen) < steps; tries++ {
+			require.Less(t, tries, steps+2, "a step that failed once is to succeed then: %v", errs)
+			_, logs, err := step.Step(t.Context(), state, batch)
+			at := f.at
+			f.at = -1 // while the test itself looks
+			now := values(t, state)
+			f.at = at
+			if err != nil {
+				errs = append(errs, err)
+				if len(seen) > 0 {
+					require.Contains(t, want[len(seen)-1:len(seen)+1], now, "%v", err)
+					if fmt.Sprint(now) == fmt.Sprint(want[len(seen)]) { // the step was made, what followed failed
+						seen = append(seen, now)
+					}
+				}
+				continue
+			}
+			if _, err := logs.Float("loss"); err != nil {
+				errs = append(errs, err)
+			}
+			seen = append(seen, now)
+		}
+		if err := errors.Join(step.Close(), state.Close()); err != nil {
+			errs = append(errs, err)
+		}
+		return seen, errs
+	}
+	count := &failingStrategy{Strategy: strategies.Jit(r)}
+	want, errs := session(t, count, nil)
+	require.Empty(t, errs)
+	failures, kinds := 0, map[string]int{}
+	before := pjrt.Live()
+	for k := 1; k <= count.calls; k++ {
+		f := &failingStrategy{Strategy: strategies.Jit(r), at: k}
+		seen, errs := session(t, f, want)
+		if f.failed == "" {
+			continue // the test's own look
+		}
+		failures++
+		kinds[f.failed]++
+		require.Equal(t, want, seen, "call %d: %s", k, f.failed)
+		require.NotEmpty(t, errs, "call %d: %s", k, f.failed)
+		for _, err := range errs {
+			require.ErrorIs(t, err, errInjected)
+		}
+		after := pjrt.Live()
+		after.Collected = before.Collected
+		require.Equal(t, before, after, "objects left after call %d: %s", k, f.failed)
+	}
+	t.Logf("F17: %d calls of a training failed one by one (%v): each time the state of before or after the step, 0 objects left", failures, kinds)
+}
+
+// F20: a change of the learning rate compiles nothing; each shape of batch is a program, kept until the step's Close.
+func TestF20_ratesAndShapes(t *testing.T) {
+	var log bytes.Buffer
+	r, err := xla.Open(t.Context(), xla.CPU, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	state := newState(t, r, managed.WithOptimizer(sgd()))
+	step, test := managed.TrainStep(regression), managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) })
+	batch := first(t, line(t, 16).Batches(16))
+	for i := range 100 {
+		_, _, err := step.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		require.NoError(t, state.SetLearningRate(0.1/float64(i+1)))
+	}
+	require.Len(t, step.StableHLO(), 1)
+	before := pjrt.Live()
+	const shapes = 40
+	for n := 16; n < 16+shapes; n++ {
+		_, _, err := test.Step(t.Context(), state, first(t, line(t, n).Batches(n)))
+		require.NoError(t, err)
+	}
+	require.Len(t, test.StableHLO(), shapes)
+	require.Equal(t, 1+shapes, strings.Count(log.String(), "xla: program compiled"))
+	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"))
+	require.Regexp(t, `level=WARN msg="managed: the test step was compiled for 8 shapes of batches; each takes time and memory: give it batches of one shape" newest="\[\{x \(Float32\)\[23 1\]\}`, log.String())
+	require.EqualValues(t, shapes, pjrt.Live().Executables-before.Executables)
+	require.NoError(t, errors.Join(step.Close(), test.Close()))
+	require.EqualValues(t, -1, pjrt.Live().Executables-before.Executables)
+
+	// The same step, closed and compiled again, leaves nothing behind.
+	rebuild := func(times int) (heap int64) {
+		for range times {
+			_, _, err := test.Step(t.Context(), state, batch)
+			require.NoError(t, errors.Join(err, test.Close()))
+		}
+		goruntime.GC()
+		goruntime.GC()
+		var m goruntime.MemStats
+		goruntime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	grown := -rebuild(5) + rebuild(100)
+	require.Less(t, grown, int64(1<<20))
+	t.Logf("F20: 100 rebuilds of a step: %+d KiB", grown>>10)
+	t.Logf("F20: 100 changes of the rate: 1 program; %d shapes: %d programs, a warning at the 8th, 0 left after Close", shapes, shapes)
+}
+
+// F41: everything of a state and a step after Close, twice, and while others use it.
+func TestF41_useAfterClose(t *testing.T) {
+	r := runtime(t)
+	batch := first(t, line(t, 16).Batches(16))
+	state := newState(t, r, managed.WithOptimizer(sgd()))
+	step := managed.TrainStep(regression)
+	_, logs, err := step.Step(t.Context(), state, batch)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(state.Close(), state.Close(), step.Close(), step.Close()))
+	_, err = logs.Float("loss")
+	require.NoError(t, err, "what was logged can be read")
+	rows := map[string]func() error{
+		"step":              func() error { _, _, err := step.Step(t.Context(), state, batch); return err },
+		"block":             func() error { _, _, err := step.StepBlock(t.Context(), state, []data.Batch{batch}); return err },
+		"value":             func() error { _, err := state.Value("/dense/dense/weights"); return err },
+		"snapshot":          func() error { _, err := state.Snapshot(t.Context()); return err },
+		"learning rate":     func() error { _, err := state.LearningRate(); return err },
+		"set learning rate": func() error { return state.SetLearningRate(1) },
+	}
+	for name, f := range rows {
+		require.ErrorIs(t, f(), managed.ErrClosed, name)
+	}
+	// A step serves other states, also after its Close.
+	other := newState(t, r, managed.WithOptimizer(sgd()))
+	_, _, err = step.Step(t.Context(), other, batch)
+	require.NoError(t, errors.Join(err, step.Close()))
+
+	const rounds = 20
+	results := map[string]int{}
+	for range rounds {
+		r, err := xla.Open(t.Context(), xla.CPU)
+		require.NoError(t, err)
+		state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
+		require.NoError(t, err)
+		step := managed.TrainStep(regression)
+		_, _, err = step.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		begin := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			<-begin
+			if err := r.Close(); err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+		close(begin)
+		for range 50 {
+			_, _, err := step.Step(t.Context(), state, batch)
+			switch {
+			case err == nil:
+				results["done"]++
+			case errors.Is(err, xla.ErrClosed) || errors.Is(err, strategies.ErrStateLost):
+				results["closed"]++
+			default:
+				t.Errorf("%v", err)
+			}
+		}
+		wg.Wait()
+	}
+	require.Positive(t, results["closed"])
+	t.Logf("F41: %d calls after Close: ErrClosed each; %d runtimes closed under a training: %v, no crash", len(rows), rounds, results)
+}

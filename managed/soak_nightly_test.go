@@ -1,0 +1,5 @@
+//go:build nightly
+
+package managed_test
+
+func init() { soakSteps = 1_000_000 }

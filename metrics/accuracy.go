@@ -1,0 +1,74 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// Accuracy is the weighted share of examples whose predicted class is the label's. Its inputs are labels and predictions: see
+// the package's section on classes.
+func Accuracy() Metric {
+	const name = "Accuracy"
+	return newMean(name, func(in []*Node) *Node {
+		labels, predictions, n := classes(name, in)
+		hit := graph.ConvertDType(graph.Equal(labels, predictions), dtype)
+		return orNaN(hit, graph.LogicalOr(outside(labels, n), outside(predictions, n)))
+	}, nil, "labels", "predictions")
+}
+
+// TopK is the weighted share of examples for whose label fewer than k classes have a greater score, so that equals at the border
+// are all in, as in Keras. Its inputs are labels and predictions, the latter as scores: see the package's section on classes.
+func TopK(k int) Metric {
+	name := fmt.Sprintf("TopK(%d)", k)
+	return newMean(name, func(in []*Node) *Node {
+		labels, predictions, n := classes(name, in)
+		if k < 1 || !in[1].DType().IsFloat() {
+			panic(fmt.Errorf("metrics: %s: expected k of at least 1 and predictions as scores, got k %d and predictions %s", name, k, in[1].Shape()))
+		}
+		scores := in[1]
+		own := graph.ReduceSum(graph.Where(is(labels, n), scores, graph.ZerosLike(scores)), -1)
+		greater := graph.GreaterThan(scores, graph.ExpandAxes(own, -1))
+		before := graph.ReduceSum(graph.ConvertDType(greater, dtypes.Int32), -1)
+		hit := graph.LessThan(before, graph.Scalar(before.Graph(), before.DType(), k))
+		return orNaN(graph.ConvertDType(hit, dtype), graph.LogicalOr(outside(labels, n), outside(predictions, n)))
+	}, nil, "labels", "predictions")
+}
+
+// CrossEntropy is the weighted mean of the softmax cross-entropy between labels and logits, its two inputs, in nats. Logits are
+// floats [examples…, classes]; labels are integers [examples…] or probabilities [examples…, classes].
+func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
+
+// Perplexity is e to the power of [CrossEntropy]: weights, or a mask, say which tokens count.
+func Perplexity() Metric { return crossEntropy("Perplexity", graph.Exp) }
+
+func crossEntropy(name string, after func(*Node) *Node) Metric {
+	return newMean(name, func(in []*Node) *Node {
+		take(name, in, "labels", "logits")
+		labels, logits := in[0], in[1]
+		if !logits.DType().IsFloat() || logits.Rank() == 0 {
+			panic(fmt.Errorf("metrics: %s: logits %s must be floats [examples…, classes]", name, logits.Shape()))
+		}
+		if logits.DType() != dtype {
+			logits = graph.ConvertDType(logits, dtypes.Float32) // half precision would lose the sum of the exponentials
+		}
+		log := graph.LogSoftmax(logits)
+		if labels.DType().IsFloat() {
+			if !labels.Shape().EqualDimensions(logits.Shape()) {
+				panic(fmt.Errorf("metrics: %s: labels %s as probabilities must have the dimensions of the logits %s", name, labels.Shape(), logits.Shape()))
+			}
+			p := graph.ConvertDType(labels, dtype)
+			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: 0 times log(0) is 0 here
+		}
+		class, _, n := classes(name, []*Node{labels, logits})
+		own := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)
+		return orNaN(graph.Neg(own), outside(class, n))
+	}, after, "labels", "logits")
+}
+
+// orNaN is x, or NaN where an example is invalid.
+func orNaN(x, invalid *Node) *Node {
+	x = graph.ConvertDType(x, dtype)
+	return graph.Where(invalid, graph.BroadcastToShape(nan(x.Graph()), x.Shape()), x)
+}

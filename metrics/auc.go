@@ -1,0 +1,78 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// AUC is the area under the ROC curve: how likely an example of label 1 has a greater prediction than one of label 0, equals
+// counting half. Its inputs are labels, 0 or 1 of any type, and predictions, probabilities in 0…1, of one shape: each element is
+// an example. Keras uses 200 thresholds.
+//
+// The thresholds are spread evenly from 0 to 1, and predictions above the same ones count as equal, so the value is off by at most
+// half the share of pairs of a 1 and a 0 that are equal so; for predictions that lie on thresholds it is exact. Another
+// label, a prediction outside of 0…1 and NaN make it NaN; so does it to have no example of one label.
+//
+// lazo tells 0 from what is just above it; Keras does not; we do because that makes it exact.
+func AUC(thresholds int) Metric {
+	return newCurve("AUC", thresholds, func(ones, zeros *Node) *Node {
+		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))
+		return graph.Div(graph.ReduceAllSum(pairs), graph.Mul(graph.ReduceAllSum(ones), graph.ReduceAllSum(zeros)))
+	})
+}
+
+// AveragePrecision is the area under the curve of precision over recall, in steps: the sum of each threshold's precision times
+// the recall that it adds. Its inputs, thresholds and NaN are those of [AUC], but it needs no example of label 0.
+//
+// lazo adds up steps, as scikit-learn does; Keras's AUC(curve="PR") interpolates; we do because interpolation says more than was
+// measured.
+func AveragePrecision(thresholds int) Metric {
+	return newCurve("AveragePrecision", thresholds, func(ones, zeros *Node) *Node {
+		hits := atLeast(ones)
+		precision := ratio(hits, graph.Add(hits, atLeast(zeros)))
+		return graph.Div(graph.ReduceAllSum(graph.Mul(ones, precision)), graph.ReduceAllSum(ones))
+	})
+}
+
+// newCurve is a metric of how many examples of label 1 and of label 0 there are above each threshold and not above the next; the
+// first bin is for what is 0.
+func newCurve(name string, thresholds int, value func(ones, zeros *Node) *Node) Metric {
+	name = fmt.Sprintf("%s(%d)", name, thresholds)
+	bins := shapes.Make(dtype, max(thresholds, 0))
+	return &sums{name: name, inputs: []string{"labels", "predictions"},
+		keeps: []Accumulator{{Name: "ones", Shape: bins}, {Name: "zeros", Shape: bins}},
+		batch: func(weights *Node, in []*Node) []*Node {
+			labels, p := in[0], graph.ConvertDType(in[1], dtype)
+			if thresholds < 2 || !in[1].DType().IsFloat() || !labels.Shape().EqualDimensions(p.Shape()) {
+				panic(fmt.Errorf("metrics: %s: expected at least 2 thresholds, and labels and floating-point predictions of the same dimensions, "+
+					"got labels %s and predictions %s", name, labels.Shape(), in[1].Shape()))
+			}
+			labels = graph.ConvertDType(labels, dtype)
+			zero, one := graph.ZerosLike(p), graph.OnesLike(p)
+			isOne := graph.Equal(labels, one)
+			isLabel := graph.LogicalOr(isOne, graph.Equal(labels, zero))
+			inside := graph.LogicalAnd(graph.GreaterOrEqual(p, zero), graph.LessOrEqual(p, one))
+			bin := graph.Ceil(graph.MulScalar(graph.Where(inside, p, zero), thresholds-1))
+			bin = graph.ConvertDType(bin, classType)
+			w, invalid := weigh(name, weights, p), graph.LogicalNot(graph.LogicalAnd(isLabel, inside))
+			bad := poison(w, invalid)
+			return []*Node{
+				graph.Add(tally(bin, graph.Where(isOne, w, zero), invalid, thresholds), bad),
+				graph.Add(tally(bin, graph.Where(isOne, zero, w), invalid, thresholds), bad),
+			}
+		},
+		value: func(acc []*Node) []Value { return single(value(acc[0], acc[1])) }}
+}
+
+// atLeast is for each bin the sum of itself and all after it, in as many additions of arrays as the number of bins has bits
+// (Hillis and Steele, Data Parallel Algorithms, 1986).
+func atLeast(bins *Node) *Node {
+	n := bins.Shape().Dimensions[0]
+	for far := 1; far < n; far *= 2 {
+		none := graph.Zeros(bins.Graph(), shapes.Make(dtype, far))
+		bins = graph.Add(bins, graph.Concatenate([]*Node{graph.Slice(bins, graph.AxisRangeToEnd(far)), none}, 0))
+	}
+	return bins
+}

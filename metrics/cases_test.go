@@ -1,0 +1,276 @@
+package metrics_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func inputs(in ...any) batch { return batch{inputs: in} }
+
+var nan = math.NaN()
+
+func TestB87_meanAndDeviationOfTheSelected(t *testing.T) {
+	line := []float32{1, 2, 3, 6}
+	square := [][]float32{{1, 2}, {3, 4}, {5, 9}}
+	cube := [][][]float32{{{1, 2}, {3, 4}}, {{5, 6}, {7, 9}}}
+	rows := []struct {
+		name       string
+		values     any
+		mask       any
+		mean, wide float64
+	}{
+		{"a scalar", float32(3), nil, 3, 0},
+		{"integers", []int32{1, 2, 6}, nil, 3, math.Sqrt(14. / 3)},
+		{"truth values", []bool{true, false, true, true}, nil, 0.75, math.Sqrt(3. / 16)},
+		{"no mask", line, nil, 3, math.Sqrt(3.5)},
+		{"a mask of examples", line, []bool{true, false, false, true}, 3.5, 2.5},
+		{"nothing selected", line, []bool{false, false, false, false}, nan, nan},
+		{"weights", line, []float32{0.5, 0, 1.5, 0}, 2.5, math.Sqrt(0.75)},
+		{"integer weights", line, []int64{1, 0, 3, 0}, 2.5, math.Sqrt(0.75)},
+		{"one weight for all", line, float32(2), 3, math.Sqrt(3.5)},
+		{"a mask of rows", square, []bool{true, false, true}, 4.25, math.Sqrt(9.6875)},
+		{"a mask of elements", square, [][]bool{{true, false}, {true, true}, {false, false}}, 8. / 3, math.Sqrt(14. / 9)},
+		{"a mask of rows, three axes", cube, []bool{false, true}, 6.75, math.Sqrt(2.1875)},
+		{"a mask of two axes of three", cube, [][]bool{{true, false}, {false, true}}, 4.75, math.Sqrt(171./4 - 4.75*4.75 - 9)},
+	}
+	platforms(t, func(t *testing.T, r *xla.Runtime) {
+		for _, row := range rows {
+			t.Run(row.name, func(t *testing.T) {
+				b := batch{row.mask, []any{row.values}}
+				mean, err := measure(r, metrics.Mean(), b)
+				require.NoError(t, err)
+				near(t, []float64{row.mean}, mean, 1e-12)
+				wide, err := measure(r, metrics.StandardDeviation(), b)
+				require.NoError(t, err)
+				near(t, []float64{row.wide}, wide, 1e-12)
+			})
+		}
+		t.Logf("B87: %d shapes and masks", len(rows))
+	})
+}
+
+func TestMetrics_cases(t *testing.T) {
+	scores := [][]float32{{0.1, 0.7, 0.2}, {0.5, 0.5, 0}, {0, 1, 2}}
+	broken := [][]float32{{0.1, 0.7, 0.2}, {0.5, float32(nan), 0}, {0, 1, 2}}
+	inf := math.Inf(1)
+	const third = 1. / 3
+	rows := []struct {
+		name   string
+		metric metrics.Metric
+		b      batch
+		want   []float64
+	}{
+		{"accuracy of scores", metrics.Accuracy(), inputs([]int32{1, 1, 2}, scores), []float64{2 * third}},
+		{"accuracy of one-hot labels", metrics.Accuracy(), inputs([][]float32{{0, 1, 0}, {1, 0, 0}, {1, 0, 0}}, scores), []float64{2 * third}},
+		{"accuracy of classes", metrics.Accuracy(), inputs([]uint8{1, 1, 2}, []int64{1, 0, 2}), []float64{2 * third}},
+		{"accuracy of sequences", metrics.Accuracy(), batch{[][]bool{{true, true}, {true, false}}, []any{[][]int32{{1, 1}, {0, 0}}, [][]int32{{1, 0}, {0, 0}}}}, []float64{2 * third}},
+		{"a label too large", metrics.Accuracy(), inputs([]int32{1, 3, 2}, scores), []float64{nan}},
+		{"a label below 0", metrics.Accuracy(), inputs([]int32{1, -1, 2}, []int32{1, 0, 2}), []float64{nan}},
+		{"a label that wraps around in 32 bits", metrics.Accuracy(), inputs([]int64{1, 1 << 32, 2}, scores), []float64{nan}},
+		{"a label too large that does not count", metrics.Accuracy(), batch{[]bool{true, false, true}, []any{[]int32{1, 3, 2}, scores}}, []float64{1}},
+		{"accuracy of a NaN", metrics.Accuracy(), inputs([]int32{1, 1, 2}, broken), []float64{nan}},
+		{"top 1, equals are in", metrics.TopK(1), inputs([]int32{1, 1, 2}, scores), []float64{1}},
+		{"top 2", metrics.TopK(2), inputs([]int32{0, 2, 0}, scores), []float64{0}},
+		{"more than there are", metrics.TopK(9), inputs([]int32{0, 2, 0}, scores), []float64{1}},
+		{"top of a NaN", metrics.TopK(3), inputs([]int32{1, 0, 2}, broken), []float64{nan}},
+		{"top of a label too large", metrics.TopK(3), inputs([]int32{1, 0, 3}, scores), []float64{nan}},
+		{"cross-entropy of equals", metrics.CrossEntropy(), inputs([]int32{0, 1}, [][]float32{{5, 5}, {1, 1}}), []float64{math.Ln2}},
+		{"cross-entropy of probabilities", metrics.CrossEntropy(), inputs([][]float32{{0.5, 0.5}}, [][]float32{{5, 5}}), []float64{math.Ln2}},
+		{"cross-entropy of what cannot be", metrics.CrossEntropy(), inputs([][]float32{{1, 0}}, [][]float32{{0, float32(-inf)}}), []float64{0}},
+		{"cross-entropy of a label too large", metrics.CrossEntropy(), inputs([]int32{0, 2}, [][]float32{{5, 5}, {1, 1}}), []float64{nan}},
+		{"perplexity of equals", metrics.Perplexity(), inputs([]int32{0, 1}, [][]float32{{5, 5}, {1, 1}}), []float64{2}},
+		{"confusion", metrics.ConfusionMatrix(3), batch{[]float32{1, 0.5, 2}, []any{[]int32{1, 1, 2}, scores}}, []float64{0, 0, 0, 0.5, 1, 0, 0, 0, 2}},
+		{"confusion with a label too large", metrics.ConfusionMatrix(2), inputs([]int32{1, 2}, []int32{1, 1}), []float64{nan, nan, nan, nan}},
+		{"confusion with a prediction too large", metrics.ConfusionMatrix(2), inputs([]int32{1, 1}, []int32{1, 2}), []float64{nan, nan, nan, nan}},
+		{"a class never predicted", metrics.Precision(3, metrics.PerClass), inputs([]int32{0, 1, 2}, []int32{0, 1, 1}), []float64{1, 0.5, 0}},
+		{"a class never seen", metrics.Recall(3, metrics.Macro), inputs([]int32{0, 1, 1}, []int32{0, 1, 2}), []float64{0.5}},
+		{"scores with a label too large", metrics.F1(3, metrics.Micro), inputs([]int32{0, 3}, []int32{0, 1}), []float64{nan}},
+		{"scores without an example", metrics.F1(2, metrics.Binary), batch{[]bool{false}, []any{[]int32{0}, []int32{0}}}, []float64{nan}},
+		{"specificity", metrics.Specificity(2, metrics.Binary), inputs([]int32{0, 0, 0, 1}, []int32{0, 1, 0, 0}), []float64{2 * third}},
+		{"specificity, micro", metrics.Specificity(2, metrics.Micro), inputs([]int32{0, 0, 0, 1}, []int32{0, 1, 0, 0}), []float64{0.5}},
+		{"a perfect curve", metrics.AUC(200), inputs([]int32{0, 1, 0, 1}, []float32{0, 0.9, 0.1, 1}), []float64{1}},
+		{"a curve upside down", metrics.AUC(200), inputs([]bool{true, false}, []float32{0.2, 0.9}), []float64{0}},
+		{"a curve of equals", metrics.AUC(200), inputs([]float32{0, 1}, []float32{0.5, 0.5}), []float64{0.5}},
+		{"a curve of one label", metrics.AUC(200), inputs([]int32{1, 1}, []float32{0.1, 0.5}), []float64{nan}},
+		{"a soft label", metrics.AUC(200), inputs([]float32{0, 0.5}, []float32{0.1, 0.5}), []float64{nan}},
+		{"a logit for a probability", metrics.AUC(200), inputs([]int32{0, 1}, []float32{0.1, 1.5}), []float64{nan}},
+		{"a NaN in a curve", metrics.AUC(200), inputs([]int32{0, 1}, []float32{0.1, float32(nan)}), []float64{nan}},
+		{"average precision without label 0", metrics.AveragePrecision(200), inputs([]int32{1, 1}, []float32{0.1, 0.5}), []float64{1}},
+		{"average precision without label 1", metrics.AveragePrecision(200), inputs([]int32{0, 0}, []float32{0.1, 0.5}), []float64{nan}},
+		{"R2 of equal targets", metrics.R2(), inputs([]float32{2, 2}, []float32{2, 3}), []float64{-inf}},
+		{"R2 of equal targets, all met", metrics.R2(), inputs([]float32{2, 2}, []float32{2, 2}), []float64{nan}},
+		{"cosine", metrics.CosineSimilarity(), inputs([][]float32{{1, 0}, {1, 1}, {2, 2}}, [][]float32{{0, 3}, {0, 0}, {1, 1}}), []float64{third}},
+		{"min", metrics.Min(), batch{[]bool{true, false, true}, []any{[]float32{3, 1, 2}}}, []float64{2}},
+		{"min of nothing", metrics.Min(), batch{false, []any{[]float32{3, 1, 2}}}, []float64{inf}},
+		{"max", metrics.Max(), inputs([]int32{3, 1, 2}), []float64{3}},
+		{"max of nothing", metrics.Max(), batch{false, []any{[]float32{3, 1, 2}}}, []float64{-inf}},
+		{"sum", metrics.Sum(), batch{[]float32{0.5, 2, 0}, []any{[]float32{2, 1, float32(nan)}}}, []float64{3}},
+		{"a NaN that counts", metrics.Mean(), inputs([]float32{1, float32(nan)}), []float64{nan}},
+		{"threshold", metrics.MapInputs(metrics.Sum(), func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{metrics.Threshold(in[0], 0.5)}
+		}), inputs([]float32{0.5, 0.6, 0.1, float32(nan)}), []float64{0}},
+	}
+	platforms(t, func(t *testing.T, r *xla.Runtime) {
+		for _, row := range rows {
+			t.Run(row.name, func(t *testing.T) {
+				got, err := measure(r, row.metric, row.b)
+				require.NoError(t, err)
+				near(t, row.want, got, 1e-7)
+			})
+		}
+	})
+}
+
+// The last batch that has an example; of several devices the mean.
+func TestLast(t *testing.T) {
+	platforms(t, func(t *testing.T, r *xla.Runtime) {
+		g := newGauge(t, r, metrics.Last())
+		require.True(t, math.IsNaN(g.values(t, g.empty(t))[""][0]))
+		here := g.add(t, g.empty(t), inputs([]float32{1, 2, 3}), inputs([]float32{5}))
+		there := g.add(t, g.empty(t), inputs([]float32{7, 8, 9}))
+		require.EqualValues(t, 5, g.values(t, here)[""][0])
+		require.EqualValues(t, 5, g.values(t, g.add(t, here, batch{[]bool{false}, []any{[]float32{9}}}))[""][0])
+		require.EqualValues(t, 8, g.values(t, join(t, g.merge, here, there))[""][0])
+		require.EqualValues(t, (5+7+8+9)/4., g.values(t, join(t, g.reduce, here, there))[""][0])
+	})
+}
+
+// A count in float32 stands still at 16,777,216.
+func TestMetrics_countTo1e8(t *testing.T) {
+	platforms(t, func(t *testing.T, r *xla.Runtime) {
+		c := together{metrics.Collection{
+			{Name: "sum", Metric: metrics.Sum(), Inputs: []string{"ones"}},
+			{Name: "matrix", Metric: metrics.ConfusionMatrix(2), Inputs: []string{"labels", "labels"}},
+			{Name: "deviation", Metric: metrics.StandardDeviation(), Inputs: []string{"wide"}},
+		}, []string{"ones", "labels", "wide"}}
+		g := newGauge(t, r, c)
+		b := inputs([]float32{1, 1}, []int32{1, 1}, []float32{10000 - 0.125, 10000 + 0.125})
+		one := g.add(t, g.empty(t), b)
+		many := one
+		for range 26 {
+			many = join(t, g.merge, many, many)
+		}
+		v := g.values(t, join(t, g.merge, many, one))
+		require.Equal(t, []float64{1<<27 + 2}, v["sum"])
+		require.Equal(t, []float64{0, 0, 0, 1<<27 + 2}, v["matrix"])
+		require.InDelta(t, 0.125, v["deviation"][0], 1e-12)
+		t.Logf("%.0f examples counted, 10,000 ± 0.125 is ± %.15f", v["sum"][0], v["deviation"][0])
+	})
+}
+
+func TestMetrics_refuse(t *testing.T) {
+	r, err := xla.Open(t.Context(), xla.CPU) // which has complex numbers
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	scores := [][]float32{{0.1, 0.7}, {0.5, 0.5}}
+	for _, row := range []struct {
+		name   string
+		metric metrics.Metric
+		b      batch
+		want   string
+	}{
+		{"too few inputs", metrics.Accuracy(), inputs([]int32{1, 1}), "metrics: Accuracy: 1 inputs given, expected 2: [labels predictions]"},
+		{"complex numbers", metrics.Mean(), inputs([]complex64{1}), "metrics: Mean: the values must be real numbers"},
+		{"weights too long", metrics.Mean(), batch{[]float32{1, 1, 1}, []any{scores}}, "metrics: Mean: weights (Float32)[3] do not fit examples of dimensions [2 2]"},
+		{"weights of more axes", metrics.Accuracy(), batch{scores, []any{[]int32{1, 1}, scores}}, "weights (Float32)[2 2] do not fit examples of dimensions [2]"},
+		{"labels and scores of other lengths", metrics.Accuracy(), inputs([]int32{1, 1, 1}, scores), "labels (Int32)[3] and predictions (Float32)[2 2] do not fit"},
+		{"labels of truth values", metrics.Accuracy(), inputs([]bool{true, true}, scores), "metrics: Accuracy: labels (Bool)[2] are no classes: expected integers"},
+		{"one-hot of other classes", metrics.Accuracy(), inputs([][]float32{{1, 0, 0}, {1, 0, 0}}, scores), "do not fit"},
+		{"classes for scores", metrics.TopK(1), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: TopK(1): expected k of at least 1 and predictions as scores"},
+		{"top none", metrics.TopK(0), inputs([]int32{1, 1}, scores), "got k 0"},
+		{"integer logits", metrics.CrossEntropy(), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: CrossEntropy: logits (Int32)[2] must be floats"},
+		{"probabilities of another shape", metrics.Perplexity(), inputs([]float32{1, 1}, scores), "metrics: Perplexity: labels (Float32)[2] as probabilities must have the dimensions"},
+		{"other classes", metrics.ConfusionMatrix(3), inputs([]int32{1, 1}, scores), "metrics: ConfusionMatrix(3): expected at least 2 classes, as many as scores have"},
+		{"one class", metrics.Recall(1, metrics.Micro), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: Recall(1, micro): expected at least 2 classes"},
+		{"negative classes", metrics.Recall(-1, metrics.Micro), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: Recall(-1, micro): expected at least 2 classes"},
+		{"binary of three", metrics.F1(3, metrics.Binary), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: F1(3, binary): no such average of 3 classes"},
+		{"an unknown average", metrics.F1(3, 9), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: F1(3, Average(9)): no such average"},
+		{"one threshold", metrics.AUC(1), inputs([]int32{1, 1}, []float32{1, 1}), "metrics: AUC(1): expected at least 2 thresholds"},
+		{"a curve of classes", metrics.AUC(9), inputs([]int32{1, 1}, []int32{1, 1}), "expected at least 2 thresholds, and labels and floating-point predictions"},
+		{"targets of another shape", metrics.R2(), inputs([]float32{1, 1}, []float32{1}), "metrics: R2: targets (Float32)[2] and predictions (Float32)[1] must have the same dimensions"},
+		{"no vectors", metrics.CosineSimilarity(), inputs(float32(1), float32(1)), "metrics: CosineSimilarity: expected vectors, got scalars"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := measure(r, row.metric, row.b)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+func TestB90_whatWasNotReducedIsAnError(t *testing.T) {
+	r, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	c := every()
+	n := len(c.Accumulators())
+	devices := func(g *graph.Graph) []*graph.Node { // accumulators of two devices, side by side
+		var all []*graph.Node
+		for _, a := range c.Accumulators() {
+			all = append(all, graph.FillScalar(g, shapes.Make(a.Shape.DType, append([]int{2}, a.Shape.Dimensions...)...), a.Initial))
+		}
+		return all
+	}
+	refused := 0
+	for name, f := range map[string]func(g *graph.Graph){
+		"compute": func(g *graph.Graph) { c.Compute(devices(g)) },
+		"merge":   func(g *graph.Graph) { c.Merge(c.Initial(g), devices(g)) },
+		"reduce":  func(g *graph.Graph) { c.Reduce(devices(g), c.Initial(g)) },
+	} {
+		_, err := graph.ExecOnce(r, func(g *graph.Graph) *graph.Node { f(g); return graph.Const(g, 1) })
+		require.ErrorContains(t, err, `accumulator "mean/total" has shape (Float64)[2], expected (Float64); those of several devices need Reduce first`, name)
+		refused++
+	}
+	for _, e := range c.Collection {
+		m := e.Metric
+		_, err := graph.ExecOnce(r, func(g *graph.Graph) *graph.Node {
+			var two []*graph.Node
+			for _, a := range metrics.Initial(m, g) {
+				two = append(two, graph.Stack([]*graph.Node{a, a}, 0))
+			}
+			m.Merge(two, two)
+			return two[0]
+		})
+		require.ErrorContains(t, err, "need Reduce first", e.Name)
+		refused++
+	}
+	_, err = graph.ExecOnce(r, func(g *graph.Graph) *graph.Node { c.Compute(c.Initial(g)[1:]); return graph.Const(g, 1) })
+	require.ErrorContains(t, err, "accumulators given, expected")
+	t.Logf("B90: %d of %d refused, %d accumulators", refused, 3+len(c.Collection), n)
+}
+
+func TestCollection_refuses(t *testing.T) {
+	r, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	loss := metrics.Entry{Name: "loss", Metric: metrics.Mean(), Inputs: []string{"loss"}, Weights: "mask"}
+	for _, row := range []struct {
+		name       string
+		collection metrics.Collection
+		outputs    []string
+		want       string
+	}{
+		{"no such output", metrics.Collection{loss}, []string{"mask", "other"}, `metrics: collection: "loss" needs the output "loss"; there are: mask, other`},
+		{"no such mask", metrics.Collection{loss}, []string{"loss"}, `metrics: collection: "loss" needs the output "mask"; there are: loss`},
+		{"a name twice", metrics.Collection{loss, loss}, nil, `metrics: collection: entry 1 has the name "loss": expected one that no other has`},
+		{"no name", metrics.Collection{{Metric: metrics.Mean()}}, nil, `entry 0 has the name ""`},
+		{"no metric", metrics.Collection{{Name: "loss"}}, nil, `metrics: collection: entry "loss" has no metric`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := graph.ExecOnce(r, func(g *graph.Graph) *graph.Node {
+				outputs := map[string]*graph.Node{}
+				for _, name := range row.outputs {
+					outputs[name] = graph.Const(g, []float32{1})
+				}
+				return row.collection.Update(row.collection.Initial(g), outputs)[0]
+			})
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}

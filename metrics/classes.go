@@ -1,0 +1,71 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// classType is that of classes: wide enough that no label wraps around into the range.
+const classType = dtypes.Int64
+
+// noClass is what stands for an example whose class cannot be told.
+const noClass = -1
+
+// Threshold makes classes of two from probabilities or scores: 1 where x is greater than the threshold, else 0, as integers of
+// x's shape. A NaN is no class.
+func Threshold(x *Node, threshold float64) *Node {
+	above := graph.GreaterThan(graph.ConvertDType(x, dtype), graph.Scalar(x.Graph(), dtype, threshold))
+	return orNoClass(x, graph.ConvertDType(above, classType))
+}
+
+// orNoClass is class but where x is NaN.
+func orNoClass(x, class *Node) *Node {
+	if !x.DType().IsFloat() {
+		return class
+	}
+	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
+}
+
+// classes reads labels and predictions, each as integers (a class for each example) or as floats with one axis more (scores, of
+// which the greatest counts, the first one of equals). known is how many classes there are, as the scores say; 0 if neither
+// has scores.
+func classes(name string, inputs []*Node) (labels, predictions *Node, known int) {
+	take(name, inputs, "labels", "predictions")
+	labels, n := classOf(name, "labels", inputs[0])
+	predictions, m := classOf(name, "predictions", inputs[1])
+	if n > 0 && m > 0 && n != m || !labels.Shape().Equal(predictions.Shape()) {
+		panic(fmt.Errorf("metrics: %s: labels %s and predictions %s do not fit: expected integers with a class for each example, or floats with "+
+			"one more axis, the classes", name, inputs[0].Shape(), inputs[1].Shape()))
+	}
+	return labels, predictions, max(n, m)
+}
+
+func classOf(name, what string, x *Node) (class *Node, classes int) {
+	switch s := x.Shape(); {
+	case s.DType.IsInt():
+		return graph.ConvertDType(x, classType), 0
+	case s.DType.IsFloat() && s.Rank() > 0:
+		broken := graph.LogicalAny(graph.IsNaN(x), -1)
+		class = graph.ArgMax(x, -1, classType)
+		return graph.Where(broken, graph.FillScalar(x.Graph(), class.Shape(), noClass), class), s.Dimensions[s.Rank()-1]
+	default:
+		panic(fmt.Errorf("metrics: %s: %s %s are no classes: expected integers, or floats whose last axis is the classes; Threshold makes "+
+			"classes of probabilities and of truth values", name, what, s))
+	}
+}
+
+// outside tells which classes are not in 0…n-1; n is 0 where nobody knows it.
+func outside(class *Node, n int) *Node {
+	bad := graph.LessThan(class, graph.ScalarZero(class.Graph(), class.DType()))
+	if n == 0 {
+		return bad
+	}
+	return graph.LogicalOr(bad, graph.GreaterOrEqual(class, graph.Scalar(class.Graph(), class.DType(), n)))
+}
+
+// is tells for each example and each of n classes whether the example is of the class: [examples…, n].
+func is(class *Node, n int) *Node {
+	return graph.ConvertDType(graph.OneHot(class, n, dtype), dtypes.Bool)
+}

@@ -1,0 +1,109 @@
+package metrics
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Collection is several metrics under names, each fed with some of the same named outputs of a step. Its methods are those of a
+// [Metric] but for Update, which takes all outputs by name.
+type Collection []Entry
+
+// Entry is a metric of a [Collection].
+type Entry struct {
+	Name   string
+	Metric Metric
+	// Inputs are the names of the outputs that the metric takes, in its order.
+	Inputs []string
+	// Weights is the name of the output that weighs the examples, often a mask; empty if all count alike.
+	Weights string
+}
+
+// Accumulators are those of all metrics, under names such as "accuracy/total".
+func (c Collection) Accumulators() []Accumulator {
+	var all []Accumulator
+	for i, e := range c {
+		if e.Name == "" || slices.ContainsFunc(c[:i], func(o Entry) bool { return o.Name == e.Name }) {
+			panic(fmt.Errorf("metrics: collection: entry %d has the name %q: expected one that no other has", i, e.Name))
+		}
+		if e.Metric == nil {
+			panic(fmt.Errorf("metrics: collection: entry %q has no metric", e.Name))
+		}
+		for _, a := range e.Metric.Accumulators() {
+			a.Name = e.Name + "/" + a.Name
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// Initial gives the accumulators as they are before the first batch.
+func (c Collection) Initial(g *Graph) []*Node { return initial(c.Accumulators(), g) }
+
+// Update gives the accumulators with a batch added.
+func (c Collection) Update(acc []*Node, outputs map[string]*Node) []*Node {
+	find := func(e Entry, name string) *Node {
+		if n := outputs[name]; n != nil {
+			return n
+		}
+		names := slices.Sorted(maps.Keys(outputs))
+		panic(fmt.Errorf("metrics: collection: %q needs the output %q; there are: %s", e.Name, name, strings.Join(names, ", ")))
+	}
+	return c.each(func(e Entry, acc ...[]*Node) []*Node {
+		inputs := make([]*Node, len(e.Inputs))
+		for i, name := range e.Inputs {
+			inputs[i] = find(e, name)
+		}
+		var weights *Node
+		if e.Weights != "" {
+			weights = find(e, e.Weights)
+		}
+		return e.Metric.Update(acc[0], weights, inputs...)
+	}, acc)
+}
+
+// Merge joins what was gathered in a with what was gathered later, or at the same time, in b.
+func (c Collection) Merge(a, b []*Node) []*Node {
+	return c.each(func(e Entry, acc ...[]*Node) []*Node { return e.Metric.Merge(acc[0], acc[1]) }, a, b)
+}
+
+// Reduce joins what was gathered at the same time: see the function [Reduce].
+func (c Collection) Reduce(a, b []*Node) []*Node {
+	return c.each(func(e Entry, acc ...[]*Node) []*Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
+}
+
+// Compute gives the values of all metrics under names: the metric's own, and for one of several values such as "scores/recall".
+func (c Collection) Compute(acc []*Node) []Value {
+	var values []Value
+	c.each(func(e Entry, acc ...[]*Node) []*Node {
+		for _, v := range e.Metric.Compute(acc[0]) {
+			if v.Name = e.Name + "/" + v.Name; v.Name == e.Name+"/" {
+				v.Name = e.Name
+			}
+			values = append(values, v)
+		}
+		return nil
+	}, acc)
+	return values
+}
+
+// each calls f with each entry and its part of the accumulators, and joins what it returns.
+func (c Collection) each(f func(e Entry, acc ...[]*Node) []*Node, acc ...[]*Node) []*Node {
+	for _, a := range acc {
+		check("collection", c.Accumulators(), a)
+	}
+	var all []*Node
+	from := 0
+	for _, e := range c {
+		to := from + len(e.Metric.Accumulators())
+		parts := make([][]*Node, len(acc))
+		for i, a := range acc {
+			parts[i] = a[from:to]
+		}
+		all = append(all, f(e, parts...)...)
+		from = to
+	}
+	return all
+}

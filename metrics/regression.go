@@ -1,0 +1,54 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// MeanSquaredError is the weighted mean squared difference of targets and predictions, its two inputs, of one shape: each
+// element is an example.
+func MeanSquaredError() Metric { return squaredError("MeanSquaredError", nil) }
+
+// RootMeanSquaredError is the square root of [MeanSquaredError].
+func RootMeanSquaredError() Metric { return squaredError("RootMeanSquaredError", graph.Sqrt) }
+
+func squaredError(name string, after func(*Node) *Node) Metric {
+	return newMean(name, func(in []*Node) *Node { return graph.Square(difference(name, in)) }, after, "targets", "predictions")
+}
+
+// MeanAbsoluteError is the weighted mean size of the difference of targets and predictions, its two inputs, of one shape: each
+// element is an example.
+func MeanAbsoluteError() Metric {
+	const name = "MeanAbsoluteError"
+	return newMean(name, func(in []*Node) *Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")
+}
+
+// CosineSimilarity is the weighted mean cosine of the angle between targets and predictions, its two inputs, of one shape: the
+// last axis holds the vectors, each vector is an example. The cosine with a vector of zeros is 0.
+func CosineSimilarity() Metric {
+	const name = "CosineSimilarity"
+	return newMean(name, func(in []*Node) *Node {
+		a, b := pair(name, in)
+		if a.Rank() == 0 {
+			panic(fmt.Errorf("metrics: %s: expected vectors, got scalars", name))
+		}
+		dot := func(x, y *Node) *Node { return graph.ReduceSum(graph.Mul(x, y), -1) }
+		return ratio(dot(a, b), graph.Mul(graph.Sqrt(dot(a, a)), graph.Sqrt(dot(b, b))))
+	}, nil, "targets", "predictions")
+}
+
+// pair gives targets and predictions as float64.
+func pair(name string, inputs []*Node) (targets, predictions *Node) {
+	take(name, inputs, "targets", "predictions")
+	t, p := inputs[0], inputs[1]
+	if !t.Shape().EqualDimensions(p.Shape()) {
+		panic(fmt.Errorf("metrics: %s: targets %s and predictions %s must have the same dimensions", name, t.Shape(), p.Shape()))
+	}
+	return graph.ConvertDType(t, dtype), graph.ConvertDType(p, dtype)
+}
+
+func difference(name string, inputs []*Node) *Node {
+	targets, predictions := pair(name, inputs)
+	return graph.Sub(predictions, targets)
+}

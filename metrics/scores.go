@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// Average says how the scores of classes become one.
+type Average int
+
+const (
+	// Macro is the mean over all classes.
+	Macro Average = iota
+	// Micro adds the counts of all classes up first.
+	Micro
+	// Weighted is the mean over all classes weighted by how many examples have the label.
+	Weighted
+	// Binary is the score of class 1 of two.
+	Binary
+	// PerClass leaves them be: the value is an array [classes].
+	PerClass
+)
+
+// String is "macro", "micro", "weighted", "binary" or "per class".
+func (a Average) String() string {
+	if names := []string{"macro", "micro", "weighted", "binary", "per class"}; a >= 0 && int(a) < len(names) {
+		return names[a]
+	}
+	return fmt.Sprintf("Average(%d)", int(a))
+}
+
+// Precision is the share of the examples predicted to be of a class that are. Its inputs are labels and predictions: see the
+// package's section on classes. A class that is never predicted has 0, as in scikit-learn and Keras; without any example it is NaN.
+func Precision(classes int, average Average) Metric {
+	return newScores("Precision", classes, average, precision)
+}
+
+// Recall is the share of the examples of a class that are predicted to be. Its inputs are labels and predictions: see the
+// package's section on classes. A class without examples has 0, as in scikit-learn and Keras; without any example it is NaN.
+func Recall(classes int, average Average) Metric {
+	return newScores("Recall", classes, average, recall)
+}
+
+// F1 is the harmonic mean of [Precision] and [Recall], for each class first. A class that is neither seen nor predicted has 0.
+func F1(classes int, average Average) Metric { return newScores("F1", classes, average, f1) }
+
+// Specificity is the share of the examples not of a class that are not predicted to be. A class that all examples are of has 0;
+// without any example it is NaN.
+func Specificity(classes int, average Average) Metric {
+	return newScores("Specificity", classes, average, specificity)
+}
+
+// ClassScores are [Precision], [Recall], [F1] and [Specificity] as the values "precision", "recall", "f1" and "specificity" of
+// one metric.
+func ClassScores(classes int, average Average) Metric {
+	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
+}
+
+// score is a figure of each class from how much weight was hit, was predicted to be of the class, is of it, and is there at all.
+type score struct {
+	name string
+	of   func(hit, predicted, labelled, all *Node) *Node
+}
+
+var (
+	precision = score{"precision", func(hit, predicted, _, _ *Node) *Node { return ratio(hit, predicted) }}
+	recall    = score{"recall", func(hit, _, labelled, _ *Node) *Node { return ratio(hit, labelled) }}
+	f1        = score{"f1", func(hit, predicted, labelled, _ *Node) *Node {
+		return ratio(graph.MulScalar(hit, 2), graph.Add(predicted, labelled))
+	}}
+	specificity = score{"specificity", func(hit, predicted, labelled, all *Node) *Node {
+		rest := graph.Sub(all, labelled)
+		return ratio(graph.Sub(rest, graph.Sub(predicted, hit)), rest)
+	}}
+)
+
+func newScores(name string, n int, average Average, scores ...score) Metric {
+	name = fmt.Sprintf("%s(%d, %s)", name, n, average)
+	each := shapes.Make(dtype, max(n, 0))
+	return &sums{name: name, inputs: []string{"labels", "predictions"},
+		keeps: []Accumulator{{Name: "hit", Shape: each}, {Name: "predicted", Shape: each}, {Name: "labelled", Shape: each}},
+		batch: func(weights *Node, in []*Node) []*Node {
+			if average < Macro || average > PerClass || average == Binary && n != 2 {
+				panic(fmt.Errorf("metrics: %s: no such average of %d classes", name, n))
+			}
+			labels, predictions, w, invalid := classified(name, n, weights, in)
+			bad := poison(w, invalid)
+			hit := graph.Where(graph.Equal(labels, predictions), w, graph.ZerosLike(w))
+			return []*Node{
+				graph.Add(tally(labels, hit, invalid, n), bad),
+				graph.Add(tally(predictions, w, invalid, n), bad),
+				graph.Add(tally(labels, w, invalid, n), bad),
+			}
+		},
+		value: func(acc []*Node) []Value {
+			values := make([]Value, len(scores))
+			for i, s := range scores {
+				values[i] = Value{s.name, average.of(s, acc[0], acc[1], acc[2])}
+			}
+			if len(values) == 1 {
+				values[0].Name = ""
+			}
+			return values
+		}}
+}
+
+// of averages the scores of classes.
+func (a Average) of(s score, hit, predicted, labelled *Node) *Node {
+	g := hit.Graph()
+	all := graph.ReduceAllSum(labelled)
+	each := s.of(hit, predicted, labelled, graph.BroadcastToShape(all, labelled.Shape()))
+	v := each
+	switch a {
+	case Macro:
+		v = graph.ReduceAllMean(each)
+	case Micro:
+		sum := graph.ReduceAllSum
+		v = s.of(sum(hit), sum(predicted), sum(labelled), graph.MulScalar(all, hit.Shape().Size()))
+	case Weighted:
+		v = graph.Div(graph.ReduceAllSum(graph.Mul(each, labelled)), all)
+	case Binary:
+		v = graph.Reshape(graph.Slice(each, graph.AxisElem(1)))
+	}
+	none := graph.Equal(all, graph.ScalarZero(g, dtype))
+	return graph.Where(none, graph.BroadcastToShape(nan(g), v.Shape()), v)
+}

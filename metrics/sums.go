@@ -1,0 +1,84 @@
+package metrics
+
+import (
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// sums is a metric all of whose accumulators are sums over the examples: a batch adds its own, and so does a merge.
+type sums struct {
+	name   string
+	inputs []string
+	keeps  []Accumulator
+	batch  func(weights *Node, inputs []*Node) []*Node
+	value  func(acc []*Node) []Value
+}
+
+func (s *sums) Accumulators() []Accumulator { return s.keeps }
+
+func (s *sums) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+	take(s.name, inputs, s.inputs...)
+	return s.Merge(acc, s.batch(weights, inputs))
+}
+
+func (s *sums) Merge(a, b []*Node) []*Node {
+	check(s.name, s.keeps, a)
+	check(s.name, s.keeps, b)
+	both := make([]*Node, len(a))
+	for i := range a {
+		both[i] = graph.Add(a[i], b[i])
+	}
+	return both
+}
+
+func (s *sums) Compute(acc []*Node) []Value {
+	check(s.name, s.keeps, acc)
+	return s.value(acc)
+}
+
+func single(v *Node) []Value { return []Value{{Node: v}} }
+
+// newMean is the weighted mean of what each gives for each example; after, if not nil, is applied to the mean.
+func newMean(name string, each func(inputs []*Node) *Node, after func(*Node) *Node, inputs ...string) Metric {
+	return &sums{name: name, inputs: inputs, keeps: scalars("total", "weight"),
+		batch: func(weights *Node, inputs []*Node) []*Node {
+			x := each(inputs)
+			w := weigh(name, weights, x)
+			return []*Node{total(w, x), graph.ReduceAllSum(w)}
+		},
+		value: func(acc []*Node) []Value {
+			mean := graph.Div(acc[0], acc[1])
+			if after != nil {
+				mean = after(mean)
+			}
+			return single(mean)
+		}}
+}
+
+// Mean is the weighted mean of all elements of its input, values of any shape: each element is an example.
+func Mean() Metric {
+	return newMean("Mean", func(in []*Node) *Node { return in[0] }, nil, "values")
+}
+
+// Sum is the weighted sum of all elements of its input, values of any shape. Without any example it is 0.
+func Sum() Metric {
+	return &sums{name: "Sum", inputs: []string{"values"}, keeps: scalars("total"),
+		batch: func(weights *Node, in []*Node) []*Node { return []*Node{total(weigh("Sum", weights, in[0]), in[0])} },
+		value: func(acc []*Node) []Value { return single(acc[0]) }}
+}
+
+// MapInputs is the metric m over what f makes of the inputs: MapInputs(Mean(), f) is the mean of f. Weights are not f's to see;
+// they must fit what it returns.
+//
+// lazo refuses weights that do not fit; clu's from_fun drops them with a warning; we do not because padding would count then.
+func MapInputs(m Metric, f func(inputs []*Node) []*Node) Metric { return mapped{m, f} }
+
+type mapped struct {
+	Metric
+	f func(inputs []*Node) []*Node
+}
+
+func (m mapped) Update(acc []*Node, weights *Node, inputs ...*Node) []*Node {
+	return m.Metric.Update(acc, weights, m.f(inputs)...)
+}
+
+func (m mapped) Reduce(a, b []*Node) []*Node { return Reduce(m.Metric, a, b) }

@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// weigh gives each of the examples its weight, as float64.
+func weigh(name string, weights, examples *Node) *Node {
+	to := shapes.Make(dtype, examples.Shape().Dimensions...)
+	if weights == nil {
+		return graph.Ones(examples.Graph(), to)
+	}
+	w := weights.Shape()
+	fits := w.Rank() <= to.Rank() && !w.DType.IsComplex()
+	for i := 0; fits && i < w.Rank(); i++ {
+		fits = w.Dimensions[i] == to.Dimensions[i]
+	}
+	if !fits {
+		panic(fmt.Errorf("metrics: %s: weights %s do not fit examples of dimensions %v: expected these or the first ones of them", name, w, to.Dimensions))
+	}
+	weights = graph.ConvertDType(weights, dtype)
+	for weights.Rank() < to.Rank() {
+		weights = graph.ExpandAxes(weights, -1)
+	}
+	return graph.BroadcastToShape(weights, to)
+}
+
+// counted is x where an example counts, and 0 elsewhere, as float64: whatever x is in an example that does not count, NaN too,
+// is kept out.
+func counted(weights, x *Node) *Node {
+	x = graph.ConvertDType(x, dtype)
+	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))
+}
+
+// total is the weighted sum of x.
+func total(weights, x *Node) *Node {
+	return graph.ReduceAllSum(graph.Mul(weights, counted(weights, x)))
+}
+
+// ratio is a/b, and 0 where b is 0.
+func ratio(a, b *Node) *Node {
+	none := graph.Equal(b, graph.ScalarZero(b.Graph(), dtype))
+	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))
+}
+
+// poison is NaN where any example that counts is invalid, else 0: graphs cannot raise errors, but a sum to which it is added
+// cannot be mistaken for a figure.
+func poison(weights, invalid *Node) *Node {
+	g := weights.Graph()
+	bad := graph.GreaterThan(graph.ReduceAllSum(counted(weights, invalid)), graph.ScalarZero(g, dtype))
+	return graph.Where(bad, nan(g), graph.ScalarZero(g, dtype))
+}
+
+// tally adds up the weights of the examples in each of n bins. An invalid example is in none: where a scatter would put an index
+// from outside is the backend's to say.
+func tally(bin, weights, invalid *Node, n int) *Node {
+	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
+	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)
+	size := bin.Shape().Size()
+	// Not graph.Scatter: GoMLX v0.26.0's tells the device that no index comes twice.
+	return graph.ScatterSum(graph.Zeros(bin.Graph(), shapes.Make(dtype, n)), graph.Reshape(bin, size, 1), graph.Reshape(weights, size), false, false)
+}
+
+func nan(g *Graph) *Node { return graph.Scalar(g, dtype, math.NaN()) }

@@ -1,0 +1,83 @@
+package optim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// Adafactor is [RMSProp] that keeps of a matrix's squares only the means of rows and columns, so that its state is that much
+// smaller (Shazeer and Stern 2018). Updates are limited to a root mean square and scaled to the parameter's, so the learning
+// rate is a relative one, as 0.01. A zero field takes its default.
+//
+// optax's adafactor applies its weight_decay_rate without the learning rate; a [WeightDecay] behind ours is multiplied by
+// it, because it is the same link as for all other rules.
+type Adafactor struct {
+	// Decay is the power with which the average forgets: after t updates 1 - t^-Decay of it stays. 0.8.
+	Decay float64
+	// Factored is how long the two longest axes of a parameter must be at least for its squares to be factored: 128.
+	Factored int
+	// Limit is of the updates' root mean square, 1.
+	Limit float64
+	// Epsilon is added to the squares, 1e-30.
+	Epsilon float64
+	// Absolute has the updates not scaled to the root mean square of their parameter (of at least 1e-3).
+	Absolute bool
+}
+
+// Name is "adafactor".
+func (Adafactor) Name() string { return "adafactor" }
+
+// Update is one step of the rule.
+func (t Adafactor) Update(s *Step) {
+	power, epsilon, limit, factored := cmp.Or(t.Decay, 0.8), cmp.Or(t.Epsilon, 1e-30), cmp.Or(t.Limit, 1), cmp.Or(t.Factored, 128)
+	positive("Adafactor.Decay", power)
+	positive("Adafactor.Epsilon", epsilon)
+	positive("Adafactor.Limit", limit)
+	check(factored > 0, "Adafactor.Factored is %d, expected a positive number", factored)
+	n := s.time()
+	forget := graph.Pow(n, graph.Scalar(s.graph, s.dtype, -power))
+	average := func(v *Variable, value *Node) *Node {
+		next := graph.Add(graph.Mul(graph.OneMinus(forget), v.ValueGraph(s.graph)), graph.Mul(forget, value))
+		s.Set(v, next)
+		return next
+	}
+	s.each(func(p *Parameter) *Node {
+		squares := graph.AddScalar(graph.Square(p.Update), epsilon)
+		shorter, longer, ok := longestAxes(p.Shape().Dimensions, factored)
+		if !ok {
+			return graph.Mul(p.Update, graph.Rsqrt(average(s.Zeros(p, "squares"), squares)))
+		}
+		without := func(axis int) []int { return slices.Delete(slices.Clone(p.Shape().Dimensions), axis, axis+1) }
+		rows := average(s.zeros(p, "rows", without(longer)...), graph.ReduceMean(squares, longer))
+		columns := average(s.zeros(p, "columns", without(shorter)...), graph.ReduceMean(squares, shorter))
+		axis := shorter
+		if shorter > longer {
+			axis-- // it is one less in rows
+		}
+		rows = graph.Div(rows, graph.ReduceAndKeep(rows, graph.ReduceMean, axis))
+		return graph.Mul(graph.Mul(p.Update, graph.InsertAxes(graph.Rsqrt(rows), longer)), graph.InsertAxes(graph.Rsqrt(columns), shorter))
+	})
+	clipByRMS(limit).Update(s)
+	if t.Absolute {
+		return
+	}
+	s.each(func(p *Parameter) *Node {
+		return graph.Mul(p.Update, graph.MaxScalar(graph.Sqrt(graph.ReduceAllMean(graph.Square(p.Value))), 1e-3))
+	})
+}
+
+// longestAxes gives the two longest axes, if both have the length; of equal ones the later counts as the longer.
+func longestAxes(dimensions []int, length int) (shorter, longer int, ok bool) {
+	if len(dimensions) < 2 {
+		return 0, 0, false
+	}
+	axes := make([]int, len(dimensions))
+	for i := range axes {
+		axes[i] = i
+	}
+	slices.SortStableFunc(axes, func(a, b int) int { return dimensions[a] - dimensions[b] })
+	shorter, longer = axes[len(axes)-2], axes[len(axes)-1]
+	return shorter, longer, dimensions[shorter] >= length
+}

@@ -1,0 +1,71 @@
+package optim
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+)
+
+// Average keeps a moving average of the parameters beside them (Polyak and Juditsky 1992), to be evaluated instead of
+// them: it changes no update. The averages begin with zeros and are corrected for it, as optax.ema, so the first one is the
+// parameter itself. They are in /optimizers/average/<parameter>/sum, their number in /optimizers/average/updates; steps
+// that are held back do not count. A test step uses them so:
+//
+//	average := optim.Average{Decay: 0.999}
+//	optimizer := optim.New(1e-3, optim.Adam{}, average)
+//	test := managed.TestStep(func(b *managed.Builder) {
+//		average.In(b.Vars(), b.Graph(), func() { logits := model(b.Vars(), b.Node("x")); … })
+//	})
+type Average struct {
+	// Decay is how much of the average stays in an update, as 0.999.
+	Decay float64
+}
+
+// ErrNoAverage is in the error of a step that is to use averages before any was made.
+var ErrNoAverage = errors.New("there are no averaged parameters")
+
+// Name is "average".
+func (Average) Name() string { return "average" }
+
+// Update adds the averages to the step.
+func (t Average) Update(s *Step) {
+	s.once(t.Name())
+	share("Average.Decay", t.Decay)
+	n := s.Number("updates", int64(0))
+	s.After(func() {
+		s.Set(n, graph.AddScalar(n.ValueGraph(s.graph), 1))
+		for p := range s.Parameters() {
+			s.moment(p, "sum", t.Decay, graph.ConvertDType(p.variable.ValueGraph(s.graph), s.dtype))
+		}
+	})
+}
+
+// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have none, as frozen ones, are
+// used as they are. The state does not change. The training step must have been compiled before, and have kept averages:
+// else it panics with [ErrNoAverage].
+func (t Average) In(vars *Vars, g *Graph, build func()) {
+	scope := scopeIn(vars) + "/" + t.Name()
+	n := vars.GetVariableByScopeAndName(scope, "updates")
+	check(n != nil, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scope)
+	updates := n.ValueGraph(g)
+	old := map[*Variable]*Node{}
+	for sum := range vars.IterVariables() {
+		name, ok := strings.CutPrefix(sum.Scope(), scope)
+		if !ok || !strings.HasPrefix(name, "/") || sum.Name() != "sum" {
+			continue
+		}
+		v := vars.GetVariableByScopeAndName(context.SplitScope(name))
+		check(v != nil, "%s is the average of %s, which is not there", sum.ScopeAndName(), name)
+		value, average := v.ValueGraph(g), sum.ValueGraph(g)
+		average = graph.Mul(average, unbias(t.Decay, graph.ConvertDType(updates, average.DType())))
+		average = graph.Where(graph.IsZero(updates), value, graph.ConvertDType(average, value.DType()))
+		old[v] = value
+		v.SetValueGraph(average)
+	}
+	build()
+	for v, value := range old {
+		v.SetValueGraph(value)
+	}
+}

@@ -1,0 +1,74 @@
+package optim_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+func shapeOf(dtype dtypes.DType, dims ...int) shapes.Shape { return shapes.Make(dtype, dims...) }
+
+// A test step computes with the averages and changes nothing; one without In computes with the parameters.
+func TestAverage_inATestStep(t *testing.T) {
+	r := runtime(t)
+	const decay, rate = 0.75, 0.125
+	average := optim.Average{Decay: decay}
+	state := newState(t, r, optim.New(rate, average))
+	model := func(b *managed.Builder) *managed.Node {
+		w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+		return graph.Mul(w, graph.ReduceAllMean(b.Node("x")))
+	}
+	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", graph.Square(model(b))) })
+	test := managed.TestStep(func(b *managed.Builder) {
+		average.In(b.Vars(), b.Graph(), func() { b.Metric("averaged", model(b)) })
+		b.Metric("plain", model(b))
+	})
+	defer func() { require.NoError(t, test.Close()) }()
+	batch := batchOf(t, []float32{1, 1}, 2)
+	_, _, err := test.Step(t.Context(), state, batch)
+	require.ErrorIs(t, err, optim.ErrNoAverage)
+	require.ErrorContains(t, err, "put an Average into the optimizer's chain and make a training step first")
+	w, sum, weight := 1.0, 0.0, 0.0
+	for range 20 {
+		train(t, step, state, []data.Batch{batch})
+		w *= 1 - 2*rate
+		sum, weight = decay*sum+(1-decay)*w, decay*weight+1-decay
+		before := bits(t, state)
+		_, logs, err := test.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		require.Equal(t, before, bits(t, state))
+		averaged, err := logs.Float("averaged")
+		require.NoError(t, err)
+		require.InDelta(t, sum/weight, averaged, 1e-6)
+		plain, err := logs.Float("plain")
+		require.NoError(t, err)
+		require.InDelta(t, w, plain, 1e-6)
+	}
+}
+
+// Before the first update, as in the middle of the first accumulation, there is nothing to average: the parameters are used.
+func TestAverage_beforeTheFirstUpdate(t *testing.T) {
+	average := optim.Average{Decay: 0.9}
+	state := newState(t, runtime(t), optim.New(0.1, optim.Accumulate(2), average))
+	batches := slopes(t, 2, 1)
+	train(t, trainStep(t, bowl), state, batches[:1])
+	test := managed.TestStep(func(b *managed.Builder) {
+		average.In(b.Vars(), b.Graph(), func() { b.Metric("averaged", bowlLoss(b)) })
+		b.Metric("plain", bowlLoss(b))
+	})
+	defer func() { require.NoError(t, test.Close()) }()
+	_, logs, err := test.Step(t.Context(), state, batches[0])
+	require.NoError(t, err)
+	averaged, err := logs.Float("averaged")
+	require.NoError(t, err)
+	plain, err := logs.Float("plain")
+	require.NoError(t, err)
+	require.Equal(t, plain, averaged)
+}

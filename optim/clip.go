@@ -1,0 +1,69 @@
+package optim
+
+import "github.com/gomlx/gomlx/pkg/core/graph"
+
+// Clip limits each number of the updates to -limit … limit. At the start of the chain these are the gradients; GoMLX's
+// clip_step_by_value clips the finished step.
+func Clip(limit float64) Transformation {
+	return stateless{"clip", func(s *Step) {
+		positive("the limit of Clip", limit)
+		s.each(func(p *Parameter) *Node { return graph.ClipScalar(p.Update, -limit, limit) })
+	}}
+}
+
+// ClipByGlobalNorm scales all updates down together where the root of the sum of all their squares is above a limit (Pascanu
+// et al. 2013); below it they pass bit for bit.
+func ClipByGlobalNorm(limit float64) Transformation {
+	return stateless{"clip_by_global_norm", func(s *Step) {
+		positive("the limit of ClipByGlobalNorm", limit)
+		norm := s.GlobalNorm()
+		if norm == nil {
+			return
+		}
+		most := graph.Scalar(s.graph, s.dtype, limit)
+		factor := graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm))
+		s.each(func(p *Parameter) *Node { return graph.Mul(p.Update, factor) })
+	}}
+}
+
+// GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none.
+func (s *Step) GlobalNorm() *Node {
+	var sum *Node
+	for p := range s.Parameters() {
+		square := graph.ReduceAllSum(graph.Square(p.Update))
+		if sum == nil {
+			sum = square
+		} else {
+			sum = graph.Add(sum, square)
+		}
+	}
+	if sum == nil {
+		return nil
+	}
+	return graph.Sqrt(sum)
+}
+
+// clipByRMS scales each parameter's update down where its root mean square is above a limit: optax's
+// clip_by_block_rms, a part of [Adafactor].
+func clipByRMS(limit float64) Transformation {
+	return stateless{"clip_by_rms", func(s *Step) {
+		s.each(func(p *Parameter) *Node {
+			rms := graph.Sqrt(graph.ReduceAllMean(graph.Square(p.Update)))
+			return graph.Div(p.Update, graph.MaxScalar(graph.DivScalar(rms, limit), 1))
+		})
+	}}
+}
+
+// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS); one of the norms being 0
+// it passes. optax calls it scale_by_trust_ratio.
+func TrustRatio() Transformation {
+	return stateless{"trust_ratio", func(s *Step) {
+		s.each(func(p *Parameter) *Node {
+			value, update := norm(p.Value), norm(p.Update)
+			zero := graph.LogicalOr(graph.IsZero(value), graph.IsZero(update))
+			return graph.Mul(p.Update, graph.Where(zero, graph.OnesLike(value), graph.Div(value, update)))
+		})
+	}}
+}
+
+func norm(x *Node) *Node { return graph.Sqrt(graph.ReduceAllSum(graph.Square(x))) }

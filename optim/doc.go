@@ -1,0 +1,69 @@
+// Package optim makes optimizers of small parts: a learning rate and a chain of transformations, each of which changes the
+// updates on their way from the gradients to the parameters, as optax has it. All of it is inside of the training program,
+// so it runs in blocks of steps and costs no call of its own. [Optimizer] is one of GoMLX's optimizers.Interface: give it to
+// managed.WithOptimizer.
+//
+//	optimizer := optim.New(3e-4,
+//		optim.ClipByGlobalNorm(1),
+//		optim.Adam{},
+//		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)},
+//		optim.ScaleBySchedule(optim.Join(
+//			optim.Part{Steps: 500, Schedule: optim.Warmup(1, 500)},
+//			optim.Part{Schedule: optim.Cosine(1, 0, 9500)})))
+//
+// The rules are checked against optax for 100 steps, to 1e-5. What GoMLX has (Adam, Adamax) is GoMLX's.
+//
+// # Names
+//
+//	optax                                Keras                            here
+//	sgd                                  SGD                              New(rate)
+//	sgd(momentum), trace                 SGD(momentum)                    Momentum
+//	sgd(momentum, nesterov)              SGD(momentum, nesterov)          Nesterov
+//	adam, scale_by_adam                  Adam                             Adam
+//	adamw                                AdamW                            Adam, WeightDecay
+//	adamax                               Adamax                           Adamax
+//	rmsprop, scale_by_rms                RMSprop                          RMSProp
+//	lion                                 Lion                             Lion, WeightDecay
+//	lamb                                 Lamb                             LAMB
+//	adafactor                            Adafactor                        Adafactor
+//	contrib.muon                         Muon                             Muon in Groups
+//	clip                                 clipvalue                        Clip
+//	clip_by_global_norm                  global_clipnorm                  ClipByGlobalNorm
+//	scale_by_trust_ratio                                                  TrustRatio
+//	add_decayed_weights(mask)            weight_decay,                    WeightDecay{Match}
+//	                                     exclude_from_weight_decay
+//	MultiSteps                           gradient_accumulation_steps      Accumulate
+//	ema (of parameters)                  use_ema                          Average
+//	apply_if_finite                                                       SkipNonFinite
+//	(jmp, flax: DynamicScale)            LossScaleOptimizer               LossScale
+//	(jmp.Policy)                         DTypePolicy                      Policy
+//	masked                                                                Masked
+//	partition, multi_transform                                            Groups
+//	set_to_zero in partition             trainable = False                Frozen
+//	chain, scale, scale_by_schedule                                       Chain, Scale, ScaleBySchedule
+//	constant_schedule                                                     Constant
+//	linear_schedule                                                       Linear, Warmup
+//	polynomial_schedule                  PolynomialDecay                  Polynomial
+//	exponential_decay                    ExponentialDecay                 Exponential
+//	exponential_decay(staircase)         ExponentialDecay(staircase)      StepDecay
+//	cosine_decay_schedule                CosineDecay                      Cosine
+//	sgdr_schedule                        CosineDecayRestarts              CosineRestarts
+//	cosine_onecycle_schedule                                              OneCycle
+//	                                                                      InverseSqrt
+//	piecewise_constant_schedule          PiecewiseConstantDecay           Piecewise
+//	join_schedules                                                        Join
+//
+// # State
+//
+// All state is in variables that are not trainable, so that snapshots and checkpoints hold it; their names do not change:
+//
+//	/global_step                         the batches seen, as with GoMLX's optimizers
+//	/optimizers/learning_rate            the rate, for the host to set
+//	/optimizers/updates                  the updates made, which schedules count by
+//	/optimizers/<link>/<slot>            a number of a link: /optimizers/accumulate/batches
+//	/optimizers/<link>/<parameter>/<slot>  what it keeps for a parameter: /optimizers/lion/dense/weights/momentum
+//	/optimizers/groups/<group>/<link>/…  the same inside of a group
+//	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
+//
+// The second link of a name in a chain is <link>_2. So a link of another name can come in or go without a name changing.
+package optim

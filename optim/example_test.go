@@ -1,0 +1,121 @@
+package optim_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"regexp"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// AdamW with clipping, a schedule and averaged parameters, which the test step uses.
+func Example() {
+	ctx := context.Background()
+	average := optim.Average{Decay: 0.99}
+	optimizer := optim.New(0.1,
+		optim.ClipByGlobalNorm(1),
+		optim.Adam{},
+		optim.WeightDecay{Rate: 0.001, Match: optim.RankFrom(1)},
+		optim.ScaleBySchedule(optim.Join(
+			optim.Part{Steps: 20, Schedule: optim.Warmup(1, 20)},
+			optim.Part{Schedule: optim.Cosine(1, 0, 280)})),
+		average)
+	loss := func(b *managed.Builder) *managed.Node {
+		w := b.Vars().VariableWithValue("w", []float32{0, 0}).ValueGraph(b.Graph())
+		predicted := graph.ReduceSum(graph.Mul(b.Node("x"), graph.InsertAxes(w, 0)), -1)
+		return managed.MeanSquaredError(b.Node("y"), predicted)
+	}
+	train := managed.TrainStep(func(b *managed.Builder) { b.Loss("mse", loss(b)) })
+	test := managed.TestStep(func(b *managed.Builder) {
+		average.In(b.Vars(), b.Graph(), func() { b.Loss("mse", loss(b)) })
+	})
+
+	cpu, err := xla.Open(ctx, xla.CPU)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cpu.Close()
+	state, err := managed.New(strategies.Jit(cpu), managed.WithOptimizer(optimizer))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer state.Close()
+	set, err := data.New(data.X([]float32{1, 0, 0, 1, 1, 1, 1, -1}, 4, 2), data.Y([]float32{2, -1, 1, 3}, 4)) // y = 2a - b
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, set.Batches(4, data.Forever()), loop.Until(loop.Steps(300)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	tested, err := loop.New(loop.On(loop.EachStep, test)).Run(ctx, state, set.Batches(4))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, mse, err := tested.History.Series("mse")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("averaged parameters are good:", mse[0] < 0.01)
+	fmt.Printf("rates: %.3f %.3f %.3f\n", optimizer.RateAt(10), optimizer.RateAt(160), optimizer.RateAt(300))
+	// Output:
+	// averaged parameters are good: true
+	// rates: 0.050 0.050 0.000
+}
+
+// A pretrained encoder stays as it is, kernels are trained with Muon, all else with Adam at a tenth of the rate.
+func ExampleGroups() {
+	optimizer := optim.New(0.02,
+		optim.Frozen(optim.Under("/encoder")),
+		optim.Groups(
+			optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
+			optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}, optim.Scale(0.1)}}))
+	fmt.Println(optimizer.RateAt(0))
+
+	biases := optim.Matching(regexp.MustCompile(`/bias(es)?$`))
+	fmt.Println(biases("/dense/biases", optim.Shape{}), optim.Not(biases)("/dense/biases", optim.Shape{}), optim.Under("/encoder")("/encoder/dense/weights", optim.Shape{}))
+	// Output:
+	// 0.02
+	// true false true
+}
+
+// The rate at which the loss of a sweep falls fastest.
+func ExampleSuggestRate() {
+	sweep := optim.RateSweep(1e-5, 1, 101)
+	var rates, losses []float64
+	for i := range int64(101) { // a run of 101 steps with optim.New(1, …, optim.ScaleBySchedule(sweep)) would give the losses
+		rate := sweep.At(i)
+		rates, losses = append(rates, rate), append(losses, 1/(1+100*rate))
+	}
+	rate, err := optim.SuggestRate(rates, losses)
+	fmt.Printf("%.3f %v\n", rate, err)
+	// Output: 0.010 <nil>
+}
+
+// doubled is a transformation of one's own: it keeps the sign of the last update and doubles what goes on in its direction.
+type doubled struct{}
+
+func (doubled) Name() string { return "doubled" }
+
+func (doubled) Update(s *optim.Step) {
+	for p := range s.Parameters() {
+		last := s.Zeros(p, "sign")
+		again := graph.GreaterThan(graph.Mul(last.ValueGraph(s.Graph()), p.Update), graph.ZerosLike(p.Update))
+		s.Set(last, graph.Sign(p.Update))
+		p.Update = graph.Where(again, graph.MulScalar(p.Update, 2), p.Update)
+	}
+}
+
+func ExampleTransformation() {
+	optimizer := optim.New(0.1, doubled{}, optim.Momentum(0.5))
+	fmt.Println(optimizer.RateAt(0))
+	// Output: 0.1
+}

@@ -1,0 +1,92 @@
+package optim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// RateSweep is the schedule of a learning-rate finder (Smith 2017): it rises from one rate to another by the same factor in
+// each of so many steps. Train with it for as many steps from the rate 1, on a state of which a snapshot was taken; give what
+// [Schedule.At] says and the losses to [SuggestRate]; restore the snapshot.
+func RateSweep(from, to float64, steps int) Schedule {
+	var w wrong
+	w.positive("the first rate", from)
+	w.positive("the last rate", to)
+	w.steps(steps - 1)
+	name := fmt.Sprintf("sweep %g to %g in %d", from, to, steps)
+	if len(w) > 0 {
+		return schedule(name, w.String(), nil)
+	}
+	s := Exponential(from, to/from, steps-1)
+	s.name = name
+	return s
+}
+
+// ErrNoSuggestion is in the error of [SuggestRate] where the losses never fall.
+var ErrNoSuggestion = errors.New("the losses never fall")
+
+// SuggestRate gives the rate at which the loss of a sweep fell fastest over the logarithm of the rate, as fastai's "steep"
+// and Lightning's finder do. The losses are smoothed first; those from where they are not finite, or rise so far above
+// their least that the training has gone astray, are left out. Rates must rise; at least 10 losses must be left.
+func SuggestRate(rates, losses []float64) (float64, error) {
+	rate, err := suggestRate(rates, losses)
+	if err != nil {
+		return 0, fmt.Errorf("optim: suggest a learning rate: %w", err)
+	}
+	return rate, nil
+}
+
+func suggestRate(rates, losses []float64) (float64, error) {
+	const least, astray = 10, 4
+	if len(rates) != len(losses) {
+		return 0, fmt.Errorf("%d rates and %d losses, expected as many of one as of the other", len(rates), len(losses))
+	}
+	for i, r := range rates {
+		if !(r > 0) || math.IsInf(r, 0) || i > 0 && r <= rates[i-1] {
+			return 0, fmt.Errorf("rate %d is %g, expected positive rates that rise", i, r)
+		}
+	}
+	for i, l := range losses {
+		if math.IsNaN(l) || math.IsInf(l, 0) {
+			losses = losses[:i]
+			break
+		}
+	}
+	smooth := smoothed(losses, len(rates)/20)
+	lowest := math.Inf(1)
+	for i, s := range smooth {
+		if s-lowest > astray*max(math.Abs(lowest), math.Abs(smooth[0]-lowest)) {
+			smooth = smooth[:i]
+			break
+		}
+		lowest = min(lowest, s)
+	}
+	if len(smooth) < least {
+		return 0, fmt.Errorf("%d of %d losses are of use, expected %d or more: sweep with smaller steps, or from a lower rate", len(smooth), len(rates), least)
+	}
+	best, steepest := 0, 0.0
+	for i := 1; i < len(smooth)-1; i++ {
+		slope := (smooth[i+1] - smooth[i-1]) / math.Log(rates[i+1]/rates[i-1])
+		if slope < steepest {
+			best, steepest = i, slope
+		}
+	}
+	if steepest == 0 {
+		return 0, fmt.Errorf("%w between the rates %g and %g: sweep lower ones", ErrNoSuggestion, rates[0], rates[len(smooth)-1])
+	}
+	return rates[best], nil
+}
+
+// smoothed is the mean of each value and so many before and behind it, fewer at the ends. fastai's moving average looks
+// back alone, and so suggests rates that are too high.
+func smoothed(values []float64, around int) []float64 {
+	means := make([]float64, len(values))
+	for i := range values {
+		n := min(around, i, len(values)-1-i)
+		for _, v := range values[i-n : i+n+1] {
+			means[i] += v / float64(2*n+1)
+		}
+	}
+	return means
+}

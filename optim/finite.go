@@ -1,0 +1,115 @@
+package optim
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first. How many steps it held back is
+// in /optimizers/skip_non_finite/skipped. optax's apply_if_finite lets them through after some in a row; we do not,
+// because nothing is left to train then. The loop's own guard ends such a run.
+func SkipNonFinite() Transformation { return skipNonFinite{} }
+
+type skipNonFinite struct{}
+
+func (skipNonFinite) Name() string { return "skip_non_finite" }
+
+func (skipNonFinite) Update(s *Step) {
+	finite := s.finite()
+	if finite == nil {
+		return
+	}
+	skipped := s.Number("skipped", int32(0))
+	n := skipped.ValueGraph(s.graph)
+	s.Set(skipped, graph.Where(finite, n, graph.AddScalar(n, 1)))
+	s.Require(finite)
+}
+
+// finite tells whether all updates are; nil if there are none.
+func (s *Step) finite() *Node {
+	var all *Node
+	for p := range s.Parameters() {
+		here := graph.IsFinite(p.Update)
+		if !here.Shape().IsScalar() {
+			here = graph.LogicalAll(here)
+		}
+		if all == nil {
+			all = here
+		} else {
+			all = graph.LogicalAnd(all, here)
+		}
+	}
+	return all
+}
+
+// LossScale keeps small gradients from vanishing in float16 (Micikevicius et al. 2018): the loss is multiplied before it is
+// differentiated, and the gradients are divided. Where they overflow, the step is held back and the scale halved; after
+// many good steps it is doubled. As in PyTorch's GradScaler; bfloat16 has float32's range and needs none.
+//
+// It works in two places, with the same settings: as the first link of the chain, and on the loss in the step's graph:
+//
+//	scale := optim.LossScale{}
+//	optimizer := optim.New(1e-3, scale, optim.Adam{})
+//	… b.Loss("loss", scale.Loss(b.Vars(), loss))
+//
+// The scale is in /optimizers/loss_scale/scale, the good steps since it was changed in /optimizers/loss_scale/good. A zero
+// field takes its default.
+type LossScale struct {
+	// Start is the first scale, 32768, the highest power of two that float16 holds.
+	Start float64
+	// Factor is what it grows and shrinks by, 2. It never falls below 1.
+	Factor float64
+	// Every is after how many good steps it grows, 2000.
+	Every int
+}
+
+// Name is "loss_scale".
+func (LossScale) Name() string { return "loss_scale" }
+
+// Loss is the loss as it is, with a gradient that is multiplied by the scale. In a step that does not train nothing is done.
+func (t LossScale) Loss(vars *Vars, loss *Node) *Node {
+	g := loss.Graph()
+	if !vars.IsTraining(g) {
+		return loss
+	}
+	s := &Step{update: &update{vars: vars.Checked(false), graph: g}}
+	s.scope = scopeIn(s.vars) + "/" + t.Name()
+	scale := t.scale(s).ValueGraph(g)
+	return graph.IdentityWithCustomGradient(loss, func(_, v *Node) *Node {
+		return graph.Mul(v, graph.ConvertDType(scale, v.DType()))
+	})
+}
+
+func (t LossScale) scale(s *Step) *Variable {
+	start := cmp.Or(t.Start, 32768)
+	check(start >= 1 && start <= math.MaxFloat32, "LossScale.Start is %g, expected a number from 1 to float32's largest", start)
+	return s.Number("scale", float32(start))
+}
+
+// Update divides the updates by the scale and sets the next one.
+func (t LossScale) Update(s *Step) {
+	s.once(t.Name())
+	factor, every := cmp.Or(t.Factor, 2), cmp.Or(t.Every, 2000)
+	check(factor > 1 && factor <= math.MaxFloat32, "LossScale.Factor is %g, expected a number above 1", factor)
+	check(every > 0, "LossScale.Every is %d, expected a positive number of steps", every)
+	variable := t.scale(s)
+	// managed tries optimizers out on a graph without a model, which is no training graph.
+	check(variable.InUseByGraph(s.graph) || !s.vars.IsTraining(s.graph), "the gradients were not scaled: give LossScale.Loss the loss in the step's graph")
+	scale := variable.ValueGraph(s.graph)
+	divisor := graph.ConvertDType(scale, s.dtype)
+	s.each(func(p *Parameter) *Node { return graph.Div(p.Update, divisor) })
+	finite := s.finite()
+	if finite == nil {
+		return
+	}
+	good := s.Number("good", int32(0))
+	n := graph.AddScalar(good.ValueGraph(s.graph), 1)
+	due := graph.GreaterOrEqual(n, graph.Scalar(s.graph, n.DType(), float64(every)))
+	larger := graph.MulScalar(scale, factor)
+	larger = graph.Where(graph.LogicalAnd(due, graph.IsFinite(larger)), larger, scale)
+	s.Set(variable, graph.Where(finite, larger, graph.MaxScalar(graph.DivScalar(scale, factor), 1)))
+	s.Set(good, graph.Where(graph.LogicalAnd(finite, graph.LogicalNot(due)), n, graph.ZerosLike(n)))
+	s.Require(finite)
+}

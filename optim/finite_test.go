@@ -1,0 +1,197 @@
+package optim_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// A run with bad batches in it is, bit for bit, the run without them.
+func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
+	r := runtime(t)
+	bad := func(v float64) data.Batch {
+		x := make([]float32, size)
+		x[17] = float32(v)
+		return batchOf(t, x, 1)
+	}
+	for name, chain := range map[string][]optim.Transformation{
+		"adam":       {optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.9}},
+		"accumulate": {optim.SkipNonFinite(), optim.Accumulate(3), optim.Momentum(0.9)},
+		"groups": {optim.SkipNonFinite(), optim.Groups(optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
+			optim.Group{Name: "rest", Chain: optim.Chain{optim.Adafactor{}}})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good := slopes(t, 40, 1)
+			want := bits(t, run(t, r, optim.New(0.05, chain...), good))
+			all := slices.Insert(slices.Clone(good), 23, bad(math.Inf(-1)))
+			all = slices.Insert(all, 11, bad(math.NaN()), bad(math.Inf(1)))
+			all = append([]data.Batch{bad(math.NaN())}, all...)
+			state := run(t, r, optim.New(0.05, chain...), all)
+			got := bits(t, state)
+			require.Equal(t, 4.0, number(t, state, "/optimizers/skip_non_finite/skipped"))
+			require.Equal(t, 44.0, number(t, state, "/global_step"), "batches")
+			for _, counter := range []string{"/global_step", "/optimizers/skip_non_finite/skipped"} {
+				delete(want, counter)
+				delete(got, counter)
+			}
+			require.Equal(t, want, got)
+			t.Logf("4 of 44 batches were bad, 0 of %d values differ", len(got))
+		})
+	}
+}
+
+// The scale falls at each overflow and rises after so many good steps; the updates do not show it, being powers of two apart.
+func TestLossScale_followsTheGradients(t *testing.T) {
+	r := runtime(t)
+	scale := optim.LossScale{Start: 1024, Every: 3}
+	chain := []optim.Transformation{scale, optim.Momentum(0.5)}
+	state := newState(t, r, optim.New(0.05, chain...))
+	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Vars(), bowlLoss(b))) })
+	good := slopes(t, 12, 1)
+	x := make([]float32, size)
+	x[3] = float32(math.Inf(1))
+	overflow := batchOf(t, x, 1)
+	rest := good
+	for _, want := range []struct {
+		good  bool
+		scale float64
+		since float64
+	}{{true, 1024, 1}, {true, 1024, 2}, {true, 2048, 0}, {true, 2048, 1}, {false, 1024, 0}, {false, 512, 0}, {true, 512, 1}, {true, 512, 2}, {false, 256, 0}, {true, 256, 1}, {true, 256, 2}, {true, 512, 0}} {
+		b := overflow
+		if want.good {
+			b, rest = rest[0], rest[1:]
+		}
+		train(t, step, state, []data.Batch{b})
+		require.Equal(t, want.scale, number(t, state, "/optimizers/loss_scale/scale"))
+		require.Equal(t, want.since, number(t, state, "/optimizers/loss_scale/good"))
+	}
+	plain := run(t, r, optim.New(0.05, optim.Momentum(0.5)), good[:9])
+	require.Equal(t, parameters(t, plain), parameters(t, state))
+}
+
+// A gradient that float16 cannot hold comes through with a scale, and the loss that is logged is the unscaled one.
+func TestLossScale_float16(t *testing.T) {
+	r := runtime(t)
+	const tiny = 1e-8 // float16 ends at 6e-8
+	policy := optim.MixedFloat16()
+	require.True(t, policy.NeedsLossScale())
+	build := func(loss func(b *managed.Builder, l *managed.Node) *managed.Node) managed.Build {
+		return func(b *managed.Builder) {
+			w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Node("x"))))
+			l := graph.MulScalar(policy.Out(y), tiny)
+			b.Loss("loss", loss(b, l))
+		}
+	}
+	one := batchOf(t, []float32{1, 1}, 2)
+	for _, row := range []struct {
+		name  string
+		scale bool
+		want  float64
+	}{{"without", false, 0}, {"with", true, tiny}} {
+		t.Run(row.name, func(t *testing.T) {
+			scale, chain := optim.LossScale{}, []optim.Transformation(nil)
+			if row.scale {
+				chain = append(chain, scale)
+			}
+			state := newState(t, r, optim.New(1e6, chain...))
+			step := trainStep(t, build(func(b *managed.Builder, l *managed.Node) *managed.Node {
+				if row.scale {
+					l = scale.Loss(b.Vars(), l)
+				}
+				return l
+			}))
+			_, logs, err := step.Step(t.Context(), state, one)
+			require.NoError(t, err)
+			loss, err := logs.Float("loss")
+			require.NoError(t, err)
+			require.InEpsilon(t, tiny, loss, 1e-3)
+			require.InDelta(t, 1-1e6*row.want, floats(t, state, "/w")[0], 1e-4)
+		})
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	for _, row := range []struct {
+		policy optim.Policy
+		want   string
+		scale  bool
+	}{
+		{optim.FullPrecision(), "parameters Float32, compute Float32, outputs Float32", false},
+		{optim.MixedBFloat16(), "parameters Float32, compute BFloat16, outputs Float32", false},
+		{optim.MixedFloat16(), "parameters Float32, compute Float16, outputs Float32", true},
+	} {
+		require.Equal(t, row.want, row.policy.String())
+		require.Equal(t, row.scale, row.policy.NeedsLossScale())
+	}
+	labels := false
+	state := newState(t, runtime(t), optim.New(0.1))
+	train(t, trainStep(t, func(b *managed.Builder) {
+		tokens := graph.ConvertDType(b.Node("x"), dtypes.Int32)
+		labels = optim.MixedBFloat16().In(tokens) == tokens
+		bowl(b)
+	}), state, slopes(t, 1, 1))
+	require.True(t, labels, "integers stay")
+}
+
+// Parameters of 16 bits keep their type; what the optimizer keeps for them is in float32.
+func TestRules_parametersOf16Bits(t *testing.T) {
+	r := runtime(t)
+	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{}} {
+		t.Run(name, func(t *testing.T) {
+			state := newState(t, r, optim.New(0.05, rule))
+			step := trainStep(t, func(b *managed.Builder) {
+				g := b.Graph()
+				w := b.Vars().VariableWithValue("w", []float32{1, -1}).ValueGraph(g)
+				_ = w
+				h := b.Vars().WithInitializer(func(g *graph.Graph, s optim.Shape) *graph.Node { return graph.Ones(g, s) }).
+					VariableWithShape("half", shapeOf(dtypes.BFloat16, 3)).ValueGraph(g)
+				b.Loss("loss", graph.Add(graph.ReduceAllSum(graph.Square(w)), graph.ReduceAllSum(graph.Square(graph.ConvertDType(h, dtypes.Float32)))))
+			})
+			_, _, err := step.StepBlock(t.Context(), state, slopes(t, 20, 1))
+			require.NoError(t, err)
+			for _, n := range state.Names() {
+				v, err := state.Value(n)
+				require.NoError(t, err)
+				if n == "/half" {
+					require.Equal(t, dtypes.BFloat16, v.DType())
+				} else if v.DType().IsFloat() {
+					require.Equal(t, dtypes.Float32, v.DType(), n)
+				}
+			}
+			v, err := state.Value("/half")
+			require.NoError(t, err)
+			require.NotContains(t, v.GoStr(), "1, 1, 1")
+		})
+	}
+}
+
+// With a loss in float64 all is in float64.
+func TestRules_float64(t *testing.T) {
+	o := optim.New(0.1, optim.ClipByGlobalNorm(10), optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.5})
+	state := newState(t, runtime(t), o)
+	step := trainStep(t, func(b *managed.Builder) {
+		loss := graph.Square(b.Vars().VariableWithValue("w", 1.0).ValueGraph(b.Graph()))
+		b.Loss("loss", loss)
+		b.Metric("rate", o.Rate(b.Vars(), loss))
+	})
+	train(t, step, state, slopes(t, 30, 1))
+	for _, n := range state.Names() {
+		v, err := state.Value(n)
+		require.NoError(t, err)
+		if v.DType().IsFloat() {
+			require.Equal(t, dtypes.Float64, v.DType(), n)
+		}
+	}
+	v, err := state.Value("/w")
+	require.NoError(t, err)
+	require.Less(t, v.Value(), 0.5)
+}

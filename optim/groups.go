@@ -1,0 +1,132 @@
+package optim
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Chain is a transformation made of several, one after the other, as optax.chain.
+type Chain []Transformation
+
+// Name is "chain"; its links have their variables where they would have them without it.
+func (c Chain) Name() string { return "chain" }
+
+// Update applies each link to what the one before has left.
+func (c Chain) Update(s *Step) {
+	for i, t := range c {
+		check(t != nil, "link %d of a chain of %d is nil", i+1, len(c))
+		switch t.(type) {
+		case Chain, masked, stateless: // which have no variables, but may have links that do
+			t.Update(s)
+		default:
+			t.Update(s.in(s.claim(t.Name()), s.parameters))
+		}
+	}
+}
+
+// Match selects parameters by their full name ("/dense/weights") and shape.
+type Match func(name string, shape Shape) bool
+
+// All selects every parameter.
+func All(string, Shape) bool { return true }
+
+// Under selects the parameters in a scope and in those below it: Under("/encoder").
+func Under(scope string) Match {
+	scope = strings.TrimSuffix(scope, "/") + "/"
+	return func(name string, _ Shape) bool { return strings.HasPrefix(name, scope) }
+}
+
+// Matching selects the parameters whose full name a pattern matches.
+func Matching(pattern *regexp.Regexp) Match {
+	return func(name string, _ Shape) bool { return pattern.MatchString(name) }
+}
+
+// RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases and
+// the scales of normalisations.
+func RankFrom(axes int) Match {
+	return func(_ string, shape Shape) bool { return shape.Rank() >= axes }
+}
+
+// Not selects what m does not.
+func Not(m Match) Match {
+	return func(name string, shape Shape) bool { return !m(name, shape) }
+}
+
+// takes tells whether m, where nil is everything, selects a parameter.
+func (m Match) takes(p *Parameter) bool { return m == nil || m(p.Name(), p.Shape()) }
+
+// Frozen leaves the selected parameters as they are, bit for bit. First in the chain it also keeps them out of
+// [ClipByGlobalNorm]; optax's set_to_zero, which optax puts in with a mask, leaves them in.
+func Frozen(m Match) Transformation {
+	return stateless{"frozen", func(s *Step) {
+		for p := range s.Parameters() {
+			if m.takes(p) {
+				p.Freeze()
+			}
+		}
+	}}
+}
+
+// Masked applies a chain to the selected parameters only; the updates of the others pass unchanged, as in optax.masked.
+func Masked(m Match, chain ...Transformation) Transformation { return masked{m, chain} }
+
+type masked struct {
+	match Match
+	chain Chain
+}
+
+func (masked) Name() string { return "masked" }
+
+func (t masked) Update(s *Step) {
+	var mine []*Parameter
+	for p := range s.Parameters() {
+		if t.match.takes(p) {
+			mine = append(mine, p)
+		}
+	}
+	if len(mine) > 0 {
+		t.chain.Update(s.in(s.scope, mine))
+	}
+}
+
+// Group is a chain for some of the parameters.
+type Group struct {
+	// Name is the scope of the group's variables.
+	Name string
+	// Match selects the group's parameters among those that no group before it has; nil takes all that are left.
+	Match Match
+	Chain Chain
+}
+
+// Groups gives each group of parameters a chain of its own, as optax.partition does: other rules, or other rates
+// (with [Scale] or [ScaleBySchedule], which multiply the one learning rate that the host can set). A parameter that is in
+// no group is an error.
+func Groups(groups ...Group) Transformation { return grouped(groups) }
+
+type grouped []Group
+
+func (grouped) Name() string { return "groups" }
+
+func (t grouped) Update(s *Step) {
+	rest := s.parameters
+	for i, group := range t {
+		check(group.Name != "" && !strings.Contains(group.Name, "/"), "group %d has the name %q, expected one without %q", i+1, group.Name, "/")
+		var mine, others []*Parameter
+		for _, p := range rest {
+			switch {
+			case p.Update == nil:
+			case group.Match.takes(p):
+				mine = append(mine, p)
+			default:
+				others = append(others, p)
+			}
+		}
+		rest = others
+		if len(mine) > 0 {
+			group.Chain.Update(s.in(s.claim(group.Name), mine))
+		}
+	}
+	for _, p := range rest {
+		check(p.Update == nil, "%s, %s, is in no group: add a last one without a Match", p.Name(), p.Shape())
+	}
+}

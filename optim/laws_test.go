@@ -1,0 +1,179 @@
+package optim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// raw has the batch as its gradient, of parameters that begin with zeros; so a step of rate 1 leaves minus the update.
+func raw(b *managed.Builder) {
+	g := b.Graph()
+	x := graph.ReduceMean(b.Node("x"), 0)
+	w := b.Vars().VariableWithValue("w", make([]float32, matrixSize)).ValueGraph(g)
+	v := b.Vars().VariableWithValue("b", make([]float32, size-matrixSize)).ValueGraph(g)
+	b.Loss("loss", graph.ReduceAllSum(graph.Mul(x, graph.Concatenate([]*graph.Node{w, v}, 0))))
+}
+
+// updateOf gives, for many gradients, what a chain without a state makes of them.
+func updateOf(t *testing.T, chain ...optim.Transformation) func(t require.TestingT, gradient []float32) []float32 {
+	t.Helper()
+	state, step := newState(t, runtime(t), optim.New(1, chain...)), trainStep(t, raw)
+	train(t, step, state, []data.Batch{batchOf(t, make([]float32, size), 1)})
+	s, err := state.Snapshot(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return func(t require.TestingT, gradient []float32) []float32 {
+		require.NoError(t, s.Restore(background))
+		train(t, step, state, []data.Batch{batchOf(t, gradient, 1)})
+		update := parameters(t, state)
+		for i := range update {
+			update[i] = 0 - update[i]
+		}
+		return update
+	}
+}
+
+func batchOf(t require.TestingT, x []float32, examples int) data.Batch {
+	set, err := data.New(data.X(x, examples, len(x)/examples))
+	require.NoError(t, err)
+	for b, err := range set.Batches(examples) {
+		require.NoError(t, err)
+		return b
+	}
+	return data.Batch{}
+}
+
+func gradients(t *rapid.T) []float32 {
+	scale := rapid.SampledFrom([]float32{1e-20, 1e-3, 1, 1e3, 1e15}).Draw(t, "scale")
+	v := rapid.SliceOfN(rapid.Float32Range(-1, 1), size, size).Draw(t, "gradient")
+	for i := range v {
+		if v[i] *= scale; math.Abs(float64(v[i])) < 1e-37 {
+			v[i] = 0 // as XLA has it: it knows no subnormal numbers
+		}
+	}
+	return v
+}
+
+func normOf(v []float32) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}
+
+// Clipping by the global norm never makes the norm larger, nor larger than the limit, and keeps the direction; what is below
+// the limit passes bit for bit.
+func TestClipByGlobalNorm_law(t *testing.T) {
+	const limit = 0.75
+	update := updateOf(t, optim.ClipByGlobalNorm(limit))
+	rapid.Check(t, func(t *rapid.T) {
+		gradient := gradients(t)
+		got := update(t, gradient)
+		before, after := normOf(gradient), normOf(got)
+		require.LessOrEqual(t, after, before)
+		require.LessOrEqual(t, after, limit*(1+1e-6))
+		if before < limit*(1-1e-6) {
+			for i := range gradient {
+				require.Equal(t, gradient[i]+0, got[i]+0)
+			}
+			return
+		}
+		for i := range gradient {
+			require.InDelta(t, float64(gradient[i])*limit/before, got[i], limit*1e-5)
+		}
+	})
+}
+
+func TestClip_law(t *testing.T) {
+	const limit = 0.25
+	update := updateOf(t, optim.Clip(limit))
+	rapid.Check(t, func(t *rapid.T) {
+		gradient := gradients(t)
+		for i, u := range update(t, gradient) {
+			require.Equal(t, max(-limit, min(limit, gradient[i]))+0, u+0)
+		}
+	})
+}
+
+// Accumulating k batches is one batch of all their examples: the same parameters but for rounding, the same counts.
+func TestAccumulate_law(t *testing.T) {
+	r := runtime(t)
+	for _, k := range []int{1, 2, 5, 8} {
+		const updates = 7
+		all := slopes(t, updates*k, 2)
+		small := run(t, r, optim.New(0.05, optim.Accumulate(k), optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0, 10))), all)
+		large := run(t, r, optim.New(0.05, optim.ClipByGlobalNorm(0.5), optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0, 10))), slopes(t, updates, 2*k))
+		apart := farthest(t, parameters(t, large), parameters(t, small))
+		require.LessOrEqual(t, apart, 2e-6, "k = %d", k)
+		require.Equal(t, float64(updates), number(t, small, "/optimizers/updates"))
+		require.Equal(t, float64(updates*k), number(t, small, "/global_step"), "batches")
+		require.Zero(t, number(t, small, "/optimizers/accumulate/batches"))
+		t.Logf("k = %d: %.1e apart", k, apart)
+	}
+}
+
+// Between the updates nothing changes but what the accumulation itself keeps.
+func TestAccumulate_holdsBack(t *testing.T) {
+	r := runtime(t)
+	state, step := newState(t, r, optim.New(0.05, optim.Accumulate(4), optim.Adam{}, optim.Average{Decay: 0.5})), trainStep(t, bowl)
+	var before map[string][]byte
+	for i, b := range slopes(t, 12, 1) {
+		train(t, step, state, []data.Batch{b})
+		now, changed := bits(t, state), map[string]bool{}
+		for name := range now {
+			changed[name] = string(now[name]) != string(before[name])
+		}
+		if i%4 == 3 {
+			for _, name := range []string{"/w", "/b", "/optimizers/updates", "/AdamOptimizer/global_step", "/AdamOptimizer/w_1st_moment", "/optimizers/average/updates", "/optimizers/average/w/sum"} {
+				require.True(t, changed[name], "%s at batch %d", name, i)
+			}
+		} else if i > 0 {
+			for name := range now {
+				kept := name != "/global_step" && name != "/optimizers/accumulate/batches" && name != "/optimizers/accumulate/w/mean" && name != "/optimizers/accumulate/b/mean"
+				require.Equal(t, !kept, changed[name], "%s at batch %d", name, i)
+			}
+		}
+		before = now
+	}
+}
+
+// What a mask leaves out keeps its bits, the sign of a zero too, whatever the rest of the chain does; and no state is kept
+// for it.
+func TestFrozen_law(t *testing.T) {
+	r := runtime(t)
+	negative := math.Float32frombits(1 << 31)
+	build := func(b *managed.Builder) {
+		g := b.Graph()
+		zeros := b.Vars().VariableWithValue("zeros", []float32{negative, 0, 1}).ValueGraph(g)
+		b.Loss("loss", graph.Add(bowlLoss(b), graph.ReduceAllSum(graph.Mul(zeros, graph.Slice(graph.ReduceMean(b.Node("x"), 0), graph.AxisRange(0, 3))))))
+	}
+	frozen := optim.Frozen(func(name string, _ optim.Shape) bool { return name != "/w" })
+	for name, chain := range map[string][]optim.Transformation{
+		"adam":   {frozen, optim.Adam{}, optim.WeightDecay{Rate: 0.1}},
+		"lion":   {frozen, optim.Lion{}, optim.Average{Decay: 0.9}},
+		"last":   {optim.ClipByGlobalNorm(1), optim.WeightDecay{Rate: 0.1}, frozen},
+		"groups": {optim.Groups(optim.Group{Name: "w", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Frozen(nil)}})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := newState(t, r, optim.New(0.1, chain...))
+			train(t, trainStep(t, build), state, slopes(t, 30, 1))
+			require.Equal(t, made(4, 3, 7, 4, 0), floats(t, state, "/b"))
+			got := floats(t, state, "/zeros")
+			require.Equal(t, []uint32{1 << 31, 0, math.Float32bits(1)}, []uint32{math.Float32bits(got[0]), math.Float32bits(got[1]), math.Float32bits(got[2])})
+			require.NotEqual(t, made(24, 5, 11, 8, 0), floats(t, state, "/w"))
+			for _, n := range state.Names() {
+				require.NotContains(t, n, "/b/")
+				require.NotContains(t, n, "/b_")
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package optim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// A setting that makes no sense is an error when the step is compiled, which says what was expected.
+func TestRules_refuse(t *testing.T) {
+	r := runtime(t)
+	for _, row := range []struct {
+		name  string
+		rate  float64
+		chain []optim.Transformation
+		want  string
+	}{
+		{"rate", 0, nil, "optim: the learning rate is 0, expected a positive, finite number"},
+		{"infinite rate", math.Inf(1), nil, "optim: the learning rate is +Inf, expected a positive, finite number"},
+		{"nil", 1, []optim.Transformation{optim.Adam{}, nil}, "optim: link 2 of a chain of 2 is nil"},
+		{"momentum", 1, []optim.Transformation{optim.Momentum(1)}, "optim: the momentum is 1, expected a number from 0 to below 1"},
+		{"adam", 1, []optim.Transformation{optim.Adam{Beta2: 2}}, "optim: Adam.Beta2 is 2, expected a number from 0 to below 1"},
+		{"lion", 1, []optim.Transformation{optim.Lion{Beta1: -1}}, "optim: Lion.Beta1 is -1, expected a number from 0 to below 1"},
+		{"rmsprop", 1, []optim.Transformation{optim.RMSProp{Epsilon: math.NaN()}}, "optim: RMSProp.Epsilon is NaN, expected a positive, finite number"},
+		{"decay", 1, []optim.Transformation{optim.WeightDecay{Rate: -0.1}}, "optim: WeightDecay.Rate is -0.1, expected a finite number that is not negative"},
+		{"clip", 1, []optim.Transformation{optim.Clip(0)}, "optim: the limit of Clip is 0, expected a positive, finite number"},
+		{"norm", 1, []optim.Transformation{optim.ClipByGlobalNorm(-1)}, "optim: the limit of ClipByGlobalNorm is -1, expected a positive, finite number"},
+		{"accumulate", 1, []optim.Transformation{optim.Accumulate(0)}, "optim: Accumulate is given 0, expected 1 batch or more"},
+		{"muon", 1, []optim.Transformation{optim.Muon{}}, "optim: Muon: /b is (Float32)[4], expected a matrix: put it into a group of another rule"},
+		{"no group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "m", Match: optim.Matrices})}, "optim: /b, (Float32)[4], is in no group: add a last one without a Match"},
+		{"name of a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a/b"})}, `optim: group 1 has the name "a/b", expected one without "/"`},
+		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "optim: average is at /optimizers/average_2; it can be in a chain once, and not inside of a group"},
+		{"loss not scaled", 1, []optim.Transformation{optim.LossScale{}}, "optim: the gradients were not scaled: give LossScale.Loss the loss in the step's graph"},
+		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "optim: Scale is given NaN, expected a finite number"},
+		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "optim: Adafactor.Factored is -1, expected a positive number"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			state := newState(t, r, optim.New(row.rate, row.chain...))
+			_, _, err := trainStep(t, bowl).StepBlock(t.Context(), state, slopes(t, 1, 1))
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+// In GoMLX's own hands, as of its trainer, an optimizer differentiates by itself; Clear leaves the model alone.
+func TestOptimizer_inGoMLXsHands(t *testing.T) {
+	r := runtime(t)
+	vars := context.New().Checked(false)
+	o := optim.New(0.25, optim.Adam{}, optim.Momentum(0.5))
+	exec, err := context.NewExec(r, vars, func(vars *context.Context, g *graph.Graph) *graph.Node {
+		vars.SetTraining(g, true)
+		w := vars.VariableWithValue("w", float32(1))
+		loss := graph.Square(w.ValueGraph(g))
+		o.UpdateGraph(vars, g, loss)
+		return loss
+	})
+	require.NoError(t, err)
+	defer exec.Finalize()
+	var losses []float32
+	for range 5 {
+		out, err := exec.Exec1()
+		require.NoError(t, err)
+		losses = append(losses, out.Value().(float32))
+	}
+	require.Less(t, losses[4], losses[0])
+	require.Equal(t, int64(5), vars.GetVariableByScopeAndName("/", "global_step").MustValue().Value())
+	require.NoError(t, o.Clear(vars))
+	var left []string
+	for v := range vars.IterVariables() {
+		left = append(left, v.ScopeAndName())
+	}
+	require.ElementsMatch(t, []string{"/w", "/global_step"}, left)
+}

@@ -1,0 +1,69 @@
+package optim
+
+import (
+	"cmp"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// Muon makes the momentum of each matrix orthogonal, by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an optimizer
+// for hidden layers"). It is for matrices [inputs, outputs] alone; give the rest of a model another rule with [Groups]:
+//
+//	optim.Groups(
+//		optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
+//		optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}}})
+//
+// A zero field takes its default.
+type Muon struct {
+	// Beta is how much of the momentum stays, 0.95; Epsilon is added to the norm, 1e-8.
+	Beta, Epsilon float64
+	// Plain leaves out Nesterov's look ahead.
+	Plain bool
+}
+
+// Matrices selects the parameters with two axes.
+func Matrices(_ string, shape Shape) bool { return shape.Rank() == 2 }
+
+// Name is "muon".
+func (Muon) Name() string { return "muon" }
+
+// Update is one step of the rule.
+func (t Muon) Update(s *Step) {
+	beta, epsilon := cmp.Or(t.Beta, 0.95), cmp.Or(t.Epsilon, 1e-8)
+	share("Muon.Beta", beta)
+	positive("Muon.Epsilon", epsilon)
+	n := s.time()
+	s.each(func(p *Parameter) *Node {
+		check(Matrices(p.Name(), p.Shape()), "Muon: %s is %s, expected a matrix: put it into a group of another rule", p.Name(), p.Shape())
+		average := s.moment(p, "momentum", beta, p.Update)
+		if t.Plain {
+			average = graph.Mul(average, unbias(beta, n))
+		} else {
+			ahead := graph.Mul(average, unbias(beta, graph.AddScalar(n, 1)))
+			average = mix(ahead, graph.Mul(p.Update, unbias(beta, n)), beta)
+		}
+		inputs, outputs := p.Shape().Dimensions[0], p.Shape().Dimensions[1]
+		scale := graph.Sqrt(graph.Scalar(s.graph, s.dtype, max(1, float64(outputs)/float64(inputs))))
+		return graph.Mul(orthogonal(average, epsilon), scale)
+	})
+}
+
+// orthogonal is about U·Vᵀ of the singular value decomposition x = U·S·Vᵀ: each step is an odd polynomial of x that moves
+// all singular values towards 1, and leaves them between 0.7 and 1.2.
+func orthogonal(x *Node, epsilon float64) *Node {
+	const steps, a, b, c = 5, 3.4445, -4.7750, 2.0315
+	tall := x.Shape().Dimensions[0] > x.Shape().Dimensions[1]
+	if tall { // the square is then the smaller one
+		x = graph.Transpose(x, 0, 1)
+	}
+	x = graph.Div(x, graph.AddScalar(norm(x), epsilon))
+	for range steps {
+		square := graph.Dot(x, graph.Transpose(x, 0, 1))
+		polynomial := graph.Add(graph.MulScalar(square, b), graph.Dot(graph.MulScalar(square, c), square))
+		x = graph.Add(graph.MulScalar(x, a), graph.Dot(polynomial, x))
+	}
+	if tall {
+		x = graph.Transpose(x, 0, 1)
+	}
+	return x
+}

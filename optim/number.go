@@ -1,0 +1,92 @@
+package optim
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// number is a scalar on the host or, with a node, in a graph: so the formula of a schedule is written once, for both.
+type number struct {
+	host float64
+	node *Node
+}
+
+func constant(v float64) number { return number{host: v} }
+
+// like gives the number as a node beside another one.
+func (a number) like(n *Node) *Node {
+	if a.node != nil {
+		return a.node
+	}
+	return graph.Scalar(n.Graph(), n.DType(), a.host)
+}
+
+// apply is an operation of two numbers: on the host if both are there.
+func (a number) apply(b number, host func(x, y float64) float64, build func(x, y *Node) *Node) number {
+	switch {
+	case a.node != nil:
+		return number{node: build(a.node, b.like(a.node))}
+	case b.node != nil:
+		return number{node: build(a.like(b.node), b.node)}
+	}
+	return number{host: host(a.host, b.host)}
+}
+
+func (a number) plus(b number) number {
+	return a.apply(b, func(x, y float64) float64 { return x + y }, graph.Add)
+}
+
+func (a number) minus(b number) number {
+	return a.apply(b, func(x, y float64) float64 { return x - y }, graph.Sub)
+}
+
+func (a number) times(b number) number {
+	return a.apply(b, func(x, y float64) float64 { return x * y }, graph.Mul)
+}
+
+func (a number) over(b number) number {
+	return a.apply(b, func(x, y float64) float64 { return x / y }, graph.Div)
+}
+
+func (a number) power(b number) number { return a.apply(b, math.Pow, graph.Pow) }
+
+func (a number) atMost(b number) number {
+	return a.apply(b, func(x, y float64) float64 { return min(x, y) }, graph.Min)
+}
+
+func (a number) atLeast(b number) number {
+	return a.apply(b, func(x, y float64) float64 { return max(x, y) }, graph.Max)
+}
+
+// whole is how often b goes into a, both being whole numbers that are not negative. The half keeps what is lost in a division
+// from mattering.
+func (a number) whole(b number) number {
+	q := a.plus(constant(0.5)).over(b)
+	if q.node != nil {
+		return number{node: graph.Floor(q.node)}
+	}
+	return number{host: math.Floor(q.host)}
+}
+
+func (a number) cosine() number {
+	if a.node != nil {
+		return number{node: graph.Cos(a.node)}
+	}
+	return number{host: math.Cos(a.host)}
+}
+
+// whereBelow is yes where a is below b, else no.
+func (a number) whereBelow(b, yes, no number) number {
+	if a.node == nil && b.node == nil {
+		if a.host < b.host {
+			return yes
+		}
+		return no
+	}
+	beside := a.node
+	if beside == nil {
+		beside = b.node
+	}
+	return number{node: graph.Where(graph.LessThan(a.like(beside), b.like(beside)), yes.like(beside), no.like(beside))}
+}

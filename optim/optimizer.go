@@ -1,0 +1,177 @@
+package optim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+
+	"github.com/lazo-ml/lazo/internal/autodiff"
+)
+
+// Optimizer changes parameters by what a chain of transformations makes of their gradients:
+//
+//	parameter = parameter - learning rate × update
+//
+// It is a value without a state: all that it keeps is in variables (see the package's documentation). So one optimizer
+// can serve several states.
+type Optimizer struct {
+	rate  float64
+	chain Chain
+}
+
+var _ optimizers.Interface = (*Optimizer)(nil)
+
+// New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a constant
+// rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
+//
+// The rate is held in the variable /optimizers/learning_rate, where the host can change it at any time without compiling
+// anything again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it; so a new rate moves the whole curve.
+func New(rate float64, chain ...Transformation) *Optimizer {
+	return &Optimizer{rate: rate, chain: chain}
+}
+
+// UpdateGraph differentiates a scalar loss and adds the update to the graph; GoMLX's own trainer calls it.
+func (o *Optimizer) UpdateGraph(vars *Vars, g *Graph, loss *Node) {
+	if !loss.Shape().IsScalar() {
+		panic(fmt.Errorf("optim: the loss has shape %s, expected a scalar", loss.Shape()))
+	}
+	var values []*Node
+	for _, v := range trained(vars, g) {
+		values = append(values, v.ValueGraph(g))
+	}
+	if len(values) == 0 {
+		panic(errNothing)
+	}
+	o.UpdateGraphWithGradients(vars, autodiff.Gradient(loss, values...), loss.DType())
+}
+
+var errNothing = errors.New("optim: the graph uses no trainable variable: nothing to train")
+
+// UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the graph
+// uses, in the order of the context. All arithmetic and all state is in float32, or in float64 where the loss is; optax
+// keeps moments in the parameters' type, in which those of a 16-bit model lose what they sum up.
+func (o *Optimizer) UpdateGraphWithGradients(vars *Vars, gradients []*Node, lossDType dtypes.DType) {
+	if len(gradients) == 0 {
+		panic(errNothing)
+	}
+	vars, g := vars.Checked(false), gradients[0].Graph()
+	variables := trained(vars, g)
+	if len(variables) != len(gradients) {
+		panic(fmt.Errorf("optim: %d gradients for %d trainable variables in use: %s", len(gradients), len(variables), names(variables)))
+	}
+	if !(o.rate > 0) || math.IsInf(o.rate, 0) {
+		panic(fmt.Errorf("optim: the learning rate is %g, expected a positive, finite number", o.rate))
+	}
+	dtype := typeFor(lossDType)
+	optimizers.IncrementGlobalStepGraph(vars, g, dtypes.Int64) // as all of GoMLX's optimizers do: it counts the batches
+	rate := o.rateVariable(vars, dtype).ValueGraph(g)
+	count := countVariable(vars)
+	u := &update{vars: vars, graph: g, dtype: dtype, count: count.ValueGraph(g), taken: map[string]bool{}}
+	s := &Step{update: u, scope: scopeIn(vars)}
+	for i, v := range variables {
+		if !v.DType().IsFloat() {
+			panic(fmt.Errorf("optim: %s is %s, expected real floating-point numbers", v.ScopeAndName(), v.Shape()))
+		}
+		s.parameters = append(s.parameters, &Parameter{variable: v,
+			Value: graph.ConvertDType(v.ValueGraph(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)})
+	}
+	o.chain.Update(s)
+	for p := range s.Parameters() {
+		s.Set(p.variable, graph.ConvertDType(graph.Sub(p.Value, graph.Mul(rate, p.Update)), p.variable.DType()))
+	}
+	s.Set(count, graph.AddScalar(u.count, 1))
+	for _, f := range u.after {
+		f()
+	}
+}
+
+// Clear deletes all variables of the optimizer, as of a model that will not be trained any more.
+func (o *Optimizer) Clear(vars *Vars) error {
+	err := vars.InAbsPath(scopeIn(vars)).DeleteVariablesInScope()
+	for _, scope := range goMLXScopes(vars) {
+		err = errors.Join(err, vars.InAbsPath(scope).DeleteVariablesInScope())
+	}
+	if err != nil {
+		return fmt.Errorf("optim: clear: %w", err)
+	}
+	return nil
+}
+
+// Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
+// times the schedules in the chain (those inside of groups and masks are not in it). The loss, of several the first, says
+// in which graph and in which type.
+func (o *Optimizer) Rate(vars *Vars, loss *Node) *Node {
+	vars, g := vars.Checked(false), loss.Graph()
+	rate := o.rateVariable(vars, typeFor(loss.DType())).ValueGraph(g)
+	for _, s := range o.chain.schedules() {
+		rate = graph.Mul(rate, s.Node(countVariable(vars).ValueGraph(g), rate.DType()))
+	}
+	return graph.StopGradient(rate)
+}
+
+// RateAt is the same on the host, for the update with a number, counted from 0, as long as nobody sets another rate.
+func (o *Optimizer) RateAt(update int64) float64 {
+	rate := o.rate
+	for _, s := range o.chain.schedules() {
+		rate *= s.At(update)
+	}
+	return rate
+}
+
+// schedules are those of the chain and of the chains in it.
+func (c Chain) schedules() []Schedule {
+	var all []Schedule
+	for _, t := range c {
+		switch t := t.(type) {
+		case scaleBySchedule:
+			all = append(all, t.Schedule)
+		case Chain:
+			all = append(all, t.schedules()...)
+		}
+	}
+	return all
+}
+
+func (o *Optimizer) rateVariable(vars *Vars, dtype DType) *Variable {
+	return optimizers.LearningRateVarWithValue(vars, dtype, o.rate)
+}
+
+// typeFor is what the optimizer calculates in.
+func typeFor(loss DType) DType {
+	if loss == dtypes.Float64 {
+		return loss
+	}
+	return dtypes.Float32
+}
+
+// countVariable counts the updates that were made; a step that was held back is none.
+func countVariable(vars *Vars) *Variable {
+	return vars.InAbsPath(scopeIn(vars)).VariableWithValue("updates", int64(0)).SetTrainable(false)
+}
+
+// scopeIn is where an optimizer's variables are: in GoMLX's scope for optimizers.
+func scopeIn(vars *Vars) string { return context.JoinScope(vars.Scope(), optimizers.Scope) }
+
+// trained are the variables that get a gradient.
+func trained(vars *Vars, g *Graph) []*Variable {
+	var all []*Variable
+	for v := range vars.IterVariables() {
+		if v.Trainable && v.InUseByGraph(g) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func names(variables []*Variable) []string {
+	all := make([]string, len(variables))
+	for i, v := range variables {
+		all[i] = v.ScopeAndName()
+	}
+	return all
+}

@@ -1,0 +1,143 @@
+package optim
+
+import (
+	"cmp"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// Momentum adds up the updates, each step forgetting 1 - decay of the sum (Polyak 1964); decay is 0.9 mostly. It is
+// optax.trace and PyTorch's momentum without dampening.
+func Momentum(decay float64) Transformation { return momentum{decay, false} }
+
+// Nesterov is [Momentum] that looks one step ahead (Nesterov 1983; the form of Sutskever et al. 2013).
+func Nesterov(decay float64) Transformation { return momentum{decay, true} }
+
+type momentum struct {
+	decay float64
+	ahead bool
+}
+
+func (momentum) Name() string { return "momentum" }
+
+func (t momentum) Update(s *Step) {
+	share("the momentum", t.decay)
+	s.each(func(p *Parameter) *Node {
+		sum := s.Zeros(p, "sum")
+		add := func(to *Node) *Node { return graph.Add(p.Update, graph.MulScalar(to, t.decay)) }
+		next := add(sum.ValueGraph(s.graph))
+		s.Set(sum, next)
+		if t.ahead {
+			return add(next)
+		}
+		return next
+	})
+}
+
+// moment is the variable of a moving average of f(update), already with its new value, which is returned.
+func (s *Step) moment(p *Parameter, slot string, decay float64, value *Node) *Node {
+	v := s.Zeros(p, slot)
+	next := mix(v.ValueGraph(s.graph), value, decay)
+	s.Set(v, next)
+	return next
+}
+
+// mix is old·decay + new·(1-decay).
+func mix(old, new *Node, decay float64) *Node {
+	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
+}
+
+// unbias is 1 / (1 - decay^n) for a scalar n: what a moving average that began with zeros is to be multiplied with after n
+// values.
+func unbias(decay float64, n *Node) *Node {
+	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
+}
+
+// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization algorithms"). It
+// wants a rate 3 to 10 times smaller and a [WeightDecay] as many times larger than Adam. A zero field takes its default.
+type Lion struct {
+	// Beta1 is the momentum's share in the mix, 0.9; Beta2 how much of the momentum stays, 0.99.
+	Beta1, Beta2 float64
+}
+
+// Name is "lion".
+func (Lion) Name() string { return "lion" }
+
+// Update is one step of the rule.
+func (t Lion) Update(s *Step) {
+	b1, b2 := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.99)
+	share("Lion.Beta1", b1)
+	share("Lion.Beta2", b2)
+	s.each(func(p *Parameter) *Node {
+		old := s.Zeros(p, "momentum").ValueGraph(s.graph)
+		s.moment(p, "momentum", b2, p.Update)
+		return graph.Sign(mix(old, p.Update, b1))
+	})
+}
+
+// RMSProp divides by the root of a moving average of squares (Hinton 2012). A zero field takes its default.
+//
+// GoMLX's RMSProp corrects the average's bias, as Adam does; we do not, because optax, Keras and PyTorch do not.
+type RMSProp struct {
+	// Decay is how much of the average stays, 0.9; Epsilon is added under the root, 1e-8.
+	Decay, Epsilon float64
+}
+
+// Name is "rmsprop".
+func (RMSProp) Name() string { return "rmsprop" }
+
+// Update is one step of the rule.
+func (t RMSProp) Update(s *Step) {
+	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-8)
+	share("RMSProp.Decay", decay)
+	positive("RMSProp.Epsilon", epsilon)
+	s.each(func(p *Parameter) *Node {
+		squares := s.moment(p, "squares", decay, graph.Square(p.Update))
+		return graph.Mul(p.Update, graph.Rsqrt(graph.AddScalar(squares, epsilon)))
+	})
+}
+
+// WeightDecay adds a share of the parameters' values to their updates (Loshchilov and Hutter 2019): behind [Adam] it makes
+// AdamW of it, behind nothing it is L2 regularisation. The step then takes learning rate × Rate off the value.
+type WeightDecay struct {
+	// Rate is that share, as 0.01; 0 is none.
+	Rate float64
+	// Match selects the parameters that decay; nil takes all. RankFrom(2) is what most models want.
+	Match Match
+}
+
+// Name is "weight_decay".
+func (WeightDecay) Name() string { return "weight_decay" }
+
+// Update adds the decay.
+func (t WeightDecay) Update(s *Step) {
+	check(t.Rate >= 0 && t.Rate <= maxFloat, "WeightDecay.Rate is %g, expected a finite number that is not negative", t.Rate)
+	s.each(func(p *Parameter) *Node {
+		if t.Rate == 0 || !t.Match.takes(p) {
+			return p.Update
+		}
+		return graph.Add(p.Update, graph.MulScalar(p.Value, t.Rate))
+	})
+}
+
+// Scale multiplies the updates.
+func Scale(factor float64) Transformation {
+	return stateless{"scale", func(s *Step) {
+		check(factor >= -maxFloat && factor <= maxFloat, "Scale is given %g, expected a finite number", factor)
+		s.each(func(p *Parameter) *Node { return graph.MulScalar(p.Update, factor) })
+	}}
+}
+
+// ScaleBySchedule multiplies the updates by a function of the number of updates made; at the end of the chain it is the
+// learning rate's schedule. With 1 as its highest value it says which share of the optimizer's rate is in use; or give the
+// optimizer the rate 1 and have the rates themselves in the schedule, as optax has them.
+func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
+
+type scaleBySchedule struct{ Schedule }
+
+func (scaleBySchedule) Name() string { return "schedule" }
+
+func (t scaleBySchedule) Update(s *Step) {
+	factor := t.Node(s.count, s.dtype)
+	s.each(func(p *Parameter) *Node { return graph.Mul(p.Update, factor) })
+}

@@ -1,0 +1,175 @@
+package optim
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/context/initializers"
+)
+
+// Transformation is one link of an optimizer's chain: it changes the updates of a step on their way from the gradients to
+// the parameters, as optax's GradientTransformation does. One that keeps something from step to step keeps it in variables
+// ([Step.Zeros], [Step.Number]) in a scope with its name.
+type Transformation interface {
+	// Name is the scope of its variables, in lower case: "lion".
+	Name() string
+	// Update builds the graph of one step; it panics with an error where it cannot, as graph functions do.
+	Update(s *Step)
+}
+
+// Step is the graph of one step, as a [Transformation] sees it.
+type Step struct {
+	*update
+	parameters []*Parameter
+	scope      string
+}
+
+// update is what all links of an optimizer share in a step.
+type update struct {
+	vars  *Vars
+	graph *Graph
+	dtype DType
+	count *Node
+	gate  *Node // whether the step is made; nil: always
+	after []func()
+	taken map[string]bool // scopes of links
+}
+
+// Parameter is a variable in training.
+type Parameter struct {
+	// Value is the variable's value before the step, Update what the chain has made of its gradient so far; both have
+	// the variable's dimensions and the step's [Step.DType].
+	Value, Update *Node
+	variable      *Variable
+}
+
+// Name is the variable's full name, as "/dense/weights".
+func (p *Parameter) Name() string { return p.variable.ScopeAndName() }
+
+// Shape is the variable's shape.
+func (p *Parameter) Shape() Shape { return p.variable.Shape() }
+
+// Freeze leaves the variable as it is, bit for bit: no later link sees it, and none keeps anything for it.
+func (p *Parameter) Freeze() { p.Update = nil }
+
+// Parameters are those that the link is to change, in the order of the model's variables, without the frozen ones.
+func (s *Step) Parameters() iter.Seq[*Parameter] {
+	return func(yield func(*Parameter) bool) {
+		for _, p := range s.parameters {
+			if p.Update != nil && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// each replaces every update.
+func (s *Step) each(f func(p *Parameter) *Node) {
+	for p := range s.Parameters() {
+		p.Update = f(p)
+	}
+}
+
+// Graph is the graph of the step.
+func (s *Step) Graph() *Graph { return s.graph }
+
+// DType is the type of all updates and of all state: float32 or float64.
+func (s *Step) DType() DType { return s.dtype }
+
+// Count is the number of updates made before this one, an int64 scalar. Steps that were held back are not counted.
+func (s *Step) Count() *Node { return s.count }
+
+// time is the number of this update, from 1, as a scalar to calculate with.
+func (s *Step) time() *Node {
+	return graph.ConvertDType(graph.AddScalar(s.count, 1), s.dtype)
+}
+
+// Zeros is a variable of the link for a parameter: of its dimensions, and zero at the start.
+func (s *Step) Zeros(p *Parameter, slot string) *Variable {
+	return s.zeros(p, slot, p.Shape().Dimensions...)
+}
+
+func (s *Step) zeros(p *Parameter, slot string, dimensions ...int) *Variable {
+	return s.vars.InAbsPath(s.scope+p.Name()).WithInitializer(initializers.Zero).
+		VariableWithShape(slot, shapes.Make(s.dtype, dimensions...)).SetTrainable(false)
+}
+
+// Number is a variable of the link: a scalar that starts with the given value, of its type.
+func (s *Step) Number(slot string, start any) *Variable {
+	return s.vars.InAbsPath(s.scope).VariableWithValue(slot, start).SetTrainable(false)
+}
+
+// Set gives a variable its value after the step; it keeps the old one if a link before this one holds the step back.
+func (s *Step) Set(v *Variable, value *Node) {
+	if s.gate != nil {
+		value = graph.Where(s.gate, value, v.ValueGraph(s.graph))
+	}
+	v.SetValueGraph(value)
+}
+
+// Require holds the step back unless a condition, a scalar bool, is true: then the links after this one change nothing, nor
+// do the parameters.
+func (s *Step) Require(condition *Node) {
+	if s.gate != nil {
+		condition = graph.LogicalAnd(s.gate, condition)
+	}
+	s.gate = condition
+}
+
+// After has something built when the parameters have their new values.
+func (s *Step) After(f func()) { s.after = append(s.after, f) }
+
+// in is the step for a part of the parameters, in a scope.
+func (s *Step) in(scope string, parameters []*Parameter) *Step {
+	return &Step{update: s.update, parameters: parameters, scope: scope}
+}
+
+// claim gives a link a scope of its own: the second of a name gets a number, so that a link of another name can be put in
+// without any variable changing its name.
+func (s *Step) claim(name string) string {
+	base := context.JoinScope(s.scope, name)
+	scope := base
+	for n := 2; s.taken[scope]; n++ {
+		scope = fmt.Sprintf("%s_%d", base, n)
+	}
+	s.taken[scope] = true
+	return scope
+}
+
+// once is for links of which an optimizer can have one only.
+func (s *Step) once(name string) {
+	if want := context.JoinScope(scopeIn(s.vars), name); s.scope != want {
+		panic(fmt.Errorf("optim: %s is at %s; it can be in a chain once, and not inside of a group", name, s.scope))
+	}
+}
+
+// stateless is a link that keeps nothing.
+type stateless struct {
+	name   string
+	update func(s *Step)
+}
+
+func (t stateless) Name() string   { return t.name }
+func (t stateless) Update(s *Step) { t.update(s) }
+
+// check panics unless a setting is as it should be.
+func check(ok bool, format string, args ...any) {
+	if !ok {
+		panic(fmt.Errorf("optim: "+format, args...))
+	}
+}
+
+// share checks a setting that is from 0 to below 1.
+func share(name string, v float64) {
+	check(v >= 0 && v < 1, "%s is %g, expected a number from 0 to below 1", name, v)
+}
+
+// positive checks a setting that is above 0 and finite.
+func positive(name string, v float64) {
+	check(v > 0 && v <= maxFloat, "%s is %g, expected a positive, finite number", name, v)
+}
+
+const maxFloat = 1.7976931348623157e308

@@ -1,0 +1,211 @@
+package strategies
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Eager runs each step operation by operation, on the first device of a runtime, so that a step's function can read the
+// values of its nodes with [xla.Value]. It is for finding faults; jit makes the same step many times as fast.
+//
+// The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in each
+// step. It may look at values and build something else each time, but only from variables that it used the first time.
+// What GoMLX's variables keep of each graph stays until the state is closed: some 600 bytes for each variable and step.
+func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
+	autodiff.Install()
+	e := &eager{jit: jit{on}}
+	for _, o := range options {
+		o(&e.options)
+	}
+	return e
+}
+
+// EagerOption is a setting of [Eager].
+type EagerOption func(*xla.EagerOptions)
+
+// CheckFinite ends a step at the first operation that makes NaN or an infinity. The error is an [*xla.NotFiniteError], and
+// names the operation, its shapes and the line of the user's code. A training step whose loss became NaN tells so where it
+// began; the state is as it was.
+func CheckFinite() EagerOption { return func(o *xla.EagerOptions) { o.CheckFinite = true } }
+
+// eager keeps values where jit does.
+type eager struct {
+	jit
+	options xla.EagerOptions
+
+	// operations are those of all programs; the last one that is closed frees them.
+	mu         sync.Mutex
+	operations *xla.Eager
+	programs   int
+}
+
+func (e *eager) String() string { return "eager" }
+
+func (e *eager) Compile(s Step) (Program, error) {
+	operations, err := e.open()
+	if err != nil {
+		return nil, fmt.Errorf("strategies: eager: compile %s: %w", s.Name, err)
+	}
+	p := &eagerProgram{eager: e, operations: operations, step: s, places: map[string]int{}}
+	whole, err := e.runtime.Lower(s.Name, func(g *graph.Graph) (out xla.Built) {
+		built := p.build(g)
+		for i, slot := range built.State {
+			name := slot.Parameter.GetParameterName()
+			p.names, p.places[name] = append(p.names, name), i
+			if slot.New != nil {
+				out.Outputs = append(out.Outputs, slot.New)
+			}
+		}
+		out.Outputs = append(out.Outputs, built.Outputs...)
+		return out
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	p.text = whole.Text()
+	return p, nil
+}
+
+func (e *eager) open() (*xla.Eager, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.operations == nil {
+		operations, err := xla.NewEager(e.runtime, e.options)
+		if err != nil {
+			return nil, err
+		}
+		e.operations = operations
+	}
+	e.programs++
+	return e.operations, nil
+}
+
+func (e *eager) release() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.programs--; e.programs > 0 {
+		return nil
+	}
+	return e.operations.Close()
+}
+
+// eagerProgram is a step that builds its graph in each run.
+type eagerProgram struct {
+	*eager
+	operations *xla.Eager // nil once closed
+	step       Step
+	names      []string       // of the state's values, in the graph
+	places     map[string]int // where they are in the state
+	text       string
+	took       time.Duration
+}
+
+// build builds the step's graph.
+func (p *eagerProgram) build(g *graph.Graph) Built {
+	batch := make([]*graph.Node, len(p.step.Batch))
+	for i, in := range p.step.Batch {
+		batch[i] = graph.Parameter(g, batchPrefix+in.Name, in.Shape)
+	}
+	built := p.step.Build(g, batch)
+	for _, slot := range built.State {
+		if slot.New != nil && !slot.New.Shape().Equal(slot.Parameter.Shape()) {
+			panic(fmt.Errorf("value %s of the state would change its shape from %s to %s",
+				slot.Parameter.GetParameterName(), slot.Parameter.Shape(), slot.New.Shape()))
+		}
+	}
+	return built
+}
+
+// Start makes one step, and has made it when it returns.
+func (p *eagerProgram) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
+	if len(batches) != 1 {
+		return nil, nil, nil, fmt.Errorf("strategies: eager: run %s: %d batches at once: it takes one", p.step.Name, len(batches))
+	}
+	changed, outputs, err = p.run(state, batches[0])
+	return changed, outputs, over{}, err
+}
+
+// over is a run that has ended well.
+type over struct{}
+
+func (over) Wait() error { return nil }
+func (over) Over() bool  { return true }
+
+func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
+	fail := func(err error) error {
+		return fmt.Errorf("strategies: eager: run %s: %w", p.step.Name, xla.WrapError(err))
+	}
+	if p.operations == nil {
+		return nil, nil, fail(errors.New("the program is closed"))
+	}
+	if len(state) != len(p.names) || len(batch) != len(p.step.Batch) {
+		return nil, nil, fail(fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", len(p.names), len(p.step.Batch), len(state), len(batch)))
+	}
+	inputs := map[string]Buffer{}
+	for i, name := range p.names {
+		inputs[name] = state[i]
+	}
+	for i, a := range batch {
+		in := p.step.Batch[i]
+		if !in.Takes(a) {
+			return nil, nil, fail(fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims))
+		}
+		b, err := p.runtime.BufferFromFlatData(0, a.Flat, in.Shape)
+		if err != nil {
+			return nil, nil, fail(fmt.Errorf("%s of the batch: %w", in.Name, err))
+		}
+		defer func() { err = errors.Join(err, p.Free(b)) }()
+		inputs[batchPrefix+in.Name] = b
+	}
+	var places []int // of the changed values, which come first
+	before := p.operations.CompileTime()
+	made, err := p.operations.Run(p.step.Name, inputs, func(g *graph.Graph) (nodes []*graph.Node) {
+		built := p.build(g)
+		for _, slot := range built.State {
+			if slot.New != nil {
+				places, nodes = append(places, p.places[slot.Parameter.GetParameterName()]), append(nodes, slot.New)
+			}
+		}
+		return append(nodes, built.Outputs...)
+	})
+	p.took += p.operations.CompileTime() - before
+	if err != nil {
+		return nil, nil, err
+	}
+	changed = make([]Buffer, len(state))
+	for i, place := range places {
+		changed[place] = made[i]
+		if freeErr := p.Free(state[place]); freeErr != nil {
+			err = errors.Join(err, freeErr)
+		}
+	}
+	if err != nil {
+		return nil, nil, fail(fmt.Errorf("%w: %w", ErrStateLost, errors.Join(err, p.Free(made...))))
+	}
+	return changed, made[len(places):], nil
+}
+
+// Block is 1: there is no program that could make several steps.
+func (p *eagerProgram) Block() int { return 1 }
+
+// StableHLO is the step as one program, though the plugin is only given its operations, one by one.
+func (p *eagerProgram) StableHLO() string { return p.text }
+
+// CompileTime is how long the operations took that this program was the first to need.
+func (p *eagerProgram) CompileTime() time.Duration { return p.took }
+
+func (p *eagerProgram) Close() error {
+	if p.operations == nil {
+		return nil
+	}
+	p.operations = nil
+	return p.release()
+}

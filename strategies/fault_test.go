@@ -1,0 +1,55 @@
+package strategies_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// F41: whatever is asked of a strategy after its runtime's Close is an error that says so.
+func TestF41_useAfterClose(t *testing.T) {
+	count := 0
+	for _, name := range []string{"jit", "eager"} {
+		r, err := xla.Open(t.Context(), xla.CPU)
+		require.NoError(t, err)
+		s, err := strategies.Parse(name, r)
+		require.NoError(t, err)
+		shape := shapes.Make(dtypes.Float32, 2)
+		step := strategies.Step{
+			Name: "add", Batch: []strategies.Input{{Name: "x", Shape: shape}},
+			Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
+				a := graph.Parameter(g, "a", shape)
+				return strategies.Built{State: []strategies.Slot{{Parameter: a, New: graph.Add(a, batch[0])}}}
+			}}
+		p, err := s.Compile(step)
+		require.NoError(t, err)
+		b := put(t, s, 1, 2)
+		require.NoError(t, r.Close())
+		for call, f := range map[string]func() error{
+			"put":   func() error { _, err := s.Put("v", tensors.FromValue([]float32{1, 2})); return err },
+			"fetch": func() error { _, err := s.Fetch(b); return err },
+			"free":  func() error { return s.Free(b) },
+			"start": func() error {
+				_, _, _, err := p.Start([]strategies.Buffer{b}, [][]data.Array{{{Flat: []float32{1, 2}, Dims: []int{2}}}})
+				return err
+			},
+		} {
+			err := f()
+			require.ErrorIs(t, err, xla.ErrClosed, "%s: %s", name, call)
+			count++
+		}
+		if _, err = s.Compile(step); name == "jit" { // eager compiles nothing ahead
+			require.ErrorIs(t, err, xla.ErrClosed)
+			count++
+		}
+	}
+	t.Logf("F41: %d calls after Close: ErrClosed each", count)
+}

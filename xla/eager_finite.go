@@ -1,0 +1,152 @@
+package xla
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// NotFiniteError is the first operation of a run that made NaN or an infinity ([EagerOptions].CheckFinite). An infinity that
+// is only handed on, as that of a mask, is none; NaN from infinities is.
+//
+// JAX's debug_nans and debug_infs are two switches; we have one because in a training step an infinity is nearly always NaN
+// an operation later.
+type NotFiniteError struct {
+	// Op is the operation's name ("Log"), or "Parameter" if the value came in so; Parameter is that one's name.
+	Op        string
+	Parameter string
+	// NaN tells NaN from an infinity.
+	NaN      bool
+	Operands []shapes.Shape
+	Output   shapes.Shape
+	// Where is the line of the user's code that asked for the operation, as "package/file.go:12". It is "" for what lazo adds,
+	// as gradients; From tells where these belong.
+	Where string
+	// From are the other lines of the user's code that the operands come from.
+	From []string
+}
+
+func (e *NotFiniteError) Error() string {
+	text, what := "", "an infinity"
+	if e.Where != "" {
+		text = e.Where + ": "
+	}
+	if e.NaN {
+		what = "NaN"
+	}
+	if e.Parameter != "" {
+		return text + fmt.Sprintf("parameter %q, %s, comes in with %s", e.Parameter, e.Output, what)
+	}
+	text += fmt.Sprintf("%s(%s) -> %s is the first to make %s", e.Op, shapeList(e.Operands), e.Output, what)
+	if len(e.From) > 0 {
+		text += "; its operands come from " + strings.Join(e.From, ", ")
+	}
+	return text
+}
+
+// finiteness is the worst that a value has in it.
+type finiteness uint8
+
+const (
+	finite finiteness = iota
+	infinite
+	notANumber
+)
+
+// check looks at what an operation made.
+func (r *eagerRun) check(o hlo.Single, outputs []backends.Buffer) error {
+	worst, line := finite, o.Where
+	var operands []shapes.Shape
+	for i, b := range o.Operands {
+		worst = max(worst, r.state[b])
+		operands = append(operands, o.Module.Parameters[i].Shape)
+		line = cmp.Or(line, r.lines[b]) // what a gradient makes belongs where its operand does
+	}
+	for i, b := range outputs {
+		shape := o.Module.Outputs[i].Shape
+		found, err := r.eager.finiteness(b, shape)
+		if err != nil {
+			return err
+		}
+		r.state[b], r.lines[b] = found, line
+		if found <= worst {
+			continue
+		}
+		e := &NotFiniteError{Op: o.Kind.String(), NaN: found == notANumber, Operands: operands, Output: shape, Where: o.Where}
+		for _, operand := range o.Operands {
+			if from := r.lines[operand]; from != "" && from != o.Where && !slices.Contains(e.From, from) {
+				e.From = append(e.From, from)
+			}
+		}
+		return e
+	}
+	return nil
+}
+
+// note keeps what is to be known of a value that was not made by an operation. A constant may be infinite.
+func (r *eagerRun) note(b backends.Buffer, shape shapes.Shape) (err error) {
+	if r.eager.options.CheckFinite {
+		r.lines[b] = r.places.Here()
+		r.state[b], err = r.eager.finiteness(b, shape)
+	}
+	return err
+}
+
+// finiteness asks the device, so that one byte travels and not the whole value.
+func (e *Eager) finiteness(b backends.Buffer, shape shapes.Shape) (finiteness, error) {
+	if !shape.DType.IsFloat() && !shape.DType.IsComplex() || shape.Size() == 0 {
+		return finite, nil
+	}
+	found, err := e.simple("finiteness", shape, func(b *hlo.Builder, x backends.Op) (backends.Op, error) {
+		c := &checks{Builder: b}
+		if shape.DType.IsComplex() {
+			re, im := c.one(b.Real, x), c.one(b.Imag, x)
+			return c.two(b.Max, c.worst(re), c.worst(im)), c.err
+		}
+		return c.worst(x), c.err
+	}, b)
+	if err != nil {
+		return finite, fmt.Errorf("check for NaN: %w", err)
+	}
+	flat := []uint8{0}
+	err = errors.Join(e.on.BufferToFlatData(found, flat), e.on.BufferFinalize(found))
+	return finiteness(flat[0]), err
+}
+
+// checks builds the program that finds a value's [finiteness], and keeps the first error.
+type checks struct {
+	*hlo.Builder
+	err error
+}
+
+func (c *checks) do(f func() (backends.Op, error)) (op backends.Op) {
+	if c.err == nil {
+		op, c.err = f()
+	}
+	return op
+}
+
+func (c *checks) one(f func(x backends.Op) (backends.Op, error), x backends.Op) backends.Op {
+	return c.do(func() (backends.Op, error) { return f(x) })
+}
+
+func (c *checks) two(f func(x, y backends.Op) (backends.Op, error), x, y backends.Op) backends.Op {
+	return c.do(func() (backends.Op, error) { return f(x, y) })
+}
+
+// worst is 1 for each element that is not finite and 1 more if it is NaN, and of all elements the largest.
+func (c *checks) worst(x backends.Op) backends.Op {
+	number := func(truth backends.Op) backends.Op {
+		return c.do(func() (backends.Op, error) { return c.ConvertDType(truth, dtypes.Uint8) })
+	}
+	bad := c.two(c.Add, number(c.one(c.LogicalNot, c.one(c.IsFinite, x))), number(c.one(c.IsNaN, x)))
+	return c.do(func() (backends.Op, error) { return c.ReduceMax(bad) })
+}

@@ -1,0 +1,100 @@
+package xla
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// located adds to an error of compiling which operation it is about, and the line of the user's code that made it.
+func located(m *hlo.Module, err error) error {
+	err = WrapError(err)
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if op, ok := m.Locate(e.Message); ok {
+		e.Where, e.Operation, e.Operands = op.Where, op.Kind.String(), op.Operands
+	}
+	return err
+}
+
+func (p *Program) explained(err error) error {
+	if c, ok := p.runs.(*call); ok {
+		return c.executable.explained(err)
+	}
+	return err
+}
+
+// explained adds to an error of running for which there was no room what the program needs, and says it plainly if the
+// whole runtime is closed.
+func (e *executable) explained(err error) error {
+	if errors.Is(err, ErrClosed) && e.of.closed.Load() {
+		return errClosed
+	}
+	err = WrapError(err)
+	var typed *Error
+	if errors.Is(err, ErrOutOfMemory) && errors.As(err, &typed) {
+		typed.Memory = e.memoryText()
+	}
+	return err
+}
+
+// memoryText is the program's need of memory, and the largest values in it, one in a line.
+func (e *executable) memoryText() string {
+	var lines []string
+	if _, text := e.needs(); text != "" {
+		lines = append(lines, "  the program needs "+text)
+	}
+	const shown = 3
+	most := int64(0)
+	for i, op := range e.module.Largest(shown) {
+		outputs, bytes := make([]string, len(op.Outputs)), int64(0)
+		for i, s := range op.Outputs {
+			outputs[i], bytes = s.String(), bytes+int64(s.Memory())
+		}
+		most = max(most, bytes)
+		if bytes < most/100 {
+			break
+		}
+		lead := "  the largest values, before XLA joins operations: "
+		if i > 0 {
+			lead = "    "
+		}
+		line := fmt.Sprintf("%s%s: %s of %s", lead, byteText(bytes), strings.Join(outputs, ", "), op.Kind)
+		if op.Where != "" {
+			line += " at " + op.Where
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// needs is what the compiler reckons of the memory of a run, in bytes and in words; 0 and "" where it does not. It is the sum
+// of the parts: the peak that the CPU plugin tells leaves temporary values out.
+func (e *executable) needs() (bytes int64, text string) {
+	m, err := e.pjrt.Memory()
+	if err != nil {
+		return 0, ""
+	}
+	bytes = m.Arguments + m.Outputs - m.Aliased + m.Temporary
+	return bytes, fmt.Sprintf("%s: %s of arguments, %s of outputs (%s of them in place), %s of temporary values",
+		byteText(bytes), byteText(m.Arguments), byteText(m.Outputs), byteText(m.Aliased), byteText(m.Temporary))
+}
+
+// byteText writes a number of bytes for people.
+func byteText(n int64) string {
+	const unit = 1 << 10
+	if n < 10*unit {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, name := float64(n), ""
+	for _, name = range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if size /= unit; size < unit {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", size, name)
+}

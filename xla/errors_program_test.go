@@ -1,0 +1,68 @@
+package xla
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// The plugin's own words about a text that it does not take lead to the line here that asked for the operation. The
+// builder lets nothing through that the plugin refuses, so the text is spoilt on its way.
+func TestLocated(t *testing.T) {
+	r, err := Open(t.Context(), CPU)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	c := r.Backend.(*client)
+	var plain *hlo.Module
+	b := hlo.New("spoilt", func(m *hlo.Module) (backends.Executable, error) { plain = m; return &executable{module: m}, nil })
+	x, err := b.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil)
+	require.NoError(t, err)
+	sum, err := b.ReduceSum(x, 0)
+	require.NoError(t, err)
+	wave, err := b.Sin(sum)
+	require.NoError(t, err)
+	y, err := b.Add(x, x)
+	require.NoError(t, err)
+	require.NoError(t, b.InPlace(0, 0))
+	_, err = b.Compile([]backends.Op{y, wave}, nil)
+	require.NoError(t, err)
+	steps, err := plain.Steps(3)
+	require.NoError(t, err)
+	for name, m := range map[string]*hlo.Module{"plain": plain, "steps": steps} {
+		for _, row := range []struct{ name, from, to, operation, operand string }{
+			{"no such operation", "stablehlo.sine", "stablehlo.sinus", "Sin", "(Float32)[3]"},
+			{"shapes that do not fit", `"stablehlo.sine"(%2)`, `"stablehlo.sine"(%p0)`, "Sin", "(Float32)[3]"},
+			{"an axis that is not there", "dimensions = array<i64: 0>", "dimensions = array<i64: 7>", "ReduceSum", "(Float32)[2 3]"},
+		} {
+			t.Run(name+"/"+row.name, func(t *testing.T) {
+				text := strings.ReplaceAll(m.Text(), row.from, row.to)
+				require.NotEqual(t, m.Text(), text)
+				_, err := c.client.Compile([]byte(text), pjrt.CompileOptions{Replicas: 1, Partitions: 1, Devices: []int{0}})
+				require.Error(t, err)
+				err = during(located(m, err), "compile %s", m.Name)
+				var typed *Error
+				require.ErrorAs(t, err, &typed)
+				require.Equal(t, row.operation, typed.Operation, "%v", err)
+				require.Equal(t, row.operand, shapeList(typed.Operands))
+				require.Regexp(t, `^xla/errors_program_test\.go:\d+$`, typed.Where)
+				require.Equal(t, 1, strings.Count(err.Error(), typed.Where))
+				t.Log(err)
+			})
+		}
+	}
+}
+
+func TestByteText(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 10239: "10239 bytes", 10240: "10.0 KiB", 3 << 20: "3.0 MiB", 1 << 43: "8.0 TiB", 1 << 62: "4096.0 PiB",
+	} {
+		require.Equal(t, want, byteText(n))
+	}
+}

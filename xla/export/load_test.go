@@ -1,0 +1,231 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+// content reads all files of the folder.
+func content(t *testing.T, m *vfs.Mem) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	names, err := m.ReadDir("model")
+	require.NoError(t, err)
+	for _, name := range names {
+		files[name], err = readFile(inFolder{m, "model"}, name, 1<<20)
+		require.NoError(t, err)
+	}
+	return files
+}
+
+func folder(t *testing.T, files map[string][]byte) *vfs.Mem {
+	t.Helper()
+	m := &vfs.Mem{}
+	require.NoError(t, m.Mkdir("model"))
+	for name, data := range files {
+		_, err := createFile(m, "model/"+name, func(w io.Writer) error { _, err := w.Write(data); return err })
+		require.NoError(t, err)
+	}
+	return m
+}
+
+// Each bit of the program and of the tensors is checked, and each cut of a file seen.
+func TestLoad_damagedFiles(t *testing.T) {
+	files := content(t, written(t))
+	tried := 0
+	for _, name := range []string{programName, weightsName, exampleName} {
+		try := func(data []byte) {
+			tried++
+			changed := maps.Clone(files)
+			changed[name] = data
+			_, err := readBack(folder(t, changed))
+			require.ErrorIs(t, err, ErrDamaged, name)
+		}
+		for i := range files[name] {
+			flipped := slices.Clone(files[name])
+			flipped[i] ^= 1 << (i % 8)
+			try(flipped)
+			try(files[name][:i])
+		}
+		try(append(slices.Clone(files[name]), 0))
+	}
+	t.Logf("%d damages, all found", tried)
+}
+
+// A manifest that was changed is damaged or means something that makes sense; nothing panics, nothing takes memory for
+// what only the manifest claims.
+func TestLoad_damagedManifest(t *testing.T) {
+	files := content(t, written(t))
+	damagedOnes, fine := 0, 0
+	for i := range files[manifestName] {
+		for bit := range 8 {
+			changed := maps.Clone(files)
+			changed[manifestName] = slices.Clone(files[manifestName])
+			changed[manifestName][i] ^= 1 << bit
+			p, err := readBack(folder(t, changed))
+			if err == nil {
+				require.NoError(t, p.check())
+				fine++
+				continue
+			}
+			require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer), "%v", err)
+			damagedOnes++
+		}
+	}
+	require.Greater(t, damagedOnes, fine)
+	t.Logf("%d damaged, %d with another name or text in them", damagedOnes, fine)
+}
+
+func TestLoad_hostile(t *testing.T) {
+	files := content(t, written(t))
+	for _, row := range []struct {
+		name, from, to, want string
+	}{
+		{"not JSON", "{", "", "damaged"},
+		{"more behind", "]\n}", "]\n}{}", "after top-level value"},
+		{"an unknown field", `"lazo"`, `"lasso"`, `unknown field "lasso"`},
+		{"a newer format", `"format": 1`, `"format": 2`, "format 2, this lazo reads up to 1: written by a newer lazo"},
+		{"no format", `"format": 1`, `"format": 0`, "format 0, expected 1 to 1"},
+		{"a file with a path", `"weights.safetensors"`, `"../weights.safetensors"`, "unknown file"},
+		{"an array of petabytes", `"role":"state","dtype":"f32","shape":[2]`, `"role":"state","dtype":"f32","shape":[1125899906842624]`, "expected"},
+		{"more than can be counted", `"shape":[2]`, `"shape":[2147483648,2147483648,2147483648]`, "more bytes than can be counted"},
+		{"a negative axis", `"shape":[2]`, `"shape":[-2]`, "negative"},
+		{"many axes", `"shape":[2]`, `"shape":[` + strings.Repeat("1,", 64) + `2]`, "65 axes, expected at most 64"},
+		{"an unknown dtype", `"i64"`, `"i65"`, `unknown dtype "i65"`},
+		{"an unknown role", `"batch"`, `"butch"`, `role "butch"`},
+		{"bytes below none", `"bytes":`, `"bytes":-`, "of -"},
+		{"a program of terabytes", `"program.mlir":{"bytes":`, `"program.mlir":{"bytes":1000000000000`, "program.mlir of 1000000000000"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			changed := maps.Clone(files)
+			text := strings.Replace(string(files[manifestName]), row.from, row.to, 1)
+			require.NotEqual(t, string(files[manifestName]), text)
+			changed[manifestName] = []byte(text)
+			_, err := readBack(folder(t, changed))
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+	changed := maps.Clone(files)
+	delete(changed, manifestName)
+	_, err := readBack(folder(t, changed))
+	require.ErrorContains(t, err, "it has no manifest.json: expected a folder that was exported")
+	_, err = Load(t.TempDir() + "/none")
+	require.ErrorContains(t, err, "export: load ")
+}
+
+// A call of the file system that fails is an error, and no file stays open.
+func TestLoad_failsAtEachCall(t *testing.T) {
+	m, failed := written(t), 0
+	for n := int64(1); ; n++ {
+		broken := errors.New("broken")
+		counted := vfs.Count(vfs.Fail(m, vfs.Rule{N: n, Err: broken}))
+		_, err := readBack(counted)
+		require.Zero(t, counted.Handles())
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, broken)
+		failed++
+	}
+	require.Greater(t, failed, 10)
+}
+
+// What a manifest says is what it is made of.
+func TestManifest_roundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOf(rapid.Custom(func(t *rapid.T) value {
+			v := value{Name: rapid.String().Draw(t, "name"), Role: Role(rapid.String().Draw(t, "role")),
+				DType: rapid.SampledFrom(types).Draw(t, "dtype").name, Shape: append([]int{}, rapid.SliceOfN(rapid.IntRange(0, 9), 0, 5).Draw(t, "shape")...)}
+			if rapid.Bool().Draw(t, "log") {
+				v.Fields = []string{rapid.String().Draw(t, "field")}
+			}
+			return v
+		}))
+		want := &manifest{Format: format, Lazo: "v1", Name: rapid.String().Draw(t, "name"), StableHLO: "1.2.3",
+			Files:  map[string]file{programName: {rapid.Int64Range(0, maxText).Draw(t, "bytes"), "00"}},
+			Inputs: append([]value{}, values.Draw(t, "inputs")...), Outputs: append([]value{}, values.Draw(t, "outputs")...)}
+		text, err := want.encode()
+		require.NoError(t, err)
+		require.True(t, json.Valid(text))
+		got, err := parseManifest(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	})
+}
+
+func FuzzManifest(f *testing.F) {
+	m, err := newManifest(program(), map[string]file{programName: {1, "00"}})
+	require.NoError(f, err)
+	text, err := m.encode()
+	require.NoError(f, err)
+	f.Add(text)
+	f.Add([]byte(`{"format":1,"files":{"program.mlir":{}},"inputs":[{"name":"a","role":"batch","dtype":"f32","shape":[2]}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseManifest(text)
+		if err != nil {
+			return
+		}
+		inputs, err := decodeValues(m.Inputs)
+		if err != nil {
+			return
+		}
+		if _, err := byName("input", inputs, State, Batch); err != nil {
+			return
+		}
+		again, err := encodeValues(inputs)
+		require.NoError(t, err)
+		back, err := decodeValues(again)
+		require.NoError(t, err)
+		require.Len(t, back, len(inputs))
+	})
+}
+
+// A file of tensors with a right digest must still be what the manifest says.
+func TestLoad_otherTensors(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		spoil func(map[string]*tensors.Tensor)
+		want  string
+	}{
+		{"a bool of 2", func(all map[string]*tensors.Tensor) {
+			require.NoError(t, all["outputs/large"].MutableBytes(func(b []byte) { b[1] = 2 }))
+		}, `"outputs/large": bool 1 is 0x02`},
+		{"one less", func(all map[string]*tensors.Tensor) { delete(all, "outputs/large") }, "3 tensors, expected 4"},
+		{"another name", func(all map[string]*tensors.Tensor) {
+			all["outputs/small"] = all["outputs/large"]
+			delete(all, "outputs/large")
+		}, `a tensor "outputs/small"`},
+		{"another shape", func(all map[string]*tensors.Tensor) { all["inputs/x"] = tensors.FromValue([]float32{1}) }, `"inputs/x" is F32[1], expected (Float32)[2]`},
+		{"another dtype", func(all map[string]*tensors.Tensor) { all["inputs/x"] = tensors.FromValue([]int32{1, 2}) }, `"inputs/x" is I32[2], expected (Float32)[2]`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := written(t)
+			files := content(t, m)
+			all := program().Example.all()
+			row.spoil(all)
+			var b bytes.Buffer
+			require.NoError(t, writeTensors(&b, all))
+			old := sha256.Sum256(files[exampleName])
+			files[manifestName] = bytes.Replace(files[manifestName], fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(files[exampleName]), old),
+				fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, b.Len(), sha256.Sum256(b.Bytes())), 1)
+			files[exampleName] = b.Bytes()
+			_, err := readBack(folder(t, files))
+			require.ErrorIs(t, err, ErrDamaged)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}

@@ -1,0 +1,164 @@
+package xla_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+var pair = shapes.Make(dtypes.Float32, 2)
+
+// plusOne is x + 1, in place.
+func plusOne(g *graph.Graph) xla.Built {
+	return xla.Built{Outputs: []*graph.Node{graph.OnePlus(graph.Parameter(g, "x", pair))}, InPlace: map[int]int{0: 0}}
+}
+
+// greedy is x + 0 by way of 16 TiB, in place.
+func greedy(g *graph.Graph) xla.Built {
+	x := graph.Parameter(g, "x", pair)
+	column := graph.BroadcastToDims(graph.ReduceAllMax(x), 1<<21, 1)
+	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21))
+	return xla.Built{Outputs: []*graph.Node{graph.Add(x, graph.ReduceAllMax(graph.Dot(square, column)))}, InPlace: map[int]int{0: 0}}
+}
+
+// F17, F18: a run that finds no room says what it needs, and leaves its inputs and nothing else.
+func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
+	r := openCPU(t)
+	before := pjrt.Live()
+	p, err := r.Compile("greedy", greedy)
+	require.NoError(t, err)
+	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
+	require.NoError(t, err)
+	inputs := []backends.Buffer{x}
+	const runs = 20
+	for range runs {
+		_, err = p.Run(inputs, nil)
+		require.ErrorIs(t, err, xla.ErrOutOfMemory)
+		require.NotErrorIs(t, err, xla.ErrInputsLost)
+		var typed *xla.Error
+		require.ErrorAs(t, err, &typed)
+		require.Equal(t, "run greedy", typed.Context)
+		require.Regexp(t, `(?s)^  the program needs 16\.0 TiB: 8 bytes of arguments.*16\.0 TiB: \(Float32\)\[2097152 2097152\] of Dot(General)? at xla/fault_test\.go:\d+`, typed.Memory)
+		got := make([]float32, 2)
+		require.NoError(t, r.BufferToFlatData(inputs[0], got))
+		require.Equal(t, []float32{1, 2}, got)
+	}
+	require.NoError(t, errors.Join(p.Close(), r.BufferFinalize(x)))
+	require.Equal(t, before, pjrt.Live())
+	t.Logf("F17: %d of %d failed runs left the inputs; F18: 0 objects left; %v", runs, runs, err)
+}
+
+// F17: what cannot be built is a typed error with operation, shapes and line, said once, and leaves nothing.
+func TestF17_buildErrors(t *testing.T) {
+	r := openCPU(t)
+	before := pjrt.Live()
+	for _, row := range []struct {
+		name      string
+		build     func(g *graph.Graph) xla.Built
+		is        error
+		operation string
+		operands  int
+		message   string
+	}{
+		{"an operation", func(g *graph.Graph) xla.Built {
+			graph.Add(graph.Parameter(g, "x", pair), graph.Parameter(g, "y", shapes.Make(dtypes.Float32, 3)))
+			return xla.Built{}
+		}, xla.ErrInvalidArgument, "Add", 2, "dimensions [2] and [3]"},
+		{"a size that overflows", func(g *graph.Graph) xla.Built {
+			return xla.Built{Outputs: []*graph.Node{graph.BroadcastToDims(graph.Parameter(g, "x", shapes.Make(dtypes.Float32)), 1<<40, 1<<22)}}
+		}, xla.ErrInvalidArgument, "BroadcastInDim", 1, "is larger than"},
+		{"GoMLX's own check", func(g *graph.Graph) xla.Built {
+			return xla.Built{Outputs: []*graph.Node{graph.Reshape(graph.Parameter(g, "x", pair), 3)}}
+		}, nil, "", 0, "doesnt match original size"},
+		{"a panic", func(*graph.Graph) xla.Built { panic("own words") }, nil, "", 0, "own words"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := r.Compile("wrong", row.build)
+			var typed *xla.Error
+			require.ErrorAs(t, err, &typed)
+			require.Equal(t, row.operation, typed.Operation)
+			require.Len(t, typed.Operands, row.operands)
+			require.Regexp(t, `^xla/fault_test\.go:\d+$`, typed.Where)
+			require.Regexp(t, `^xla: compile wrong: xla/fault_test\.go:\d+: [^\n]*$`, err.Error())
+			require.NotRegexp(t, `fault_test\.go.*fault_test\.go`, err.Error(), "the line is said once")
+			require.ErrorContains(t, err, row.message)
+			for _, kind := range []error{xla.ErrInvalidArgument, xla.ErrOutOfMemory, xla.ErrUnimplemented, xla.ErrClosed} {
+				require.Equal(t, kind == row.is, errors.Is(err, kind), "%v", kind)
+			}
+		})
+	}
+	require.Equal(t, before, pjrt.Live())
+}
+
+// F41: what is used after Close is an error that says so.
+func TestF41_useAfterClose(t *testing.T) {
+	r, err := xla.Open(t.Context(), xla.CPU)
+	require.NoError(t, err)
+	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
+	require.NoError(t, err)
+	inputs := []backends.Buffer{x}
+	p, err := r.Compile("plus one", plusOne)
+	require.NoError(t, err)
+	q, err := r.Compile("plus one", plusOne)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(p.Close(), p.Close()))
+	run := func(p *xla.Program) func() error { return func() error { _, err := p.Run(inputs, nil); return err } }
+	require.EqualError(t, run(p)(), "xla: run plus one: the program is closed")
+	require.ErrorIs(t, run(p)(), xla.ErrClosed)
+	require.NoError(t, errors.Join(r.Close(), r.Close()))
+	rows := map[string]func() error{
+		"xla: compile plus one: the runtime is closed": func() error { _, err := r.Compile("plus one", plusOne); return err },
+		"xla: run plus one: the runtime is closed":     run(q),
+		"xla: the runtime is closed":                   func() error { _, err := r.BufferFromFlatData(0, []float32{1, 2}, pair); return err },
+	}
+	for want, f := range rows {
+		err := f()
+		require.ErrorIs(t, err, xla.ErrClosed)
+		require.EqualError(t, err, want)
+	}
+	require.ErrorIs(t, r.BufferFinalize(x), xla.ErrClosed)
+	require.ErrorIs(t, q.Close(), xla.ErrClosed, "it was freed with the runtime")
+	t.Logf("F41: %d calls after Close: ErrClosed each", len(rows)+3)
+}
+
+// F41: a runtime that is closed under running programs.
+func TestF41_closeWhileItRuns(t *testing.T) {
+	const rounds, runs = 30, 40
+	done, refused := 0, 0
+	for range rounds {
+		r, err := xla.Open(t.Context(), xla.CPU)
+		require.NoError(t, err)
+		p, err := r.Compile("plus one", plusOne)
+		require.NoError(t, err)
+		x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := r.Close(); err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+		inputs := []backends.Buffer{x}
+		for range runs {
+			if _, err := p.Run(inputs, nil); err != nil {
+				require.ErrorIs(t, err, xla.ErrClosed)
+				refused++
+				continue
+			}
+			done++
+		}
+		wg.Wait()
+		require.ErrorIs(t, p.Close(), xla.ErrClosed)
+	}
+	require.Positive(t, refused)
+	t.Logf("F41: %d runtimes closed under %d runs: %d done, %d refused, no crash", rounds, rounds*runs, done, refused)
+}

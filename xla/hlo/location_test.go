@@ -1,0 +1,81 @@
+package hlo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// A plugin's words about the text lead to the operation and to the line of the test that made it, in a module of steps too.
+func TestLocate(t *testing.T) {
+	o := newOperands(t)
+	sum := must1(t)(o.ReduceSum(o.f, 1)) // some lines of text: the reduction has a function of its own
+	wave := must1(t)(o.Sin(must1(t)(o.Add(sum, sum))))
+	require.NoError(t, o.InPlace(0, 1))
+	module := moduleFrom(t, o.Builder, []backends.Op{must1(t)(o.Neg(o.g)), wave, must1(t)(o.Add(o.vector, o.vector))})
+	steps, err := module.Steps(4)
+	require.NoError(t, err)
+	for name, m := range map[string]*hlo.Module{"plain": module, "steps": steps} {
+		for _, row := range []struct{ name, find, words, want string }{
+			{"first line of several", `"stablehlo.reduce"(`, "-:LINE:10: error: bad", "ReduceSum((Float32)[2 3])"},
+			{"inside of it", "stablehlo.return", "-:LINE:10: error: bad", "ReduceSum((Float32)[2 3])"},
+			{"its last", "    }) ", "-:LINE:10: error: bad\n-:1:1: note: see", "ReduceSum((Float32)[2 3])"},
+			{"one line", `"stablehlo.sine"(`, "first\n-:LINE:3: error: bad", "Sin((Float32)[2])"},
+			{"by its name", "module", "UNIMPLEMENTED: HLO opcode `negate` is not supported", "Neg((Float32)[3 2])"},
+			{"a name that two have", "module", "UNIMPLEMENTED: HLO opcode `add` is not supported", ""},
+			{"no such name", "module", "HLO opcode `fft` is not supported", ""},
+			{"not in the operations", "module", "-:LINE:1: error: bad", ""},
+			{"behind the end", "module", "-:9999:1: error: bad", ""},
+			{"no number", "module", "-:99999999999999999999999:1: error: bad", ""},
+			{"nothing", "module", "bad", ""},
+		} {
+			t.Run(name+"/"+row.name, func(t *testing.T) {
+				// The last one: in a module of steps the loop comes before the step.
+				at := strings.LastIndex(m.Text(), row.find)
+				require.Positive(t, at+1)
+				words := strings.ReplaceAll(row.words, "LINE", fmt.Sprint(strings.Count(m.Text()[:at], "\n")+1))
+				op, ok := m.Locate(words)
+				require.Equal(t, row.want != "", ok)
+				if ok {
+					require.Equal(t, row.want, op.String())
+					require.Regexp(t, `^hlo/location_test\.go:\d+$`, op.Where)
+				}
+			})
+		}
+	}
+	_, ok := (&hlo.Module{}).Locate("-:3:1: error: bad")
+	require.False(t, ok)
+	require.Empty(t, (&hlo.Module{}).Largest(3))
+}
+
+func TestLargest(t *testing.T) {
+	o := newOperands(t)
+	wide := must1(t)(o.BroadcastInDim(o.scalar, shapes.Make(dtypes.Float32, 100, 100), nil))
+	m := moduleFrom(t, o.Builder, []backends.Op{must1(t)(o.ReduceSum(wide, 0)), o.f})
+	largest := m.Largest(2)
+	require.Len(t, largest, 2)
+	require.Equal(t, backends.OpTypeBroadcastInDim, largest[0].Kind)
+	require.Equal(t, backends.OpTypeReduceSum, largest[1].Kind)
+	require.Less(t, len(m.Largest(1000)), 1000)
+}
+
+// XLA ends the process where the number of a value's elements overflows.
+func TestF17_sizeThatOverflows(t *testing.T) {
+	for _, dims := range [][]int{{1 << 40, 1 << 22}, {1 << 62}, {1 << 31, 1 << 31, 1 << 31}, {0, 1 << 62, 4}} {
+		o := newOperands(t)
+		_, err := o.BroadcastInDim(o.scalar, shapes.Make(dtypes.Float32, dims...), nil)
+		var refused *hlo.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, backends.OpTypeBroadcastInDim, refused.Operation)
+		require.ErrorContains(t, err, "is larger than")
+		_, err = o.Parameter("x", shapes.Shape{DType: dtypes.Float32, Dimensions: dims}, nil)
+		require.ErrorContains(t, err, "is larger than")
+	}
+}

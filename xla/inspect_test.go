@@ -1,0 +1,134 @@
+package xla_test
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// product multiplies two matrices, n by n; the second is replaced by the exponential of the result.
+func product(n int) func(g *graph.Graph) xla.Built {
+	return func(g *graph.Graph) xla.Built {
+		s := shapes.Make(dtypes.Float32, n, n)
+		a, b := graph.Parameter(g, "a", s), graph.Parameter(g, "b", s)
+		return xla.Built{Outputs: []*graph.Node{graph.Exp(graph.Dot(a, b))}, InPlace: map[int]int{0: 1}}
+	}
+}
+
+func TestCostAndMemory(t *testing.T) {
+	r := openCPU(t)
+	const n = 128
+	p, err := r.Compile("product", product(n))
+	require.NoError(t, err)
+	cost, err := p.Cost()
+	require.NoError(t, err)
+	memory, err := p.Memory()
+	require.NoError(t, err)
+	t.Logf("%+v, %+v", cost, memory)
+	require.InEpsilon(t, 2*math.Pow(n, 3), cost.FLOPs, 0.05, "a product and an addition for each term")
+	require.EqualValues(t, n*n, cost.Transcendentals)
+	require.GreaterOrEqual(t, cost.BytesAccessed, 3.0*4*n*n)
+	require.EqualValues(t, 2*4*n*n, memory.Arguments)
+	require.EqualValues(t, 4*n*n, memory.Outputs)
+	require.EqualValues(t, 4*n*n, memory.Aliased)
+	inputs, outputs, err := p.Signature()
+	require.NoError(t, err)
+	require.Len(t, inputs, 2)
+	require.Equal(t, []int{n, n}, outputs[0].Dimensions)
+	require.NoError(t, p.Close())
+	_, err = p.Cost()
+	require.EqualError(t, err, "xla: cost of product: the program is closed")
+	_, err = p.Memory()
+	require.EqualError(t, err, "xla: memory of product: the program is closed")
+
+	plain, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, plain.Close()) }()
+	p, err = plain.Compile("product", product(2))
+	require.NoError(t, err)
+	_, err = p.Cost()
+	require.ErrorIs(t, err, xla.ErrUnimplemented)
+	_, err = p.Memory()
+	require.ErrorIs(t, err, xla.ErrUnimplemented)
+	_, _, err = p.Signature()
+	require.ErrorIs(t, err, xla.ErrUnimplemented)
+	require.NoError(t, p.Close())
+}
+
+// Lower gives the text that Compile compiles, on every backend; what is compiled of text is the same program.
+func TestLower(t *testing.T) {
+	r := openCPU(t)
+	p, err := r.Compile("product", product(4))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	m, err := r.Lower("product", product(4))
+	require.NoError(t, err)
+	require.Equal(t, p.StableHLO(), m.Text())
+	require.Contains(t, m.Text(), "tf.aliasing_output = 0")
+	require.Equal(t, "a", m.Parameters[0].Name)
+	plain, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	other, err := plain.Lower("product", product(4))
+	require.NoError(t, err)
+	require.Equal(t, m.Text(), other.Text())
+	require.Empty(t, plain.StableHLOVersion())
+	require.Regexp(t, `^\d+\.\d+\.\d+$`, r.StableHLOVersion())
+	require.NoError(t, plain.Close())
+	_, err = plain.Lower("product", product(4))
+	require.ErrorIs(t, err, xla.ErrClosed)
+	_, err = r.Lower("wrong", func(g *graph.Graph) xla.Built {
+		return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.ScalarZero(g, dtypes.Float32), graph.Iota(g, shapes.Make(dtypes.Int32, 2), 0))}}
+	})
+	require.ErrorContains(t, err, "xla: lower wrong: ")
+
+	again, err := r.CompileStableHLO("product", m.Text(), xla.Built{})
+	require.NoError(t, err)
+	want, err := p.Cost()
+	require.NoError(t, err)
+	got, err := again.Cost()
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.NoError(t, again.Close())
+	for _, row := range []struct {
+		name  string
+		built xla.Built
+		text  string
+		want  string
+	}{
+		{"no program", xla.Built{}, "module", "xla: compile it: "},
+		{"another input", xla.Built{InPlace: map[int]int{0: 0}}, m.Text(), "writes output 0 over input 1"},
+		{"no such input", xla.Built{Host: []int{2}}, m.Text(), "input 2 from the host: the program has 2"},
+	} {
+		_, err := r.CompileStableHLO("it", row.text, row.built)
+		require.ErrorContains(t, err, row.want, row.name)
+	}
+}
+
+func TestOptimized(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	r := openCPU(t)
+	m, err := r.Lower("product", product(4))
+	require.NoError(t, err)
+	text, err := r.Optimized("product", m.Text())
+	require.NoError(t, err)
+	require.Contains(t, text, "HloModule product, is_scheduled=true, input_output_alias={ {}: (1, {}, may-alias) }")
+	require.Contains(t, text, "ROOT")
+	_, err = r.Optimized("broken", m.Text()[:100])
+	require.ErrorContains(t, err, "xla: optimize broken: ")
+	plain, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, plain.Close()) }()
+	_, err = plain.Optimized("product", m.Text())
+	require.ErrorIs(t, err, xla.ErrUnimplemented)
+	left, err := filepath.Glob(filepath.Join(temp, "lazo-hlo-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

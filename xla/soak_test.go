@@ -1,0 +1,188 @@
+package xla_test
+
+import (
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// soakRuns is how many runs each row of the soak makes; the nightly form makes ten times as many.
+var soakRuns = 100_000
+
+// maxGrowth is by how much the resident memory may grow between the first tenth of a soak and its end.
+const maxGrowth = 8 << 20
+
+// footprint is what a process holds that could leak.
+type footprint struct {
+	pjrt.Counts
+	goroutines int
+	resident   int64 // bytes; 0 where the system does not tell
+	heap       int64 // bytes of Go's memory in use; the C library's is the rest of resident
+}
+
+func takeFootprint(t *testing.T) footprint {
+	t.Helper()
+	debug.FreeOSMemory() // the first collection runs finalizers, whose garbage is the second one's
+	debug.FreeOSMemory()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	f := footprint{Counts: pjrt.Live(), goroutines: goruntime.NumGoroutine(), heap: int64(m.HeapAlloc)}
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		var size, pages int64
+		_, err := fmt.Sscan(string(text), &size, &pages)
+		require.NoError(t, err)
+		f.resident = pages * int64(os.Getpagesize())
+	}
+	return f
+}
+
+// accumulating compiles a + x in the place of a, with the sum of both as a further output, as a program or as a block.
+func accumulating(t *testing.T, r *xla.Runtime, block int) *xla.Program {
+	t.Helper()
+	p, err := r.Compile("accumulate", func(g *graph.Graph) xla.Built {
+		shape := shapes.Make(dtypes.Float32, 3)
+		a, x := graph.Parameter(g, "a", shape), graph.Parameter(g, "x", shape)
+		sum := graph.Add(a, x)
+		return xla.Built{Outputs: []*graph.Node{sum, graph.ReduceAllSum(sum)}, InPlace: map[int]int{0: 0}, Host: []int{1}, Block: block}
+	})
+	require.NoError(t, err)
+	return p
+}
+
+// Nothing is left after many runs of programs, blocks, and graphs as GoMLX itself runs them, with runs that fail in
+// between: objects of PJRT, C memory of the binding, goroutines, and no memory that nobody counts.
+func TestF18_soak(t *testing.T) {
+	runs := soakRuns
+	if testing.Short() { // under the race detector, whose own memory says nothing
+		runs = 2_000
+	}
+	for _, row := range []struct {
+		name string
+		// prepare gives what makes a number of runs, and what closes it.
+		prepare func(t *testing.T, r *xla.Runtime) (run func(runs int), closeAll func() error)
+	}{
+		{"program", func(t *testing.T, r *xla.Runtime) (func(int), func() error) { return programs(t, r, 1) }},
+		{"blocks of 10, started", func(t *testing.T, r *xla.Runtime) (func(int), func() error) { return programs(t, r, 10) }},
+		{"graph.Exec, shapes", execs},
+		{"buffers", buffers},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := openCPU(t)
+			before := takeFootprint(t)
+			run, closeAll := row.prepare(t, r)
+			run(runs / 10) // all is compiled, and pools and caches have the size that they come to
+			warm := takeFootprint(t)
+			run(runs)
+			hot := takeFootprint(t)
+			require.NoError(t, closeAll())
+			after := takeFootprint(t)
+			require.LessOrEqual(t, after.goroutines, before.goroutines)
+			before.Collected = after.Collected // GoMLX leaves some of its buffers to the collector
+			require.Equal(t, before.Counts, after.Counts)
+			if !testing.Short() {
+				require.Less(t, hot.resident-warm.resident, int64(maxGrowth))
+			}
+			t.Logf("F18: %d runs, %s: resident %+d KiB, of it Go's heap %+d KiB; 0 objects, C allocations and goroutines left",
+				runs, row.name, (hot.resident-warm.resident)>>10, (hot.heap-warm.heap)>>10)
+		})
+	}
+}
+
+// programs runs a program, or starts blocks of it, each before the end of the one before.
+func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll func() error) {
+	p := accumulating(t, r, block)
+	state, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
+	require.NoError(t, err)
+	inputs, hosts := []backends.Buffer{state, nil}, [2][]any{{make([]float32, 3*block)}, {make([]float32, 3*block)}}
+	free := func(outputs []backends.Buffer) {
+		for _, o := range outputs {
+			require.NoError(t, r.BufferFinalize(o))
+		}
+	}
+	return func(runs int) {
+			var last *xla.Running
+			var outputs []backends.Buffer
+			finish := func() {
+				require.NoError(t, last.Wait())
+				free(outputs)
+			}
+			for i := range runs {
+				next, running, err := p.Start(inputs, hosts[i%2], block)
+				require.NoError(t, err)
+				finish()
+				last, outputs = running, next
+				if i%100 == 0 {
+					_, err := p.Run(inputs, []any{make([]float32, 1)})
+					require.Error(t, err)
+					_, err = p.Run(inputs, nil)
+					require.Error(t, err)
+					got, err := p.Run(inputs, hosts[1-i%2])
+					require.NoError(t, err)
+					free(got)
+				}
+			}
+			finish()
+		}, func() error {
+			if err := r.BufferFinalize(state); err != nil {
+				return err
+			}
+			return p.Close()
+		}
+}
+
+// execs runs a graph for inputs of three shapes. Tensors of the results are freed at once, or left to the collector.
+func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) {
+	e, err := graph.NewExec(r, func(x *graph.Node) *graph.Node {
+		return graph.Add(graph.ReduceAllSum(x), graph.Scalar(x.Graph(), x.DType(), 1))
+	})
+	require.NoError(t, err)
+	return func(runs int) {
+			for i := range runs {
+				x := tensors.FromScalarAndDimensions(float32(1), 1+i%3)
+				got, err := e.Exec(x)
+				require.NoError(t, err)
+				require.Equal(t, float32(2+i%3), tensors.ToScalar[float32](got[0]))
+				if i%2 == 0 {
+					require.NoError(t, got[0].FinalizeAll())
+					require.NoError(t, x.FinalizeAll())
+				}
+				if i%100 == 0 {
+					_, err := e.Exec(x, x)
+					require.Error(t, err)
+				}
+			}
+		}, func() error {
+			e.Finalize()
+			return nil
+		}
+}
+
+// buffers sends arrays to the device, copies them and fetches them.
+func buffers(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) {
+	shape, x, got := shapes.Make(dtypes.Int32, 2, 50), make([]int32, 100), make([]int32, 100)
+	return func(runs int) {
+		for i := range runs {
+			b, err := r.BufferFromFlatData(0, x, shape)
+			require.NoError(t, err)
+			require.NoError(t, r.BufferToFlatData(b, got))
+			require.NoError(t, r.BufferFinalize(b))
+			if i%100 == 0 {
+				_, err := r.BufferFromFlatData(0, x[1:], shape)
+				require.Error(t, err)
+				require.Error(t, r.BufferToFlatData(b, got))
+			}
+		}
+	}, func() error { return nil }
+}
