@@ -109,12 +109,16 @@ func AddMetric(vars *Vars, name string, v *Node) {
 const builderParam = "lazo.builder"
 
 func builderOf(vars *Vars, v *Node) *Builder {
-	b, ok := vars.GetGraphParam(v.Graph(), builderParam)
+	param, _ := vars.GetGraphParam(v.Graph(), builderParam)
+	b, ok := param.(*Builder)
 	if !ok {
 		panic(fmt.Errorf("AddLoss and AddMetric work inside the step functions of package managed alone"))
 	}
-	return b.(*Builder)
+	return b
 }
+
+// end lets go of the graph: GoMLX's variables keep what they were given for each graph.
+func (b *Builder) end() { b.vars.InAbsPath("/").SetGraphParam(b.graph, builderParam, nil) }
 
 func (b *Builder) unique(c loop.Collection, name string) string {
 	full := name

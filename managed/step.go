@@ -26,6 +26,7 @@ type Stepper struct {
 	build    Build
 	only     func(name string) bool // nil: all
 	rule     Optimizer              // nil: the state's
+	scope    string                 // of what the rule keeps
 	averages bool
 
 	mu       sync.Mutex
@@ -59,9 +60,11 @@ type StepOption func(*Stepper)
 func Only(match func(name string) bool) StepOption { return func(s *Stepper) { s.only = match } }
 
 // By has a train step update with another optimizer than the state's: several train steps on one state, as of a generator and
-// its discriminator, each have their own. Two optimizers that keep variables under the same names share them; give one of
-// them a scope of its own by [Scoped].
-func By(o Optimizer) StepOption { return func(s *Stepper) { s.rule = o } }
+// its discriminator, each have their own. Its learning rate and its count of steps are under the scope of that name. Two Adams
+// that train the same parameter share its moments: GoMLX keeps them by the parameter's name.
+func By(name string, o Optimizer) StepOption {
+	return func(s *Stepper) { s.scope, s.rule = name, o }
+}
 
 // RunningAverages has a step report, for each loss, its mean since the last reset, as avg_<name>; see [Builder.Mean].
 func RunningAverages() StepOption { return func(s *Stepper) { s.averages = true } }
@@ -141,7 +144,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 // someSteps makes the steps of the first batches, as many as go together, by a program of at most so many steps.
 func (s *Stepper) someSteps(state *State, batches []data.Batch, most int) ([]loop.Logs, error) {
 	if state == nil {
-		return nil, errors.New("the state is nil")
+		return nil, errors.New("the state is nil: make one with New")
 	}
 	first, err := state.strategy.Batch(batches[0])
 	if err != nil {
@@ -282,6 +285,7 @@ func (s *Stepper) compile(c *compiled) error {
 	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
 		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
 			b = s.builder(g, state, c.inputs, batch)
+			defer b.end()
 			s.build(b)
 			b.modelLosses()
 			if s.train {
@@ -333,7 +337,7 @@ func (s *Stepper) builder(g *graph.Graph, state *State, inputs []strategies.Inpu
 		b.names = append(b.names, in.Name)
 	}
 	state.vars.SetTraining(g, s.train)
-	state.vars.SetGraphParam(g, builderParam, b)
+	state.vars.InAbsPath("/").SetGraphParam(g, builderParam, b)
 	return b
 }
 
@@ -355,9 +359,12 @@ func (s *State) slots(g *graph.Graph) (used []*variable, built strategies.Built)
 
 // update adds the gradient and the optimizer's rule to the graph.
 func (s *Stepper) update(state *State, loss *Node) {
-	rule := state.optimizer
+	rule, vars := state.optimizer, state.vars
 	if s.rule != nil {
 		rule = s.rule
+	}
+	if s.scope != "" {
+		vars = vars.In(s.scope)
 	}
 	if rule == nil {
 		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
@@ -368,14 +375,19 @@ func (s *Stepper) update(state *State, loss *Node) {
 	}
 	var parameters []*Node
 	for v := range state.vars.IterVariables() {
-		if v.Trainable && v.InUseByGraph(loss.Graph()) && (s.only == nil || s.only(v.ScopeAndName())) {
+		switch {
+		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
+		case s.only != nil && !s.only(v.ScopeAndName()):
+			v.Trainable = false // optimizers look for themselves which variables the gradients are of
+			defer func() { v.Trainable = true }()
+		default:
 			parameters = append(parameters, v.ValueGraph(loss.Graph()))
 		}
 	}
 	if len(parameters) == 0 {
 		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))
 	}
-	by.UpdateGraphWithGradients(state.vars, autodiff.Gradient(loss, parameters...), loss.DType())
+	by.UpdateGraphWithGradients(vars, autodiff.Gradient(loss, parameters...), loss.DType())
 }
 
 // StableHLO gives the programs that the step was compiled to, one for each state and each shape of batch that it met.
