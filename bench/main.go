@@ -3,10 +3,12 @@
 //	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,ttfs
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
-// Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is.
+// Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each repeat
+// waits for a line on standard input, so that scripts/bench_peers.sh can measure lazo and JAX in turns.
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +30,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		if errors.As(err, new(usageError)) {
 			os.Exit(2)
@@ -47,6 +49,9 @@ type bench struct {
 	steps    int
 	repeats  int
 	out      *json.Encoder
+	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
+	turns  *bufio.Scanner
+	stdout io.Writer
 	// runtime is opened when the first workload needs it: ttfs measures how long that takes, in processes of its own.
 	runtime *xla.Runtime
 }
@@ -62,14 +67,19 @@ var workloads = []struct {
 	{"linear", train("linear")},
 	{"digits", digits},
 	{"matmul", matmul},
+	{"inplace", inPlace},
 	{"ttfs", timeToFirstStep},
+	{"memory", memory},
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {
 		return firstStep(ctx, args[1:], stdout)
 	}
-	b := &bench{out: json.NewEncoder(stdout)}
+	if len(args) > 0 && args[0] == memoryChild {
+		return memoryTrain(ctx, args[1:], stdout)
+	}
+	b := &bench{out: json.NewEncoder(stdout), stdout: stdout}
 	var names []string
 	for _, w := range workloads {
 		names = append(names, w.name)
@@ -82,10 +92,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
 	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
+	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
 		return usageError{err}
+	}
+	if *turns {
+		b.turns = bufio.NewScanner(stdin)
 	}
 	if *variants != "" {
 		b.variants = strings.Split(*variants, ",")
@@ -140,6 +154,7 @@ type line struct {
 	Max      float64           `json:"max"`
 	N        int               `json:"n"`
 	Values   []float64         `json:"values"`
+	CPU      []float64         `json:"cpu_s,omitempty"` // seconds of processor time that each repeat took
 	Mean     float64           `json:"mean,omitempty"`
 	Batch    int               `json:"batch,omitempty"`
 	Steps    int               `json:"steps,omitempty"`
@@ -179,16 +194,4 @@ func versions() map[string]string {
 		}
 	}
 	return v
-}
-
-// rssMB is the largest resident size that the process had.
-func rssMB() int {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	if runtime.GOOS == "darwin" {
-		return int(u.Maxrss >> 20)
-	}
-	return int(u.Maxrss >> 10)
 }

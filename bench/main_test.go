@@ -16,8 +16,8 @@ import (
 // The lines must have the fields that the peers' have, so that one reader takes both.
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"-workload", "tiny,linear,digits,matmul", "-steps", "20", "-repeats", "2"}
-	require.NoError(t, run(t.Context(), args, &out, io.Discard))
+	args := []string{"-workload", "tiny,linear,digits,matmul,inplace", "-steps", "20", "-repeats", "2"}
+	require.NoError(t, run(t.Context(), args, nil, &out, io.Discard))
 	var got []string
 	for d := json.NewDecoder(&out); d.More(); {
 		var l line
@@ -35,8 +35,9 @@ func TestLines(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"tiny/metric us/step", "tiny/log us/step", "tiny/bar us/step", "linear/metric steps/s", "linear/bar steps/s",
+		"tiny/metric us/step", "tiny/log us/step", "tiny/bar us/step", "tiny/one by one us/step", "linear/metric steps/s", "linear/bar steps/s",
 		"digits/metric test accuracy", "matmul/1024^3 GFLOP/s", "matmul/4096^3 GFLOP/s", "copy/256MiB x+1 (fresh output) GB/s (read+write)", "copy/256MiB x+1 (donated) GB/s (read+write)",
+		"inplace/10 us/run", "inplace/150 us/run", "inplace/600 us/run",
 	}, got)
 }
 
@@ -59,7 +60,7 @@ func TestTimeToFirstStep(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, args := range [][]string{{"-workload", "tinny"}, {"-steps", "-1"}, {"-repeats", "0"}, {"-batch", "x"}, {"tiny"}} {
-		err := run(t.Context(), args, io.Discard, io.Discard)
+		err := run(t.Context(), args, nil, io.Discard, io.Discard)
 		require.True(t, errors.As(err, new(usageError)), "%v: %v", args, err)
 	}
 }

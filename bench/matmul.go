@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -30,11 +29,12 @@ func matmul(ctx context.Context, b *bench) error {
 			return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.Parameter(g, "x", square), graph.Parameter(g, "y", square))}}
 		}
 		n := float64(size.n)
-		rates, err := rate(ctx, r, product, square, 2, 2*n*n*n, size.inner, max(b.repeats, 7))
+		took, err := b.runs(ctx, r, product, square, 2, size.inner)
 		if err != nil {
 			return err
 		}
-		if err := b.emit(line{Workload: "matmul", Variant: variant, Unit: "GFLOP/s"}, rates); err != nil {
+		rates := took.each(func(s float64) float64 { return 2 * n * n * n * float64(size.inner) / s / 1e9 })
+		if err := b.emit(line{Workload: "matmul", Variant: variant, Unit: "GFLOP/s", CPU: took.cpu}, rates); err != nil {
 			return err
 		}
 	}
@@ -49,22 +49,61 @@ func matmul(ctx context.Context, b *bench) error {
 		plusOne := func(g *graph.Graph) xla.Built {
 			return xla.Built{Outputs: []*graph.Node{graph.AddScalar(graph.Parameter(g, "x", flat), 1)}, InPlace: variant.inPlace}
 		}
-		rates, err := rate(ctx, r, plusOne, flat, 1, 2*256<<20, 3, max(b.repeats, 7))
+		const inner = 3
+		took, err := b.runs(ctx, r, plusOne, flat, 1, inner)
 		if err != nil {
 			return err
 		}
-		if err := b.emit(line{Workload: "copy", Variant: variant.name, Unit: "GB/s (read+write)"}, rates); err != nil {
+		rates := took.each(func(s float64) float64 { return inner * 2 * (256 << 20) / s / 1e9 })
+		if err := b.emit(line{Workload: "copy", Variant: variant.name, Unit: "GB/s (read+write)", CPU: took.cpu}, rates); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rate runs a program on inputs of one shape that stay on the device, and gives work per nanosecond.
-func rate(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs int, work float64, inner, repeats int) (rates []float64, err error) {
-	p, err := r.Compile("rate", build)
+// inPlace measures what a run costs for each value of a state that it changes in place, from 10 to 600 of them: small
+// ones, so that the run itself is what takes the time.
+func inPlace(ctx context.Context, b *bench) error {
+	r, err := b.open(ctx)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	small := shapes.Make(dtypes.Float32, 4)
+	for _, count := range []int{10, 150, 600} {
+		variant := fmt.Sprint(count)
+		if !b.wants(variant) {
+			continue
+		}
+		plusOne := func(g *graph.Graph) xla.Built {
+			built := xla.Built{InPlace: map[int]int{}}
+			for i := range count {
+				built.InPlace[i] = i
+				built.Outputs = append(built.Outputs, graph.AddScalar(graph.Parameter(g, fmt.Sprintf("v%d", i), small), 1))
+			}
+			return built
+		}
+		inner := 240_000 / count
+		if b.steps > 0 {
+			inner = b.steps
+		}
+		took, err := b.runs(ctx, r, plusOne, small, count, inner)
+		if err != nil {
+			return err
+		}
+		each := took.each(func(s float64) float64 { return 1e6 * s / float64(inner) })
+		if err := b.emit(line{Workload: "inplace", Variant: variant, Unit: "us/run", Steps: inner, CPU: took.cpu}, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runs measures a program on inputs of one shape that stay on the device, inner runs a repeat.
+func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs, inner int) (took repeats, err error) {
+	p, err := r.Compile("runs", build)
+	if err != nil {
+		return took, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	values := make([]float32, shape.Size())
@@ -74,7 +113,7 @@ func rate(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Buil
 	args := make([]backends.Buffer, inputs)
 	for i := range args {
 		if args[i], err = r.BufferFromFlatData(0, values, shape); err != nil {
-			return nil, err
+			return took, err
 		}
 		defer func() { err = errors.Join(err, r.BufferFinalize(args[i])) }()
 	}
@@ -85,20 +124,17 @@ func rate(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Buil
 		}
 		return err
 	}
-	if err := once(); err != nil {
-		return nil, err
-	}
-	for range repeats {
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
+	for range 2 { // the first run copies what later ones write over
+		if err := once(); err != nil {
+			return took, err
 		}
-		start := time.Now()
+	}
+	return b.measure(ctx, b.repeats, func() error {
 		for range inner {
 			if err := once(); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		rates = append(rates, work*float64(inner)/float64(time.Since(start).Nanoseconds()))
-	}
-	return rates, nil
+		return nil
+	})
 }

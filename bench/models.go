@@ -26,7 +26,7 @@ type workload struct {
 }
 
 var trained = map[string]workload{
-	"tiny": {steps: 10_000, warmup: 200, batches: []int{8}, variants: []string{"metric", "log", "bar"},
+	"tiny": {steps: 10_000, warmup: 200, batches: []int{8}, variants: []string{"metric", "log", "bar", oneByOne},
 		model: dense(1), regression: true,
 		optimizer: func() managed.Optimizer {
 			return optimizers.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done()
@@ -68,8 +68,13 @@ func convolutional(c1, c2, hidden int) func(*managed.Vars, *managed.Node) *manag
 	}
 }
 
-// report gives the build function of a workload. In variant "metric" loss and accuracy are summed up on the device
-// and nothing is logged.
+// oneByOne is the variant in which the loop is not offered steps in blocks.
+const oneByOne = "one by one"
+
+// summed tells whether loss and accuracy are summed up on the device in a variant, and nothing is logged.
+func summed(variant string) bool { return variant == "metric" || variant == oneByOne }
+
+// report gives the build function of a workload.
 func (w workload) report(variant string) managed.Build {
 	return func(b *managed.Builder) {
 		x, y := b.Node("x"), b.Node("y")
@@ -82,7 +87,7 @@ func (w workload) report(variant string) managed.Build {
 			loss, accuracy = managed.CrossEntropy(y, predicted), managed.Accuracy(y, predicted)
 		}
 		b.Loss("loss", loss)
-		if variant != "metric" {
+		if !summed(variant) {
 			b.Metric("accuracy", accuracy)
 			return
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -44,23 +43,18 @@ func train(name string) func(ctx context.Context, b *bench) error {
 				}
 				step := managed.TrainStep(w.report(variant))
 				m := measured{state: state, step: step, variant: variant, data: contiguous{set, batch}}
-				seconds, err := m.repeat(ctx, w.warmup, steps, b.repeats)
+				took, err := m.repeat(ctx, b, w.warmup, steps)
 				err = errors.Join(err, step.Close(), state.Close())
 				if err != nil {
 					return err
 				}
-				l := line{Workload: name, Variant: variant, Unit: "steps/s", Batch: batch, Steps: steps, RSSMB: rssMB()}
-				values := make([]float64, len(seconds))
-				for i, s := range seconds {
-					values[i] = float64(steps) / s
-				}
+				l := line{Workload: name, Variant: variant, Unit: "steps/s", Batch: batch, Steps: steps, RSSMB: rssMB(), CPU: took.cpu}
+				figure := func(s float64) float64 { return float64(steps) / s }
 				if name == "tiny" {
 					l.Unit = "us/step"
-					for i, s := range seconds {
-						values[i] = 1e6 * s / float64(steps)
-					}
+					figure = func(s float64) float64 { return 1e6 * s / float64(steps) }
 				}
-				if err := b.emit(l, values); err != nil {
+				if err := b.emit(l, took.each(figure)); err != nil {
 					return err
 				}
 			}
@@ -77,40 +71,37 @@ type measured struct {
 	data    contiguous
 }
 
-func (m measured) repeat(ctx context.Context, warmup, steps, repeats int) (seconds []float64, err error) {
+func (m measured) repeat(ctx context.Context, b *bench, warmup, steps int) (took repeats, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, err
+		return took, err
 	}
 	defer null.Close()
 	if err := m.run(ctx, warmup, null); err != nil {
-		return nil, err
+		return took, err
 	}
-	for range repeats {
-		start := time.Now()
-		if err := m.run(ctx, steps, null); err != nil {
-			return nil, err
-		}
-		seconds = append(seconds, time.Since(start).Seconds())
-	}
-	return seconds, nil
+	return b.measure(ctx, b.repeats, func() error { return m.run(ctx, steps, null) })
 }
 
 // run makes a number of steps and waits for the last. In variants log and bar, each step's loss and accuracy end up
-// read on the host.
+// read on the host; "one by one" is metric without blocks.
 func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	options := []loop.Option{loop.Until(loop.Steps(steps))}
-	if m.variant == "metric" {
+	if summed(m.variant) {
 		options = append(options, loop.Keep(loop.Schedule{}))
 	}
 	if m.variant == "bar" {
 		options = append(options, loop.ProgressBar(null))
 	}
-	result, err := loop.New(loop.On(loop.EachStep, m.step)).Run(ctx, m.state, m.data.batches(), options...)
+	task := loop.On(loop.EachStep, m.step)
+	if m.variant == oneByOne {
+		task = loop.OnFunc(loop.EachStep, m.step.Step)
+	}
+	result, err := loop.New(task).Run(ctx, m.state, m.data.batches(), options...)
 	if err != nil {
 		return err
 	}
-	if m.variant == "metric" {
+	if summed(m.variant) {
 		_, err := m.state.Value("/metrics/loss")
 		return err
 	}

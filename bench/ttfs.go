@@ -34,11 +34,30 @@ func timeToFirstStep(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	all, err := b.firstSteps(ctx, self, "")
+	if err := b.fresh(ctx, self); err != nil || !b.wants(cached) {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {
 		return err
 	}
-	for _, stage := range []struct {
+	defer os.RemoveAll(dir)
+	all, err := b.firstSteps(ctx, self, dir)
+	if err != nil {
+		return err
+	}
+	values := make([]float64, len(all))
+	for i, s := range all {
+		values[i] = s.First
+	}
+	return b.emit(line{Workload: "ttfs", Variant: cached, Unit: "s"}, values)
+}
+
+const cached = "first step cached"
+
+// fresh measures without a compile cache.
+func (b *bench) fresh(ctx context.Context, self string) error {
+	stages := []struct {
 		name, unit string
 		of         func(stages) float64
 	}{
@@ -47,7 +66,19 @@ func timeToFirstStep(ctx context.Context, b *bench) error {
 		{"first step", "s", func(s stages) float64 { return s.First }},
 		{"floor", "s", func(s stages) float64 { return s.Floor }},
 		{"first step / floor", "ratio", func(s stages) float64 { return s.First / s.Floor }},
-	} {
+	}
+	wanted := false
+	for _, stage := range stages {
+		wanted = wanted || b.wants(stage.name)
+	}
+	if !wanted {
+		return nil
+	}
+	all, err := b.firstSteps(ctx, self, "")
+	if err != nil {
+		return err
+	}
+	for _, stage := range stages {
 		if !b.wants(stage.name) {
 			continue
 		}
@@ -59,29 +90,18 @@ func timeToFirstStep(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	const cached = "first step, compile cache"
-	if !b.wants(cached) {
-		return nil
-	}
-	dir, err := os.MkdirTemp("", "lazo-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if all, err = b.firstSteps(ctx, self, dir); err != nil {
-		return err
-	}
-	values := make([]float64, len(all))
-	for i, s := range all {
-		values[i] = s.First
-	}
-	return b.emit(line{Workload: "ttfs", Variant: cached, Unit: "s"}, values)
+	return nil
 }
 
 // firstSteps starts a process for each repeat. The first one warms the file cache, and the compile cache if there is
 // one, and does not count.
 func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stages, err error) {
 	for i := range b.repeats + 1 {
+		if i > 0 {
+			if err := b.turn(ctx); err != nil {
+				return nil, err
+			}
+		}
 		var stdout bytes.Buffer
 		child := exec.CommandContext(ctx, self, firstStepChild, strconv.FormatInt(time.Now().UnixNano(), 10), b.plugin, cache)
 		child.Stdout, child.Stderr = &stdout, os.Stderr

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// repeats are how long something took, each time that it was measured.
+type repeats struct {
+	seconds []float64
+	cpu     []float64 // seconds of processor time, of all threads
+}
+
+// measure calls f n times. On a machine that others use as well, the processor's time says more than the clock's.
+func (b *bench) measure(ctx context.Context, n int, f func() error) (r repeats, err error) {
+	for range n {
+		if err := b.turn(ctx); err != nil {
+			return r, err
+		}
+		cpu, start := cpuSeconds(), time.Now()
+		if err := f(); err != nil {
+			return r, err
+		}
+		r.seconds, r.cpu = append(r.seconds, time.Since(start).Seconds()), append(r.cpu, cpuSeconds()-cpu)
+	}
+	return r, nil
+}
+
+// turn waits until the next repeat may begin.
+func (b *bench) turn(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil || b.turns == nil {
+		return err
+	}
+	fmt.Fprintln(b.stdout, "ready")
+	if !b.turns.Scan() {
+		return errors.Join(errors.New("-turns: standard input ended before the last repeat"), b.turns.Err())
+	}
+	return nil
+}
+
+// each maps the seconds to a figure.
+func (r repeats) each(figure func(seconds float64) float64) []float64 {
+	values := make([]float64, len(r.seconds))
+	for i, s := range r.seconds {
+		values[i] = figure(s)
+	}
+	return values
+}
+
+func usage() (u syscall.Rusage) {
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails for no process of its own
+	return u
+}
+
+func cpuSeconds() float64 {
+	u := usage()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+// rssMB is the largest resident size that the process had.
+func rssMB() int {
+	if runtime.GOOS == "darwin" {
+		return int(usage().Maxrss >> 20)
+	}
+	return int(usage().Maxrss >> 10)
+}

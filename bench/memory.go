@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// memoryChild is the verb of the process whose memory is measured.
+const memoryChild = "memory-child"
+
+// The model of the memory workload: 10 layers of 3,162 x 3,162 weights and no biases, 100 million parameters. With
+// Adam's two moments its state takes 1.2 GB, a set of gradients 0.4 GB.
+const (
+	memoryLayers, memoryWidth, memoryBatch, memorySteps = 10, 3_162, 16, 5
+	memoryState                                         = 3 * 4 * memoryLayers * memoryWidth * memoryWidth
+	// memoryLimit is a state, a set of gradients, and 15 % for all else: plugin, program, batches, Go.
+	memoryLimit = (memoryState + memoryState/3) * 115 / 100
+)
+
+// memory measures how much memory a process needs that trains a large model; beside it, if the variable PY names a
+// Python that has jax and optax, JAX in the same run.
+func memory(ctx context.Context, b *bench) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := b.pass(exec.CommandContext(ctx, self, memoryChild, b.plugin)); err != nil {
+		return err
+	}
+	python := os.Getenv("PY")
+	if python == "" {
+		fmt.Fprintln(os.Stderr, "memory: JAX is left out: set PY to a Python with jax and optax")
+		return nil
+	}
+	child := exec.CommandContext(ctx, python, filepath.Join("bench", "python", "bench_memory.py"))
+	for _, n := range []int{memoryLayers, memoryWidth, memoryBatch, memorySteps} {
+		child.Args = append(child.Args, strconv.Itoa(n))
+	}
+	return b.pass(child)
+}
+
+// pass runs a child, which prints lines, and passes them on.
+func (b *bench) pass(child *exec.Cmd) error {
+	child.Stderr = os.Stderr
+	text, err := child.Output()
+	if err != nil {
+		return fmt.Errorf("child %s: %w", child.Path, err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
+		var l line
+		if err := d.Decode(&l); err != nil {
+			return fmt.Errorf("child %s said %q: %w", child.Path, text, err)
+		}
+		if err := b.out.Encode(l); err != nil {
+			return err
+		}
+		if l.Max > memoryLimit>>20 {
+			fmt.Fprintf(os.Stderr, "memory: %s, %s: %.0f MB are over the limit of %d MB: state, a set of gradients, 15 %%\n", l.Impl, l.Variant, l.Max, int64(memoryLimit)>>20)
+		}
+	}
+	return nil
+}
+
+// memoryTrain is the child.
+func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err error) {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes a plugin, got %q", memoryChild, args)
+	}
+	set, err := data.New(data.X(make([]float32, memoryBatch*memoryWidth), memoryBatch, memoryWidth), data.Y(make([]float32, memoryBatch*memoryWidth), memoryBatch, memoryWidth))
+	if err != nil {
+		return err
+	}
+	r, err := (&bench{plugin: args[0]}).open(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(adam()))
+	if err != nil {
+		return err
+	}
+	step := managed.TrainStep(func(b *managed.Builder) {
+		x := b.Node("x")
+		for i := range memoryLayers {
+			x = activations.Relu(layers.Dense(b.Vars().Inf("dense_%d", i), x, false, memoryWidth))
+		}
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), x))
+	})
+	defer func() { err = errors.Join(err, step.Close(), state.Close(), r.Close()) }()
+	var peaks []float64
+	for batch, err := range set.Batches(memoryBatch, data.Forever()) {
+		if err != nil {
+			return err
+		}
+		_, logs, err := step.Step(ctx, state, batch)
+		if err != nil {
+			return err
+		}
+		if _, err := logs.Float("loss"); err != nil {
+			return err
+		}
+		if peaks = append(peaks, float64(rssMB())); len(peaks) == memorySteps {
+			break
+		}
+	}
+	b := &bench{out: json.NewEncoder(stdout)}
+	return errors.Join(
+		b.emit(line{Workload: "memory", Variant: "peak, first step", Unit: "MB", Batch: memoryBatch, Steps: 1}, peaks[:1]),
+		b.emit(line{Workload: "memory", Variant: "peak", Unit: "MB", Batch: memoryBatch, Steps: memorySteps}, peaks[memorySteps-1:]))
+}

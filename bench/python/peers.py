@@ -1,0 +1,120 @@
+"""Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
+changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
+
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--lines FILE]     BENCH is the built command bench
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FRESH, DONATED = "256MiB x+1 (fresh output)", "256MiB x+1 (donated)"
+# Workload, variant of lazo, variant of JAX, batch, share of the steps that a repeat has, what issue and docs ask for: the
+# most that lazo's time may be, as a part of JAX's.
+FIGURES = [
+    ("tiny", "metric", "metric", 8, 1, None), ("tiny", "metric", "scan", 8, 1, None), ("tiny", "log", "log", 8, 1, None),
+    ("tiny", "bar", "bar", 8, 1, None), ("tiny", "one by one", "metric", 8, 1, None),
+    ("linear", "metric", "metric", 32, 1, None), ("linear", "bar", "bar", 32, 1, None),
+    ("mlp", "metric", "metric", 128, 0.25, 1), ("mlp", "metric", "scan", 128, 0.25, 1), ("mlp", "log", "log", 128, 0.25, 1),
+    ("cnn", "metric", "metric", 128, 0.2, 1), ("cnn", "metric", "metric", 32, 0.4, 1),
+    ("matmul", "1024^3", "1024^3", None, 1, 1 / 0.95), ("matmul", "4096^3", "4096^3", None, 1, 1 / 0.95),
+    ("copy", FRESH, FRESH, None, 1, None), ("copy", DONATED, DONATED, None, 1, 1 / 0.95),
+    ("inplace", "10", "10", None, 1, 0.9), ("inplace", "150", "150", None, 1, 0.9), ("inplace", "600", "600", None, 1, 0.9),
+    ("ttfs", "first step", "first step", None, 1, None), ("ttfs", "first step cached", "first step cached", None, 1, None),
+]
+STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
+
+
+class Side:
+    """A process that waits for its turns."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def until(self, wanted):
+        """Reads until it is ready for its next repeat, or has printed its result."""
+        for text in self.process.stdout:
+            if text.strip() == "ready" and not wanted:
+                return None
+            if text.startswith("{"):
+                return json.loads(text)
+        raise SystemExit(f"peers: {self.process.args} ended with {self.process.wait()} and no result")
+
+    def repeat(self, last):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.until(wanted=last)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def pair(bench, figure, repeats):
+    workload, ours, theirs, batch, share, _ = figure
+    options = ["--repeats", str(repeats), "--turns"]
+    if batch:
+        options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
+    script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py"}
+    lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, *options])
+    try:
+        lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
+        jax = Side([sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
+                    "--workload", workload, "--variant", theirs, *options])
+        try:
+            jax.until(wanted=False)
+            for i in range(repeats):
+                results = {}
+                for side in (lazo, jax) if i % 2 == 0 else (jax, lazo):
+                    results[side] = side.repeat(last=i == repeats - 1)
+            return results[lazo], results[jax]
+        finally:
+            jax.close()
+    finally:
+        lazo.close()
+
+
+def row(figure, lazo, jax):
+    rate = lazo["unit"] not in ("s", "us/step", "us/run")
+    times = [[1 / v if rate else v for v in line["values"]] for line in (lazo, jax)]
+    ratios = sorted(x / y for x, y in zip(*times))  # below 1 lazo is faster
+    cpu = [x / y for x, y in zip(lazo.get("cpu_s", []), jax.get("cpu_s", [])) if y > 0]
+
+    def cell(line):
+        return f"{line['median']:.4g} [{line['min']:.4g}–{line['max']:.4g}]"
+
+    workload, ours, theirs, batch, _, most = figure
+    return "| " + " | ".join([
+        f"`{workload}`" + (f" {batch}" if workload == "cnn" else ""), ours if ours == theirs else f"{ours}, JAX's {theirs}",
+        lazo["unit"], cell(jax), cell(lazo), f"{statistics.median(ratios):.2f} [{ratios[0]:.2f}–{ratios[-1]:.2f}]",
+        f"{min(times[0]) / min(times[1]):.2f}", f"{statistics.median(cpu):.2f}" if cpu else "", f"{most:.2f}" if most else ""]) + " |"
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("bench")
+    p.add_argument("--repeats", type=int, default=7)
+    p.add_argument("--only", default="")
+    p.add_argument("--lines", help="a file to append the results to, as JSON lines")
+    a = p.parse_args()
+    known = {f[0] for f in FIGURES}
+    chosen = set(filter(None, a.only.split(","))) or known
+    if chosen - known or a.repeats < 1:
+        p.error(f"--only takes {', '.join(sorted(known))}; --repeats is at least 1")
+    print("| workload | variant | unit | raw JAX | lazo | time, lazo/JAX | of the best repeats | of processor time | at most |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    for figure in FIGURES:
+        if figure[0] not in chosen:
+            continue
+        lazo, jax = pair(a.bench, figure, a.repeats)
+        print(row(figure, lazo, jax), flush=True)
+        if a.lines:
+            with open(a.lines, "a") as f:
+                f.write(json.dumps(lazo) + "\n" + json.dumps(jax) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Measures lazo beside raw JAX, in turns, and prints a table of ratios.
+#   PY=PYTHON scripts/bench_peers.sh [--repeats N] [--only tiny,mlp,...] [--lines FILE]
+# PYTHON needs jax and optax (pip install jax==0.10.2 optax==0.2.8); default python3.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"${GO:-go}" build -o "$folder/bench" ./bench
+export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-3}"
+"${PY:-python3}" -B bench/python/peers.py "$folder/bench" "$@"
