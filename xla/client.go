@@ -48,7 +48,9 @@ func (c *client) DeviceDescription(n backends.DeviceNum) string {
 
 func (c *client) Capabilities() backends.Capabilities { return hlo.Capabilities() }
 
-func (c *client) Builder(name string) backends.Builder { return hlo.New(name, c.compile) }
+func (c *client) Builder(name string) backends.Builder {
+	return hlo.New(name, c.compile).ForCPU(c.plugin.Kind == CPU)
+}
 
 func (c *client) IsFinalized() bool { return c.closed.Load() }
 

@@ -167,6 +167,9 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 		// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
 		o.client[cpuDevices] = int64(1)
 	}
+	if plugin.Kind == CPU {
+		pjrt.KeepHeap(os.Getenv)
+	}
 	made, err := library.NewClient(o.client, nil)
 	if err != nil {
 		return nil, during(err, "open %s", plugin.Path)

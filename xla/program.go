@@ -189,7 +189,7 @@ type capture struct {
 func (c *capture) Builder(name string) backends.Builder {
 	if on, ok := c.Runtime.Backend.(*client); ok && !c.closed.Load() {
 		b := &capturingModule{to: c}
-		b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return c.takeModule(on, m) })
+		b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return c.takeModule(on, m) }).ForCPU(on.plugin.Kind == CPU)
 		if mesh := c.program.place.Mesh; len(mesh.Axes) > 0 {
 			if err := b.DistributedAutoSharding(mesh.gomlx()); err != nil {
 				panic(err) // GoMLX asks for no error here; Compile recovers it

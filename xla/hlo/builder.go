@@ -42,6 +42,7 @@ type Builder struct {
 	ops        map[backends.OpType]int
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
+	cpu        bool
 	eager      *eager // nil: the operations run together, once compiled
 	places     graphs.Places
 	written    []Operation
@@ -55,6 +56,12 @@ func New(name string, compile func(*Module) (backends.Executable, error)) *Build
 		name: name, compile: compile, main: stablehlo.New(name).Main(),
 		inPlace: map[int]int{}, ops: map[backends.OpType]int{},
 	}
+}
+
+// ForCPU says whether the program is for XLA's CPU backend only, and may be written as it runs fastest there. It gives b back.
+func (b *Builder) ForCPU(cpu bool) *Builder {
+	b.cpu = cpu
+	return b
 }
 
 // value is one value of the program's text, with the shape that it has there.

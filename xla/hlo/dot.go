@@ -15,7 +15,7 @@ func (b *Builder) Dot(lhs, rhs backends.Op) (backends.Op, error) {
 		if l < 1 || l > 2 || r < 1 || r > 2 {
 			return nil, fmt.Errorf("ranks %d and %d, expected vectors or matrices", l, r)
 		}
-		return dot(v[0], side{contracting: []int{l - 1}}, v[1], side{contracting: []int{0}})
+		return b.dot(v[0], side{contracting: []int{l - 1}}, v[1], side{contracting: []int{0}})
 	})
 }
 
@@ -26,14 +26,14 @@ func (b *Builder) DotGeneral(
 	rhs backends.Op, rhsContractingAxes, rhsBatchAxes []int,
 ) (backends.Op, error) {
 	return b.emitOne(backends.OpTypeDotGeneral, []backends.Op{lhs, rhs}, func(v []*value) (*value, error) {
-		return dot(v[0], side{lhsContractingAxes, lhsBatchAxes}, v[1], side{rhsContractingAxes, rhsBatchAxes})
+		return b.dot(v[0], side{lhsContractingAxes, lhsBatchAxes}, v[1], side{rhsContractingAxes, rhsBatchAxes})
 	})
 }
 
 // side is the part that the axes of one operand play; what is not named is crossed.
 type side struct{ contracting, batch []int }
 
-func dot(lhs *value, l side, rhs *value, r side) (*value, error) {
+func (b *Builder) dot(lhs *value, l side, rhs *value, r side) (*value, error) {
 	if err := number.need(lhs, rhs); err != nil {
 		return nil, err
 	}
@@ -71,5 +71,40 @@ func dot(lhs *value, l side, rhs *value, r side) (*value, error) {
 		}
 		return stablehlo.Multiply(lhs, rhs)
 	}
+	if b.cpu && packsLess(lhs, l, rhs, r) {
+		product, err := stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).Done()
+		if err != nil {
+			return nil, err
+		}
+		if product, err = b.barrier(product); err != nil {
+			return nil, err
+		}
+		return transpose(product, []int{1, 0})
+	}
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).Done()
+}
+
+// packsLess tells whether x·yᵀ of two matrices, as the gradient of a dense layer's input is, runs faster on the CPU as
+// (y·xᵀ)ᵀ. XLA copies the right operand into blocks before it multiplies, and where the sum runs along its rows that copy
+// jumps from row to row: for a layer of 512 by 512 and 128 examples it took longer than the product. So the smaller
+// operand should be the right one. The last transpose is worth it where the sum is long. Measured: docs/performance.md.
+func packsLess(lhs *value, l side, rhs *value, r side) bool {
+	const longSum, muchLarger = 128, 4
+	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || !slices.Equal(l.contracting, []int{1}) || !slices.Equal(r.contracting, []int{1}) {
+		return false
+	}
+	return dims(lhs)[1] >= longSum && dims(rhs)[0] >= muchLarger*dims(lhs)[0]
+}
+
+// optimizationBarrier is go-xla's number of the operation, for which it has no function.
+const optimizationBarrier = 92
+
+// barrier gives a value that XLA does not see through: it would turn (y·xᵀ)ᵀ back into x·yᵀ.
+func (b *Builder) barrier(v *value) (*value, error) {
+	result, err := stablehlo.Negate(v)
+	if err != nil {
+		return nil, err
+	}
+	b.main.Statements[len(b.main.Statements)-1].OpType = optimizationBarrier
+	return result, nil
 }

@@ -1,0 +1,56 @@
+package xla_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// The product whose sides are changed for the CPU is the product that was asked for.
+func TestCompile_productWithChangedSides(t *testing.T) {
+	const m, k, n = 3, 16, 128
+	r, err := xla.Open(t.Context(), xla.CPU)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	shape := func(rows int) shapes.Shape { return shapes.Make(dtypes.Float32, rows, n) }
+	p, err := r.Compile("product", func(g *graph.Graph) xla.Built {
+		x, y := graph.Parameter(g, "x", shape(m)), graph.Parameter(g, "y", shape(k))
+		return xla.Built{Outputs: []*graph.Node{graph.DotGeneral(x, []int{1}, nil, y, []int{1}, nil)}}
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	require.Contains(t, p.StableHLO(), "optimization_barrier")
+	numbers := func(rows int) (values []float32) {
+		for i := range rows * n {
+			values = append(values, float32(i*7%13-6)) // small whole numbers: every order of adding up gives the same
+		}
+		return values
+	}
+	x, y := numbers(m), numbers(k)
+	args := make([]backends.Buffer, 2)
+	for i, values := range [][]float32{x, y} {
+		args[i], err = r.BufferFromFlatData(0, values, shape(len(values)/n))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.BufferFinalize(args[i])) }()
+	}
+	outputs, err := p.Run(args, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.BufferFinalize(outputs[0])) }()
+	got := make([]float32, m*k)
+	require.NoError(t, r.BufferToFlatData(outputs[0], got))
+	for i := range m {
+		for j := range k {
+			var sum float32
+			for l := range n {
+				sum += x[i*n+l] * y[j*n+l]
+			}
+			require.Equal(t, sum, got[i*k+j], "%d, %d", i, j)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package hlo_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// The product of x and the transpose of y is written with the sides changed where that is faster on XLA's CPU, and nowhere
+// else. The text has the barrier, without which XLA would change them back.
+func TestDotGeneral_sidesForCPU(t *testing.T) {
+	rows := []struct {
+		name    string
+		cpu     bool
+		x, y    []int
+		axis    int
+		changed bool
+	}{
+		{"the gradient of a dense layer's input", true, []int{128, 512}, []int{512, 512}, 1, true},
+		{"a wide layer", true, []int{32, 256}, []int{3136, 256}, 1, true},
+		{"another device", false, []int{128, 512}, []int{512, 512}, 1, false},
+		{"as many examples as features", true, []int{512, 512}, []int{512, 512}, 1, false},
+		{"a short sum", true, []int{128, 10}, []int{512, 10}, 1, false},
+		{"a sum along columns", true, []int{512, 128}, []int{512, 512}, 0, false},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			var text string
+			b := hlo.New("dot", func(m *hlo.Module) (backends.Executable, error) {
+				text = m.Text()
+				return &executable{module: m}, nil
+			}).ForCPU(row.cpu)
+			x, err := b.Parameter("x", shapes.Make(dtypes.Float32, row.x...), nil)
+			require.NoError(t, err)
+			y, err := b.Parameter("y", shapes.Make(dtypes.Float32, row.y...), nil)
+			require.NoError(t, err)
+			axes := []int{row.axis}
+			product, err := b.DotGeneral(x, axes, nil, y, axes, nil)
+			require.NoError(t, err)
+			shape, err := b.OpShape(product)
+			require.NoError(t, err)
+			require.Equal(t, []int{row.x[1-row.axis], row.y[1-row.axis]}, shape.Dimensions)
+			_, err = b.Compile([]backends.Op{product}, nil)
+			require.NoError(t, err)
+			require.Equal(t, row.changed, strings.Contains(text, `"stablehlo.optimization_barrier"`), text)
+			require.Equal(t, row.changed, strings.Contains(text, `"stablehlo.dot_general"(%p1, %p0)`), text)
+			require.NotContains(t, text, "negate")
+		})
+	}
+}
