@@ -145,9 +145,7 @@ func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll 
 // execs runs a graph for inputs of three shapes. Few tensors are left to the collector: how many wait for it, and with
 // them the memory of the device, differs by megabytes from one collection to the next.
 func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) {
-	e, err := graph.NewExec(r, func(x *graph.Node) *graph.Node {
-		return graph.Add(graph.ReduceAllSum(x), graph.Scalar(x.Graph(), x.DType(), 1))
-	})
+	e, err := graph.NewExec(r, func(x *graph.Node) *graph.Node { return graph.Add(graph.ReduceAllSum(x), graph.Scalar(x.Graph(), x.DType(), 1)) })
 	require.NoError(t, err)
 	return func(runs int) {
 			for i := range runs {
