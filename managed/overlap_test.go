@@ -37,6 +37,9 @@ type watchedProgram struct {
 func (p *watchedProgram) Start(state []strategies.Buffer, batches [][]data.Array) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
 	changed, outputs, running, err = p.Program.Start(state, batches)
 	if err == nil {
+		if running == nil {
+			running = over{}
+		}
 		p.on.running = append(p.on.running, running)
 		if p.on.fail == len(p.on.running) {
 			running = failing{running}
@@ -44,6 +47,12 @@ func (p *watchedProgram) Start(state []strategies.Buffer, batches [][]data.Array
 	}
 	return changed, outputs, running, err
 }
+
+// over is a run that has ended.
+type over struct{}
+
+func (over) Wait() error { return nil }
+func (over) Over() bool  { return true }
 
 type failing struct{ strategies.Running }
 

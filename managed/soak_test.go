@@ -168,7 +168,6 @@ func TestF18_soak(t *testing.T) {
 			after := takeFootprint(t)
 
 			require.LessOrEqual(t, after.goroutines, before.goroutines)
-			before.Collected = after.Collected // logs that were dropped unread are the collector's to close
 			require.Equal(t, before.Counts, after.Counts)
 			if !testing.Short() {
 				require.Less(t, hot.resident-warm.resident, int64(maxGrowth))

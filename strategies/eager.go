@@ -130,14 +130,8 @@ func (p *eagerProgram) Start(state []Buffer, batches [][]data.Array) (changed, o
 		return nil, nil, nil, fmt.Errorf("strategies: eager: run %s: %d batches at once: it takes one", p.step.Name, len(batches))
 	}
 	changed, outputs, err = p.run(state, batches[0])
-	return changed, outputs, over{}, err
+	return changed, outputs, nil, err
 }
-
-// over is a run that has ended well.
-type over struct{}
-
-func (over) Wait() error { return nil }
-func (over) Over() bool  { return true }
 
 func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
 	fail := func(err error) error {

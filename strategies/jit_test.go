@@ -64,7 +64,7 @@ func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
 // run makes one step and waits for it.
 func run(p strategies.Program, state []strategies.Buffer, batch ...data.Array) (changed, outputs []strategies.Buffer, err error) {
 	changed, outputs, running, err := p.Start(state, [][]data.Array{batch})
-	if err == nil {
+	if err == nil && running != nil {
 		err = running.Wait()
 	}
 	return changed, outputs, err

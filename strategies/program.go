@@ -145,7 +145,9 @@ func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, output
 	if err != nil {
 		return nil, nil, nil, p.lost(err)
 	}
-	slot.running = run{started, p}
+	if started != nil {
+		slot.running = run{started, p}
+	}
 	return p.changes(state), p.whole(outputs), slot.running, nil
 }
 

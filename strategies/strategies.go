@@ -78,7 +78,8 @@ type Program interface {
 	// old value, which is used up. The outputs are stacked on a new first axis of length Block if that is more than 1.
 	//
 	// After an error the whole state is as it was, unless the error wraps [ErrStateLost]. What goes wrong later is told by
-	// running.Wait, which is to be called for each run, and wraps ErrStateLost if it was to change the state.
+	// running.Wait, which is to be called for each run, and wraps ErrStateLost if it was to change the state. A nil running is a
+	// run that is over.
 	Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error)
 	// StableHLO is the program as the plugin was given it.
 	StableHLO() string

@@ -34,8 +34,16 @@ func (c *client) compile(m *hlo.Module) (backends.Executable, error) {
 	return e, nil
 }
 
+// packedAtMost is up to how many bytes of parameters XLA may leave products on the CPU to XNNPACK. That is a little faster where
+// a step is small, and keeps a packed copy of each matrix of weights: 0.38 GB for 100 million parameters, whose steps were
+// no slower without.
+const packedAtMost = 64 << 20
+
 func (c *client) compileFor(m *hlo.Module, portable bool) (*executable, error) {
 	options := pjrt.CompileOptions{Portable: portable}
+	if c.plugin.Kind == CPU && m.ParameterBytes() > packedAtMost {
+		options.Debug = map[string]any{"xla_cpu_use_xnnpack": false}
+	}
 	if n := m.Devices.Count(); !portable {
 		if n > len(c.devices) {
 			return nil, fmt.Errorf("xla: compile %s: it is for %d devices, there are %d", m.Name, n, len(c.devices))

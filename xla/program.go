@@ -93,7 +93,8 @@ func (p *Program) StableHLO() string { return p.text }
 //
 // If a run fails, all inputs are still good, with one exception: when a program that has run before fails, what it was
 // to write over may be lost; the error then wraps [ErrInputsLost]. The first run writes over nothing and copies
-// instead, because a program that does not fit into memory fails in its first run: what it needs never changes.
+// instead, because a program that does not fit into memory fails in its first run: what it needs never changes. Only what
+// is larger than 256 MiB on a device is written over at once: a copy of it would be the first thing that does not fit.
 func (p *Program) Run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error) {
 	outputs, _, err = p.do(inputs, host, 1, toItsEnd)
 	return outputs, err
@@ -169,6 +170,10 @@ func part[T any](list []T, d, devices int) []T {
 	return list[d*n : (d+1)*n]
 }
 
+// handedOver is from how many bytes of batches in a block on a program is left to another thread of the CPU: with less, the
+// host has less to do meanwhile than it takes to wake that thread.
+const handedOver = 32 << 10
+
 // Close frees the compiled program; a second Close does nothing.
 func (p *Program) Close() error {
 	if p == nil || p.runs == nil {
@@ -229,7 +234,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 	switch {
 	case on.plugin.Kind != CPU:
 		p.way = onCopies
-	case p.block > 1 && p.place.Mesh.Devices() == 1:
+	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > handedOver:
 		p.way = onShared
 	}
 	p.runs, p.took, p.text = runs, e.took, m.Text()

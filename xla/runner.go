@@ -85,6 +85,22 @@ type call struct {
 	replaces   bool           // it writes over some of its inputs
 }
 
+// copiedAtFirst is up to how many bytes a first run copies what it is to write over. More would, if anything does, not fit
+// into memory because of the copy.
+const copiedAtFirst = 256 << 20
+
+// inPlaceBytes is how much a device has of what the program writes over.
+func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
+	for _, input := range b.InPlace {
+		part, err := e.module.Parameters[input].Part()
+		if err != nil {
+			return 0, err
+		}
+		sum += int(part.Memory())
+	}
+	return sum, nil
+}
+
 func (e *executable) newCall(b Built, place Placement) (*call, error) {
 	n := place.Mesh.Devices()
 	c := &call{
@@ -103,6 +119,9 @@ func (e *executable) newCall(b Built, place Placement) (*call, error) {
 	var err error
 	if c.call, err = e.pjrt.NewCall(options); err != nil {
 		return nil, err
+	}
+	if written, err := e.inPlaceBytes(b); err != nil || written > copiedAtFirst {
+		return c, err
 	}
 	if err = c.call.KeepArguments(true); err != nil {
 		return nil, errors.Join(err, c.call.Close())
@@ -140,9 +159,9 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 	if !c.proven {
 		how = toItsEnd
 	}
-	running, err := c.start(how)
+	made, running, err := c.start(how)
 	if err != nil {
-		return nil, nil, lost(err)
+		return nil, nil, c.executable.explained(lost(err))
 	}
 	if !c.proven {
 		c.proven = true
@@ -151,31 +170,30 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 		}
 	}
 	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
-	var outputs []backends.Buffer
-	for _, made := range running.execution.Outputs {
-		for _, b := range made {
+	outputs := make([]backends.Buffer, 0, c.devices*len(made[0]))
+	for _, part := range made {
+		for _, b := range part {
 			outputs = append(outputs, b)
 		}
-	}
-	if running.execution.Outputs = nil; how == toItsEnd {
-		running = nil
 	}
 	return outputs, running, nil
 }
 
-func (c *call) start(how way) (*Running, error) {
-	var err error
-	r := &Running{replaces: c.replaces}
+func (c *call) start(how way) (outputs [][]*pjrt.Buffer, running *Running, err error) {
+	start := c.call.Start
 	switch how {
 	case toItsEnd:
-		r.execution = &pjrt.Execution{}
-		r.execution.Outputs, err = c.call.Run(c.memory...)
-	case onCopies:
-		r.execution, err = c.call.Start(c.memory...)
+		outputs, err = c.call.Run(c.memory...)
+		return outputs, nil, err
 	case onShared:
-		r.execution, err = c.call.StartShared(c.memory...)
+		start = c.call.StartShared
 	}
-	return r, err
+	x, err := start(c.memory...)
+	if err != nil {
+		return nil, nil, err
+	}
+	outputs, x.Outputs = x.Outputs, nil
+	return outputs, &Running{execution: x, replaces: c.replaces}, nil
 }
 
 // lost marks an error of PJRT's by which arguments were lost.
@@ -184,6 +202,15 @@ func lost(err error) error {
 		return fmt.Errorf("%w: %w", ErrInputsLost, err)
 	}
 	return err
+}
+
+// hostBytes is how much a device is sent from the host in a run.
+func (c *call) hostBytes() (sum int) {
+	for _, s := range c.shapes {
+		n, _ := s.Size() // it was checked when the call was made
+		sum += n
+	}
+	return sum
 }
 
 func (c *call) close() error { return errors.Join(c.call.Close(), c.executable.close()) }
