@@ -82,7 +82,6 @@ done
 # What is left out, and why. Of a line, the pattern is what stands before the colon.
 left_out=(
 	'^TestDonate$: it wants memory that host and device share; lazo writes a state in place, and would do so under the hands of whoever reads it'
-	'^TestAutoSharding$/^RandomUniform$: it asks for the random state of 3 numbers in 2 equal parts, which lazo refuses; XLA alone leaves it whole'
 )
 skip=$(printf '%s\n' "${left_out[@]}" | sed 's/: .*//' | paste -sd '|')
 # What GoMLX skips on one device runs on four.

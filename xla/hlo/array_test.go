@@ -129,14 +129,17 @@ func near(x, y complex128, tolerance float64) bool {
 }
 
 // differ says what is different, "" if nothing is.
-func differ(got, want array) string {
+func differ(got, want array) string { return differBy(1, got, want) }
+
+// differBy is differ with so many times the tolerance.
+func differBy(times float64, got, want array) string {
 	if !got.shape.Equal(want.shape) {
 		return fmt.Sprintf("shape %s, want %s", got.shape, want.shape)
 	}
 	for i := range want.shape.Size() {
 		same := false
 		if tolerance, float := tolerances[want.shape.DType]; float {
-			same = near(got.number(i), want.number(i), tolerance)
+			same = near(got.number(i), want.number(i), times*tolerance)
 		} else {
 			same = got.element(i) == want.element(i)
 		}

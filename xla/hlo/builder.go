@@ -164,7 +164,7 @@ func (b *Builder) Parameter(name string, shape shapes.Shape, sharding *backends.
 				return nil, fmt.Errorf("parameter %d has the name %q already", i, name)
 			}
 		}
-		split, err := b.sharding(sharding, shape)
+		split, err := b.sharding(sharding, shape, false)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
 		}
@@ -238,7 +238,7 @@ func (b *Builder) module(outputs []backends.Op, shardings []*backends.ShardingSp
 	for i, v := range results {
 		out := Output{Shape: shapeOf(v)}
 		if len(shardings) != 0 {
-			if out.split, err = b.sharding(shardings[i], out.Shape); err != nil {
+			if out.split, err = b.sharding(shardings[i], out.Shape, true); err != nil {
 				return nil, fmt.Errorf("output %d: %w", i, err)
 			}
 		}

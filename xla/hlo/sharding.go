@@ -94,8 +94,9 @@ func (b *Builder) DeviceAssignment(devices ...backends.DeviceNum) error {
 	return nil
 }
 
-// sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole.
-func (b *Builder) sharding(spec *backends.ShardingSpec, shape shapes.Shape) (*shardy.ShardingSpec, error) {
+// sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole. An axis that
+// cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does it by itself.
+func (b *Builder) sharding(spec *backends.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil
 	}
@@ -117,6 +118,10 @@ func (b *Builder) sharding(spec *backends.ShardingSpec, shape shapes.Shape) (*sh
 			seen, parts = append(seen, name), parts*size
 		}
 		if axis < shape.Rank() && shape.Dimensions[axis]%parts != 0 {
+			if output {
+				split.AddReplicated()
+				continue
+			}
 			return nil, fmt.Errorf("sharding %v splits axis %d of %s into %d parts that are not equal", spec.Axes, axis, shape, parts)
 		}
 		if len(names) == 0 {

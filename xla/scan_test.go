@@ -1,0 +1,110 @@
+package xla_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// next is a step of a generation: the token that a table says comes after one, and how sure it is; what is left of the
+// noise is added to the table's row.
+func next(scan xla.Scan) func(g *graph.Graph) xla.Built {
+	return func(g *graph.Graph) xla.Built {
+		table := graph.Parameter(g, "table", shapes.Make(dtypes.Float32, 5, 5))
+		token := graph.Parameter(g, "token", shapes.Make(dtypes.Int32))
+		noise := graph.Parameter(g, "noise", shapes.Make(dtypes.Float32, 5))
+		row := graph.Add(graph.Squeeze(graph.Gather(table, graph.Reshape(token, 1, 1)), 0), noise)
+		chosen := graph.ArgMax(row, 0, dtypes.Int32)
+		return xla.Built{Outputs: []*graph.Node{chosen, graph.Identity(chosen), graph.ReduceAllMax(row)}, Scan: scan}
+	}
+}
+
+// A scan gives what as many runs of the graph give, one after the other.
+func TestScan(t *testing.T) {
+	const length = 12
+	r := openCPU(t)
+	put := func(flat any, dims ...int) backends.Buffer {
+		dtype := dtypes.Float32
+		if _, ok := flat.([]int32); ok {
+			dtype = dtypes.Int32
+		}
+		b, err := r.BufferFromFlatData(0, flat, shapes.Make(dtype, dims...))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, r.BufferFinalize(b)) })
+		return b
+	}
+	fetch := func(b backends.Buffer, flat any) {
+		require.NoError(t, r.BufferToFlatData(b, flat))
+		require.NoError(t, r.BufferFinalize(b))
+	}
+	table, noise := make([]float32, 25), make([]float32, 5*length)
+	for i := range table {
+		table[i] = float32(i*7%11) / 11
+	}
+	for i := range noise {
+		noise[i] = float32(i*5%13) / 13
+	}
+	tableBuffer := put(table, 5, 5)
+
+	step, err := r.Compile("next", next(xla.Scan{}))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, step.Close()) }()
+	token, tokens, scores := []int32{2}, []int32{}, []float32{}
+	for i := range length {
+		outputs, err := step.Run([]backends.Buffer{tableBuffer, put(append([]int32{}, token...)), put(noise[5*i:5*i+5], 5)}, nil)
+		require.NoError(t, err)
+		score := []float32{0}
+		fetch(outputs[0], token)
+		require.NoError(t, r.BufferFinalize(outputs[1]))
+		fetch(outputs[2], score)
+		tokens, scores = append(tokens, token[0]), append(scores, score[0])
+	}
+
+	scan, err := r.Compile("scan", next(xla.Scan{Length: length, Carry: map[int]int{0: 1}, Each: []int{2}}))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, scan.Close()) }()
+	outputs, err := scan.Run([]backends.Buffer{tableBuffer, put([]int32{2}), put(noise, length, 5)}, nil)
+	require.NoError(t, err)
+	last, gotTokens, gotScores := []int32{0}, make([]int32, length), make([]float32, length)
+	fetch(outputs[0], last)
+	fetch(outputs[1], gotTokens)
+	fetch(outputs[2], gotScores)
+	require.Equal(t, tokens, gotTokens)
+	require.Equal(t, scores, gotScores)
+	require.Equal(t, tokens[length-1], last[0])
+	t.Logf("%d tokens in one run: %v", length, gotTokens)
+}
+
+func TestScan_refuses(t *testing.T) {
+	for _, row := range []struct {
+		plugin string
+		scan   xla.Scan
+		block  int
+		err    string
+	}{
+		{xla.CPU, xla.Scan{Length: 3, Carry: map[int]int{2: 1}}, 0, "output 2, (Float32), becomes parameter 1, (Int32); expected the same shape"},
+		{xla.CPU, xla.Scan{Length: 3, Carry: map[int]int{0: 7}}, 0, "output 0 becomes parameter 7, but there are 3 outputs and 3 parameters"},
+		{xla.CPU, xla.Scan{Length: -1, Carry: map[int]int{0: 1}}, 0, "length -1, expected from 1 to 1073741824"},
+		{xla.CPU, xla.Scan{Length: 3, Carry: map[int]int{0: 1}}, 4, "a scan of 3 times cannot be run in blocks of 4"},
+		{xla.Go, xla.Scan{Length: 3, Carry: map[int]int{0: 1}}, 0, "operation not implemented"},
+	} {
+		t.Run(fmt.Sprint(row.plugin, row.scan), func(t *testing.T) {
+			r, err := xla.Open(t.Context(), row.plugin)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, r.Close()) }()
+			_, err = r.Compile("scan", func(g *graph.Graph) xla.Built {
+				b := next(row.scan)(g)
+				b.Block = row.block
+				return b
+			})
+			require.ErrorContains(t, err, row.err)
+		})
+	}
+}
