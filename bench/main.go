@@ -48,6 +48,7 @@ type bench struct {
 	batch    int
 	steps    int
 	repeats  int
+	plot     string
 	out      *json.Encoder
 	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
 	turns  *bufio.Scanner
@@ -70,7 +71,11 @@ var workloads = []struct {
 	{"inplace", inPlace},
 	{"ttfs", timeToFirstStep},
 	{"memory", memory},
+	{"growth", growth},
 }
+
+// notByDefault are measured when they are asked for alone: they take minutes.
+var notByDefault = []string{"growth"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {
@@ -86,7 +91,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	list := flags.String("workload", strings.Join(names, ","), "comma-separated `names`")
+	usual := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(notByDefault, name) })
+	list := flags.String("workload", strings.Join(usual, ","), "comma-separated `names`; also "+strings.Join(notByDefault, ", "))
+	flags.StringVar(&b.plot, "plot", "", "the `file` for growth's plot, an SVG")
 	variants := flags.String("variant", "", "comma-separated `names` (default: all of a workload)")
 	flags.IntVar(&b.batch, "batch", 0, "examples in a step (default: the workload's own)")
 	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
@@ -171,7 +178,7 @@ func (b *bench) emit(l line, values []float64) error {
 	sorted := slices.Sorted(slices.Values(values))
 	l.Impl, l.N = "lazo", len(values)
 	l.Min, l.Max = sorted[0], sorted[len(sorted)-1]
-	l.Median = (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	l.Median = medianOf(values)
 	for _, v := range values {
 		short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 		l.Values = append(l.Values, short)
@@ -181,6 +188,11 @@ func (b *bench) emit(l line, values []float64) error {
 	}
 	l.Versions = versions()
 	return b.out.Encode(l)
+}
+
+func medianOf(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 func versions() map[string]string {

@@ -21,7 +21,7 @@ func convolving(b *managed.Builder) {
 }
 
 func large(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 40_000)
+	h := layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 600_000)
 	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.InsertAxes(graph.ReduceMean(h, -1), -1)))
 }
 

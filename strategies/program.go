@@ -37,19 +37,24 @@ const fromHost = -1
 // batchPrefix begins the names of the graph's parameters that are fields of the batch.
 const batchPrefix = "batch:"
 
-// smallStep is up to how many numbers, of the batch and of the state, a step is made in blocks. A larger one takes so long
-// that the call of its program, some 10 us, costs nothing, and XLA's loop may make it slower.
-const smallStep = 1 << 16
+// Up to how many numbers of a batch, and of the state, a step is made in blocks. A larger batch takes memory a hundred times
+// over, and its step so long that the call of its program, some 10 us, costs nothing; a larger state too. In between, what
+// counts is that XLA on the CPU runs many small operations three times as fast inside a loop: a step on 300 variables of
+// 10 to 300 numbers takes 0.9 ms in place of 2.6.
+const (
+	smallBatch = 1 << 16
+	smallState = 1 << 20
+)
 
 func small(batch []Input, state []Slot) bool {
-	n := 0
+	examples, values := 0, 0
 	for _, in := range batch {
-		n += in.Shape.Size()
+		examples += in.Shape.Size()
 	}
 	for _, slot := range state {
-		n += slot.Parameter.Shape().Size()
+		values += slot.Parameter.Shape().Size()
 	}
-	return n <= smallStep
+	return examples <= smallBatch && values <= smallState
 }
 
 func compile(on Strategy, s Step, place xla.Placement) (Program, error) {

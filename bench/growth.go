@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// growths are what one size of a training grows along, the others standing still.
+var growths = []struct {
+	of     string
+	values []int
+}{
+	{"variables", []int{10, 30, 100, 300, 1_000}},
+	{"batch", []int{8, 32, 128, 512, 2_048, 8_192}},
+	{"devices", []int{1, 2, 4, 8}},
+	{"steps", []int{1_000, 10_000, 100_000, 1_000_000}},
+}
+
+// size is that of a training: a chain of dense layers, two variables each, on batches of 16 numbers an example.
+type size struct{ variables, batch, devices, steps int }
+
+// growth measures what a step costs as one size grows: us a step, through the whole stack with each step's loss kept.
+func growth(ctx context.Context, b *bench) error {
+	var points []point
+	for _, g := range growths {
+		if !b.wants(g.of) {
+			continue
+		}
+		for _, value := range g.values {
+			s := size{variables: 10, batch: 32, devices: 1, steps: 2_000}
+			switch g.of {
+			case "variables":
+				s.variables = value
+			case "batch":
+				s.batch = value
+			case "devices":
+				s.devices, s.batch = value, 256
+			case "steps":
+				s.steps = value
+			}
+			median, err := b.grow(ctx, g.of, value, s)
+			if err != nil {
+				return fmt.Errorf("%s %d: %w", g.of, value, err)
+			}
+			points = append(points, point{g.of, value, median})
+		}
+	}
+	if b.plot == "" {
+		return nil
+	}
+	return os.WriteFile(b.plot, []byte(draw(points)), 0o644)
+}
+
+func (b *bench) grow(ctx context.Context, of string, value int, s size) (median float64, err error) {
+	r, err := xla.Open(ctx, b.plugin, xla.ClientOption("cpu_device_count", s.devices))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	strategy := strategies.Jit(r)
+	if s.devices > 1 {
+		if strategy, err = strategies.DataParallel(r); err != nil {
+			return 0, err
+		}
+	}
+	x, y := make([]float32, 16*16_384), make([]float32, 16_384)
+	for i := range x {
+		x[i] = float32(i%17) / 17
+	}
+	set, err := data.New(data.X(x, 16_384, 16), data.Y(y, 16_384, 1))
+	if err != nil {
+		return 0, err
+	}
+	state, err := managed.New(strategy, managed.WithOptimizer(adam()))
+	if err != nil {
+		return 0, err
+	}
+	step := managed.TrainStep(chain(s.variables / 2))
+	train := func(n int) error {
+		_, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(s.batch, data.Forever()), loop.Until(loop.Steps(n)), loop.Thin(1_000))
+		return err
+	}
+	if err := train(300); err != nil {
+		return 0, err
+	}
+	times, err := b.measure(ctx, b.repeats, func() error { return train(s.steps) })
+	if err != nil {
+		return 0, err
+	}
+	l := line{Workload: "growth", Variant: fmt.Sprintf("%s %d", of, value), Unit: "us/step", Batch: s.batch, Steps: s.steps, CPU: times.cpu, RSSMB: rssMB()}
+	values := times.each(func(seconds float64) float64 { return 1e6 * seconds / float64(s.steps) })
+	return medianOf(values), errors.Join(b.emit(l, values), step.Close(), state.Close())
+}
+
+// chain is a model of so many dense layers.
+func chain(n int) managed.Build {
+	return func(b *managed.Builder) {
+		h := b.Node("x")
+		for i := range n - 1 {
+			h = activations.Relu(layers.Dense(b.Vars().Inf("dense_%d", i), h, true, 16))
+		}
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("out"), h, true, 1)))
+	}
+}
