@@ -32,7 +32,7 @@ func TestLeftover(t *testing.T) {
 		b.Loss("loss", graph.Square(graph.Sub(y, b.Node("y"))))
 		b.Metric("x", graph.Squeeze(b.Node("x")))
 		// What is computed of the padding may be of any size.
-		b.Metric("inverse", graph.Inverse(graph.Squeeze(b.Node("x"), -1)))
+		b.Metric("inverse", graph.Reciprocal(graph.Squeeze(b.Node("x"), -1)))
 	}
 	losses := func(s strategies.Strategy, examples int, build managed.Build) (all []float64, last loop.Logs, err error) {
 		state, err := managed.New(s, managed.WithOptimizer(sgd()))
