@@ -51,7 +51,7 @@ export-check: setup ## exported programs, run by JAX (installed into .tools): th
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
-	@for target in data/FuzzReadIDX loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest \
+	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest \
 		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip xla/export/FuzzManifest \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done

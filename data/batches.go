@@ -143,7 +143,7 @@ func (h *hand) shuffle(epoch int64) {
 
 // batch is places i to j-1 of the epoch's order.
 func (h *hand) batch(i, j, epoch int) Batch {
-	b := Batch{make([]Field, len(h.fields)), j - i, epoch}
+	b := Batch{make([]Field, len(h.fields)), j - i, epoch, i}
 	for k, f := range h.fields {
 		dims := h.dims[k]
 		if b.Size != h.size {

@@ -1,9 +1,30 @@
-// Package data holds training data in memory and deals it out in batches.
+// Package data holds training data, reads it from files, and deals it out in batches.
 //
 // An [Array] is a flat slice with dimensions; a [Field] is an array with a name; a [Set] is fields over the same
-// examples, which [Set.Batches] deals out, in order or shuffled. [Prefetch] prepares batches ahead of their use, [Repeat] and [Take] make sequences longer and shorter.
-// [Digits] comes with the package, [MNIST] and [OpenIDX] read files.
+// examples, which [Set.Batches] deals out, in order or shuffled.
 //
-// All orders are pure functions of a seed: the same on each machine and in each run, so a position in the data is
-// just a number of batches (see [Skip]).
+// Everything behind that is a function from sequences to sequences, iter.Seq2[B, error], so that they compose:
+//
+//	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot]
+//	length and order   [Take], [Repeat], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard], [Discard]
+//	batches of items   [Rebatch], [Chunk], [Window], [Pad], [PadSequences]
+//	cost               [Prefetch], [Cache]
+//	looks              [Peek], [Checked]
+//
+// Read from files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX], [MNIST]; [Digits]
+// comes with the package. Readers check lengths before they take memory; what a hostile file may cost stands with each.
+//
+// # Where a run was
+//
+// All orders and draws are pure functions of a seed and of places: the same on each machine and in each run. So a position
+// in any pipeline is one number, that of the batches it has given, as loop.Elapsed.Steps counts them; it needs no other
+// state on disk. A run that made n steps goes on with
+//
+//   - [Skip](n) at the set, at no cost, if every stage behind it gives one batch for one: Map, ParallelMap, Augment,
+//     Prefetch, Checked, OnField, [ImageFolder.Load].
+//   - [Skip](n*k) for a stage that always takes k for one, as Chunk(k), or Rebatch to k times the size in a single epoch.
+//   - [Discard](n) at the end, whatever the pipeline: the batches are made and thrown away. Filter, Interleave, Zip, ShuffleBuffer,
+//     Shard, Repeat, and streams from files need that.
+//
+// [TFRecords] and others that read from an io.Reader can be iterated once; all else can be iterated again, from its start.
 package data

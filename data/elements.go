@@ -1,6 +1,9 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 type element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
@@ -13,6 +16,10 @@ type elements interface {
 	len(flat any) int
 	slice(flat any, i, j int) any
 	gather(flat any, rows []int, width int) any
+	concat(parts []any) any // all of this type
+	// move makes images of dims [n, height, width, channels] of those of from: pixels gives the row and column that each row
+	// and column of an image comes from, -1 for zeros.
+	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 
 // of has no fields, so that an elements value costs no allocation.
@@ -69,6 +76,36 @@ func (of[T]) gather(flat any, rows []int, width int) any {
 	for _, r := range rows {
 		copy(rest, from[r*width:(r+1)*width])
 		rest = rest[width:]
+	}
+	return to
+}
+
+func (of[T]) concat(parts []any) any {
+	all := make([][]T, len(parts))
+	for i, p := range parts {
+		all[i] = p.([]T)
+	}
+	return slices.Concat(all...)
+}
+
+func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any {
+	source := flat.([]T)
+	h, w, channels := from[1], from[2], from[3]
+	size, _ := product(dims)
+	to := make([]T, size)
+	rest := to
+	for n := range dims[0] {
+		rows, columns := pixels(n)
+		image := source[n*h*w*channels:]
+		for _, r := range rows {
+			for _, c := range columns {
+				if r >= 0 && c >= 0 {
+					at := (r*w + c) * channels
+					copy(rest[:channels], image[at:at+channels])
+				}
+				rest = rest[channels:]
+			}
+		}
 	}
 	return to
 }

@@ -3,6 +3,7 @@ package data_test
 import (
 	"fmt"
 	"log"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 )
@@ -56,4 +57,40 @@ func ExampleDigits() {
 	// 1437 360
 	// x float32 [360 8 8 1]
 	// y int32 [360]
+}
+
+func ExampleReadCSV() {
+	file := "length,width,kind\n5.1,3.5,setosa\n6.3,,virginica\n"
+	set, err := data.ReadCSV(strings.NewReader(file), data.CSV{Fields: []data.CSVField{
+		{Name: "x", Fill: "3"},
+		{Name: "y", Columns: []string{"kind"}, Classes: []string{"setosa", "virginica"}},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range set.Fields() {
+		fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
+	}
+	_, err = data.ReadCSV(strings.NewReader(file), data.CSV{Fields: []data.CSVField{{Name: "x", Columns: []string{"width"}}}})
+	fmt.Println(err)
+	// Output:
+	// x [2 2] [5.1 3.5 6.3 3]
+	// y [2] [0 1]
+	// data: read csv: row 2 (line 3), column "width": the cell "" is missing a value; set CSVField.Fill to take a value for it, or leave the column out
+}
+
+func ExampleRebatch() {
+	set, err := data.New(data.X([]float32{0, 1, 2, 3, 4}, 5))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for batch, err := range data.Rebatch(set.Batches(1), 3, data.Padded) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(batch.Samples(), batch.Fields[0].Array.Flat, batch.Fields[1].Array.Flat)
+	}
+	// Output:
+	// 3 [0 1 2] [true true true]
+	// 2 [3 4 4] [true true false]
 }

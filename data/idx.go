@@ -67,31 +67,17 @@ func OpenIDX(path string) (Array, error) {
 	return a, nil
 }
 
-func openIDX(path string) (Array, error) {
-	info, err := os.Stat(path) // before opening, which would wait for the writer of a named pipe
-	if err != nil {
-		return Array{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return Array{}, fmt.Errorf("%s is no regular file (%v)", path, info.Mode().Type())
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return Array{}, err
-	}
-	defer file.Close()
-	buffered := bufio.NewReader(file)
-	limit, over := info.Size(), errShort
-	if isGzip(buffered) {
-		// No deflate stream expands by more than 1032, so what claims to is not worth the memory.
-		limit, over = min(2*limit+60<<20, 1032*limit), ErrLimit
-	}
-	a, err := readIDX(buffered, limit, over)
-	if format := (*FormatError)(nil); errors.As(err, &format) {
-		format.Path = path
-	} else if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
+func openIDX(path string) (a Array, err error) {
+	err = withFile(path, func(file *os.File, size int64) error {
+		buffered := bufio.NewReader(file)
+		limit, over := size, errShort
+		if isGzip(buffered) {
+			// No deflate stream expands by more than 1032, so what claims to is not worth the memory.
+			limit, over = min(2*limit+60<<20, 1032*limit), ErrLimit
+		}
+		a, err = readIDX(buffered, limit, over)
+		return err
+	})
 	return a, err
 }
 

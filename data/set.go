@@ -112,6 +112,9 @@ type Batch struct {
 	Size int
 	// Epoch is the pass over the set that the batch belongs to, from 0.
 	Epoch int
+	// At is the place of the batch's first example in the order of its epoch, from 0: with the epoch it names each example
+	// apart, however they are cut into batches.
+	At int
 }
 
 // Get is the array of the field of that name. The error of a missing one lists those that are there.

@@ -1,0 +1,183 @@
+package data
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// Augmentation is a change of one image, drawn at random.
+type Augmentation struct {
+	name  string
+	check func(h, w int) error
+	// dims are those of the result; nil: those of the image.
+	dims  func(h, w int) (int, int)
+	place func(d *draws, h, w int) placement
+}
+
+// placement says from where a pixel is taken: row and column of the image for those of the result. Outside of it stands 0, or
+// with edge the nearest pixel.
+type placement struct {
+	top, left             int
+	flipRows, flipColumns bool
+	edge                  bool
+}
+
+// draws are random numbers, spelled out as in permute.
+type draws struct{ *rand.PCG }
+
+// upTo is a number from 0 to n-1.
+func (d *draws) upTo(n int) int {
+	i, _ := bits.Mul64(d.Uint64(), uint64(n))
+	return int(i)
+}
+
+// FlipHorizontal mirrors every second image, left to right.
+func FlipHorizontal() Augmentation {
+	return Augmentation{name: "flip horizontal", place: func(d *draws, _, _ int) placement { return placement{flipColumns: d.upTo(2) == 1} }}
+}
+
+// FlipVertical mirrors every second image, top to bottom.
+func FlipVertical() Augmentation {
+	return Augmentation{name: "flip vertical", place: func(d *draws, _, _ int) placement { return placement{flipRows: d.upTo(2) == 1} }}
+}
+
+// RandomCrop puts pad pixels of 0 around an image and takes a part of height x width pixels, any one equally likely.
+func RandomCrop(height, width, pad int) Augmentation {
+	return Augmentation{
+		name: "random crop",
+		check: func(h, w int) error {
+			if height < 1 || width < 1 || pad < 0 || pad > maxPad || height > h+2*pad || width > w+2*pad {
+				return fmt.Errorf("%d x %d pixels out of an image of %d x %d with %d around it: expected at least 1, no more than there are, and at most %d around it",
+					height, width, h, w, pad, maxPad)
+			}
+			return nil
+		},
+		dims: func(int, int) (int, int) { return height, width },
+		place: func(d *draws, h, w int) placement {
+			return placement{top: d.upTo(h+2*pad-height+1) - pad, left: d.upTo(w+2*pad-width+1) - pad}
+		},
+	}
+}
+
+const maxPad = 1 << 15
+
+// RandomShift moves an image by up to rows down or up and columns left or right, each distance equally likely. What was
+// not in the image becomes the nearest pixel of its edge.
+func RandomShift(rows, columns int) Augmentation {
+	return Augmentation{
+		name: "random shift",
+		check: func(h, w int) error {
+			if rows < 0 || columns < 0 || rows > h || columns > w {
+				return fmt.Errorf("by up to %d rows and %d columns, in an image of %d x %d: expected 0 to as many as there are", rows, columns, h, w)
+			}
+			return nil
+		},
+		place: func(d *draws, _, _ int) placement {
+			return placement{top: d.upTo(2*rows+1) - rows, left: d.upTo(2*columns+1) - columns, edge: true}
+		},
+	}
+}
+
+// Augment is a function for [Map] and [ParallelMap]: it changes each image of the given field, [n, height, width, channels]
+// of any type, by all changes in their order. What is drawn is a pure function of the seed, the epoch, the example's place in the epoch ([Batch].At),
+// and the changes, so it is the same for each number of workers, each size of batch, and after a resume by [Skip]. The batch
+// that it is given stays as it is.
+func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
+	return func(b Batch) (Batch, error) {
+		k := slices.IndexFunc(b.Fields, func(f Field) bool { return f.Name == field })
+		if k < 0 {
+			return Batch{}, fmt.Errorf("data: augment: the batch has no field %q; there are %q", field, b.names())
+		}
+		a, err := augment(b.Fields[k].Array, changes, func(row int) *draws {
+			return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
+		})
+		if err != nil {
+			return Batch{}, fmt.Errorf("data: augment: field %q: %w", field, err)
+		}
+		b.Fields = slices.Clone(b.Fields)
+		b.Fields[k].Array = a
+		return b, nil
+	}
+}
+
+// mix makes unrelated numbers of neighbouring ones (the finisher of SplitMix64, by Steele, Lea and Flood).
+func mix(seed, n uint64) uint64 {
+	z := seed + (n+1)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+func augment(a Array, changes []Augmentation, random func(row int) *draws) (Array, error) {
+	if err := a.check(); err != nil {
+		return Array{}, err
+	}
+	if len(a.Dims) != 4 {
+		return Array{}, fmt.Errorf("dims %v, expected images [n, height, width, channels]", a.Dims)
+	}
+	dims := slices.Clone(a.Dims)
+	for _, c := range changes {
+		if c.place == nil {
+			return Array{}, fmt.Errorf("an Augmentation that no function of this package made")
+		}
+		if c.check != nil {
+			if err := c.check(dims[1], dims[2]); err != nil {
+				return Array{}, fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+		if c.dims != nil {
+			dims[1], dims[2] = c.dims(dims[1], dims[2])
+		}
+	}
+	if _, ok := product(dims); !ok {
+		return Array{}, fmt.Errorf("dims %v are too many", dims)
+	}
+	// The rows of the source for those of the result, -1 for none: changes are composed, and the pixels moved once.
+	flat := elementsOf(a.Flat).move(a.Flat, a.Dims, dims, func(image int) (rows, columns []int) {
+		return compose(a.Dims[1], a.Dims[2], changes, random(image))
+	})
+	return Array{flat, dims}, nil
+}
+
+// compose gives, for each row and column of the result, the one of the image that it comes from, or -1.
+func compose(h, w int, changes []Augmentation, d *draws) (rows, columns []int) {
+	rows, columns = upTo(h), upTo(w)
+	for _, c := range changes {
+		p := c.place(d, len(rows), len(columns))
+		outH, outW := len(rows), len(columns)
+		if c.dims != nil {
+			outH, outW = c.dims(outH, outW)
+		}
+		rows = pick(rows, outH, p.top, p.flipRows, p.edge)
+		columns = pick(columns, outW, p.left, p.flipColumns, p.edge)
+	}
+	return rows, columns
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func pick(from []int, n, start int, flip, edge bool) []int {
+	out := make([]int, n)
+	for i := range out {
+		at := start + i
+		if flip {
+			at = len(from) - 1 - at
+		}
+		if edge {
+			at = min(max(at, 0), len(from)-1)
+		}
+		out[i] = -1
+		if at >= 0 && at < len(from) {
+			out[i] = from[at]
+		}
+	}
+	return out
+}

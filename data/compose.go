@@ -1,0 +1,159 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Map gives f of each batch. An error of source stays in its place, and f does not see it; an error of f comes in the place of
+// its batch. See [ParallelMap] for a costly f.
+func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
+	if err := refuse("map", source == nil, f == nil); err != nil {
+		return failed[B](err)
+	}
+	return func(yield func(B, error) bool) {
+		for a, err := range source {
+			var b B
+			if err == nil {
+				b, err = f(a)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Filter keeps the batches that keep says yes to, and all errors.
+func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, error] {
+	if err := refuse("filter", source == nil, keep == nil); err != nil {
+		return failed[B](err)
+	}
+	return func(yield func(B, error) bool) {
+		for b, err := range source {
+			if (err != nil || keep(b)) && !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Zip gives join of the first batches of both sources, of the second ones, and so on, and ends with the shorter source, as
+// Python's zip does. Where a source has an error, it takes the place of the pair; where both have, they are joined.
+func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], join func(A, B) (C, error)) iter.Seq2[C, error] {
+	if err := refuse("zip", first == nil || second == nil, join == nil); err != nil {
+		return failed[C](err)
+	}
+	return func(yield func(C, error) bool) {
+		next, stop := iter.Pull2(second)
+		defer stop()
+		for a, errA := range first {
+			b, errB, ok := next()
+			if !ok {
+				return
+			}
+			err := errA
+			if errB != nil {
+				err = errors.Join(errA, errB)
+			}
+			var c C
+			if err == nil {
+				c, err = join(a, b)
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// Interleave takes run batches (1 or more) of the first source, run of the second, and so on, in turn. A source that ends
+// is left out from then on; the others go on until all have ended. Errors stay in their places.
+func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
+	if run < 1 {
+		return failed[B](fmt.Errorf("data: interleave runs of %d: expected at least 1", run))
+	}
+	for i, s := range sources {
+		if s == nil {
+			return failed[B](fmt.Errorf("data: interleave: source %d of %d: %w", i+1, len(sources), errNoSource))
+		}
+	}
+	return func(yield func(B, error) bool) {
+		open := make([]func() (B, error, bool), len(sources))
+		for i, s := range sources {
+			next, stop := iter.Pull2(s)
+			defer stop()
+			open[i] = next
+		}
+		for len(open) > 0 {
+			still := open[:0]
+			for _, next := range open {
+				ended := false
+				for range run {
+					b, err, ok := next()
+					if !ok {
+						ended = true
+						break
+					}
+					if !yield(b, err) {
+						return
+					}
+				}
+				if !ended {
+					still = append(still, next)
+				}
+			}
+			open = still
+		}
+	}
+}
+
+// Discard starts behind the first n batches (0 or more) of source, an error counting as one: they are made and thrown
+// away. It resumes any pipeline exactly, at the cost of making them: n is the number of steps that were made. [Skip] does
+// the same for a set at no cost; see the package's comment for where it can be put. A source that has fewer is an error.
+func Discard[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
+	if n < 0 {
+		return failed[B](fmt.Errorf("data: discard %d batches: expected at least 0", n))
+	}
+	if source == nil {
+		return failed[B](fmt.Errorf("data: discard: %w", errNoSource))
+	}
+	return func(yield func(B, error) bool) {
+		seen := int64(0)
+		for b, err := range source {
+			if seen++; seen > n && !yield(b, err) {
+				return
+			}
+		}
+		if seen < n {
+			var none B
+			yield(none, fmt.Errorf("data: discard %d batches: there are %d", n, seen))
+		}
+	}
+}
+
+// Peek is the first batch of source. Nothing is lost by it if source can be iterated again from its start, as all of this
+// package can but what reads from an [io.Reader]. A source without a batch is an error.
+func Peek[B any](source iter.Seq2[B, error]) (B, error) {
+	if source != nil {
+		for b, err := range source {
+			return b, err
+		}
+	}
+	var none B
+	if source == nil {
+		return none, fmt.Errorf("data: peek: %w", errNoSource)
+	}
+	return none, errors.New("data: peek: the source is empty")
+}
+
+func refuse(what string, noSource, noFunction bool) error {
+	switch {
+	case noSource:
+		return fmt.Errorf("data: %s: %w", what, errNoSource)
+	case noFunction:
+		return fmt.Errorf("data: %s: there is no function (nil)", what)
+	}
+	return nil
+}

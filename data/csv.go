@@ -1,0 +1,188 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+)
+
+// CSV says how a file of comma-separated values (RFC 4180) becomes examples: one a row. The zero CSV has a header and gives
+// one field "x", float32 [n, columns].
+//
+//	data.CSV{Fields: []data.CSVField{
+//		{Name: "x"},
+//		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
+//	}}
+type CSV struct {
+	// Comma separates the cells; ',' if 0.
+	Comma rune
+	// NoHeader: the first row is an example, and the columns are named by their numbers, "1" and up.
+	NoHeader bool
+	// Fields are what an example has; none: "x", of all columns.
+	Fields []CSVField
+	// Missing are the texts of a cell without a value, besides none at all; none means the empty cell alone.
+	Missing []string
+	// MaxRow is the most bytes that a row may have; 256 kB if 0. There may be 65,536 columns.
+	MaxRow int
+	// Limit is the most memory that the values of a [Set] may take, in bytes; if 0, four times the file and 16 MB for [OpenCSV], and 1 GB for
+	// [ReadCSV]. Streams have no such limit.
+	Limit int64
+}
+
+// CSVField is some columns of a [CSV] file.
+type CSVField struct {
+	Name string
+	// Columns are the names in the header, in this order; none: all that no other field names, in the file's order. Of one
+	// named column the field is [n], else [n, columns].
+	Columns []string
+	// DType is the type of the values as [Array.DType] names it; "float32" if "", and "int32" with Classes.
+	DType string
+	// Classes are the texts that the cells may hold; the value is the number of the text, from 0.
+	Classes []string
+	// Fill is what a missing cell is taken for, as text; "" refuses missing cells.
+	Fill string
+}
+
+const (
+	csvMaxRow     = 256 << 10
+	csvMaxColumns = 1 << 16
+	csvChunk      = 256 << 10 // bytes of values that are put together at once
+)
+
+// RowError is a row of a CSV file that cannot be read.
+type RowError struct {
+	// Path is the file, "" if it was read from an [io.Reader].
+	Path string
+	// Row is the number of the example, from 1; 0 for the header.
+	Row int
+	// Line and Column are where it stands in the file: the line from 1, and the name of the column, "" if it is the whole row.
+	Line   int
+	Column string
+	// Err is what is wrong. It wraps [ErrLimit] where the file is too large.
+	Err error
+}
+
+func (e *RowError) Error() string {
+	where := "row " + fmt.Sprint(e.Row)
+	if e.Row == 0 {
+		where = "header"
+	}
+	if e.Path != "" {
+		where = e.Path + ": " + where
+	}
+	where += fmt.Sprintf(" (line %d)", e.Line)
+	if e.Column != "" {
+		where += fmt.Sprintf(", column %q", e.Column)
+	}
+	return fmt.Sprintf("%s: %v", where, e.Err)
+}
+
+func (e *RowError) Unwrap() error { return e.Err }
+
+// ReadCSV reads all rows of r, packed by gzip or not, into a set. What is wrong with the file is a [*RowError], or a
+// [*FormatError] for the gzip stream.
+func ReadCSV(r io.Reader, format CSV) (*Set, error) {
+	if format.Limit == 0 {
+		format.Limit = 1 << 30
+	}
+	set, err := readCSV(r, format)
+	if err != nil {
+		return nil, fmt.Errorf("data: read csv: %w", err)
+	}
+	return set, nil
+}
+
+// OpenCSV reads a file as [ReadCSV] does. For one that does not fit into memory, see [StreamCSV].
+func OpenCSV(path string, format CSV) (*Set, error) {
+	var set *Set
+	err := withFile(path, func(file *os.File, size int64) error {
+		if format.Limit == 0 {
+			format.Limit = 4*size + 16<<20
+		}
+		var err error
+		set, err = readCSV(file, format)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("data: open csv: %w", err)
+	}
+	return set, nil
+}
+
+// StreamCSV reads a file, packed by gzip or not, row by row: batches of size examples, the last one of the rest. Memory is that of
+// a batch. Each iteration opens the file anew; an error is the last that comes. Epoch is 0 in all.
+func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
+	if size < 1 {
+		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
+	}
+	return func(yield func(Batch, error) bool) {
+		err := withFile(path, func(file *os.File, _ int64) error {
+			return eachCSV(file, format, size, yield, func(int64) error { return nil })
+		})
+		if err != nil {
+			yield(Batch{}, fmt.Errorf("data: stream csv: %w", err))
+		}
+	}
+}
+
+func readCSV(r io.Reader, format CSV) (*Set, error) {
+	var parts []Batch
+	taken := int64(0)
+	err := eachCSV(r, format, 0, func(b Batch, _ error) bool {
+		parts = append(parts, b)
+		return true
+	}, func(bytes int64) error {
+		if taken += bytes; taken > format.Limit {
+			return fmt.Errorf("the values take more than %d bytes (set CSV.Limit, or use StreamCSV): %w", format.Limit, ErrLimit)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		return nil, errors.New("the file has no examples")
+	}
+	return New(joined(parts).Fields...)
+}
+
+// eachCSV yields batches of size rows, or of some if size is 0; an error is not yielded. Count is told the memory of each row's values.
+func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, count func(bytes int64) error) error {
+	rows, err := openRows(r, format)
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		size = int(csvChunk/rows.width) + 1
+	}
+	at := 0
+	for ended := false; !ended; {
+		n := 0
+		for n < size {
+			row, err := rows.next()
+			if err == io.EOF {
+				ended = true
+				break
+			}
+			if err == nil {
+				err = rows.take(row)
+			}
+			if err == nil {
+				if err = count(rows.width); err != nil {
+					err = rows.fail("", err)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		if n > 0 && !yield(Batch{rows.fields(n), n, 0, at}, nil) {
+			return nil
+		}
+		at += n
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// csvColumn is a field and where its values stand in a row.
+type csvColumn struct {
+	CSVField
+	at     []int
+	single bool
+	values csvValues
+}
+
+func (c csvColumn) width() int64 { return int64(len(c.at)) * c.values.size() }
+
+// csvValues reads cells of one type.
+type csvValues interface {
+	add(cell string) error
+	flat() any // what was added since the last call
+	size() int64
+}
+
+type csvSlice[T element] struct {
+	values []T
+	dtype  string
+	parse  func(cell string) (T, error)
+}
+
+func (s *csvSlice[T]) add(cell string) error {
+	v, err := s.parse(cell)
+	if err != nil {
+		return fmt.Errorf("the cell %s is no %s: %w", quoted(cell), s.dtype, err)
+	}
+	s.values = append(s.values, v)
+	return nil
+}
+
+func (s *csvSlice[T]) flat() any {
+	all := slices.Clip(s.values)
+	s.values = make([]T, 0, len(all)) // the next batch is as large, mostly
+	return all
+}
+
+func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
+
+// quoted is a cell as messages show it: not in full length.
+func quoted(cell string) string {
+	if len(cell) > 40 {
+		return strconv.Quote(cell[:40]) + "…"
+	}
+	return strconv.Quote(cell)
+}
+
+// cause is what strconv says, without the cell once more.
+func cause(err error) error {
+	if err == nil { // else each cell would cost an allocation
+		return nil
+	}
+	if n := (*strconv.NumError)(nil); errors.As(err, &n) {
+		return n.Err
+	}
+	return err
+}
+
+func floats[T float32 | float64](dtype string, bits int) csvValues {
+	return &csvSlice[T]{dtype: dtype, parse: func(cell string) (T, error) {
+		v, err := strconv.ParseFloat(cell, bits)
+		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+			err = errors.New("expected a finite number (name the text in CSV.Missing, and in CSVField.Fill what to take for it)")
+		}
+		return T(v), cause(err)
+	}}
+}
+
+func ints[T int8 | int16 | int32 | int64](dtype string, bits int) csvValues {
+	return &csvSlice[T]{dtype: dtype, parse: func(cell string) (T, error) {
+		v, err := strconv.ParseInt(cell, 10, bits)
+		return T(v), cause(err)
+	}}
+}
+
+func uints[T uint8 | uint16 | uint32 | uint64](dtype string, bits int) csvValues {
+	return &csvSlice[T]{dtype: dtype, parse: func(cell string) (T, error) {
+		v, err := strconv.ParseUint(cell, 10, bits)
+		return T(v), cause(err)
+	}}
+}
+
+func classes(texts []string) (csvValues, error) {
+	number := make(map[string]int32, len(texts))
+	for i, text := range texts {
+		if _, twice := number[text]; twice {
+			return nil, fmt.Errorf("the class %q is listed twice", text)
+		}
+		number[text] = int32(i)
+	}
+	return &csvSlice[int32]{dtype: "class", parse: func(cell string) (int32, error) {
+		n, ok := number[cell]
+		if !ok {
+			return 0, fmt.Errorf("expected one of %d: %s", len(texts), some(texts))
+		}
+		return n, nil
+	}}, nil
+}
+
+// some are the first few of names.
+func some(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return fmt.Sprintf("%q and %d more", names[:most], len(names)-most)
+	}
+	return fmt.Sprintf("%q", names)
+}
+
+func valuesOf(f CSVField) (csvValues, error) {
+	if f.Classes != nil {
+		if f.DType != "" && f.DType != "int32" {
+			return nil, fmt.Errorf("classes are int32, not %q", f.DType)
+		}
+		return classes(f.Classes)
+	}
+	switch f.DType {
+	case "", "float32":
+		return floats[float32]("float32", 32), nil
+	case "float64":
+		return floats[float64]("float64", 64), nil
+	case "int8":
+		return ints[int8]("int8", 8), nil
+	case "int16":
+		return ints[int16]("int16", 16), nil
+	case "int32":
+		return ints[int32]("int32", 32), nil
+	case "int64":
+		return ints[int64]("int64", 64), nil
+	case "uint8":
+		return uints[uint8]("uint8", 8), nil
+	case "uint16":
+		return uints[uint16]("uint16", 16), nil
+	case "uint32":
+		return uints[uint32]("uint32", 32), nil
+	case "uint64":
+		return uints[uint64]("uint64", 64), nil
+	case "bool":
+		return &csvSlice[bool]{dtype: "bool", parse: func(cell string) (bool, error) {
+			v, err := strconv.ParseBool(strings.ToLower(cell))
+			return v, cause(err)
+		}}, nil
+	}
+	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64 or bool", f.DType)
+}
+
+// chooseColumns finds the columns of each field by their names.
+func chooseColumns(names []string, fields []CSVField) ([]csvColumn, error) {
+	if len(fields) == 0 {
+		fields = []CSVField{{Name: "x"}}
+	}
+	places := make(map[string]int, len(names))
+	for i, name := range names {
+		if _, twice := places[name]; twice {
+			return nil, fmt.Errorf("two columns have the name %q", name)
+		}
+		places[name] = i
+	}
+	chosen := make([]csvColumn, len(fields))
+	taken := make([]bool, len(names))
+	rest := -1
+	for k, f := range fields {
+		if f.Name == "" {
+			return nil, fmt.Errorf("field %d of %d has no name", k+1, len(fields))
+		}
+		values, err := valuesOf(f)
+		if err == nil && f.Fill != "" {
+			if err = values.add(f.Fill); err != nil {
+				err = fmt.Errorf("fill: %w", err)
+			}
+			values.flat()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		chosen[k] = csvColumn{CSVField: f, single: len(f.Columns) == 1, values: values}
+		if len(f.Columns) == 0 {
+			if rest >= 0 {
+				return nil, fmt.Errorf("fields %q and %q both name no columns; only one can have all that are left", fields[rest].Name, f.Name)
+			}
+			rest = k
+		}
+		for _, column := range f.Columns {
+			i, ok := places[column]
+			if !ok {
+				return nil, fmt.Errorf("field %q: there is no column %q; there are %s", f.Name, column, some(names))
+			}
+			chosen[k].at = append(chosen[k].at, i)
+			taken[i] = true
+		}
+	}
+	if rest >= 0 {
+		for i, t := range taken {
+			if !t {
+				chosen[rest].at = append(chosen[rest].at, i)
+			}
+		}
+		if len(chosen[rest].at) == 0 {
+			return nil, fmt.Errorf("field %q: no columns are left for it", fields[rest].Name)
+		}
+	}
+	return chosen, nil
+}

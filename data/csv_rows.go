@@ -1,0 +1,167 @@
+package data
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// rowReader gives at most MaxRow bytes (and a buffer) to a row, so that a file without line ends cannot fill the memory.
+type rowReader struct {
+	io.Reader
+	left, most int
+	err        error // of the source
+}
+
+func (r *rowReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, fmt.Errorf("the row has more than %d bytes (set CSV.MaxRow): %w", r.most, ErrLimit)
+	}
+	n, err := r.Reader.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// csvRows is a CSV file with its columns sorted out.
+type csvRows struct {
+	source  *rowReader
+	csv     *csv.Reader
+	names   []string // of all columns
+	columns []csvColumn
+	width   int64 // bytes of an example
+	missing map[string]bool
+	first   []string // of a file without header, until it was taken
+	row     int
+	line    int // of the row before
+}
+
+func openRows(r io.Reader, format CSV) (*csvRows, error) {
+	most := format.MaxRow
+	if most == 0 {
+		most = csvMaxRow
+	}
+	comma := format.Comma
+	if comma == 0 {
+		comma = ','
+	}
+	if most < 0 || comma == '"' || comma == '\n' || comma == '\r' || comma == 0xFFFD {
+		return nil, fmt.Errorf("the format has Comma %q and MaxRow %d: expected a separator that is no quote or line end, and no negative length", comma, format.MaxRow)
+	}
+	u, err := unpacked(r)
+	if err != nil {
+		return nil, err
+	}
+	source := &rowReader{Reader: u, most: most, left: most + 4096}
+	rows := &csvRows{source: source, csv: csv.NewReader(source), missing: map[string]bool{"": true}}
+	rows.csv.Comma, rows.csv.ReuseRecord = comma, true
+	for _, m := range format.Missing {
+		rows.missing[m] = true
+	}
+	first, err := rows.read()
+	if err == io.EOF {
+		return nil, rows.fail("", errors.New("the file is empty"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(first) > csvMaxColumns {
+		return nil, rows.fail("", fmt.Errorf("%d columns, expected at most %d: %w", len(first), csvMaxColumns, ErrLimit))
+	}
+	for i, name := range first {
+		if format.NoHeader {
+			name = fmt.Sprint(i + 1)
+		} else if i == 0 {
+			name = strings.TrimPrefix(name, "\ufeff") // a byte order mark, as spreadsheets write it
+		}
+		rows.names = append(rows.names, strings.Clone(strings.TrimSpace(name)))
+	}
+	if format.NoHeader {
+		rows.first = first
+	}
+	if rows.columns, err = chooseColumns(rows.names, format.Fields); err != nil {
+		return nil, rows.fail("", err)
+	}
+	for _, c := range rows.columns {
+		rows.width += c.width()
+	}
+	return rows, nil
+}
+
+// next is a row's cells; io.EOF behind the last.
+func (r *csvRows) next() (cells []string, err error) {
+	if cells = r.first; cells != nil {
+		r.first = nil
+	} else if cells, err = r.read(); err != nil {
+		return nil, err
+	}
+	r.row++
+	return cells, nil
+}
+
+func (r *csvRows) read() ([]string, error) {
+	r.source.left = r.source.most + 4096
+	cells, err := r.csv.Read()
+	if source := r.source.err; source != nil {
+		return nil, readError(r.csv.InputOffset(), "in the rows", source)
+	}
+	if err == io.EOF {
+		return nil, err
+	}
+	if err == nil {
+		r.line, _ = r.csv.FieldPos(0)
+		return cells, nil
+	}
+	row, line := r.row+1, r.line+1
+	if r.names == nil {
+		row = 0
+	}
+	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
+		line = parse.StartLine
+		if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
+			err = fmt.Errorf("%d cells, expected %d as in the first row", len(cells), len(r.names))
+		}
+	}
+	return nil, &RowError{Row: row, Line: line, Err: err}
+}
+
+func (r *csvRows) fail(column string, err error) error {
+	return &RowError{Row: r.row, Line: max(r.line, 1), Column: column, Err: err}
+}
+
+// take puts a row's values behind those that are there.
+func (r *csvRows) take(cells []string) error {
+	for k := range r.columns {
+		c := &r.columns[k]
+		for _, i := range c.at {
+			cell := strings.TrimSpace(cells[i])
+			if r.missing[cell] {
+				if c.Fill == "" {
+					return r.fail(r.names[i], fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell))
+				}
+				cell = c.Fill
+			}
+			if err := c.values.add(cell); err != nil {
+				return r.fail(r.names[i], err)
+			}
+		}
+	}
+	return nil
+}
+
+// fields are the n rows taken since the last call.
+func (r *csvRows) fields(n int) []Field {
+	fields := make([]Field, len(r.columns))
+	for k, c := range r.columns {
+		dims := []int{n}
+		if !c.single {
+			dims = append(dims, len(c.at))
+		}
+		fields[k] = Named(c.Name, c.values.flat(), dims...)
+	}
+	return fields
+}

@@ -1,0 +1,50 @@
+package data
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// withFile opens a regular file for f, and puts the path into its errors.
+func withFile(path string, f func(file *os.File, size int64) error) error {
+	info, err := os.Stat(path) // before opening, which would wait for the writer of a named pipe
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file (%v)", path, info.Mode().Type())
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	err = f(file, info.Size())
+	format, row := (*FormatError)(nil), (*RowError)(nil)
+	switch {
+	case errors.As(err, &format):
+		format.Path = path
+	case errors.As(err, &row):
+		row.Path = path
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// unpacked is what r holds, or what it holds packed by gzip.
+func unpacked(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if !isGzip(b) {
+		return b, nil
+	}
+	u, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, readError(0, "in the gzip header", err)
+	}
+	return u, nil
+}

@@ -1,0 +1,267 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // the two formats that a folder may have
+	_ "image/png"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// ImageFolder is PNG and JPEG files in a folder for each class: cat/1.png, cat/2.jpg, dog/1.png, …
+type ImageFolder struct {
+	// Classes are the names of the folders, sorted: the label is the number, from 0.
+	Classes []string
+	dir     string
+	format  ImageFormat
+	files   []imageFile
+}
+
+type imageFile struct {
+	path  string // within dir
+	class int32
+}
+
+// Resize is how an image gets the height and width that are asked for.
+type Resize int
+
+const (
+	// NoResize: an image of another size is an error.
+	NoResize Resize = iota
+	// Stretch changes height and width each by its own factor.
+	Stretch
+	// CropCentre keeps the proportions: the image is scaled until it just covers the size, and its middle is taken.
+	CropCentre
+)
+
+// ImageFormat says what images become.
+type ImageFormat struct {
+	// Height and Width are in pixels.
+	Height, Width int
+	// Channels is 1 for grey (luma, as ITU-R 601 has it) or 3 for red, green, blue; 3 if 0. Transparent parts are black.
+	Channels int
+	// Resize is how images of another size are treated. Sizes change by a triangle filter as wide as the larger of both pixels:
+	// linear between pixels to enlarge, a weighted mean to shrink, as JAX's image.resize "linear" and Pillow's BILINEAR.
+	Resize Resize
+	// MaxPixels refuses larger images before they are unpacked; 2048 x 2048 if 0. A pixel takes up to 16 bytes meanwhile.
+	MaxPixels int
+}
+
+const (
+	imagePixels = 2048 * 2048
+	imageSide   = 1 << 15
+)
+
+// OpenImageFolder lists the images of dir: one folder for each class, in it files that end in .png, .jpg or .jpeg (in
+// small or capital letters). Names that start with a dot are left out; any other file is an error, as is a class without
+// an image, for neither is what was meant. Links may not lead out of dir. No image is opened yet.
+func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
+	f := &ImageFolder{dir: dir, format: format}
+	err := f.format.check()
+	if err == nil {
+		err = f.list()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: image folder %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func (f *ImageFormat) check() error {
+	if f.Channels == 0 {
+		f.Channels = 3
+	}
+	if f.MaxPixels == 0 {
+		f.MaxPixels = imagePixels
+	}
+	switch {
+	case f.Height < 1 || f.Width < 1 || f.Height > imageSide || f.Width > imageSide:
+		return fmt.Errorf("the images are to have %d x %d pixels (height, width), expected 1 to %d", f.Height, f.Width, imageSide)
+	case f.Channels != 1 && f.Channels != 3:
+		return fmt.Errorf("the images are to have %d channels, expected 1 or 3", f.Channels)
+	case f.Resize < NoResize || f.Resize > CropCentre:
+		return fmt.Errorf("unknown policy Resize(%d), expected data.NoResize, data.Stretch or data.CropCentre", int(f.Resize))
+	case f.MaxPixels < 0:
+		return fmt.Errorf("MaxPixels is %d, expected at least 1, or 0 for %d", f.MaxPixels, imagePixels)
+	}
+	return nil
+}
+
+func (f *ImageFolder) list() error {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	classes, err := fs.ReadDir(root.FS(), ".") // sorted
+	if err != nil {
+		return err
+	}
+	for _, c := range classes {
+		if strings.HasPrefix(c.Name(), ".") {
+			continue
+		}
+		if info, err := root.Stat(c.Name()); err != nil {
+			return err
+		} else if !info.IsDir() {
+			return fmt.Errorf("%s is no folder, expected one folder for each class and nothing else", c.Name())
+		}
+		images, err := fs.ReadDir(root.FS(), c.Name())
+		if err != nil {
+			return err
+		}
+		before := len(f.files)
+		for _, i := range images {
+			name := path.Join(c.Name(), i.Name())
+			switch ending := strings.ToLower(path.Ext(name)); {
+			case strings.HasPrefix(i.Name(), "."):
+			case !slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
+				return fmt.Errorf("%s is no image, expected files that end in .png, .jpg or .jpeg", name)
+			default:
+				f.files = append(f.files, imageFile{name, int32(len(f.Classes))})
+			}
+		}
+		if len(f.files) == before {
+			return fmt.Errorf("the class %s has no images", c.Name())
+		}
+		f.Classes = append(f.Classes, c.Name())
+	}
+	if len(f.files) == 0 {
+		return errors.New("there are no images, expected one folder for each class with PNG or JPEG files")
+	}
+	return nil
+}
+
+// Len is the number of images.
+func (f *ImageFolder) Len() int { return len(f.files) }
+
+// Names deals out the examples as a set without pixels: field "image" is int32 [n], the number of the image; field "y" is
+// int32 [n], the class. It can be split, sharded and dealt out by [Set.Batches] in any order, with [Skip] at no cost;
+// [ImageFolder.Load] then reads the images of a batch, best in [ParallelMap].
+func (f *ImageFolder) Names() *Set {
+	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
+	for i, file := range f.files {
+		numbers[i], classes[i] = int32(i), file.class
+	}
+	return &Set{[]Field{Named("image", numbers, len(numbers)), Y(classes, len(classes))}, len(numbers)}
+}
+
+// Load gives a batch of [ImageFolder.Names] the field "x" in the place of "image": float32 [n, height, width, channels], 0
+// to 1. An image that cannot be read is a [*ImageError]. It is a pure function of the batch and the files, and safe for concurrent use.
+func (f *ImageFolder) Load(b Batch) (Batch, error) {
+	if err := f.load(&b); err != nil {
+		return Batch{}, fmt.Errorf("data: load images: %w", err)
+	}
+	return b, nil
+}
+
+func (f *ImageFolder) load(b *Batch) error {
+	k := slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == "image" })
+	if k < 0 {
+		return fmt.Errorf("the batch has the fields %q, expected \"image\", as from ImageFolder.Names", b.names())
+	}
+	numbers, ok := b.Fields[k].Array.Flat.([]int32)
+	if !ok {
+		return fmt.Errorf("field \"image\" is %s, expected int32", b.Fields[k].Array.DType())
+	}
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	size := f.format.Height * f.format.Width * f.format.Channels
+	var x []float32
+	for _, n := range numbers {
+		if n < 0 || int(n) >= len(f.files) {
+			return fmt.Errorf("image %d of %d", n, len(f.files))
+		}
+		name := f.files[n].path
+		x = slices.Grow(x, size)[:len(x)+size]
+		if err := openImage(root, name, f.format, x[len(x)-size:]); err != nil {
+			return &ImageError{path.Join(f.dir, name), err}
+		}
+	}
+	b.Fields = slices.Clone(b.Fields)
+	b.Fields[k] = X(x, len(numbers), f.format.Height, f.format.Width, f.format.Channels)
+	return nil
+}
+
+// Examples reads all images, one at a time, in the order of their names: batches of one example, to be grouped by [Rebatch]. An
+// image that cannot be read is an error in its place, and the next one follows.
+func (f *ImageFolder) Examples() iter.Seq2[Batch, error] {
+	return Map(f.Names().Batches(1), f.Load)
+}
+
+// ImageError is an image file that cannot be read.
+type ImageError struct {
+	Path string
+	// Err is what is wrong. It wraps [ErrLimit] where the image has too many pixels.
+	Err error
+}
+
+func (e *ImageError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+func (e *ImageError) Unwrap() error { return e.Err }
+
+func openImage(root *os.Root, name string, format ImageFormat, to []float32) error {
+	info, err := root.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("no regular file (%v)", info.Mode().Type())
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return readImage(file, format, to)
+}
+
+// ReadImage reads a PNG or JPEG image as format says: float32 [height, width, channels], 0 to 1. The number of pixels is looked
+// at before memory is taken. Anything wrong is an [*ImageError] without a path.
+func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
+	if err := format.check(); err != nil {
+		return Array{}, fmt.Errorf("data: read image: %w", err)
+	}
+	dims := []int{format.Height, format.Width, format.Channels}
+	x := make([]float32, format.Height*format.Width*format.Channels)
+	if err := readImage(r, format, x); err != nil {
+		return Array{}, fmt.Errorf("data: read image: %w", &ImageError{"input", err})
+	}
+	return Array{x, dims}, nil
+}
+
+func readImage(r io.ReadSeeker, format ImageFormat, to []float32) error {
+	header, _, err := image.DecodeConfig(r)
+	if err != nil {
+		return fmt.Errorf("neither a PNG nor a JPEG image that can be read: %w", err)
+	}
+	h, w := header.Height, header.Width
+	if h < 1 || w < 1 {
+		return fmt.Errorf("the image has %d x %d pixels (height, width)", h, w)
+	}
+	if h > format.MaxPixels/w { // h*w may overflow
+		return fmt.Errorf("the image has %d x %d pixels (height, width), more than %d in all (set ImageFormat.MaxPixels): %w", h, w, format.MaxPixels, ErrLimit)
+	}
+	if format.Resize == NoResize && (h != format.Height || w != format.Width) {
+		return fmt.Errorf("the image has %d x %d pixels (height, width), expected %d x %d, or ImageFormat.Resize as data.Stretch or data.CropCentre",
+			h, w, format.Height, format.Width)
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	decoded, _, err := image.Decode(r)
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	resample(decoded, format, to)
+	return nil
+}

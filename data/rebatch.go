@@ -1,0 +1,221 @@
+package data
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Remainder is what becomes of examples that do not fill a batch, or are too few for each shard.
+type Remainder int
+
+const (
+	// Dropped: they are left out, so that all sizes are equal.
+	Dropped Remainder = iota
+	// Kept: none is left out or added, so that sizes differ.
+	Kept
+	// Padded: copies follow, and the field [Mask], false for them, so that all sizes are equal and no example is lost.
+	Padded
+)
+
+func (r Remainder) String() string {
+	if r < Dropped || r > Padded {
+		return fmt.Sprintf("Remainder(%d)", int(r))
+	}
+	return [...]string{"dropped", "kept", "padded"}[r]
+}
+
+func (r Remainder) check() error {
+	if r < Dropped || r > Padded {
+		return fmt.Errorf("the remainder's policy is %v, expected data.Dropped, data.Kept or data.Padded", r)
+	}
+	return nil
+}
+
+// Rebatch cuts a sequence of examples, batches of any sizes, into batches of size examples. At the end of each epoch of
+// source the rest is dropped, kept as a smaller batch, or padded as [Pad] does; when padded, all batches have the mask. All
+// batches need the same fields, of the same types and dims but for the number of examples. What cannot be joined is an
+// error, and the last thing that comes; an error of source comes as soon as it is there, before the examples that wait for
+// a batch.
+//
+// What comes example by example, as from [ImageFolder.Examples] or [TFRecordFile] with [Map], becomes batches so.
+func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
+	if err := rest.check(); err != nil {
+		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
+	}
+	if size < 1 {
+		return failed[Batch](fmt.Errorf("data: rebatch to %d examples: expected at least 1", size))
+	}
+	if source == nil {
+		return failed[Batch](fmt.Errorf("data: rebatch: %w", errNoSource))
+	}
+	return func(yield func(Batch, error) bool) {
+		w := waiting{size: size, rest: rest}
+		for b, err := range source {
+			if err != nil {
+				if !yield(Batch{}, err) {
+					return
+				}
+				continue
+			}
+			if !w.add(b, yield) {
+				return
+			}
+		}
+		w.end(yield)
+	}
+}
+
+// waiting is the examples that have no batch yet.
+type waiting struct {
+	size  int
+	rest  Remainder
+	parts []Batch
+	have  int // examples in parts
+	like  Batch
+	at    int
+}
+
+// add takes b up and yields what is full; false when there is to be no more.
+func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
+	if err := w.check(b); err != nil {
+		yield(Batch{}, fmt.Errorf("data: rebatch: %w", err))
+		return false
+	}
+	if b.Epoch != w.like.Epoch {
+		if !w.end(yield) {
+			return false
+		}
+		w.at = 0
+	}
+	w.like = b
+	for from := 0; from < b.Size; {
+		n := min(b.Size-from, w.size-w.have)
+		w.parts = append(w.parts, b.slice(from, from+n))
+		from, w.have = from+n, w.have+n
+		if w.have == w.size && !w.flush(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *waiting) check(b Batch) error {
+	for _, f := range b.Fields {
+		if err := f.Array.check(); err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		if len(f.Array.Dims) == 0 || f.Array.Dims[0] != b.Size {
+			return fmt.Errorf("field %q has dims %v, expected %d examples on the first axis", f.Name, f.Array.Dims, b.Size)
+		}
+	}
+	if w.like.Fields == nil {
+		w.like.Epoch = b.Epoch
+		return nil
+	}
+	return sameFields(w.like, b)
+}
+
+// end yields the rest of an epoch, or not.
+func (w *waiting) end(yield func(Batch, error) bool) bool {
+	if w.have == 0 || w.rest == Dropped {
+		w.parts, w.have = nil, 0
+		return true
+	}
+	return w.flush(yield)
+}
+
+func (w *waiting) flush(yield func(Batch, error) bool) bool {
+	b := joined(w.parts)
+	b.At = w.at
+	w.at += b.Size
+	w.parts, w.have = nil, 0
+	var err error
+	if w.rest == Padded {
+		b, err = Pad(b, w.size)
+	}
+	return yield(b, err) && err == nil
+}
+
+func (b Batch) slice(i, j int) Batch {
+	if i == 0 && j == b.Size {
+		return b
+	}
+	fields := slices.Clone(b.Fields)
+	for k, f := range fields {
+		fields[k].Array = f.Array.slice(i, j, dimsOf(f.Array, j-i))
+	}
+	return Batch{fields, j - i, b.Epoch, b.At + i}
+}
+
+// joined is parts of the same fields as one batch.
+func joined(parts []Batch) Batch {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	all := Batch{slices.Clone(parts[0].Fields), 0, parts[0].Epoch, parts[0].At}
+	for _, p := range parts {
+		all.Size += p.Size
+	}
+	flats := make([]any, len(parts))
+	for k, f := range all.Fields {
+		for i, p := range parts {
+			flats[i] = p.Fields[k].Array.Flat
+		}
+		all.Fields[k].Array = Array{elementsOf(f.Array.Flat).concat(flats), dimsOf(f.Array, all.Size)}
+	}
+	return all
+}
+
+// sameFields says where b differs from what came before it in more than the number of examples.
+func sameFields(before, b Batch) error {
+	if len(b.Fields) != len(before.Fields) {
+		return fmt.Errorf("a batch has the fields %q, those before it have %q", b.names(), before.names())
+	}
+	for k, f := range b.Fields {
+		was := before.Fields[k]
+		if f.Name != was.Name {
+			return fmt.Errorf("a batch has the fields %q, those before it have %q", b.names(), before.names())
+		}
+		if f.Array.DType() != was.Array.DType() || len(f.Array.Dims) != len(was.Array.Dims) ||
+			len(f.Array.Dims) > 0 && !slices.Equal(f.Array.Dims[1:], was.Array.Dims[1:]) {
+			return fmt.Errorf("field %q of a batch is %s %v, of those before it %s %v; only the first axis may differ",
+				f.Name, f.Array.DType(), f.Array.Dims, was.Array.DType(), was.Array.Dims)
+		}
+	}
+	return nil
+}
+
+func (b Batch) names() []string {
+	names := make([]string, len(b.Fields))
+	for i, f := range b.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Checked passes source on as long as its batches have the fields of the first one, of the same types and dims but for the
+// number of examples; one that differs comes as an error, which says in what. Without it, a step compiles a program for each
+// shape, or fails in the model.
+func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
+	if source == nil {
+		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))
+	}
+	return func(yield func(Batch, error) bool) {
+		var first *Batch
+		n := 0
+		for b, err := range source {
+			n++
+			if err == nil && first == nil {
+				first = &b
+			} else if err == nil {
+				if err = sameFields(*first, b); err != nil {
+					b, err = Batch{}, fmt.Errorf("data: batch %d: %w", n, err)
+				}
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Scaling takes the mean of each column (or channel: the last axis) to 0 and its standard deviation to 1. It is plain data,
+// to be kept with a model as JSON.
+type Scaling struct {
+	Mean, Std []float64
+}
+
+// FitScaling finds the mean and standard deviation (of the population, as scikit-learn's StandardScaler) of the last axis of
+// a, over all others; of an array [n], of all values. A column that does not vary has the Std 1, so that it becomes 0. Fit it on training
+// data alone, and apply it to all. a is float32, float64 or uint8, and finite.
+func FitScaling(a Array) (Scaling, error) {
+	if err := a.check(); err != nil {
+		return Scaling{}, fmt.Errorf("data: fit scaling: %w", err)
+	}
+	columns := columnsOf(a)
+	if a.Size() == 0 || !scalable(a) {
+		return Scaling{}, fmt.Errorf("data: fit scaling: the array is %s %v, expected float32, float64 or uint8 with at least one example", a.DType(), a.Dims)
+	}
+	s := Scaling{make([]float64, columns), make([]float64, columns)}
+	n := float64(a.Size() / columns)
+	eachValue(a, func(i int, v float64) { s.Mean[i%columns] += v / n })
+	eachValue(a, func(i int, v float64) { // a second pass: the difference of two large sums would lose all digits
+		d := v - s.Mean[i%columns]
+		s.Std[i%columns] += d * d / n
+	})
+	for c := range columns {
+		if s.Std[c] = math.Sqrt(s.Std[c]); math.IsNaN(s.Std[c]) || math.IsInf(s.Std[c], 0) {
+			return Scaling{}, fmt.Errorf("data: fit scaling: column %d has values that are not finite, or too large", c)
+		}
+		// Rounding may leave a tiny deviation of values that are all the same.
+		if s.Std[c] <= 1e-12*math.Abs(s.Mean[c]) {
+			s.Std[c] = 1
+		}
+	}
+	return s, nil
+}
+
+func columnsOf(a Array) int {
+	if len(a.Dims) < 2 {
+		return 1
+	}
+	return a.Dims[len(a.Dims)-1]
+}
+
+func scalable(a Array) bool {
+	return slices.Contains([]string{"float32", "float64", "uint8"}, a.DType())
+}
+
+func eachValue(a Array, f func(i int, v float64)) {
+	switch flat := a.Flat.(type) {
+	case []float32:
+		for i, v := range flat {
+			f(i, float64(v))
+		}
+	case []float64:
+		for i, v := range flat {
+			f(i, v)
+		}
+	case []uint8:
+		for i, v := range flat {
+			f(i, float64(v))
+		}
+	}
+}
+
+// Apply is (a - Mean) / Std as float32, or as float64 if a is.
+func (s Scaling) Apply(a Array) (Array, error) {
+	if err := a.check(); err != nil {
+		return Array{}, fmt.Errorf("data: apply scaling: %w", err)
+	}
+	columns := columnsOf(a)
+	if !scalable(a) || len(s.Mean) != columns || len(s.Std) != columns || slices.Contains(s.Std, 0) {
+		return Array{}, fmt.Errorf("data: apply scaling of %d means and %d deviations to %s %v: expected float32, float64 or uint8 with as many columns on the last axis, and no deviation of 0",
+			len(s.Mean), len(s.Std), a.DType(), a.Dims)
+	}
+	dims := slices.Clone(a.Dims)
+	if a.DType() == "float64" {
+		flat := make([]float64, a.Size())
+		eachValue(a, func(i int, v float64) { flat[i] = (v - s.Mean[i%columns]) / s.Std[i%columns] })
+		return Array{flat, dims}, nil
+	}
+	flat := make([]float32, a.Size())
+	eachValue(a, func(i int, v float64) { flat[i] = float32((v - s.Mean[i%columns]) / s.Std[i%columns]) })
+	return Array{flat, dims}, nil
+}
+
+// OnField is a function for [Map] and [ParallelMap]: it changes one field of a batch by f, as [Scaling.Apply], and leaves the
+// others and the batch that it is given as they are.
+func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
+	return func(b Batch) (Batch, error) {
+		a, err := b.Get(name)
+		if err == nil {
+			a, err = f(a)
+		}
+		if err != nil {
+			return Batch{}, err
+		}
+		b.Fields = slices.Clone(b.Fields)
+		for k := range b.Fields {
+			if b.Fields[k].Name == name {
+				b.Fields[k].Array = a
+			}
+		}
+		return b, nil
+	}
+}

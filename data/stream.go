@@ -1,0 +1,150 @@
+package data
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// ShuffleBuffer deals a stream out in a random order: size items (1 or more) wait in a buffer, and each that leaves it is
+// drawn at random and replaced by the next one of source. So no item comes more than size-1 places early; a buffer of the
+// stream's length shuffles it wholly. The order depends on the seed, size and the number of items alone, and is the same in each pass: give each epoch
+// a seed of its own. Errors are passed on at once.
+//
+// [Shuffle] is better where the set is in memory: it shuffles wholly, anew in each epoch, and can skip.
+func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
+	if size < 1 {
+		return failed[B](fmt.Errorf("data: shuffle by a buffer of %d: expected at least 1", size))
+	}
+	if source == nil {
+		return failed[B](fmt.Errorf("data: shuffle by a buffer: %w", errNoSource))
+	}
+	return func(yield func(B, error) bool) {
+		random := rand.NewPCG(seed, streamEpoch)
+		var buffer []B
+		draw := func() int {
+			i, _ := bits.Mul64(random.Uint64(), uint64(len(buffer)))
+			return int(i)
+		}
+		for b, err := range source {
+			switch {
+			case err != nil:
+				if !yield(b, err) {
+					return
+				}
+			case len(buffer) < size:
+				buffer = append(buffer, b)
+			default:
+				i := draw()
+				out := buffer[i]
+				buffer[i] = b
+				if !yield(out, nil) {
+					return
+				}
+			}
+		}
+		for len(buffer) > 0 {
+			i, last := draw(), len(buffer)-1
+			out := buffer[i]
+			buffer[i] = buffer[last]
+			buffer = buffer[:last]
+			if !yield(out, nil) {
+				return
+			}
+		}
+	}
+}
+
+// streamEpoch is no epoch, so that a buffer and a set's order by the same seed are independent.
+const streamEpoch = splitEpoch - 1
+
+// Shard is the items k, k+n, k+2n, … of source, k from 0 to n-1: for the k-th of n processes or devices that each read the
+// same source. All shards have the same length, as steps that wait for each other need: items left over at the end, fewer
+// than n, are dropped. Source is read one round ahead for that. An error goes to each shard, in its place.
+//
+// [Set.Shard] does the same for a set, and can keep or pad.
+func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
+	if err := checkShard(k, n); err != nil {
+		return failed[B](fmt.Errorf("data: %w", err))
+	}
+	if source == nil {
+		return failed[B](fmt.Errorf("data: shard: %w", errNoSource))
+	}
+	return func(yield func(B, error) bool) {
+		var mine B
+		place := 0
+		for b, err := range source {
+			if err != nil {
+				if !yield(b, err) {
+					return
+				}
+				continue
+			}
+			if place == k {
+				mine = b
+			}
+			if place++; place == n {
+				if place = 0; !yield(mine, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func checkShard(k, n int) error {
+	if n < 1 || k < 0 || k >= n {
+		return fmt.Errorf("shard %d of %d: expected 1 shard at least, and a number from 0 to one less than there are", k, n)
+	}
+	return nil
+}
+
+// Shard is the k-th of n parts of the set, k from 0 to n-1, each a run of neighbouring examples. Where n does not divide
+// the set evenly, the rest is dropped (all parts are equal); kept (the first parts have one example more); or padded: parts
+// are equal, copies of the set's last example follow it, and each part has the field [Mask], false for the copies. [Batch].Size counts such copies; the mask
+// tells. An empty part is an error.
+func (s *Set) Shard(k, n int, rest Remainder) (*Set, error) {
+	err := checkShard(k, n)
+	if err == nil {
+		err = rest.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	each, more := s.len/n, s.len%n
+	from, to := k*each, (k+1)*each
+	switch {
+	case rest == Kept:
+		from, to = from+min(k, more), to+min(k+1, more)
+	case rest == Padded && more > 0:
+		from, to = k*(each+1), (k+1)*(each+1)
+	}
+	if s.len == 0 || from == to {
+		return nil, fmt.Errorf("data: shard %d of %d of a set of %d examples (remainder %v) is empty; take fewer shards", k, n, s.len, rest)
+	}
+	if rest != Padded {
+		return s.view(from, to), nil
+	}
+	rows, mask := make([]int, to-from), make([]bool, to-from)
+	for i := range rows {
+		rows[i], mask[i] = min(from+i, s.len-1), from+i < s.len
+	}
+	part := s.gather(rows)
+	for k, f := range part.fields {
+		if f.Name != Mask {
+			continue
+		}
+		was, ok := f.Array.Flat.([]bool)
+		if !ok || len(was) != len(mask) {
+			return nil, fmt.Errorf("data: shard: field %q is %s %v, expected a bool for each example", Mask, f.Array.DType(), f.Array.Dims)
+		}
+		for i := range mask {
+			mask[i] = mask[i] && was[i]
+		}
+		part.fields[k].Array.Flat = mask
+		return part, nil
+	}
+	part.fields = append(part.fields, Named(Mask, mask, len(mask)))
+	return part, nil
+}

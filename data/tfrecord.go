@@ -1,0 +1,117 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"os"
+)
+
+// A TFRecord file is records, one behind the other: the length of the data (64 bits, little-endian), its checksum, the
+// data, its checksum. Checksums are CRC-32C, rotated right by 15 bits with a constant added, as TensorFlow's documentation of the
+// format says.
+const (
+	tfHeader      = 12
+	tfMask        = 0xa282ead8
+	tfRecordLimit = 16 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func maskedCRC(b []byte) uint32 {
+	c := crc32.Checksum(b, castagnoli)
+	return (c>>15 | c<<17) + tfMask
+}
+
+// TFRecords reads the records of r, a TFRecord file packed by gzip or not; see [ParseTFExample] for what they mostly hold.
+// Each record is memory of its own, of at most limit bytes, or 16 MB if limit is 0. The checksums are looked at, and memory is taken as the
+// data comes, so a wrong length costs none.
+//
+// Anything wrong with the content is a [*FormatError], and the last that comes; an error of r itself comes as it is, wrapped. The
+// sequence reads r on, so it can be iterated once.
+func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := eachTFRecord(r, limit, yield); err != nil {
+			yield(nil, fmt.Errorf("data: tfrecords: %w", err))
+		}
+	}
+}
+
+// TFRecordFile reads the records of a file as [TFRecords] does. Each iteration opens it anew.
+func TFRecordFile(path string, limit int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := withFile(path, func(file *os.File, _ int64) error { return eachTFRecord(file, limit, yield) })
+		if err != nil {
+			yield(nil, fmt.Errorf("data: tfrecord file: %w", err))
+		}
+	}
+}
+
+func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) error {
+	if limit == 0 {
+		limit = tfRecordLimit
+	}
+	if limit < 0 {
+		return fmt.Errorf("the limit of a record is %d bytes, expected at least 1, or 0 for %d", limit, tfRecordLimit)
+	}
+	b := bufio.NewReader(r)
+	r = b
+	// A length may begin with the two bytes of gzip; its checksum tells.
+	if head, _ := b.Peek(tfHeader); isGzip(b) && (len(head) < tfHeader || !sumIs(head[:8], head[8:])) {
+		u, err := gzip.NewReader(b)
+		if err != nil {
+			return readError(0, "in the gzip header", err)
+		}
+		r = u
+	}
+	offset := int64(0)
+	for n := 1; ; n++ {
+		data, err := readTFRecord(r, offset, limit, n)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		offset += tfHeader + int64(len(data)) + 4
+		if !yield(data, nil) {
+			return nil
+		}
+	}
+}
+
+func sumIs(b, sum []byte) bool { return maskedCRC(b) == binary.LittleEndian.Uint32(sum) }
+
+// readTFRecord reads record n; io.EOF if there is none.
+func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {
+	var head [tfHeader]byte
+	switch k, err := io.ReadFull(r, head[:]); {
+	case k == 0 && err == io.EOF:
+		return nil, io.EOF
+	case err != nil:
+		return nil, readError(offset+int64(k), fmt.Sprintf("in the length of record %d", n), err)
+	}
+	if !sumIs(head[:8], head[8:]) {
+		return nil, formatErrorf(offset+8, "record %d: wrong checksum of the length: the file is damaged, or no TFRecord file", n)
+	}
+	length := binary.LittleEndian.Uint64(head[:])
+	if length > uint64(limit) {
+		return nil, formatErrorf(offset, "record %d has %d bytes, more than %d: %w", n, length, limit, ErrLimit)
+	}
+	var data bytes.Buffer
+	data.Grow(int(min(length+4, 64<<10)))
+	k, err := io.CopyN(&data, r, int64(length)+4)
+	if err != nil {
+		return nil, readError(offset+tfHeader+k, fmt.Sprintf("in record %d of %d bytes", n, length), err)
+	}
+	all := data.Bytes()
+	if !sumIs(all[:length], all[length:]) {
+		return nil, formatErrorf(offset+tfHeader+int64(length), "record %d: wrong checksum of its %d bytes: the file is damaged", n, length)
+	}
+	return all[:length:length], nil
+}
