@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/vfs"
@@ -36,6 +37,7 @@ type Folder struct {
 	options Options
 	log     *slog.Logger
 	now     func() time.Time
+	inUse   atomic.Bool // by a run, see Save
 
 	mu     sync.Mutex
 	fs     vfs.FS

@@ -3,6 +3,7 @@ package examples
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,33 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// The whole of the program is 15 lines, and the mean over three seeds is what a network of this size comes to.
+func TestFit(t *testing.T) {
+	text, err := os.ReadFile("fit/main.go")
+	require.NoError(t, err)
+	_, body, found := strings.Cut(string(text), "\nfunc main() {\n")
+	require.True(t, found)
+	body, _, _ = strings.Cut(body, "\n}\n")
+	lines := strings.Count(body, "\n") + 1
+	require.LessOrEqual(t, lines, 15)
+	var sum float64
+	for _, seed := range []string{"0", "1", "2"} {
+		var stderr bytes.Buffer
+		child := exec.Command("go", "run", "./fit", "-seed", seed)
+		child.Stderr = &stderr
+		out, err := child.Output()
+		require.NoError(t, err, stderr.String())
+		match := regexp.MustCompile(`^test accuracy: ([01]\.\d{3})\n$`).FindStringSubmatch(string(out))
+		require.NotNil(t, match, string(out))
+		accuracy, err := strconv.ParseFloat(match[1], 64)
+		require.NoError(t, err)
+		sum += accuracy
+		require.Contains(t, stderr.String(), "880/880 - ")
+	}
+	t.Logf("%d lines; mean test accuracy of seeds 0-2: %.3f", lines, sum/3)
+	require.GreaterOrEqual(t, sum/3, 0.91)
+}
+
 // It prints a value on its way, and the line that makes the first NaN.
 func TestEager(t *testing.T) {
 	out, err := exec.Command("go", "run", "./eager").Output()
@@ -56,6 +84,44 @@ func TestEager(t *testing.T) {
 	_, body, found := strings.Cut(string(text), "\nfunc step")
 	require.True(t, found)
 	t.Logf("%d lines below the imports", strings.Count(body, "\n"))
+}
+
+// Two models of one state train in turns, and the generator's numbers come to lie where the data are.
+func TestGAN(t *testing.T) {
+	lines := linesOf(t, "gan/main.go")
+	require.LessOrEqual(t, lines, 60)
+	out, err := exec.Command("go", "run", "./gan").Output()
+	require.NoError(t, err)
+	n := numbersOf(t, `^mean of the data: 4, of the generator: (\S+) at first, (\S+) at last\n$`, out)
+	require.Greater(t, math.Abs(4-n[0]), 2.0)
+	require.Less(t, math.Abs(4-n[1]), 0.5)
+	t.Logf("%d lines of code; distance of the means %.2f at first, %.2f at last", lines, math.Abs(4-n[0]), math.Abs(4-n[1]))
+}
+
+// The rate that a sweep suggests trains well.
+func TestRateFinder(t *testing.T) {
+	lines := linesOf(t, "lrfinder/main.go")
+	require.LessOrEqual(t, lines, 40)
+	out, err := exec.Command("go", "run", "./lrfinder").Output()
+	require.NoError(t, err)
+	n := numbersOf(t, `^suggested rate: (\S+); loss with it: (\S+) at first, (\S+) at last\n$`, out)
+	require.Greater(t, n[0], 1e-3)
+	require.Less(t, n[0], 1e-1)
+	require.Less(t, n[2], n[1]/4)
+	t.Logf("%d lines of code; rate %.4f, loss %.3f to %.3f", lines, n[0], n[1], n[2])
+}
+
+// numbersOf reads the numbers in what a program says.
+func numbersOf(t *testing.T, pattern string, out []byte) (numbers []float64) {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindSubmatch(out)
+	require.NotNil(t, match, string(out))
+	for _, m := range match[1:] {
+		v, err := strconv.ParseFloat(string(m), 64)
+		require.NoError(t, err)
+		numbers = append(numbers, v)
+	}
+	return numbers
 }
 
 // linesOf counts the lines that are neither blank nor a comment.

@@ -64,6 +64,9 @@ type Ending struct {
 	Reason Reason
 	// Err is the error of the run, nil if it went well.
 	Err error
+	// Partial tells that the last turn was begun and counts, but was not made to its end: an evaluation behind a training step
+	// was cancelled, say. A state saved now would go on without the rest of that turn.
+	Partial bool
 }
 
 // Watcher looks at a run and changes nothing. Returning [ErrStop] ends the run after the turn.
@@ -108,6 +111,23 @@ func AttendEntry(name, entry string, start func() Attendant) Option {
 	return w.option()
 }
 
+// AfterAll has the watchers of options look behind all other watchers of the run, wherever they stand among the options,
+// and so hear of the end before them: for what must see a turn as it was left, as a checkpoint must, because other watchers
+// may change the learning rate or put an earlier state back.
+func AfterAll(options ...Option) Option {
+	return func(s *settings) {
+		before := len(s.watchers)
+		for _, o := range options {
+			if o != nil {
+				o(s)
+			}
+		}
+		for i := range s.watchers[before:] {
+			s.watchers[before+i].last = true
+		}
+	}
+}
+
 func startWatcher(w Watcher) func() Attendant {
 	if w == nil {
 		return nil
@@ -122,6 +142,8 @@ type watching struct {
 	entry string
 	// first watchers look before the turn is committed, and before all others.
 	first bool
+	// last watchers look behind all others.
+	last  bool
 	start func() Attendant
 	err   error
 	it    Attendant // made when the run starts

@@ -26,6 +26,7 @@ type run[S, B any] struct {
 	stop            error // the first wish to stop
 	begun           bool  // the first batch is there
 	changed         bool  // a task of the present turn did its work
+	partial         bool  // the run ended in the middle of a turn that counts
 	entries         entries
 	blocks          blocks[B]
 	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
@@ -73,17 +74,18 @@ func (r *run[S, B]) start() error {
 	return nil
 }
 
-// sortWatchers puts those that look first in front; the list is the run's own.
+// sortWatchers puts those that look first in front, and those that look last behind; the list is the run's own.
 func (r *run[S, B]) sortWatchers() {
-	slices.SortStableFunc(r.watchers, func(a, b watching) int {
+	rank := func(w watching) int {
 		switch {
-		case a.first == b.first:
-			return 0
-		case a.first:
+		case w.first:
 			return -1
+		case w.last:
+			return 1
 		}
-		return 1
-	})
+		return 0
+	}
+	slices.SortStableFunc(r.watchers, func(a, b watching) int { return rank(a) - rank(b) })
 }
 
 // needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
@@ -150,6 +152,7 @@ func (r *run[S, B]) shielded(f func() error) error {
 // abandon decides what becomes of a turn that failed.
 func (r *run[S, B]) abandon() {
 	r.noteLatest(r.turn.Logs)
+	r.partial = r.changed
 	switch {
 	case !r.changed:
 		r.elapsed = r.before // only what is in the state is counted
@@ -256,7 +259,7 @@ func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
 // finish tells all attendants that the run is over, the last first, and joins their errors to the run's.
 func (r *run[S, B]) finish(ctx context.Context, err error) error {
 	r.place = "at the end: "
-	ending := Ending{Report: r.report(), Reason: r.reason, Err: err}
+	ending := Ending{Report: r.report(), Reason: r.reason, Err: err, Partial: r.partial}
 	for i := range slices.Backward(r.watchers) {
 		w := &r.watchers[i]
 		if w.it == nil {

@@ -30,6 +30,7 @@ type Builder struct {
 	averages bool
 	masked   bool // the user has seen the mask
 	samples  *Node
+	casting  *casting // nil without a policy
 }
 
 // Graph is the graph being built.

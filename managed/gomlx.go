@@ -3,6 +3,7 @@ package managed
 import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
@@ -17,8 +18,12 @@ type (
 	Node = graph.Node
 	// Tensor is a value on the host or a device.
 	Tensor = tensors.Tensor
+	// Shape is the dtype and the dimensions of a value.
+	Shape = shapes.Shape
 	// Optimizer is a rule to update the parameters from their gradients; GoMLX's package optimizers has them.
 	Optimizer = optimizers.Interface
+	// DType is a type of number.
+	DType = dtypes.DType
 
 	variable = context.Variable
 )

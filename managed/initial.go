@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	model "github.com/gomlx/gomlx/pkg/ml/context"
@@ -14,7 +15,7 @@ import (
 )
 
 // adopt gives values to the variables that a step brought in and moves them to where the strategy wants them.
-func (s *State) adopt() error {
+func (s *State) adopt(train bool) error {
 	var fresh []*variable
 	for v := range s.vars.IterVariables() {
 		if _, known := s.index[v]; !known {
@@ -24,11 +25,21 @@ func (s *State) adopt() error {
 	if len(fresh) == 0 {
 		return nil
 	}
+	if err := s.fit(fresh, train); err != nil {
+		return err
+	}
+	if err := s.give(fresh); err != nil {
+		return err
+	}
 	lent, err := s.lendRandomState()
 	if err != nil {
 		return err
 	}
-	buffers, err := s.draw(fresh)
+	moved := fresh
+	if lent >= 0 {
+		moved = append(slices.Clip(fresh), s.values[lent].variable)
+	}
+	buffers, err := s.draw(moved)
 	if err != nil {
 		return fmt.Errorf("initial values: %w", err)
 	}
@@ -36,15 +47,14 @@ func (s *State) adopt() error {
 		s.index[v] = len(s.values)
 		s.values = append(s.values, value{variable: v, buffer: buffers[i]})
 	}
+	if err := s.taken(fresh); err != nil {
+		return fmt.Errorf("initial values: %w", err)
+	}
 	if lent < 0 {
 		return nil
 	}
-	b, err := s.put(s.values[lent].variable)
-	if err != nil {
-		return fmt.Errorf("initial values: %w", err)
-	}
 	old := s.values[lent].buffer
-	s.values[lent].buffer = b
+	s.values[lent].buffer = buffers[len(fresh)]
 	if err := s.strategy.Free(old); err != nil {
 		return fmt.Errorf("free the old random state: %w", err)
 	}
@@ -55,8 +65,8 @@ func (s *State) adopt() error {
 // state is not to exist twice, not even in the beginning.
 const drawnAtOnce = 1 << 22
 
-// draw gives variables their initial values and moves them. They are the same however many are drawn at once. After an
-// error, nothing is moved, and a later step draws again.
+// draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn at
+// once. After an error, nothing is moved, and a later step draws again.
 func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 	buffers := make([]strategies.Buffer, len(fresh))
 	made := buffers // a return with an error gives nil
@@ -67,7 +77,7 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 		}
 	}
 	random := s.vars.GetVariableByScopeAndName(model.RootScope, model.RNGStateVariableName)
-	before, err := randomState(random)
+	before, err := hostValue(random)
 	if err != nil {
 		return nil, err
 	}
@@ -119,16 +129,21 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 	}
 	for i, v := range fresh { // those that came with a value; the random state among them was advanced till now
 		if buffers[i] == nil {
-			if buffers[i], err = s.put(v); err != nil {
-				return nil, err
+			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
+			var t *Tensor
+			if t, err = hostValue(v); err == nil {
+				buffers[i], err = s.strategy.Put(v.ParameterName(), t)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", v.ScopeAndName(), err)
 			}
 		}
 	}
 	return buffers, nil
 }
 
-// randomState is a copy of the random state; nil where there is none.
-func randomState(v *variable) (*Tensor, error) {
+// hostValue is a copy of a variable's value on the host; nil where there is none.
+func hostValue(v *variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
 		return nil, nil
 	}
@@ -191,7 +206,7 @@ func (s *State) initialize() error {
 }
 
 // lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as it
-// does. The place of the random state is to be given the new value then; it is -1 if there is none.
+// does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
 func (s *State) lendRandomState() (place int, err error) {
 	v := s.vars.GetVariableByScopeAndName(model.RootScope, model.RNGStateVariableName)
 	i, known := s.index[v]

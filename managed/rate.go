@@ -46,6 +46,9 @@ func (s *State) learningRate() (float64, error) {
 		return 0, err
 	}
 	if at < 0 {
+		if t := s.given[rateName]; t != nil {
+			return scalarOf(t)
+		}
 		if o, ok := s.optimizer.(*startingAt); ok {
 			return o.rate, nil
 		}
@@ -79,6 +82,13 @@ func (s *State) setLearningRate(rate float64) error {
 	}
 	at, err := s.rateIndex()
 	if err != nil {
+		return err
+	}
+	if given := s.given[rateName]; at < 0 && given != nil {
+		t, err := rateTensor(rate, given.DType())
+		if err == nil {
+			s.given[rateName] = t
+		}
 		return err
 	}
 	if at < 0 {
@@ -121,13 +131,13 @@ func (s *State) tryOptimizer() error {
 		number := trial.VariableWithValue("number", float32(0)).ValueGraph(graph.NewGraph(host, "learning rate"))
 		s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial, []*Node{number}, number.DType())
 	})
+	if trial.GetVariableByScopeAndName(rateScope, optimizers.ParamLearningRate) != nil {
+		return nil // a rule that failed then, as Muon's, which is for matrices, may still do for the model
+	}
 	if err != nil {
 		return fmt.Errorf("try the optimizer %T: %w", s.optimizer, err)
 	}
-	if trial.GetVariableByScopeAndName(rateScope, optimizers.ParamLearningRate) == nil {
-		return fmt.Errorf("%w: the optimizer %T keeps none in the variable %s", ErrNoLearningRate, s.optimizer, rateName)
-	}
-	return nil
+	return fmt.Errorf("%w: the optimizer %T keeps none in the variable %s", ErrNoLearningRate, s.optimizer, rateName)
 }
 
 // startAt sets the rate that the optimizer's variable gets when the first training step is compiled.

@@ -8,6 +8,7 @@ import (
 	model "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -19,6 +20,7 @@ type State struct {
 	strategy  strategies.Strategy
 	vars      *Vars
 	optimizer Optimizer
+	policy    *optim.Policy // nil: types are what layers make them
 	// values holds the variables in the order in which steps came to need them; index finds them.
 	values []value
 	index  map[*variable]int
@@ -27,8 +29,15 @@ type State struct {
 	lost   error // why the values are gone
 	// running is the last run of a step, which may go on; nil if it is known to be over.
 	running strategies.Running
-	// resets are the variables of metrics.
-	resets map[*variable]metrics.Accumulator
+	// resets are the variables of metrics; ofOptimizer are those that optimizers brought in.
+	resets      map[*variable]metrics.Accumulator
+	ofOptimizer map[*variable]bool
+	// given are values for variables to come, nil if the state was given none; drawn says which may do without.
+	given map[string]*Tensor
+	drawn func(name string) bool
+	saved saved
+	// moves counts the moves to other strategies: what was compiled before the last is of no use.
+	moves int
 	// programs are those of the steps that were compiled for the state.
 	programs []dumped
 }
@@ -63,15 +72,21 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	if strategy == nil {
 		return nil, errors.New("managed: new state: no strategy given, such as strategies.Jit(runtime)")
 	}
-	// Unchecked variables: the same model function builds the training and the test step, so each variable is made by
-	// the first and found by the second.
-	s := &State{strategy: strategy, vars: model.New().Checked(false), index: map[*variable]int{}, resets: map[*variable]metrics.Accumulator{}}
+	s := blank(strategy)
 	for _, o := range slices.Concat([]Option{WithSeed(0)}, options) {
 		if err := o(s); err != nil {
 			return nil, fmt.Errorf("managed: new state: %w", err)
 		}
 	}
 	return s, nil
+}
+
+// blank is a state without variables.
+func blank(strategy strategies.Strategy) *State {
+	// Unchecked variables: the same model function builds the training and the test step, so each variable is made by
+	// the first and found by the second.
+	return &State{strategy: strategy, vars: model.New().Checked(false), index: map[*variable]int{},
+		resets: map[*variable]metrics.Accumulator{}, ofOptimizer: map[*variable]bool{}}
 }
 
 // Strategy is how the state's steps run.

@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that
@@ -41,6 +42,8 @@ var (
 // compiled is a step for one state and one shape of batch.
 type compiled struct {
 	state   *State
+	moves   int // the state's, when it was compiled
+	runtime *xla.Runtime
 	inputs  []strategies.Input
 	program strategies.Program
 	block   int // how many steps were asked for at once: 1 for [Stepper.Step]
@@ -48,6 +51,8 @@ type compiled struct {
 	values []int
 	layout []logged
 	wholes []logged
+	// cast are the variables that a policy casts; nil before the first build.
+	cast []*variable
 	// args and batch are reused by each step.
 	args    []strategies.Buffer
 	batches [][]data.Array
@@ -230,11 +235,14 @@ func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.compiled {
-		if c.state == state && c.block == block && c.fits(batch) {
+		if c.state == state && c.moves == state.moves && c.block == block && c.fits(batch) {
 			return c, nil
 		}
 	}
-	c := &compiled{state: state, block: block}
+	if err := s.leave(state); err != nil {
+		return nil, err
+	}
+	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block}
 	for _, f := range batch.Fields {
 		in, err := strategies.InputOf(f)
 		if err != nil {
@@ -248,6 +256,31 @@ func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, er
 	s.compiled = append(s.compiled, c)
 	s.warnOfShapes(c)
 	return c, nil
+}
+
+// leave closes what was compiled for a state before it moved to another strategy.
+func (s *Stepper) leave(state *State) error {
+	var errs []error
+	s.compiled = slices.DeleteFunc(s.compiled, func(c *compiled) bool {
+		stale := c.state == state && c.moves != state.moves
+		if stale {
+			errs = append(errs, c.close())
+		}
+		return stale
+	})
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%s: close the programs of before the state moved: %w", s.name, err)
+	}
+	return nil
+}
+
+// close closes the program. That of a state that has moved away went with its runtime, if that was closed.
+func (c *compiled) close() error {
+	err := c.program.Close()
+	if c.moves != c.state.moves && c.runtime.IsFinalized() {
+		return nil
+	}
+	return err
 }
 
 // manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake.
@@ -286,8 +319,7 @@ func (s *Stepper) compile(c *compiled) error {
 		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
 			b = s.builder(g, state, c.inputs, batch)
 			defer b.end()
-			s.build(b)
-			b.modelLosses()
+			s.report(b, c)
 			if s.train {
 				graphs.At(s.build, func() { s.update(state, b.loss()) })
 				train.ExecPerStepUpdateGraphFn(state.vars, g)
@@ -305,7 +337,7 @@ func (s *Stepper) compile(c *compiled) error {
 	if err != nil {
 		return err
 	}
-	if err := state.adopt(); err != nil {
+	if err := state.adopt(s.train); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
 	}
 	c.program = program
@@ -374,7 +406,9 @@ func (s *Stepper) update(state *State, loss *Node) {
 		panic(fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", rule))
 	}
 	var parameters []*Node
+	before := map[*variable]bool{}
 	for v := range state.vars.IterVariables() {
+		before[v] = true
 		switch {
 		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
 		case s.only != nil && !s.only(v.ScopeAndName()):
@@ -387,6 +421,13 @@ func (s *Stepper) update(state *State, loss *Node) {
 	if len(parameters) == 0 {
 		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))
 	}
+	defer func() { // also after a panic: the next build finds the variables there
+		for v := range state.vars.IterVariables() {
+			if !before[v] {
+				state.ofOptimizer[v] = true
+			}
+		}
+	}()
 	by.UpdateGraphWithGradients(vars, autodiff.Gradient(loss, parameters...), loss.DType())
 }
 
@@ -418,7 +459,7 @@ func (s *Stepper) Close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, c := range s.compiled {
-		errs = append(errs, c.program.Close())
+		errs = append(errs, c.close())
 	}
 	s.compiled = nil
 	return errors.Join(errs...)

@@ -1,5 +1,6 @@
 // Command lazo installs the plugins that the library runs on, and checks whether
-// they work on this machine. It also prints programs that were exported.
+// they work on this machine. It also prints programs that were exported, and
+// looks after folders of checkpoints.
 //
 // Exit status: 0 done, 1 a failure or a problem found, 2 wrong usage, 130 after
 // Ctrl-C.
@@ -28,6 +29,7 @@ type commands struct {
 	Install installCommand `cmd:"" help:"Download, check and install a PJRT plugin."`
 	Doctor  doctorCommand  `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
 	HLO     hloCommand     `cmd:"" name:"hlo" help:"Print an exported program, with its cost and memory."`
+	Ckpt    ckptCommand    `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
 	Version versionCommand `cmd:"" help:"Print versions."`
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
 
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -35,6 +37,7 @@ type config struct {
 	batch        int
 	rate         float64
 	seed         int64
+	resume       string
 	quiet        bool
 }
 
@@ -69,6 +72,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	flags.Float64Var(&c.rate, "lr", 1e-3, "learning rate of Adam")
 	flags.Int64Var(&c.seed, "seed", 0, "of the initial parameters and of the order of the data")
 	flags.StringVar(&c.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, go, or the `path` of a PJRT plugin")
+	flags.StringVar(&c.resume, "resume", "", "a `folder` of checkpoints: go on from the newest there, if there is one, and save there")
 	flags.BoolVar(&c.quiet, "quiet", false, "no progress, only the result")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -119,9 +123,19 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	defer func() { err = errors.Join(err, state.Close()) }()
 
 	steps := loop.Steps(c.epochs * (train.Len() / c.batch))
-	batches := train.Batches(c.batch, dataOrder(c)...)
+	var from checkpoint.Start
+	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), loop.ProgressBar(progress)}
+	if c.resume != "" {
+		folder, at, saving, openErr := c.open(ctx, state, stderr)
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { err = errors.Join(err, folder.Close()) }()
+		from, options = at, append(options, saving...)
+	}
+	batches := train.Batches(c.batch, append(dataOrder(c), data.Skip(from.Elapsed.Steps))...)
 	training := loop.New(loop.On(loop.EachStep, trainStep))
-	result, err := training.Run(ctx, state, batches, loop.Until(steps), loop.Keep(loop.At(steps)), loop.ProgressBar(progress))
+	result, err := training.Run(ctx, state, batches, options...)
 	if err != nil {
 		if result.Reason == loop.Cancelled {
 			fmt.Fprintf(stderr, "stopped after %v of %v, in %.1f s\n", result.Elapsed.Steps, steps, result.Elapsed.Time.Seconds())

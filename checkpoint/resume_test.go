@@ -1,0 +1,150 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+func TestAlso(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	place := int64(1) << 60
+	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(7)),
+		checkpoint.Save(f, loop.Never, checkpoint.Also("place", func() (any, error) { place++; return place, nil })))
+	require.NoError(t, err)
+	start, err := checkpoint.Resume(t.Context(), f, &counter{})
+	require.NoError(t, err)
+	var got int64
+	require.NoError(t, start.Section("place", &got))
+	require.Equal(t, place, got)
+	require.ErrorIs(t, start.Section("other", &got), checkpoint.ErrNoSection)
+}
+
+// The messages of what a person meets who resumes.
+func TestResumeMessages(t *testing.T) {
+	ctx := t.Context()
+	empty := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	start, err := checkpoint.Resume(ctx, empty, &counter{})
+	require.NoError(t, err)
+	require.False(t, start.Found, "an empty folder is the beginning")
+	require.Zero(t, start.Elapsed)
+	_, err = checkpoint.ResumeAt(ctx, empty, 3, &counter{})
+	require.ErrorIs(t, err, checkpoint.ErrNoStep)
+
+	m := &vfs.Mem{}
+	f := openMem(t, m, checkpoint.Options{})
+	resumed(t, f, 10)
+	resumed(t, f, 20)
+	require.NoError(t, f.Close())
+	damage := func(step checkpoint.Step) {
+		names, err := m.ReadDir(".")
+		require.NoError(t, err)
+		for _, name := range names {
+			if strings.HasPrefix(name, dir(step)) {
+				text := read(t, m, name+"/state.safetensors")
+				text[len(text)-1]++
+				write(t, m, name+"/state.safetensors", text)
+			}
+		}
+	}
+	damage(20)
+	var said bytes.Buffer
+	f = openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	start, err = checkpoint.Resume(ctx, f, &counter{})
+	require.NoError(t, err)
+	require.EqualValues(t, 10, start.Elapsed.Steps)
+	require.Contains(t, said.String(), `level=WARN msg="checkpoint: passed over"`)
+	require.Contains(t, said.String(), "checkpoint=step-000000000020")
+	// The run that goes on saves step 20 anew in the place of the damaged one.
+	state := &counter{}
+	start, err = checkpoint.Resume(ctx, f, state)
+	require.NoError(t, err)
+	_, err = counting().Run(ctx, state, numbered(10), start.Option(), checkpoint.Save(f, loop.Never), loop.Until(loop.Steps(20)))
+	require.NoError(t, err)
+	require.NoError(t, f.Verify(ctx, 20))
+	damage(10)
+	damage(20)
+	_, err = checkpoint.Resume(ctx, f, &counter{})
+	require.ErrorContains(t, err, "found, none can be loaded")
+	var damaged *checkpoint.DamagedError
+	require.ErrorAs(t, err, &damaged)
+
+	g := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	save(t, g, 4)
+	_, err = checkpoint.Resume(ctx, g, &counter{})
+	require.ErrorIs(t, err, checkpoint.ErrNoSection)
+	require.ErrorContains(t, err, "checkpoint: resume from step 4 in ")
+	require.ErrorContains(t, err, "it was not saved by a run, so nobody knows how far it was")
+}
+
+// Saving again and again does not make checkpoints grow.
+func TestF21_restarts(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
+	var sizes []int64
+	for i := range 100 {
+		resumed(t, f, loop.Steps(7*(i+1)), loop.Limit(20))
+		list, err := f.List(t.Context())
+		require.NoError(t, err)
+		sizes = append(sizes, list[len(list)-1].Bytes)
+	}
+	last := sizes[len(sizes)-1]
+	require.InEpsilon(t, sizes[20], last, 0.1, "dates and steps have more digits")
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	require.Len(t, c.Tensors, 2)
+	t.Logf("F21: 100 restarts of a run with a history of 20 rows: from %d to %d bytes, %d tensors all along", sizes[20], last, len(c.Tensors))
+}
+
+func TestHistoryComesAsItIs(t *testing.T) {
+	for _, bound := range []loop.Option{loop.Limit(7), loop.Thin(7), loop.Keep(loop.Every(loop.Steps(3)))} {
+		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+		result, _ := resumed(t, f, 90, bound)
+		start, err := checkpoint.Resume(t.Context(), f, &counter{})
+		require.NoError(t, err)
+		require.Equal(t, rows(t, result.History), rows(t, start.History))
+	}
+}
+
+var _ train.Checkpoints[*counter] = checkpoint.Restored[*counter]{}
+
+// What a run saved can be evaluated by the loops of package train.
+func TestRestoredForContinuousEvaluation(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	ctx := t.Context()
+	kept := checkpoint.Restored[*counter]{Folder: f}
+	for step, weight := range map[int64]float64{3: 0.25, 5: 0.5} {
+		require.NoError(t, kept.Save(ctx, &counter{Weight: weight, Rate: 1}, loop.Elapsed{Steps: step, Samples: 2 * step}))
+	}
+	all, err := kept.Steps(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []int64{3, 5}, all)
+	state, at, err := kept.Restore(ctx, &counter{}, 5)
+	require.NoError(t, err)
+	require.Equal(t, loop.Elapsed{Steps: 5, Samples: 10}, at)
+	require.Equal(t, 0.5, state.Weight)
+	_, _, err = kept.Restore(ctx, state, 4)
+	require.ErrorIs(t, err, checkpoint.ErrNoStep)
+}
+
+func TestPositionIsChecked(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	c, err := (&counter{}).Content(t.Context())
+	require.NoError(t, err)
+	c.Sections["loop"] = json.RawMessage(`{"steps":3,"samples":3,"time":0,"date":0}`)
+	require.NoError(t, f.Save(t.Context(), 4, c))
+	_, err = checkpoint.Resume(t.Context(), f, &counter{})
+	require.ErrorContains(t, err, `section "loop" says 3 steps, 3 samples and 0s: expected 4 steps`)
+	c.Sections["loop"] = json.RawMessage(`{"steps":5,"samples":3,"time":0,"date":0}`)
+	require.NoError(t, f.Save(t.Context(), 5, c))
+	_, err = checkpoint.Resume(t.Context(), f, &counter{})
+	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
+}

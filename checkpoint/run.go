@@ -1,0 +1,287 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// State is a state of a run that can be saved; a managed.State is one.
+type State interface {
+	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the state is
+	// used again. The names "loop" and "versions" of sections, and "loop.history" of tensors, are taken.
+	Content(ctx context.Context) (Content, error)
+}
+
+// Save is an option of a loop: it saves the run's state into a folder on a schedule, in each turn in which a metric of the
+// folder's [Options].Keep ([Lowest], [Highest]) is good enough to be kept, and at the end of the run, also of one that was
+// interrupted. What is saved is all that [Resume] needs: the state, what elapsed, the whole history. The state must be a
+// [State]; any other is an error in the first turn that saves.
+//
+// Saves are made in the background ([Async]); a turn waits for the copy alone. One that a best metric asked for is never
+// replaced by a newer one. An error of a save ends the run when the next one is due, or at its end; see [Tolerate].
+//
+// It looks behind all other watchers, so that what they change in a turn is saved with it. The schedule breaks up blocks of
+// steps where it is due and nowhere else; a metric that each step logs is looked at after each step.
+//
+// At the end nothing is saved if the run has failed, or was cancelled inside of a turn (as in an evaluation): a run that
+// goes on from there would miss the rest of the turn. The checkpoint before it is the place to go on from.
+//
+// Each save writes the history: bound a long one by [loop.Limit] or [loop.Thin]. What is no number in it is not saved.
+//
+// A folder with checkpoints that are newer than where the run begins is refused ([ErrNewerSteps]), unless it may overwrite.
+//
+// Orbax and Flax save what the program hands them; here the loop's own part comes along, because it is what is forgotten.
+func Save(folder *Folder, when loop.Schedule, options ...SaveOption) loop.Option {
+	if folder == nil {
+		return loop.Attend("checkpoint", when, nil) // refused when the run starts
+	}
+	var s *saving // of the run that started last: a folder is used by one at a time
+	// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
+	all := []loop.Option{loop.Attend("checkpoint", when.AndAtEnd(), func() loop.Attendant {
+		s = newSaving(folder, options)
+		return s
+	})}
+	for _, entry := range folder.metrics() {
+		all = append(all, loop.AttendEntry("checkpoint", entry, func() loop.Attendant { return &bestOnly{s} }))
+	}
+	return loop.AfterAll(all...)
+}
+
+// SaveOption is a setting of [Save].
+type SaveOption func(*saving)
+
+// Tolerate lets a run go on after so many failed saves in all: each is logged, and the next one is tried when it is due. Without
+// it the first ends the run. The last save of a run is not among them.
+func Tolerate(n int) SaveOption { return func(s *saving) { s.tolerate = n } }
+
+// Also saves something else as a section of that name, such as the place in data that [data.Skip] cannot find again. It is
+// read back by [Start.Section].
+//
+// [data.Skip]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Skip
+func Also(name string, value func() (any, error)) SaveOption {
+	return func(s *saving) { s.also = append(s.also, extra{name, value}) }
+}
+
+// ErrNewerSteps: a run begins before the newest checkpoint of the folder that it is to save into.
+var ErrNewerSteps = errors.New("the folder has checkpoints of more steps than the run begins with")
+
+// errBusy is for two runs on one folder.
+var errBusy = errors.New("another run saves into this folder")
+
+type extra struct {
+	name  string
+	value func() (any, error)
+}
+
+// saving is [Save] in one run.
+type saving struct {
+	folder   *Folder
+	async    *Async // nil before the first turn that looks
+	tolerate int
+	also     []extra
+	history  rows
+	list     []Info // what is good in the folder, as it will be when all is written
+	failures int    // saves that failed
+	best     bool   // the newest must not be replaced
+	err      error
+}
+
+func newSaving(folder *Folder, options []SaveOption) *saving {
+	s := &saving{folder: folder}
+	if !folder.inUse.CompareAndSwap(false, true) {
+		s.folder, s.err = nil, fmt.Errorf("checkpoint: save into %s: %w", folder.dir, errBusy)
+		return s
+	}
+	for _, o := range options {
+		o(s)
+	}
+	return s
+}
+
+// Watch saves.
+func (s *saving) Watch(ctx context.Context, r loop.Report) error {
+	if err := s.begin(ctx, r); err != nil {
+		return err
+	}
+	metrics, err := s.metrics(r)
+	if err != nil {
+		return err
+	}
+	return s.save(ctx, r, metrics)
+}
+
+// bestOnly watches the metrics.
+type bestOnly struct{ *saving }
+
+// Watch saves if the turn's metrics are worth it.
+func (b *bestOnly) Watch(ctx context.Context, r loop.Report) error {
+	if err := b.begin(ctx, r); err != nil {
+		return err
+	}
+	metrics, err := b.metrics(r)
+	if err != nil || !b.worth(r, metrics) {
+		return err
+	}
+	return b.save(ctx, r, metrics)
+}
+
+// End is that of the other one.
+func (b *bestOnly) End(context.Context, loop.Ending) error { return nil }
+
+// begin looks into the folder, once.
+func (s *saving) begin(ctx context.Context, r loop.Report) error {
+	if s.async != nil || s.err != nil {
+		return s.err
+	}
+	list, err := s.folder.List(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list { // what Resume has passed over must not be in the way of the run that goes on
+		if x := &list[i]; x.Err == nil && int64(x.Step) > r.From.Steps {
+			x.Err = s.folder.Verify(ctx, x.Step)
+		}
+	}
+	list = slices.DeleteFunc(list, func(i Info) bool { return i.Err != nil })
+	if n := len(list); n > 0 && int64(list[n-1].Step) > r.From.Steps && !s.folder.options.Overwrite {
+		s.err = fmt.Errorf("checkpoint: save into %s: %w: %d, and the run begins with %d: go on from there with Resume, or take another folder",
+			s.folder.dir, ErrNewerSteps, list[n-1].Step, r.From.Steps)
+		return s.err
+	}
+	s.list, s.async = list, NewAsync(s.folder)
+	return nil
+}
+
+// metrics are those of the turn that the folder goes by.
+func (s *saving) metrics(r loop.Report) (map[string]float64, error) {
+	found := map[string]float64{}
+	for _, entry := range s.folder.metrics() {
+		x, err := r.Logs.Float(entry)
+		switch {
+		case errors.Is(err, loop.ErrNoEntry): // in another turn
+		case err != nil:
+			return nil, err
+		default:
+			found[entry] = x
+		}
+	}
+	return found, nil
+}
+
+// worth tells whether the folder would keep a checkpoint of the turn for one of its metrics.
+func (s *saving) worth(r loop.Report, metrics map[string]float64) bool {
+	list := append(s.others(r), Info{Step: Step(r.Elapsed.Steps), Metrics: metrics})
+	for _, k := range s.folder.options.Keep {
+		if x, ok := metrics[k.entry]; !k.byMetric || !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		keep := make([]bool, len(list))
+		k.mark(list, keep)
+		if keep[len(keep)-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// others are the checkpoints but that of the turn.
+func (s *saving) others(r loop.Report) []Info {
+	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
+}
+
+func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64) error {
+	worth := s.worth(r, metrics)
+	if s.has(r.Elapsed.Steps) {
+		s.best = s.best || worth
+		return nil
+	}
+	if s.best { // it is written, or being written, when nothing waits
+		if err := s.heed(s.async.Wait(ctx)); err != nil {
+			return err
+		}
+	}
+	content, err := s.content(ctx, r, metrics)
+	if err != nil {
+		return err
+	}
+	step := Step(r.Elapsed.Steps)
+	s.list, s.best = append(s.others(r), Info{Step: step, Metrics: metrics}), worth
+	return s.heed(s.async.Save(ctx, step, content))
+}
+
+// has tells whether a step was given to be saved in this run, or is that which the run began with.
+func (s *saving) has(step int64) bool {
+	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
+}
+
+// heed decides what an error of a save comes to.
+func (s *saving) heed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var failed []error
+	for _, e := range parts(err) {
+		if b := (*BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, ErrNotPruned) {
+			s.folder.log.Warn("checkpoint: saved, but old ones could not be removed", "folder", s.folder.dir, "step", int64(b.Step), "error", b.Err)
+			continue
+		} else if b != nil { // it is not in the folder, so it may be tried again
+			s.list = slices.DeleteFunc(s.list, func(i Info) bool { return i.Step == b.Step })
+		}
+		failed = append(failed, e)
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	err = errors.Join(failed...)
+	if s.failures += len(failed); s.failures <= s.tolerate {
+		s.folder.log.Warn("checkpoint: not saved; the run goes on", "folder", s.folder.dir, "failed", s.failures, "tolerated", s.tolerate, "error", err)
+		return nil
+	}
+	return err
+}
+
+// parts are the errors that were joined.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, parts(e)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+// End saves the last state and waits until all is on the disk.
+func (s *saving) End(ctx context.Context, e loop.Ending) error {
+	if s.folder == nil {
+		return nil // another run has it
+	}
+	defer s.folder.inUse.Store(false)
+	whole := !e.Partial && e.Reason != loop.Failed && e.Elapsed.Steps > e.From.Steps
+	if s.err != nil || s.async == nil && !whole {
+		return nil
+	}
+	err := s.begin(ctx, e.Report)
+	if err == nil {
+		err = s.heed(s.async.Wait(ctx)) // one that failed is tried again
+	}
+	if s.async == nil {
+		return err
+	}
+	s.tolerate = 0
+	if whole {
+		var metrics map[string]float64
+		var lastErr error
+		if metrics, lastErr = s.metrics(e.Report); lastErr == nil {
+			lastErr = s.save(ctx, e.Report, metrics)
+		}
+		err = errors.Join(err, lastErr)
+	}
+	return errors.Join(err, s.heed(s.async.Close()))
+}

@@ -1,0 +1,138 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+const (
+	loopSection     = "loop"
+	versionsSection = "versions"
+	// historyTensor has the rows as loop.History.WriteJSON makes them: the manifest has not the room for a long history.
+	historyTensor = "loop.history"
+)
+
+// position is how far a run was, in the manifest.
+type position struct {
+	Steps   int64 `json:"steps"`
+	Samples int64 `json:"samples"`
+	// Time and Date are in nanoseconds.
+	Time time.Duration `json:"time"`
+	Date loop.Date     `json:"date"`
+}
+
+// content is the state with what belongs to the loop.
+func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
+	state, ok := r.State().(State)
+	if !ok {
+		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
+	}
+	given, err := state.Content(ctx)
+	if err != nil {
+		return Content{}, fmt.Errorf("checkpoint: the state: %w", err)
+	}
+	if err := s.history.follow(r.History); err != nil {
+		return Content{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	text := s.history.json()
+	c := Content{
+		Tensors: append(given.Tensors[:len(given.Tensors):len(given.Tensors)],
+			Tensor{Name: historyTensor, DType: safetensors.U8, Dims: []int{len(text)}, Data: text}),
+		Metrics: map[string]float64{},
+		Sections: map[string]any{
+			loopSection:     position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date},
+			versionsSection: versions(),
+		},
+	}
+	for name, x := range given.Metrics {
+		c.Metrics[name] = x
+	}
+	for name, x := range metrics {
+		c.Metrics[name] = x
+	}
+	for name, x := range given.Sections {
+		if err := c.add(name, x); err != nil {
+			return Content{}, err
+		}
+	}
+	for _, e := range s.also {
+		var x any
+		if err := guard(func() (err error) { x, err = e.value(); return err }); err != nil {
+			return Content{}, fmt.Errorf("checkpoint: section %q: %w", e.name, err)
+		}
+		if err := c.add(e.name, x); err != nil {
+			return Content{}, err
+		}
+	}
+	return c, nil
+}
+
+func (c Content) add(section string, x any) error {
+	if _, taken := c.Sections[section]; taken {
+		return fmt.Errorf("checkpoint: there is a section %q already; take another name", section)
+	}
+	c.Sections[section] = x
+	return nil
+}
+
+// versions are for people, and for a later lazo.
+func versions() map[string]string {
+	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(b.Deps, &b.Main) {
+			if m.Path == "github.com/lazo-ml/lazo" {
+				v["lazo"] = m.Version
+			}
+		}
+	}
+	return v
+}
+
+// rows are those of a history as JSON. Only rows that came since the last time are made anew.
+type rows struct {
+	text []byte // objects, a comma and a line break between them
+	n    int
+	last int64 // the steps of the newest row
+}
+
+const rowBreak = ",\n"
+
+func (h *rows) follow(history *loop.History) error {
+	if history == nil {
+		*h = rows{}
+		return nil
+	}
+	fresh := history
+	if h.n > 0 {
+		fresh = history.Since(h.last)
+	}
+	if h.n+fresh.Len() != history.Len() { // rows have gone, or came in a turn that was saved already
+		*h, fresh = rows{}, history
+	}
+	if fresh.Len() == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := fresh.WriteJSON(&b); err != nil {
+		*h = rows{}
+		return err
+	}
+	if h.n > 0 {
+		h.text = append(h.text, rowBreak...)
+	}
+	h.text = append(h.text, bytes.TrimSuffix(bytes.TrimPrefix(b.Bytes(), []byte("[\n")), []byte("\n]\n"))...)
+	for e := range fresh.Rows() {
+		h.last = e.Steps
+	}
+	h.n += fresh.Len()
+	return nil
+}
+
+func (h *rows) json() []byte { return append(append([]byte("[\n"), h.text...), "\n]\n"...) }

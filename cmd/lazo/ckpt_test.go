@@ -1,0 +1,72 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+// checkpoints is a folder with steps 10, 20 and 30.
+func checkpoints(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := checkpoint.Open(dir, checkpoint.Options{})
+	require.NoError(t, err)
+	for i, loss := range []float64{0.5, 0.25, 0.75} {
+		tensors := []checkpoint.Tensor{
+			{Name: "/dense/weights", DType: safetensors.F32, Dims: []int{2}, Data: safetensors.Bytes([]float32{1, float32(i)})},
+			{Name: "/global_step", DType: safetensors.I64, Dims: []int{}, Data: safetensors.Bytes([]int64{7})},
+		}
+		if i == 2 {
+			tensors = append(tensors, checkpoint.Tensor{Name: "/new", DType: safetensors.U8, Dims: []int{1}, Data: []byte{1}})
+		}
+		type origin struct {
+			Trainable bool `json:"trainable"`
+			Group     int  `json:"group"`
+		}
+		require.NoError(t, f.Save(t.Context(), checkpoint.Step(10*(i+1)), checkpoint.Content{Tensors: tensors, Metrics: map[string]float64{"loss": loss},
+			Sections: map[string]any{"variables": map[string]origin{"/dense/weights": {true, 0}, "/global_step": {false, 0}}}}))
+	}
+	require.NoError(t, f.Close())
+	return dir
+}
+
+func TestCkpt(t *testing.T) {
+	dir := checkpoints(t)
+	require.Regexp(t, `^step +saved +bytes +metrics\n10 +\S+Z +16 +loss=0.5\n20 +\S+Z +16 +loss=0.25\n30 +\S+Z +17 +loss=0.75\n$`, run(t, "ckpt", "ls", dir).stdout)
+	show := run(t, "ckpt", "show", dir, "--step", "20").stdout
+	require.Contains(t, show, "step 20, saved ")
+	require.Contains(t, show, "metrics: loss=0.25\n\"/dense/weights\"  F32[2]  8 bytes\n\"/global_step\"    I64[]   8 bytes\nsection \"variables\": ")
+	require.Contains(t, run(t, "ckpt", "show", dir).stdout, "step 30, saved ", "the newest")
+	require.Equal(t, result{0, "10: ok\n20: ok\n30: ok\n", ""}, run(t, "ckpt", "verify", dir))
+
+	diff := run(t, "ckpt", "diff", dir, "10", "30")
+	require.Equal(t, result{1, "\"/dense/weights\"  F32[2]  1 of 2 differ, by at most 2\n\"/new\"            only in step 30: U8[1]\n1 of 3 tensors are the same\n", ""}, diff)
+	require.Equal(t, result{0, "2 of 2 tensors are the same\n", ""}, run(t, "ckpt", "diff", dir, "10", "10", "--other", dir))
+
+	file := filepath.Join(t.TempDir(), "weights.safetensors")
+	require.Equal(t, result{0, "step 20: 1 tensors in " + file + "\n", ""}, run(t, "ckpt", "export", dir, file, "--step", "20", "--jax"))
+	require.Equal(t, 1, run(t, "ckpt", "export", dir, file).code, "it is there")
+	other := filepath.Join(t.TempDir(), "new")
+	require.Equal(t, result{0, "step 3: 1 tensors in " + other + "\n", ""}, run(t, "ckpt", "import", file, other, "--step", "3"))
+	require.Contains(t, run(t, "ckpt", "show", other).stdout, "\"dense/weights\"  F32[2]  8 bytes\n")
+
+	require.Contains(t, run(t, "ckpt", "prune", dir).stderr, "say what to keep: --last")
+	require.Regexp(t, `metrics\n20 .*\n30 .*\n$`, run(t, "ckpt", "prune", dir, "--last", "1", "--lowest", "loss").stdout)
+
+	name := filepath.Join(dir, "step-000000000030", "state.safetensors")
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	text[len(text)-1]++
+	require.NoError(t, os.WriteFile(name, text, 0o600))
+	bad := run(t, "ckpt", "verify", dir)
+	require.Equal(t, 1, bad.code)
+	require.Regexp(t, `^20: ok\n30: checkpoint: verify step 30 in .*state\.safetensors: tensor "/new".*\n$`, bad.stdout)
+	require.Contains(t, run(t, "ckpt", "verify", t.TempDir()).stderr, "no checkpoint in the folder")
+	require.Contains(t, run(t, "ckpt", "show", dir, "--step", "7").stderr, "no checkpoint of this step")
+}

@@ -1,0 +1,172 @@
+package flaxlike
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// scope is where the network's variables are, apart from those of the optimizer and the metrics.
+const scope = "model"
+
+// outputs builds the network.
+func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
+	vars := b.Vars().In(scope)
+	out := m.network.outputs(vars, func(name string) *managed.Node { return m.field(b, name, "the network takes as an input") })
+	m.seen.variables = nil
+	for v := range vars.IterVariablesInScope() {
+		m.seen.variables = append(m.seen.variables, variable{v.ScopeAndName(), v.Shape(), v.Trainable})
+	}
+	return out
+}
+
+// report builds the training and the test step.
+func (m *Model) report(b *managed.Builder) {
+	out := m.outputs(b)
+	var sample *managed.Node
+	if m.set.weights != "" {
+		sample = m.field(b, m.set.weights, "WithSampleWeights names")
+	}
+	var total *managed.Node
+	single := len(m.set.losses) == 1
+	for _, l := range m.set.losses {
+		name := l.logged(single)
+		labels, output := m.judged(b, "loss", name, out, l.Output, l.Label)
+		f := l.Func
+		if f == nil {
+			f, _ = LossByName(l.Name) // which New has checked
+		}
+		v := f(labels, output)
+		m.seen.labels(l, labelOf(out, l.Output, l.Label), output, m.set.weights)
+		v = weigh(name, v, sample)
+		if b.Training() && len(m.set.classWeights) > 0 && labels.DType().IsInt() {
+			v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
+		}
+		if l.Weight != 0 {
+			v = graph.MulScalar(v, l.Weight)
+		}
+		v = perExample(v)
+		if v.Rank() > 0 { // the average of all examples; that of a scalar is one of batches, and managed makes it
+			b.Mean("avg_"+name, v)
+		}
+		b.Loss(name, v)
+		if total == nil {
+			total = v
+		} else {
+			total = graph.Add(total, graph.ConvertDType(v, total.DType()))
+		}
+	}
+	if len(m.set.losses) > 1 && !slices.ContainsFunc(m.set.losses, func(l Loss) bool { return l.logged(false) == "loss" }) {
+		b.Metric("loss", total)
+	}
+	for _, metric := range m.set.metrics {
+		m.figure(b, metric, out, sample)
+	}
+}
+
+func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*managed.Node, sample *managed.Node) {
+	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
+	if !metric.Weighted {
+		sample = nil
+	}
+	if metric.Func != nil {
+		b.Metric(metric.logged(), weigh(metric.Name, metric.Func(labels, output), sample))
+		return
+	}
+	of := metric.Metric
+	if of == nil {
+		of = metricsByName[metric.Name](output)
+	}
+	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && classesOf(output) > 1 {
+		labels = graph.Squeeze(labels, -1)
+	}
+	b.Track(metric.logged(), of, sample, labels, output)
+}
+
+// judged gives the labels and the output of a loss or metric.
+func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*managed.Node, output, label string) (labels, v *managed.Node) {
+	if output == "" {
+		if len(out) > 1 {
+			panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
+		}
+		for only := range out {
+			output = only
+		}
+	}
+	v, err := find(fmt.Sprintf("%s %q: output", kind, name), output, out)
+	if err != nil {
+		panic(err)
+	}
+	return m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name)), v
+}
+
+// field is a field of the batch; what says who needs it.
+func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
+	if _, err := m.seen.batch.Get(name); err != nil {
+		var names []string
+		for _, f := range m.seen.batch.Fields {
+			names = append(names, f.Name)
+		}
+		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, strings.Join(names, ", ")))
+	}
+	return b.Node(name)
+}
+
+// labelOf is the field that has what an output should be.
+func labelOf(out map[string]*managed.Node, output, label string) string {
+	switch {
+	case label != "":
+		return label
+	case len(out) == 1:
+		return "y"
+	}
+	return output
+}
+
+// weigh multiplies values of examples by weights, which have their first axes.
+func weigh(name string, v, weights *managed.Node) *managed.Node {
+	if weights == nil {
+		return v
+	}
+	w, s := weights.Shape(), v.Shape()
+	fits := w.Rank() <= s.Rank()
+	for i := 0; fits && i < w.Rank(); i++ {
+		fits = w.Dimensions[i] == s.Dimensions[i]
+	}
+	if !fits || s.Rank() == 0 {
+		panic(fmt.Errorf("%q: weights %s do not fit its value %s: expected a value for each example, [batch, …], and weights of its first axes", name, w, s))
+	}
+	weights = graph.ConvertDType(weights, v.DType())
+	for weights.Rank() < v.Rank() {
+		weights = graph.ExpandAxes(weights, -1)
+	}
+	return graph.Mul(v, graph.BroadcastToShape(weights, s))
+}
+
+// classWeights are those of the labels' classes.
+func classWeights(labels *managed.Node, weights map[int]float64, dtype dtypes.DType) *managed.Node {
+	if s := labels.Shape(); s.Rank() > 1 && s.Dimensions[s.Rank()-1] == 1 {
+		labels = graph.Squeeze(labels, -1)
+	}
+	w := graph.Ones(labels.Graph(), labels.Shape())
+	w = graph.ConvertDType(w, dtype)
+	for _, class := range slices.Sorted(maps.Keys(weights)) {
+		is := graph.Equal(labels, graph.Scalar(labels.Graph(), labels.DType(), class))
+		w = graph.Where(is, graph.MulScalar(graph.OnesLike(w), weights[class]), w)
+	}
+	return w
+}
+
+// perExample averages all axes but the first.
+func perExample(v *managed.Node) *managed.Node {
+	if v.Rank() < 2 {
+		return v
+	}
+	return graph.ReduceMean(graph.Reshape(v, v.Shape().Dimensions[0], -1), 1)
+}

@@ -1,0 +1,34 @@
+// Package flaxlike is a model with Fit, for those who come from Keras or Elegy:
+//
+//	model, err := flaxlike.New(ctx, flaxlike.Sequential(
+//		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+//		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
+//	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
+//	figures, err := model.Evaluate(ctx, test)
+//
+// It is a thin layer. A [Model] is a managed.State with the steps as methods, and its Fit is a train.Loop: train.Of makes the
+// same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as they are. So a program can
+// step down a level at any time.
+//
+// # Names in Keras and Ciclo
+//
+//	Keras                          Ciclo                    here
+//	compile(loss, metrics, …)      create_flax_state        New, WithLoss, WithMetrics, WithOptimizer
+//	loss_weights                                            Loss.Weight
+//	weighted_metrics                                        Metric.Weighted
+//	run_eagerly, distribution      strategy                 WithStrategy
+//	steps_per_execution                                     automatic, see loop.BlockStepper
+//	fit                            train_loop               Fit, FitBatches
+//	epochs, initial_epoch          stop                     Fit.Epochs, Fit.InitialEpoch
+//	validation_data, _split, …     test_dataset             Fit.Validation, Validations, ValidationSplit, …
+//	class_weight, sample_weight    sample_weight            WithClassWeights, WithSampleWeights
+//	callbacks                      callbacks                Fit.Callbacks
+//	evaluate, predict              test_loop, predict_loop  Evaluate, Predict
+//	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
+//	summary                                                 Summary
+//	save_weights, load_weights                              Save, Load
+//	export                                                  Export
+//
+// What is logged in a test has the test's name behind it: loss_val. Keras has val_loss; we have the name behind, as Ciclo,
+// because all entries of one figure then stand together.
+package flaxlike

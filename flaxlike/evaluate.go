@@ -1,0 +1,109 @@
+package flaxlike
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+// Evaluate gives the losses and metrics over all examples of a set, by name: "loss", "accuracy". Figures that are arrays, as
+// a confusion matrix, are not among them: train.TestOf has these. Options are those of the run: loop.Until(loop.Steps(10))
+// takes ten batches, loop.ProgressBar shows how far it is.
+func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
+	if set == nil || set.Len() == 0 {
+		return nil, errors.New("flaxlike: evaluate: the set has no examples")
+	}
+	tested, err := m.testOf(set, m.set.batchSize).Run(ctx, m, options...)
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: evaluate: %w", err)
+	}
+	found := map[string]float64{}
+	for e := range tested.Logs.All() {
+		if _, whole := e.Value.(loop.Payload); whole {
+			continue
+		}
+		if found[e.Name], err = e.Value.Float(); err != nil {
+			return nil, fmt.Errorf("flaxlike: evaluate: %s: %w", e.Path(), err)
+		}
+	}
+	return found, nil
+}
+
+// testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does.
+func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
+	return train.Test[*Model, data.Batch]{Step: step{m.test}, Reset: reset,
+		Data: func(context.Context) (loop.Data[data.Batch], error) {
+			batches := set.Batches(size, data.KeepRemainder())
+			if set.Len()%size == 0 {
+				return batches, nil
+			}
+			return func(yield func(data.Batch, error) bool) {
+				for b, err := range batches {
+					if err == nil {
+						b, err = data.Pad(b, size)
+					}
+					if !yield(b, err) {
+						return
+					}
+				}
+			}, nil
+		}}
+}
+
+// Predict gives the outputs for all examples of a set, in their order and by name; that of a [Layer] is "preds". The set
+// needs the inputs alone.
+func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
+	if set == nil || set.Len() == 0 {
+		return nil, errors.New("flaxlike: predict: the set has no examples")
+	}
+	predict := train.PredictOf[*Model]()
+	predict.Trim = dropPadding
+	batches, err := train.Collect(predict.All(ctx, m, padded(set, m.set.batchSize), options...))
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: predict: %w", err)
+	}
+	all := map[string]data.Array{}
+	for name := range batches[0] {
+		parts := make([]data.Array, len(batches))
+		for i, b := range batches {
+			parts[i] = b[name]
+		}
+		all[name] = join(parts)
+	}
+	return all, nil
+}
+
+// padded are batches of one size, the last one filled up, without a mask: its rows are cut off again.
+func padded(set *data.Set, size int) loop.Data[data.Batch] {
+	size = min(size, cmp.Or(set.Len(), 1))
+	return func(yield func(data.Batch, error) bool) {
+		for b, err := range set.Batches(size, data.KeepRemainder()) {
+			if err == nil && b.Size < size {
+				n := len(b.Fields)
+				b, err = data.Pad(b, size)
+				if err == nil {
+					b.Fields = b.Fields[:n]
+				}
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
+	rows := batch.Fields[0].Array.Len()
+	for name, a := range outputs {
+		if len(a.Dims) == 0 || a.Len() != rows {
+			return nil, fmt.Errorf("output %q has dims %v for %d examples: the rows of batches cannot be joined, use PredictStep", name, a.Dims, rows)
+		}
+		outputs[name] = a.Slice(0, batch.Size)
+	}
+	return outputs, nil
+}

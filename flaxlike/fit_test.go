@@ -1,0 +1,210 @@
+package flaxlike_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+func quiet(f flaxlike.Fit) flaxlike.Fit {
+	f.Verbose = flaxlike.Silent
+	return f
+}
+
+func TestDigits(t *testing.T) {
+	training, test := digits(t)
+	var sum float64
+	for seed := range int64(3) {
+		m := newModel(t, mlp(), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(seed))
+		_, err := m.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: 20}))
+		require.NoError(t, err)
+		found, err := m.Evaluate(t.Context(), test)
+		require.NoError(t, err)
+		sum += found["accuracy"]
+		predicted, err := m.Predict(t.Context(), test)
+		require.NoError(t, err)
+		require.Equal(t, []int{360, 10}, predicted["preds"].Dims)
+		require.InDelta(t, found["accuracy"], hits(predicted["preds"], test), 1e-6, "Predict keeps the order, and drops the padding")
+	}
+	t.Logf("mean accuracy of seeds 0-2: %.4f", sum/3)
+	require.GreaterOrEqual(t, sum/3, 0.91)
+}
+
+func hits(logits data.Array, set *data.Set) float64 {
+	labels, flat, n := set.Fields()[1].Array.Flat.([]int32), logits.Flat.([]float32), 0
+	for i, label := range labels {
+		best := 0
+		for c := range 10 {
+			if flat[i*10+c] > flat[i*10+best] {
+				best = c
+			}
+		}
+		if int32(best) == label {
+			n++
+		}
+	}
+	return float64(n) / float64(len(labels))
+}
+
+// The history has a row for each epoch, with the means over its examples and what validation found.
+func TestHistory(t *testing.T) {
+	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"))
+	set := sorted(t, 100)
+	more, err := set.Slice(0, 10)
+	require.NoError(t, err)
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Validations: map[string]*data.Set{"few": more}}))
+	require.NoError(t, err)
+	require.Equal(t, 3, h.Len())
+	for _, name := range []string{"loss", "avg_loss", "accuracy", "loss_val", "avg_loss_val", "accuracy_val", "loss_few"} {
+		require.Len(t, series(t, h, name), 3, name)
+	}
+	require.Equal(t, []float64{2, 4, 6}, series(t, h, "elapsed.steps"), "80 examples are 2 batches of 32")
+	losses := series(t, h, "avg_loss")
+	require.Less(t, losses[2], losses[0])
+	// 20 and 10 examples fill no batch of 32: the padding counts nowhere.
+	require.InDeltaSlice(t, series(t, h, "loss_val"), series(t, h, "avg_loss_val"), 1e-6)
+}
+
+// avg_loss is the mean over all steps of the epoch: that of the same steps one by one.
+func TestAverageIsOfTheEpoch(t *testing.T) {
+	fit := func(each bool) *loop.History {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		h, err := m.Fit(t.Context(), line(t, 128), quiet(flaxlike.Fit{Epochs: 2, EachStep: each}))
+		require.NoError(t, err)
+		return h
+	}
+	steps, epochs := series(t, fit(true), "loss"), series(t, fit(false), "avg_loss")
+	require.Len(t, steps, 8)
+	for e := range 2 {
+		mean := (steps[4*e] + steps[4*e+1] + steps[4*e+2] + steps[4*e+3]) / 4
+		require.InDelta(t, mean, epochs[e], 1e-5)
+	}
+}
+
+// A level down: train.Of makes of the methods what Fit does.
+func TestTrainOf(t *testing.T) {
+	options := []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(7)}
+	set := sorted(t, 96)
+	above := newModel(t, flaxlike.Dense(3), options...)
+	h, err := above.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 4, Validation: set}))
+	require.NoError(t, err)
+
+	below := newModel(t, flaxlike.Dense(3), options...)
+	training := train.Of[*flaxlike.Model]()
+	training.Epoch = loop.Steps(3)
+	test := train.TestOf[*flaxlike.Model](func(context.Context) (loop.Data[data.Batch], error) { return set.Batches(32), nil })
+	test.Name = "val"
+	training.Tests = []train.Test[*flaxlike.Model, data.Batch]{test}
+	result, err := training.Run(t.Context(), below, set.Batches(32, data.Shuffle(7), data.Epochs(4)), loop.Keep(loop.Every(loop.Steps(3))))
+	require.NoError(t, err)
+	for _, name := range []string{"avg_loss", "accuracy", "loss_val", "accuracy_val"} {
+		require.InDeltaSlice(t, series(t, result.History, name), series(t, h, name), 1e-5, name)
+	}
+}
+
+func TestInitialEpoch(t *testing.T) {
+	set := line(t, 128)
+	options := []flaxlike.Option{flaxlike.WithLoss("mse")}
+	whole := newModel(t, flaxlike.Dense(1), options...)
+	_, err := whole.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5}))
+	require.NoError(t, err)
+	parts := newModel(t, flaxlike.Dense(1), options...)
+	_, err = parts.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
+	require.NoError(t, err)
+	h, err := parts.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, InitialEpoch: 2}))
+	require.NoError(t, err)
+	require.Equal(t, []float64{12, 16, 20}, series(t, h, "elapsed.steps"))
+	require.Equal(t, values(t, whole), values(t, parts), "the order of the data goes on where it was")
+}
+
+func TestFitSettings(t *testing.T) {
+	set := line(t, 128)
+	for _, row := range []struct {
+		name  string
+		fit   flaxlike.Fit
+		steps []float64
+		tests int // rows with loss_val
+	}{
+		{"nothing", flaxlike.Fit{}, []float64{4}, 0},
+		{"steps per epoch", flaxlike.Fit{Epochs: 3, StepsPerEpoch: 2}, []float64{2, 4, 6}, 0},
+		{"batch size", flaxlike.Fit{BatchSize: 64, Epochs: 2}, []float64{2, 4}, 0},
+		{"any period", flaxlike.Fit{Until: loop.Samples(288)}, []float64{4, 8}, 0},
+		{"every second epoch", flaxlike.Fit{Epochs: 4, Validation: set, ValidationEvery: 2}, []float64{4, 8, 12, 16}, 2},
+		{"fast dev run", flaxlike.Fit{Epochs: 50, Validation: set, FastDevRun: true}, []float64{1}, 1},
+		{"overfit", flaxlike.Fit{Epochs: 2, OverfitBatches: 1, Validation: set}, []float64{1, 2}, 2},
+		{"sanity", flaxlike.Fit{Epochs: 1, Validation: set, SanityEvaluation: true}, []float64{4}, 1},
+		{"a callback stops", flaxlike.Fit{Epochs: 9, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { return loop.ErrStop })}}, []float64{4, 8}, 0},
+		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{loop.KeepBest("loss_val", loop.Lowest),
+			loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(2)), loop.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, loop.Evaluations(2)), loop.NonFinite(loop.FailRun)}}, []float64{4, 8, 12}, 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+			h, err := m.Fit(t.Context(), set, quiet(row.fit))
+			require.NoError(t, err)
+			require.Equal(t, row.steps, series(t, h, "elapsed.steps"))
+			if row.tests > 0 {
+				require.Len(t, series(t, h, "loss_val"), row.tests)
+			}
+		})
+	}
+}
+
+// A sanity evaluation, and a model that was built before, change nothing of what is learned.
+func TestSanityChangesNothing(t *testing.T) {
+	set := sorted(t, 96)
+	learned := func(sanity bool) map[string]string {
+		m := newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Dropout(0.5), flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
+		if sanity {
+			require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+		}
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, SanityEvaluation: sanity}))
+		require.NoError(t, err)
+		return values(t, m)
+	}
+	require.Equal(t, learned(false), learned(true))
+}
+
+func TestInterrupt(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	stop := loop.Watch(loop.At(loop.Steps(6)), func(context.Context, loop.Report) error { cancel(why); return nil })
+	h, err := m.Fit(ctx, line(t, 128), quiet(flaxlike.Fit{Epochs: 100, Callbacks: []loop.Option{stop}}))
+	require.ErrorIs(t, err, why)
+	require.Equal(t, 4.0, series(t, h, "elapsed.steps")[0], "the epoch that was complete")
+	_, err = m.Evaluate(t.Context(), line(t, 128))
+	require.NoError(t, err, "the state is good")
+}
+
+func TestFitBatches(t *testing.T) {
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	h, err := m.FitBatches(t.Context(), line(t, 64).Batches(16, data.Forever()), quiet(flaxlike.Fit{Epochs: 2, StepsPerEpoch: 3}))
+	require.NoError(t, err)
+	require.Equal(t, []float64{3, 6}, series(t, h, "elapsed.steps"))
+}
+
+func TestVerbose(t *testing.T) {
+	for verbose, want := range map[flaxlike.Verbosity]string{
+		flaxlike.Silent: `^$`,
+		flaxlike.Lines:  `^epoch 1/2: avg_loss \d\.\d{4} avg_loss_val \d\.\d{4}\nepoch 2/2: [^\n]*\n$`,
+		flaxlike.Bar:    `8/8 - .*avg_loss`,
+	} {
+		t.Run(verbose.String(), func(t *testing.T) {
+			var out bytes.Buffer
+			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+			set := line(t, 128)
+			_, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Validation: set, Verbose: verbose, Output: &out})
+			require.NoError(t, err)
+			text := out.String()
+			require.Regexp(t, want, text)
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package flaxlike
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// Layer is a graph function with variables: from a node to the next one. Any function of this form is a layer, so own layers
+// are plain functions, and all of GoMLX's are at hand:
+//
+//	func gated(vars *managed.Vars, x *managed.Node) *managed.Node {
+//		return graph.Mul(layers.Dense(vars.In("value"), x, true, 64), graph.Sigmoid(layers.Dense(vars.In("gate"), x, true, 64)))
+//	}
+//
+// As the whole of a model, a layer maps the field "x" to the one output "preds".
+type Layer func(vars *managed.Vars, x *managed.Node) *managed.Node
+
+// Functional is a model of several inputs or outputs: input gives a field of the batch by its name, and the outputs are
+// nodes by name. It is built out of layers, each in a scope of its own:
+//
+//	func(vars *managed.Vars, input func(name string) *managed.Node) map[string]*managed.Node {
+//		h := trunk(vars.In("trunk"), input("image"))
+//		return map[string]*managed.Node{"digit": digits(vars.In("digit"), h), "slant": slant(vars.In("slant"), h)}
+//	}
+type Functional func(vars *managed.Vars, input func(name string) *managed.Node) map[string]*managed.Node
+
+// Network is what a model is made of: a [Layer] or a [Functional].
+type Network interface {
+	outputs(vars *managed.Vars, input func(name string) *managed.Node) map[string]*managed.Node
+}
+
+// preds is the output of a network that has only one: Ciclo's name.
+const preds = "preds"
+
+func (l Layer) outputs(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+	return map[string]*managed.Node{preds: l(vars, input("x"))}
+}
+
+func (f Functional) outputs(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+	out := f(vars, input)
+	if len(out) == 0 {
+		panic(fmt.Errorf("the network has no output: return at least one node by name"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if out[name] == nil {
+			panic(fmt.Errorf("the network's output %q is nil", name))
+		}
+	}
+	return out
+}
+
+// Sequential is one layer behind the other. The variables of each are in a scope of its place, counted from 0:
+// /model/0/dense/weights.
+func Sequential(layers ...Layer) Layer {
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		for i, l := range layers {
+			if l == nil {
+				panic(fmt.Errorf("layer %d of %d in Sequential is nil (counted from 0)", i, len(layers)))
+			}
+			x = l(vars.Inf("%d", i), x)
+		}
+		return x
+	}
+}
+
+// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope share their variables.
+func Named(name string, layer Layer) Layer {
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node { return layer(vars.In(name), x) }
+}
+
+// Residual adds what the layers, one behind the other, make of their input to it (He et al. 2016). The shape must stay.
+func Residual(layers ...Layer) Layer {
+	inner := Sequential(layers...)
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		y := inner(vars, x)
+		if !y.Shape().Equal(x.Shape()) {
+			panic(fmt.Errorf("Residual in %s: the layers make %s of %s; they must keep the shape, so that both can be added", vars.Scope(), y.Shape(), x.Shape()))
+		}
+		return graph.Add(x, y)
+	}
+}

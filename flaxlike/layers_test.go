@@ -1,0 +1,75 @@
+package flaxlike_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// Each layer has the shape that its documentation says, and a gradient.
+func TestLayers(t *testing.T) {
+	for _, row := range []struct {
+		name       string
+		layer      flaxlike.Layer
+		in, out    []int // without the batch
+		parameters int
+		integers   bool
+	}{
+		{"dense", flaxlike.Dense(5), []int{3}, []int{5}, 20, false},
+		{"conv", flaxlike.Conv(4, 3), []int{6, 6, 2}, []int{6, 6, 4}, 3*3*2*4 + 4, false},
+		{"conv of one axis", flaxlike.Conv(4, 3), []int{6, 2}, []int{6, 4}, 3*2*4 + 4, false},
+		{"max pool", flaxlike.MaxPool(2), []int{6, 6, 2}, []int{3, 3, 2}, 0, false},
+		{"mean pool", flaxlike.MeanPool(3), []int{6, 6, 2}, []int{2, 2, 2}, 0, false},
+		{"global mean", flaxlike.GlobalMeanPool(), []int{6, 6, 2}, []int{2}, 0, false},
+		{"flatten", flaxlike.Flatten(), []int{2, 3}, []int{6}, 0, false},
+		{"reshape", flaxlike.Reshape(3, -1), []int{6}, []int{3, 2}, 0, false},
+		{"activation", flaxlike.Activation("gelu"), []int{3}, []int{3}, 0, false},
+		{"softmax", flaxlike.Activation("softmax"), []int{3}, []int{3}, 0, false},
+		{"dropout", flaxlike.Dropout(0.3), []int{3}, []int{3}, 0, false},
+		{"batch norm", flaxlike.BatchNorm(), []int{4}, []int{4}, 8, false},
+		{"layer norm", flaxlike.LayerNorm(), []int{4}, []int{4}, 8, false},
+		{"rms norm", flaxlike.RMSNorm(), []int{4}, []int{4}, 4, false},
+		{"embedding", flaxlike.Embedding(7, 3), []int{5}, []int{5, 3}, 21, true},
+		{"embedding of one", flaxlike.Embedding(7, 3), []int{1}, []int{1, 3}, 21, true},
+		{"attention", flaxlike.Attention(2, 3), []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
+		{"lstm", flaxlike.LSTM(3), []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 8*3, false},
+		{"residual", flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("relu")), []int{4}, []int{4}, 20, false},
+		{"named", flaxlike.Named("here", flaxlike.Dense(2)), []int{2}, []int{2}, 6, false},
+		{"own", func(_ *managed.Vars, x *managed.Node) *managed.Node { return graph.Square(x) }, []int{3}, []int{3}, 0, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			const n = 4
+			size := n
+			for _, d := range row.in {
+				size *= d
+			}
+			x := make([]float32, size)
+			ints := make([]int32, size)
+			for i := range x {
+				x[i], ints[i] = float32(i%7)-3, int32(i%7)
+			}
+			flat := any(x)
+			if row.integers {
+				flat = ints
+			}
+			set, err := data.New(data.X(flat, append([]int{n}, row.in...)...), data.Y(make([]float32, n), n, 1))
+			require.NoError(t, err)
+			alone := newModel(t, row.layer)
+			out, err := alone.Predict(t.Context(), set)
+			require.NoError(t, err)
+			require.Equal(t, append([]int{n}, row.out...), out["preds"].Dims)
+			require.Equal(t, row.parameters, alone.Parameters())
+
+			m := newModel(t, flaxlike.Sequential(flaxlike.Named("first", row.layer), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(n))
+			h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
+			require.NoError(t, err)
+			losses := series(t, h, "loss")
+			require.NotEqual(t, losses[0], losses[2])
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package flaxlike
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// LossFunc is a loss: from the labels and an output to a value for each example, [batch, …]; all axes but the first are
+// averaged. A scalar is taken as it is; it cannot be weighed, nor be of a padded batch.
+type LossFunc func(labels, output *managed.Node) *managed.Node
+
+// Loss is a loss of a model. Only a Name that [LossByName] knows, or a Func, is needed.
+type Loss struct {
+	// Name is that of the loss; with a Func it is the name under which it is logged.
+	Name string
+	Func LossFunc
+	// Output is the output that is judged, and Label the field that has what it should be. A model of one output needs
+	// neither: the field is "y" then. Of several outputs, each has the field of its own name.
+	Output, Label string
+	// Weight multiplies the loss; 0 stands for 1.
+	Weight float64
+}
+
+// logged is the name in the logs: "loss" where it is the only one, and else, as in Keras, "<output>_loss".
+func (l Loss) logged(single bool) string {
+	switch {
+	case l.Func != nil && l.Name != "":
+		return l.Name
+	case single:
+		return "loss"
+	case l.Output != "":
+		return l.Output + "_loss"
+	case l.Name != "":
+		return l.Name
+	}
+	return "loss"
+}
+
+// LossByName gives a loss by Keras's name, or a short one:
+//
+//	sparse_categorical_crossentropy   integer labels [batch, …] and logits [batch, …, classes], in nats
+//	categorical_crossentropy          labels as probabilities of the logits' shape
+//	binary_crossentropy               labels 0 or 1 and logits, of one shape
+//	mean_squared_error, mse           labels and output of one shape
+//	mean_absolute_error, mae
+//	huber                             squared up to an error of 1, then linear (Huber 1964)
+//	hinge                             labels -1 or 1
+//	kl_divergence                     labels as probabilities, output as logits
+//
+// The crossentropies take logits; Keras's take probabilities unless told otherwise; we do because the logarithm of a softmax
+// that was rounded to 0 is infinite. An output that went through softmax or sigmoid is refused.
+func LossByName(name string) (LossFunc, error) { return find("loss", name, lossesByName) }
+
+var lossesByName = map[string]LossFunc{
+	"sparse_categorical_crossentropy": sparseCrossEntropy,
+	"categorical_crossentropy":        crossEntropy,
+	"binary_crossentropy":             binaryCrossEntropy,
+	"mean_squared_error":              squaredError,
+	"mse":                             squaredError,
+	"mean_absolute_error":             absoluteError,
+	"mae":                             absoluteError,
+	"huber":                           huber,
+	"hinge":                           hinge,
+	"kl_divergence":                   divergence,
+}
+
+// The functions here and not GoMLX's losses: most of those give the mean of the batch, of which neither the padding nor a weight
+// can be taken out any more.
+
+func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
+	const name = "sparse_categorical_crossentropy"
+	noProbabilities(name, logits)
+	labels = sparse(name, labels, logits)
+	own := graph.OneHot(labels, classesOf(logits), logits.DType())
+	return graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+}
+
+// sparse are integer labels, without a last axis of 1.
+func sparse(name string, labels, logits *managed.Node) *managed.Node {
+	l, o := labels.Shape(), logits.Shape()
+	if !l.DType.IsInt() {
+		panic(fmt.Errorf("%s: the labels are %s, expected integers, as []int32 (of probabilities, categorical_crossentropy)", name, l))
+	}
+	if l.Rank() > 1 && l.Rank() == o.Rank() && l.Dimensions[l.Rank()-1] == 1 {
+		labels = graph.Squeeze(labels, -1)
+		l = labels.Shape()
+	}
+	fits := l.Rank() == o.Rank()-1
+	for i := 0; fits && i < l.Rank(); i++ {
+		fits = l.Dimensions[i] == o.Dimensions[i]
+	}
+	if !fits || !o.DType.IsFloat() {
+		hint := ""
+		if l.Rank() == 1 && o.Rank() > 2 {
+			hint = "\n  put Flatten() before the first Dense, or end with GlobalMeanPool()"
+		}
+		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected integers [batch] and floats [batch, classes]%s", name, l, o, hint))
+	}
+	return labels
+}
+
+func classesOf(logits *managed.Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
+
+func crossEntropy(labels, logits *managed.Node) *managed.Node {
+	noProbabilities("categorical_crossentropy", logits)
+	labels = same("categorical_crossentropy", labels, logits)
+	return graph.Neg(graph.ReduceSum(graph.Mul(labels, graph.LogSoftmax(logits)), -1))
+}
+
+func divergence(labels, logits *managed.Node) *managed.Node {
+	noProbabilities("kl_divergence", logits)
+	labels = same("kl_divergence", labels, logits)
+	none := graph.Equal(labels, graph.ZerosLike(labels))
+	log := graph.Log(graph.Where(none, graph.OnesLike(labels), labels)) // 0 times log(0) is 0 here
+	return graph.ReduceSum(graph.Mul(labels, graph.Sub(log, graph.LogSoftmax(logits))), -1)
+}
+
+// binaryCrossEntropy is max(z, 0) - z y + log(1 + exp(-|z|)), which overflows for no z.
+func binaryCrossEntropy(labels, z *managed.Node) *managed.Node {
+	noProbabilities("binary_crossentropy", z)
+	labels = same("binary_crossentropy", labels, z)
+	tail := graph.Log1P(graph.Exp(graph.Neg(graph.Abs(z))))
+	return graph.Add(graph.Sub(graph.Max(z, graph.ZerosLike(z)), graph.Mul(z, labels)), tail)
+}
+
+func squaredError(labels, output *managed.Node) *managed.Node {
+	return graph.Square(graph.Sub(output, same("mean_squared_error", labels, output)))
+}
+
+func absoluteError(labels, output *managed.Node) *managed.Node {
+	return graph.Abs(graph.Sub(output, same("mean_absolute_error", labels, output)))
+}
+
+func huber(labels, output *managed.Node) *managed.Node {
+	d := graph.Abs(graph.Sub(output, same("huber", labels, output)))
+	near := graph.MinScalar(d, 1)
+	return graph.Add(graph.MulScalar(graph.Square(near), 0.5), graph.Sub(d, near))
+}
+
+func hinge(labels, output *managed.Node) *managed.Node {
+	margin := graph.OneMinus(graph.Mul(output, same("hinge", labels, output)))
+	return graph.Max(margin, graph.ZerosLike(margin))
+}
+
+// same are labels of the output's dimensions, in its type.
+func same(name string, labels, output *managed.Node) *managed.Node {
+	l, o := labels.Shape(), output.Shape()
+	if o.Rank() == l.Rank()+1 && o.Dimensions[l.Rank()] == 1 { // [batch] for [batch, 1]: broadcast it would be [batch, batch]
+		labels = graph.ExpandAxes(labels, -1)
+		l = labels.Shape()
+	}
+	if !o.DType.IsFloat() || !l.EqualDimensions(o) {
+		panic(fmt.Errorf("%s: labels %s do not fit the output %s: expected one shape, and the output in floats", name, l, o))
+	}
+	return graph.ConvertDType(labels, o.DType)
+}
+
+// noProbabilities refuses what a softmax or a sigmoid has made: the mistake of those who come from Keras.
+func noProbabilities(name string, output *managed.Node) {
+	made := ""
+	switch in := output.Inputs(); {
+	case output.Type() == graph.NodeTypeLogistic:
+		made = "sigmoid"
+	case output.Type() == graph.NodeTypeDiv && len(in) == 2 && in[0].Type() == graph.NodeTypeExp:
+		made = "softmax"
+	}
+	if made != "" {
+		panic(fmt.Errorf("%s: the output went through a %s, expected logits: take that layer off; the loss has it in it", name, made))
+	}
+}

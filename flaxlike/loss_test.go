@@ -1,0 +1,118 @@
+package flaxlike_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// identity is a network whose outputs are the inputs.
+func identity(_ *managed.Vars, x *managed.Node) *managed.Node { return x }
+
+// The losses and metrics by name, against what they are by their formulas.
+func TestNames(t *testing.T) {
+	ln := math.Log
+	softmax := func(z ...float64) []float64 {
+		var sum float64
+		for _, v := range z {
+			sum += math.Exp(v)
+		}
+		p := make([]float64, len(z))
+		for i, v := range z {
+			p[i] = math.Exp(v) / sum
+		}
+		return p
+	}
+	p, q := softmax(1, 2, 3), softmax(3, 1, 1)
+	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	threes := data.X([]float32{1, 2, 3, 3, 1, 1}, 2, 3)
+	ones := data.X([]float32{2, -1, 0.5, -3}, 4, 1)
+	classes := data.Y([]int32{2, 1}, 2)
+	probabilities := data.Y([]float32{0, 0.5, 0.5, 1, 0, 0}, 2, 3)
+	bits := data.Y([]int32{1, 1, 0, 0}, 4)
+	numbers := data.Y([]float32{2, 0, 0.5, 1}, 4)
+	for _, row := range []struct {
+		kind, name string
+		x, y       data.Field
+		want       float64
+	}{
+		{"loss", "sparse_categorical_crossentropy", threes, classes, -(ln(p[2]) + ln(q[1])) / 2},
+		{"loss", "categorical_crossentropy", threes, probabilities, -(0.5*ln(p[1]) + 0.5*ln(p[2]) + ln(q[0])) / 2},
+		{"loss", "kl_divergence", threes, probabilities, (ln(0.5) - 0.5*ln(p[1]) - 0.5*ln(p[2]) - ln(q[0])) / 2},
+		{"loss", "binary_crossentropy", ones, bits, -(ln(sigmoid(2)) + ln(sigmoid(-1)) + ln(1-sigmoid(0.5)) + ln(1-sigmoid(-3))) / 4},
+		{"loss", "mse", ones, numbers, (0 + 1 + 0 + 16) / 4.0},
+		{"loss", "mean_squared_error", ones, numbers, 17 / 4.0},
+		{"loss", "mae", ones, numbers, 5 / 4.0},
+		{"loss", "mean_absolute_error", ones, numbers, 5 / 4.0},
+		{"loss", "huber", ones, numbers, (0.5 + 3.5) / 4},
+		{"loss", "hinge", ones, data.Y([]float32{1, 1, -1, -1}, 4), (0 + 2 + 1.5 + 0) / 4},
+		{"metric", "accuracy", threes, classes, 0.5},
+		{"metric", "accuracy", ones, bits, 0.5},
+		{"metric", "acc", threes, data.Y([]int32{2, 1}, 2, 1), 0.5},
+		{"metric", "sparse_categorical_accuracy", threes, classes, 0.5},
+		{"metric", "categorical_accuracy", threes, data.Y([]float32{0, 0, 1, 1, 0, 0}, 2, 3), 1},
+		{"metric", "binary_accuracy", ones, bits, 0.5},
+		{"metric", "top_5_accuracy", threes, classes, 1},
+		{"metric", "sparse_top_k_categorical_accuracy", threes, classes, 1},
+		{"metric", "precision", ones, bits, 0.5},
+		{"metric", "recall", ones, bits, 0.5},
+		{"metric", "f1", ones, bits, 0.5},
+		{"metric", "f1_score", ones, bits, 0.5},
+		{"metric", "recall", threes, classes, 1 / 3.0},
+		{"metric", "auc", ones, bits, 0.75},
+		{"metric", "mse", ones, numbers, 17 / 4.0},
+		{"metric", "mean_squared_error", ones, numbers, 17 / 4.0},
+		{"metric", "rmse", ones, numbers, math.Sqrt(17 / 4.0)},
+		{"metric", "root_mean_squared_error", ones, numbers, math.Sqrt(17 / 4.0)},
+		{"metric", "mae", ones, numbers, 5 / 4.0},
+		{"metric", "mean_absolute_error", ones, numbers, 5 / 4.0},
+		{"metric", "r2", ones, numbers, 1 - 17/(4*variance(2, 0, 0.5, 1))},
+		{"metric", "r2_score", ones, numbers, 1 - 17/(4*variance(2, 0, 0.5, 1))},
+		{"metric", "cosine_similarity", threes, probabilities, (2.5/math.Sqrt(14*0.5) + 3/math.Sqrt(11)) / 2},
+		{"metric", "crossentropy", threes, classes, -(ln(p[2]) + ln(q[1])) / 2},
+		{"metric", "perplexity", threes, classes, math.Exp(-(ln(p[2]) + ln(q[1])) / 2)},
+	} {
+		t.Run(row.kind+" "+row.name, func(t *testing.T) {
+			option, entry := flaxlike.WithLoss(row.name), "loss"
+			if row.kind == "metric" {
+				option, entry = flaxlike.WithMetrics(row.name), row.name
+			}
+			m := newModel(t, flaxlike.Layer(identity), option, flaxlike.WithBatchSize(3)) // padded
+			set, err := data.New(row.x, row.y)
+			require.NoError(t, err)
+			found, err := m.Evaluate(t.Context(), set)
+			require.NoError(t, err)
+			require.InDelta(t, row.want, found[entry], 1e-5)
+		})
+	}
+}
+
+func variance(values ...float64) float64 {
+	var sum, squares float64
+	for _, v := range values {
+		sum += v
+		squares += v * v
+	}
+	n := float64(len(values))
+	return squares/n - sum/n*sum/n
+}
+
+func TestOptimizersByName(t *testing.T) {
+	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw", "adamax", "rmsprop", "lion", "lamb", "adafactor"} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(name), flaxlike.WithLearningRate(0.02))
+			h, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 20}))
+			require.NoError(t, err)
+			losses := series(t, h, "avg_loss")
+			require.Less(t, losses[19], losses[0])
+			rate, err := m.LearningRate()
+			require.NoError(t, err)
+			require.InDelta(t, 0.02, rate, 1e-7)
+		})
+	}
+}

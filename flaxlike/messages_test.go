@@ -1,0 +1,174 @@
+package flaxlike_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+var writeGolden = flag.Bool("write-golden", false, "write testdata/errors.golden anew")
+
+// desk is what a mistake is made with.
+type desk struct{ *testing.T }
+
+func (m desk) made(options ...flaxlike.Option) error {
+	_, err := flaxlike.New(m.Context(), flaxlike.Dense(1), append(options, flaxlike.WithStrategy(jit(m)))...)
+	return err
+}
+
+func (m desk) fit(n flaxlike.Network, set *data.Set, f flaxlike.Fit, options ...flaxlike.Option) error {
+	_, err := newModel(m, n, options...).Fit(m.Context(), set, quiet(f))
+	return err
+}
+
+func (m desk) set(fields ...data.Field) *data.Set {
+	set, err := data.New(fields...)
+	require.NoError(m, err)
+	return set
+}
+
+var (
+	images  = data.X(make([]float32, 64*8*8), 64, 8, 8)
+	classes = data.Y(make([]int32, 64), 64)
+)
+
+var mistakes = []struct {
+	name string
+	do   func(m desk) error
+}{
+	{"unknown loss", func(m desk) error { return m.made(flaxlike.WithLoss("sparse_categorical_cross_entropy")) }},
+	{"unknown metric", func(m desk) error { return m.made(flaxlike.WithMetrics("acuracy")) }},
+	{"unknown optimizer", func(m desk) error { return m.made(flaxlike.WithOptimizer("Adam W")) }},
+	{"unknown activation", func(m desk) error {
+		return m.fit(flaxlike.Activation("rellu"), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"no loss", func(m desk) error { return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}) }},
+	{"two losses of one name", func(m desk) error { return m.made(flaxlike.WithLoss("mse", "mse")) }},
+	{"no network", func(m desk) error {
+		_, err := flaxlike.New(m.Context(), nil)
+		return err
+	}},
+	{"nil layer", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Dense(1), nil), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"batch larger than the data", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 20), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"images not flattened", func(m desk) error {
+		return m.fit(flaxlike.Dense(10), m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"images without a channel", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Conv(4, 3), flaxlike.Flatten(), flaxlike.MaxPool(2)), m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"integers where floats are wanted", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)), m.set(data.X(make([]uint8, 64*64), 64, 8, 8), classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"floats as labels", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"label out of range", func(m desk) error {
+		return m.fit(flaxlike.Dense(2), sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"labels from 1", func(m desk) error {
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(func() []int32 {
+			y := make([]int32, 64)
+			for i := range y {
+				y[i] = int32(i%10) + 1
+			}
+			return y
+		}(), 64))
+		return m.fit(flaxlike.Dense(10), set, flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"one-hot labels", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]float32, 192), 64, 3)), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"softmax before the loss", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Activation("softmax")), sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"wrong width of the output", func(m desk) error {
+		return m.fit(flaxlike.Dense(2), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"no labels in the set", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), m.set(data.X(make([]float32, 64), 64, 1)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"no input in the set", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), m.set(data.Named("image", make([]float32, 64), 64, 1), classes), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"no sample weights in the set", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("weight"))
+	}},
+	{"metric on a missing output", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "mae", Output: "pred"}))
+	}},
+	{"loss of several outputs", func(m desk) error {
+		heads := func(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+			return map[string]*managed.Node{"a": flaxlike.Dense(1)(vars.In("a"), input("x")), "b": flaxlike.Dense(1)(vars.In("b"), input("x"))}
+		}
+		return m.fit(flaxlike.Functional(heads), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"scalar loss with sample weights", func(m desk) error {
+		mean := func(labels, output *managed.Node) *managed.Node {
+			return graph.ReduceAllMean(graph.Square(graph.Sub(labels, output)))
+		}
+		return m.fit(flaxlike.Dense(1), line(m, 64, data.Named("weight", make([]float32, 64), 64)), flaxlike.Fit{},
+			flaxlike.WithLossOf(flaxlike.Loss{Func: mean}), flaxlike.WithSampleWeights("weight"))
+	}},
+	{"residual that changes the shape", func(m desk) error {
+		return m.fit(flaxlike.Residual(flaxlike.Dense(4)), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"validation of another shape", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), sorted(m, 64), flaxlike.Fit{Validation: m.set(data.X(make([]float32, 32*4), 32, 4), data.Y(make([]int32, 32), 32))}, flaxlike.WithLoss(sparse))
+	}},
+	{"callback on an unknown entry", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Validation: line(m, 64), Epochs: 2,
+			Callbacks: []loop.Option{loop.StopEarly("val_loss", loop.Lowest, loop.Evaluations(2))}}, flaxlike.WithLoss("mse"))
+	}},
+	{"nothing left to train", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Epochs: 5, InitialEpoch: 5}, flaxlike.WithLoss("mse"))
+	}},
+	{"both ends", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Epochs: 5, Until: loop.Steps(9)}, flaxlike.WithLoss("mse"))
+	}},
+	{"no steps of an epoch", func(m desk) error {
+		_, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(m.Context(), line(m, 64).Batches(32), quiet(flaxlike.Fit{}))
+		return err
+	}},
+	{"load before a batch", func(m desk) error {
+		return newModel(m, flaxlike.Dense(1)).Load(m.Context(), "model.safetensors")
+	}},
+	{"rate below 0", func(m desk) error { return m.made(flaxlike.WithLearningRate(-1)) }},
+}
+
+// The first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be read, not
+// only compared.
+func TestMessages(t *testing.T) {
+	places := regexp.MustCompile(`(_test\.go):\d+`)
+	var got strings.Builder
+	for _, row := range mistakes {
+		t.Run(row.name, func(t *testing.T) {
+			err := row.do(desk{t})
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "goroutine", "no stack")
+			fmt.Fprintf(&got, "== %s\n%s\n\n", row.name, places.ReplaceAllString(err.Error(), "$1:LINE"))
+		})
+	}
+	const file = "testdata/errors.golden"
+	if *writeGolden {
+		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.String())
+	t.Logf("%d mistakes", len(mistakes))
+}

@@ -1,0 +1,212 @@
+package flaxlike
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Model is a network with its losses, metrics and optimizer, and the state that trains. It changes in place, and is for one
+// goroutine at a time, as the managed.State in it is.
+type Model struct {
+	*managed.State
+	network              Network
+	set                  settings
+	train, test, predict *managed.Stepper
+	runtime              *xla.Runtime // nil if it is somebody else's
+	seen                 seen
+}
+
+// New makes a model. Its variables come into being with its first batch, which says the shapes; see [Model.Init]. Flax
+// wants sample inputs at once; we wait for the data because its shapes would be written down twice.
+//
+// The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
+func New(ctx context.Context, network Network, options ...Option) (*Model, error) {
+	m := &Model{network: network, set: settings{batchSize: 32}}
+	if err := m.open(ctx, options); err != nil {
+		return nil, fmt.Errorf("flaxlike: new model: %w", err)
+	}
+	m.train = managed.TrainStep(m.report, managed.RunningAverages())
+	m.test = managed.TestStep(m.report, managed.RunningAverages())
+	m.predict = managed.TestStep(func(b *managed.Builder) {
+		out := m.outputs(b)
+		for _, name := range slices.Sorted(maps.Keys(out)) { // so that the program is the same each time
+			b.Output(name, out[name])
+		}
+	})
+	return m, nil
+}
+
+func (m *Model) open(ctx context.Context, options []Option) (err error) {
+	switch n := m.network.(type) {
+	case nil:
+		return errNoNetwork
+	case Layer:
+		if n == nil {
+			return errNoNetwork
+		}
+	case Functional:
+		if n == nil {
+			return errNoNetwork
+		}
+	}
+	for _, o := range options {
+		if err := o(&m.set); err != nil {
+			return err
+		}
+	}
+	optimizer, err := m.set.optimizerOf()
+	if err != nil {
+		return err
+	}
+	if err := m.set.checkNames(); err != nil {
+		return err
+	}
+	if m.set.strategy == nil {
+		line := func(line string) { fmt.Fprintln(os.Stderr, line) }
+		if m.runtime, err = xla.Open(ctx, xla.CPU, xla.InstallIfMissing(line)); err != nil {
+			return err
+		}
+		m.set.strategy = strategies.Jit(m.runtime)
+	}
+	m.State, err = managed.New(m.set.strategy, managed.WithOptimizer(optimizer), managed.WithSeed(m.set.seed))
+	if err != nil && m.runtime != nil {
+		err = errors.Join(err, m.runtime.Close())
+	}
+	return err
+}
+
+var errNoNetwork = errors.New("the network is nil: give New a Layer, such as Sequential(…), or a Functional")
+
+// checkNames finds what would be logged twice.
+func (s *settings) checkNames() error {
+	taken := map[string]bool{}
+	for _, l := range s.losses {
+		name := l.logged(len(s.losses) == 1)
+		if taken[name] {
+			return fmt.Errorf("two losses would be logged as %q: give one of them a Name with a Func (see LossByName), or another Output", name)
+		}
+		taken[name] = true
+	}
+	for _, m := range s.metrics {
+		name := m.logged()
+		if taken[name] {
+			return fmt.Errorf("two figures would be logged as %q: give one another Name, with a Metric or a Func", name)
+		}
+		taken[name] = true
+	}
+	return nil
+}
+
+// Init makes the variables for batches like this one, and changes no value: before [Model.Load] and [Model.Summary].
+func (m *Model) Init(ctx context.Context, batch data.Batch) error {
+	_, err := m.PredictStep(ctx, batch)
+	return err
+}
+
+// TrainStep makes one training step. It logs each loss, its running average avg_<loss>, and the metrics. With the other
+// steps it makes a model a state for train.Of.
+func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
+	return step{m.train}.Step(ctx, m, batch)
+}
+
+// TestStep makes one step of a test, which changes no parameter.
+func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
+	return step{m.test}.Step(ctx, m, batch)
+}
+
+// ResetStep sets the metrics and averages back.
+func (m *Model) ResetStep(context.Context) (*Model, error) { return m, m.ResetMetrics() }
+
+// PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the inputs
+// alone.
+func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+	m.seen.batch = batch
+	_, logs, err := m.predict.Step(ctx, m.State, batch)
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: predict: %w", err)
+	}
+	outputs := map[string]data.Array{}
+	for e := range logs.All() {
+		p, ok := e.Value.(loop.Payload)
+		if !ok || e.Collection != loop.Outputs {
+			continue // a loss or metric of the network's own
+		}
+		v, err := p.Any()
+		if err != nil {
+			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
+		}
+		if outputs[e.Name], err = arrayOf(v.(*managed.Tensor)); err != nil {
+			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
+		}
+	}
+	return outputs, nil
+}
+
+// Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the shapes,
+// and needs the inputs alone.
+func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
+	m.seen.batch = batch
+	return managed.ExportModel(dir, m.State, batch, m.outputs, options...)
+}
+
+// Close gives up the state, the programs, and the runtime if New opened it. A second Close does nothing.
+func (m *Model) Close() error {
+	errs := []error{m.train.Close(), m.test.Close(), m.predict.Close(), m.State.Close()}
+	if m.runtime != nil {
+		errs = append(errs, m.runtime.Close())
+		m.runtime = nil
+	}
+	return errors.Join(errs...)
+}
+
+// step is one of a model's steps for a loop, in blocks where these win.
+type step struct{ of *managed.Stepper }
+
+var (
+	_ loop.BlockStepper[*Model, data.Batch] = step{}
+	_ loop.Awaiter[*Model]                  = step{}
+)
+
+func (s step) String() string { return s.of.String() }
+func (s step) BlockSize() int { return s.of.BlockSize() }
+
+func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loop.Logs, error) {
+	if err := m.before(s, batch); err != nil {
+		return m, loop.Logs{}, err
+	}
+	_, logs, err := s.of.Step(ctx, m.State, batch)
+	if err == nil {
+		err = m.seen.check(m, batch)
+	}
+	return m, logs, err
+}
+
+func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
+	for i, b := range batches {
+		if err := m.before(s, b); err != nil {
+			if i == 0 {
+				return m, nil, err
+			}
+			batches = batches[:i] // those before it are made, and the next block begins with it
+			_, logs, stepErr := s.of.StepBlock(ctx, m.State, batches)
+			return m, logs, errors.Join(stepErr, err)
+		}
+	}
+	_, logs, err := s.of.StepBlock(ctx, m.State, batches)
+	if err == nil {
+		err = m.seen.check(m, batches...)
+	}
+	return m, logs, err
+}
+
+func (s step) Await(ctx context.Context, m *Model) error { return s.of.Await(ctx, m.State) }

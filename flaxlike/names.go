@@ -1,0 +1,66 @@
+package flaxlike
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ErrUnknownName is wrapped by the error about a loss, metric, optimizer, activation or output that does not exist.
+var ErrUnknownName = errors.New("unknown name")
+
+// find looks a name up. The error says which is meant, as far as that can be told.
+func find[T any](kind, name string, table map[string]T) (found T, err error) {
+	if found, ok := table[name]; ok {
+		return found, nil
+	}
+	names := slices.Sorted(maps.Keys(table))
+	hint := ""
+	if near := nearest(name, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return found, fmt.Errorf("%s %q: %w%s\n  known: %s", kind, name, ErrUnknownName, hint, strings.Join(names, ", "))
+}
+
+// nearest is the name with the fewest changes, if these are few; else one that holds the other.
+func nearest(name string, names []string) string {
+	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))
+	best, least := "", max(2, len(plain)/3)+1
+	for _, n := range names {
+		if d := changes(plain, n); d < least {
+			best, least = n, d
+		}
+	}
+	if best != "" || len(plain) < 3 {
+		return best
+	}
+	for _, n := range names {
+		if strings.Contains(n, plain) || strings.Contains(plain, n) {
+			return n
+		}
+	}
+	return ""
+}
+
+// changes is how many letters must be put in, taken out or replaced to make b of a (Levenshtein 1966).
+func changes(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,196 @@
+package flaxlike
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// Option is a setting of a new model.
+type Option func(*settings) error
+
+type settings struct {
+	losses        []Loss
+	innerLosses   bool
+	metrics       []Metric
+	optimizer     managed.Optimizer
+	optimizerName string
+	rate          float64
+	strategy      strategies.Strategy
+	seed          int64
+	batchSize     int
+	weights       string // the field of the sample weights
+	classWeights  map[int]float64
+}
+
+// WithLoss adds losses by name, see [LossByName]; they are summed up.
+func WithLoss(names ...string) Option {
+	return func(s *settings) error {
+		for _, name := range names {
+			if err := WithLossOf(Loss{Name: name})(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// WithLossOf adds losses: own functions, and those of an output, or with a weight.
+func WithLossOf(losses ...Loss) Option {
+	return func(s *settings) error {
+		for _, l := range losses {
+			if l.Func == nil {
+				if _, err := LossByName(l.Name); err != nil {
+					return err
+				}
+			}
+			if l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0) {
+				return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
+			}
+			s.losses = append(s.losses, l)
+		}
+		return nil
+	}
+}
+
+// WithInnerLosses says that the network reports its losses itself, by managed.AddLoss, as a variational autoencoder may;
+// without it a model that trains needs a loss.
+func WithInnerLosses() Option {
+	return func(s *settings) error { s.innerLosses = true; return nil }
+}
+
+// WithMetrics adds metrics by Keras's names or short ones: accuracy, binary_accuracy, top_5_accuracy, precision, recall,
+// f1, auc, mse, rmse, mae, r2, cosine_similarity, crossentropy, perplexity. "accuracy" is that of two classes where the output
+// has one number an example. Classes and probabilities are made of logits, as the losses take them.
+func WithMetrics(names ...string) Option {
+	return func(s *settings) error {
+		for _, name := range names {
+			if err := WithMetricsOf(Metric{Name: name})(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// WithMetricsOf adds metrics: values of package metrics, own functions, and those of an output.
+func WithMetricsOf(list ...Metric) Option {
+	return func(s *settings) error {
+		for _, m := range list {
+			switch {
+			case m.Metric != nil && m.Func != nil:
+				return fmt.Errorf("metric %q has both a Metric and a Func, expected one of them", m.Name)
+			case m.Metric == nil && m.Func == nil:
+				if _, err := find("metric", m.Name, metricsByName); err != nil {
+					return err
+				}
+			case m.Name == "":
+				return errors.New("a metric of one's own needs a Name to be logged under")
+			}
+			s.metrics = append(s.metrics, m)
+		}
+		return nil
+	}
+}
+
+// WithOptimizer sets the optimizer by name: sgd, momentum, nesterov, adam (the default), adamw, adamax, rmsprop, lion, lamb,
+// adafactor; with the learning rates of Keras, see [WithLearningRate].
+func WithOptimizer(name string) Option {
+	return func(s *settings) error {
+		_, err := optimizerByName(name, 0)
+		s.optimizerName = name
+		return err
+	}
+}
+
+// WithOptimizerOf sets the optimizer: one of package optim or of GoMLX.
+func WithOptimizerOf(o managed.Optimizer) Option {
+	return func(s *settings) error {
+		if o == nil {
+			return errors.New("the optimizer is nil")
+		}
+		s.optimizer = o
+		return nil
+	}
+}
+
+// WithLearningRate sets the rate of an optimizer by name.
+func WithLearningRate(rate float64) Option {
+	return func(s *settings) error {
+		if !(rate > 0) || math.IsInf(rate, 0) {
+			return fmt.Errorf("the learning rate is %v, expected a positive number", rate)
+		}
+		s.rate = rate
+		return nil
+	}
+}
+
+// WithStrategy sets how the steps run, and on what. Without it New opens the CPU, and installs its plugin if there is none.
+func WithStrategy(strategy strategies.Strategy) Option {
+	return func(s *settings) error {
+		if strategy == nil {
+			return errors.New("the strategy is nil: give WithStrategy one such as strategies.Jit(runtime)")
+		}
+		s.strategy = strategy
+		return nil
+	}
+}
+
+// WithSeed makes the initial parameters, the random numbers of steps and the order of the data a function of the seed; 0
+// without it.
+func WithSeed(seed int64) Option { return func(s *settings) error { s.seed = seed; return nil } }
+
+// WithBatchSize sets how many examples are in a batch, 32 without it.
+func WithBatchSize(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("the batch size is %d, expected at least 1", n)
+		}
+		s.batchSize = n
+		return nil
+	}
+}
+
+// WithSampleWeights names the field that says how much each example counts in the losses and in weighted metrics: floats
+// [batch], or of more of the loss's axes. All sets that the model trains on or is tested with must have it. The sum of
+// weighted losses is divided by the number of examples, as in Keras.
+func WithSampleWeights(field string) Option {
+	return func(s *settings) error {
+		if field == "" {
+			return errors.New("the field of the sample weights has no name")
+		}
+		s.weights = field
+		return nil
+	}
+}
+
+// WithClassWeights says how much the examples of a class count in the losses with integer labels while training; a class
+// that is not named counts 1.
+func WithClassWeights(weights map[int]float64) Option {
+	return func(s *settings) error {
+		for class, w := range weights {
+			if class < 0 || !(w >= 0) || math.IsInf(w, 0) {
+				return fmt.Errorf("the weight of class %d is %v, expected classes and finite weights of at least 0", class, w)
+			}
+		}
+		s.classWeights = weights
+		return nil
+	}
+}
+
+// optimizerOf is what the settings ask for.
+func (s *settings) optimizerOf() (managed.Optimizer, error) {
+	if s.optimizer == nil {
+		if s.optimizerName == "" {
+			s.optimizerName = "adam"
+		}
+		return optimizerByName(s.optimizerName, s.rate)
+	}
+	if s.optimizerName != "" || s.rate != 0 {
+		return nil, errors.New("WithOptimizerOf brings its own rule and rate: leave WithOptimizer and WithLearningRate out")
+	}
+	return s.optimizer, nil
+}

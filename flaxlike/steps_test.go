@@ -1,0 +1,182 @@
+package flaxlike_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+)
+
+// penalised has a loss and a metric of its own.
+func penalised(vars *managed.Vars, x *managed.Node) *managed.Node {
+	y := flaxlike.Dense(1)(vars, x)
+	managed.AddLoss(vars, "penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(y)), 0.01))
+	managed.AddMetric(vars, "size", graph.ReduceAllMax(y))
+	return y
+}
+
+// B09: a mean avg_<loss> comes by itself for the declared loss and for the one inside of the network, in tests too.
+func TestB09_averagesOfAllLosses(t *testing.T) {
+	m := newModel(t, flaxlike.Layer(penalised), flaxlike.WithLoss("mse"))
+	set := line(t, 64)
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Validation: set}))
+	require.NoError(t, err)
+	for _, name := range []string{"loss", "avg_loss", "penalty", "avg_penalty", "size", "loss_val", "avg_loss_val", "penalty_val", "avg_penalty_val", "size_val"} {
+		require.Len(t, series(t, h, name), 1, name)
+	}
+	t.Log("B09: 10 entries")
+}
+
+// The steps of a state (parity 1A.9): what each logs and changes.
+func TestSteps(t *testing.T) {
+	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.BatchNorm(), flaxlike.Dropout(0.5), flaxlike.Dense(3)),
+		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"),
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "largest", Func: func(_, out *managed.Node) *managed.Node { return graph.ReduceAllMax(out) }}))
+	ctx, batch := t.Context(), first(t, sorted(t, 32), 32)
+	require.NoError(t, m.Init(ctx, batch))
+	before := values(t, m)
+
+	_, logs, err := m.TestStep(ctx, batch)
+	require.NoError(t, err)
+	for e := range logs.All() {
+		want := map[string]loop.Collection{"loss": loop.Losses, "avg_loss": loop.Stateful, "accuracy": loop.Stateful, "largest": loop.Metrics}[e.Name]
+		require.Equal(t, want, e.Collection, e.Name)
+	}
+	require.Equal(t, 4, logs.Len())
+	same, err := m.PredictStep(ctx, batch)
+	require.NoError(t, err)
+	again, err := m.PredictStep(ctx, batch)
+	require.NoError(t, err)
+	require.Equal(t, same, again, "no dropout in predicting")
+	require.Equal(t, []int{32, 3}, same["preds"].Dims)
+	require.Equal(t, before, values(t, m), "neither a test nor a prediction changes the network")
+
+	_, logs, err = m.TrainStep(ctx, batch)
+	require.NoError(t, err)
+	require.Equal(t, float(t, logs, "loss"), float(t, logs, "avg_loss"))
+	firstLoss := float(t, logs, "loss")
+	require.NotEqual(t, before, values(t, m))
+	_, logs, err = m.TrainStep(ctx, batch)
+	require.NoError(t, err)
+	require.InDelta(t, (firstLoss+float(t, logs, "loss"))/2, float(t, logs, "avg_loss"), 1e-6)
+	_, err = m.ResetStep(ctx)
+	require.NoError(t, err)
+	_, logs, err = m.TrainStep(ctx, batch)
+	require.NoError(t, err)
+	require.Equal(t, float(t, logs, "loss"), float(t, logs, "avg_loss"), "averages begin anew")
+}
+
+// twoHeads has two inputs and two outputs.
+func twoHeads(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+	h := graph.Concatenate([]*managed.Node{input("a"), input("b")}, -1)
+	return map[string]*managed.Node{"class": flaxlike.Dense(3)(vars.In("class"), h), "size": flaxlike.Dense(1)(vars.In("size"), h)}
+}
+
+func TestInputsAndOutputsByName(t *testing.T) {
+	x := sorted(t, 96).Fields()
+	size := make([]float32, 96)
+	for i := range size {
+		size[i] = float32(i % 5)
+	}
+	set, err := data.New(data.Field{Name: "a", Array: x[0].Array}, data.Field{Name: "b", Array: x[0].Array},
+		data.Field{Name: "class", Array: x[1].Array}, data.Named("size", size, 96))
+	require.NoError(t, err)
+	m := newModel(t, flaxlike.Functional(twoHeads),
+		flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.5}),
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "class"}, flaxlike.Metric{Name: "mse", Output: "size"}), flaxlike.WithLearningRate(0.03))
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 40, Validation: set}))
+	require.NoError(t, err)
+	found, err := m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.InDelta(t, found["class_loss"]+found["size_loss"], found["loss"], 1e-6, "the sum")
+	require.InDelta(t, 0.5*found["size_mse"], found["size_loss"], 1e-5, "the weight")
+	require.InDelta(t, series(t, h, "loss_val")[39], found["loss"], 1e-6)
+	require.Greater(t, found["class_accuracy"], 0.9)
+	out, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, []int{96, 3}, out["class"].Dims)
+	require.Equal(t, []int{96, 1}, out["size"].Dims)
+}
+
+// Weights of 0 take examples out of the loss, in the average too; and out of a metric only if it is weighted.
+func TestSampleWeights(t *testing.T) {
+	weights := make([]float32, 32)
+	for i := range 8 {
+		weights[i] = 2
+	}
+	set := line(t, 32, data.Named("weight", weights, 32))
+	part, err := line(t, 32).Slice(0, 8)
+	require.NoError(t, err)
+	options := []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "weighted", Metric: metrics.MeanSquaredError(), Weighted: true})}
+	evaluate := func(set *data.Set, options ...flaxlike.Option) map[string]float64 {
+		found, err := newModel(t, flaxlike.Dense(1), options...).Evaluate(t.Context(), set)
+		require.NoError(t, err)
+		return found
+	}
+	all, few := evaluate(set, options...), evaluate(part, options...)
+	weighed := evaluate(set, append(options, flaxlike.WithSampleWeights("weight"))...)
+	require.InDelta(t, 2*8*few["loss"]/32, weighed["loss"], 1e-5, "divided by the number of examples, as in Keras")
+	require.InDelta(t, weighed["loss"], weighed["avg_loss"], 1e-6)
+	require.InDelta(t, all["mse"], weighed["mse"], 1e-6)
+	require.InDelta(t, few["mse"], weighed["weighted"], 1e-6)
+}
+
+func TestClassWeights(t *testing.T) {
+	batch := first(t, sorted(t, 30), 30)
+	loss := func(options ...flaxlike.Option) (train, test float64) {
+		m := newModel(t, flaxlike.Dense(3), append(options, flaxlike.WithLoss(sparse))...)
+		_, logs, err := m.TestStep(t.Context(), batch)
+		require.NoError(t, err)
+		test = float(t, logs, "loss")
+		_, logs, err = m.TrainStep(t.Context(), batch)
+		require.NoError(t, err)
+		return float(t, logs, "loss"), test
+	}
+	plain, test := loss()
+	require.InDelta(t, plain, test, 1e-6)
+	twice, testTwice := loss(flaxlike.WithClassWeights(map[int]float64{0: 2, 1: 2, 2: 2}))
+	require.InDelta(t, 2*plain, twice, 1e-5)
+	require.InDelta(t, test, testTwice, 1e-6, "in training alone")
+	var sum float64
+	for class := range 3 {
+		only := map[int]float64{0: 0, 1: 0, 2: 0}
+		only[class] = 1
+		v, _ := loss(flaxlike.WithClassWeights(only))
+		sum += v
+	}
+	require.InDelta(t, plain, sum, 1e-5)
+}
+
+// The whole network may say its losses itself, as an autoencoder does.
+func TestInnerLosses(t *testing.T) {
+	auto := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		y := flaxlike.Dense(1)(vars, x)
+		managed.AddLoss(vars, "reconstruction", graph.Square(graph.Sub(x, y)))
+		return y
+	}
+	m := newModel(t, flaxlike.Layer(auto), flaxlike.WithInnerLosses())
+	set, err := data.New(line(t, 64).Fields()[0])
+	require.NoError(t, err)
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
+	require.NoError(t, err)
+	require.Len(t, series(t, h, "avg_reconstruction"), 3)
+}
+
+// New opens a runtime of its own, and Close closes it.
+func TestRuntimeByDefault(t *testing.T) {
+	m, err := flaxlike.New(context.Background(), flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	require.NoError(t, err)
+	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{}))
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	require.NoError(t, m.Close())
+	_, err = m.Evaluate(t.Context(), line(t, 64))
+	require.ErrorIs(t, err, managed.ErrClosed)
+}

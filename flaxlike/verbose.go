@@ -1,0 +1,79 @@
+package flaxlike
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Verbosity is what a run shows.
+type Verbosity int
+
+const (
+	// Bar is a progress bar, or plain lines where the output is no terminal.
+	Bar Verbosity = iota
+	// Lines is one line for each epoch.
+	Lines
+	// Silent is nothing.
+	Silent
+)
+
+// String is "bar", "lines" or "silent".
+func (v Verbosity) String() string {
+	if v < Bar || v > Silent {
+		return fmt.Sprintf("Verbosity(%d)", int(v))
+	}
+	return [...]string{"bar", "lines", "silent"}[v]
+}
+
+func (v Verbosity) check() error {
+	if v < Bar || v > Silent {
+		return fmt.Errorf("the verbosity is %d, expected Bar, Lines or Silent", int(v))
+	}
+	return nil
+}
+
+func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool) []loop.Option {
+	if w == nil {
+		w = os.Stderr
+	}
+	switch v {
+	case Silent:
+		return nil
+	case Lines:
+		of := ""
+		if known {
+			of = fmt.Sprintf("/%d", epochs)
+		}
+		return []loop.Option{loop.Watch(loop.Every(epoch), func(_ context.Context, r loop.Report) error {
+			_, err := fmt.Fprintf(w, "epoch %d%s:%s\n", r.Elapsed.Steps/int64(epoch), of, figures(r.Logs))
+			return err
+		})}
+	}
+	return []loop.Option{loop.ProgressBar(w)}
+}
+
+// figures are the numbers of a turn; of a loss and its mean over the epoch, the mean.
+func figures(logs loop.Logs) string {
+	var s strings.Builder
+	for e := range logs.All() {
+		if e.Collection == loop.Losses {
+			if _, err := logs.Get("avg_" + e.Name); err == nil {
+				continue
+			}
+		}
+		if _, whole := e.Value.(loop.Payload); whole {
+			continue
+		}
+		v, err := e.Value.Float()
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(&s, " %s %.4f", e.Name, v)
+	}
+	return s.String()
+}

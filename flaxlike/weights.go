@@ -1,0 +1,240 @@
+package flaxlike
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// Save writes the network's variables to a file in the safetensors format, under names such as "0/dense/weights". What
+// the optimizer keeps is not in it. A file that was there is replaced whole, or, after an error or a crash, stays as it was.
+func (m *Model) Save(path string) error {
+	if err := m.save(path); err != nil {
+		return fmt.Errorf("flaxlike: save %s: %w", path, err)
+	}
+	return nil
+}
+
+func (m *Model) save(path string) error {
+	if err := m.built(); err != nil {
+		return err
+	}
+	var tensors []safetensors.Tensor
+	values := map[string][]byte{}
+	for _, v := range m.seen.variables {
+		t, err := m.Value(v.name)
+		if err != nil {
+			return err
+		}
+		a, err := arrayOf(t)
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+		bytes, dtype := bytesOf(a.Flat)
+		d, err := safetensors.ParseDType(dtype)
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+		name := short(v.name)
+		tensors = append(tensors, safetensors.Tensor{Name: name, DType: d, Dims: a.Dims})
+		values[name] = bytes
+	}
+	safetensors.Sort(tensors)
+	return replace(path, func(f *os.File) error {
+		buffered := bufio.NewWriter(f)
+		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo"})
+		if err != nil {
+			return err
+		}
+		for _, t := range tensors {
+			if _, err := w.Write(t.Name, values[t.Name]); err != nil {
+				return err
+			}
+		}
+		return errors.Join(w.Close(), buffered.Flush())
+	})
+}
+
+// replace writes a file beside the one of that name, and then puts it in its place.
+func replace(path string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = errors.Join(f.Chmod(0o644), f.Sync())
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the new name durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Load puts the variables of a file that [Model.Save] wrote in place of the network's: all, or after an error none. The
+// file must have just these, of the same shapes and types, and the model must have met a batch ([Model.Init]). What the
+// optimizer keeps stays as it is. Under a strategy of several devices it is an error that wraps strategies.ErrLeftover: load
+// under jit.
+func (m *Model) Load(ctx context.Context, path string) error {
+	if err := m.load(ctx, path); err != nil {
+		return fmt.Errorf("flaxlike: load %s: %w", path, err)
+	}
+	return nil
+}
+
+func (m *Model) load(ctx context.Context, path string) error {
+	if err := m.built(); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	r, err := safetensors.NewReader(f, info.Size(), safetensors.Limits{})
+	if err != nil {
+		return err
+	}
+	batch := data.Batch{Size: 1}
+	variables := slices.Clone(m.seen.variables)
+	known := map[string]bool{}
+	for _, v := range variables {
+		name := short(v.name)
+		known[name] = true
+		t, ok := r.Tensor(name)
+		if !ok {
+			return fmt.Errorf("the file has no %q, which the model needs: is it of another model?\n  the file has: %s", name, strings.Join(namesIn(r), ", "))
+		}
+		like, err := m.Value(v.name)
+		if err != nil {
+			return err
+		}
+		a, err := arrayOf(like)
+		if err != nil {
+			return err
+		}
+		if _, dtype := bytesOf(a.Flat); t.DType.String() != dtype || !slices.Equal(t.Dims, a.Dims) {
+			return fmt.Errorf("%q is %s %v in the file, and %s %v in the model: is it of another model?", name, t.DType, t.Dims, dtype, a.Dims)
+		}
+		bytes, _, err := r.Read(name)
+		if err != nil {
+			return err
+		}
+		flat, err := valuesLike(a.Flat, bytes)
+		if err != nil {
+			return err
+		}
+		batch.Fields = append(batch.Fields, data.Named(v.name, flat, append([]int{1}, a.Dims...)...))
+	}
+	for t := range r.Tensors() {
+		if !known[t.Name] {
+			return fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
+		}
+	}
+	// A step that does nothing but set them: as each step, it is made as a whole or not at all.
+	set := managed.TestStep(func(b *managed.Builder) {
+		for _, v := range variables {
+			i := strings.LastIndexByte(v.name, '/')
+			variable := b.Vars().GetVariableByScopeAndName(v.name[:i], v.name[i+1:])
+			variable.ValueGraph(b.Graph())
+			variable.SetValueGraph(graph.Reshape(b.Node(v.name), v.shape.Dimensions...))
+		}
+	})
+	_, _, err = set.Step(ctx, m.State, batch)
+	return errors.Join(err, m.Wait(), set.Close())
+}
+
+func short(name string) string { return strings.TrimPrefix(name, "/"+scope+"/") }
+
+func namesIn(r *safetensors.Reader) (names []string) {
+	for t := range r.Tensors() {
+		names = append(names, fmt.Sprintf("%q", t.Name))
+	}
+	return names
+}
+
+// bytesOf are the bytes of a slice of numbers, and what the format calls their type.
+func bytesOf(flat any) (bytes []byte, dtype string) {
+	switch f := flat.(type) {
+	case []float32:
+		return safetensors.Bytes(f), "F32"
+	case []float64:
+		return safetensors.Bytes(f), "F64"
+	case []int32:
+		return safetensors.Bytes(f), "I32"
+	case []int64:
+		return safetensors.Bytes(f), "I64"
+	case []bool:
+		return safetensors.Bytes(f), "BOOL"
+	case []uint8:
+		return safetensors.Bytes(f), "U8"
+	case []int8:
+		return safetensors.Bytes(f), "I8"
+	case []int16:
+		return safetensors.Bytes(f), "I16"
+	case []uint16:
+		return safetensors.Bytes(f), "U16"
+	case []uint32:
+		return safetensors.Bytes(f), "U32"
+	case []uint64:
+		return safetensors.Bytes(f), "U64"
+	}
+	return nil, fmt.Sprintf("%T", flat)
+}
+
+// valuesLike are the numbers of bytes, in the type of another slice.
+func valuesLike(flat any, bytes []byte) (any, error) {
+	switch flat.(type) {
+	case []float32:
+		return safetensors.Values[float32](bytes)
+	case []float64:
+		return safetensors.Values[float64](bytes)
+	case []int32:
+		return safetensors.Values[int32](bytes)
+	case []int64:
+		return safetensors.Values[int64](bytes)
+	case []bool:
+		return safetensors.Values[bool](bytes)
+	case []uint8:
+		return safetensors.Values[uint8](bytes)
+	case []int8:
+		return safetensors.Values[int8](bytes)
+	case []int16:
+		return safetensors.Values[int16](bytes)
+	case []uint16:
+		return safetensors.Values[uint16](bytes)
+	case []uint32:
+		return safetensors.Values[uint32](bytes)
+	case []uint64:
+		return safetensors.Values[uint64](bytes)
+	}
+	return nil, fmt.Errorf("%T cannot be read", flat)
+}

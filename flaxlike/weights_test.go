@@ -1,0 +1,109 @@
+package flaxlike_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+func normalised() flaxlike.Layer {
+	return flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(3))
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
+	m := newModel(t, normalised(), flaxlike.WithLoss(sparse))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
+	require.NoError(t, err)
+	require.NoError(t, m.Save(path))
+
+	other := newModel(t, normalised(), flaxlike.WithLoss(sparse), flaxlike.WithSeed(5))
+	require.NoError(t, other.Init(t.Context(), first(t, set, 32)))
+	require.NotEqual(t, values(t, m), values(t, other))
+	require.NoError(t, other.Load(t.Context(), path))
+	require.Equal(t, values(t, m), values(t, other), "the averages of batch norm too")
+	want, err := m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	got, err := other.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	_, err = other.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.NoError(t, err, "it goes on training")
+
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	info, err := f.Stat()
+	require.NoError(t, err)
+	r, err := safetensors.NewReader(f, info.Size(), safetensors.Limits{})
+	require.NoError(t, err)
+	tensor, ok := r.Tensor("0/dense/weights")
+	require.True(t, ok)
+	require.Equal(t, []int{3, 4}, tensor.Dims)
+	require.NoError(t, m.Save(path), "over the old one")
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing is left beside it")
+}
+
+// A file that does not fit, or is damaged, changes nothing.
+func TestLoadAllOrNothing(t *testing.T) {
+	set, dir := sorted(t, 64), t.TempDir()
+	build := func(n flaxlike.Layer) *flaxlike.Model {
+		m := newModel(t, n, flaxlike.WithLoss(sparse))
+		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+		return m
+	}
+	for name, n := range map[string]flaxlike.Layer{"good": normalised(), "wide": flaxlike.Sequential(flaxlike.Dense(5), flaxlike.BatchNorm(), flaxlike.Dense(3)),
+		"few": flaxlike.Sequential(flaxlike.Dense(4)), "more": flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(3), flaxlike.Dense(3))} {
+		require.NoError(t, build(n).Save(filepath.Join(dir, name)))
+	}
+	good, err := os.ReadFile(filepath.Join(dir, "good"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "torn"), good[:len(good)-1], 0o600))
+	m := newModel(t, normalised(), flaxlike.WithSeed(3))
+	require.ErrorIs(t, m.Load(t.Context(), filepath.Join(dir, "good")), flaxlike.ErrNotBuilt)
+	require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+	before := values(t, m)
+	for name, want := range map[string]string{"wide": `"0/dense/weights" is F32 [3 5] in the file, and F32 [3 4] in the model`, "few": `the file has no "1/`,
+		"more": `the file has "3/dense/`, "torn": "torn", "absent": "no such file"} {
+		require.ErrorContains(t, m.Load(t.Context(), filepath.Join(dir, name)), want, name)
+		require.Equal(t, before, values(t, m), name)
+	}
+	require.Error(t, m.Save(filepath.Join(dir, "absent", "model")))
+}
+
+func TestSummary(t *testing.T) {
+	m := newModel(t, normalised())
+	var out strings.Builder
+	require.ErrorIs(t, m.Summary(&out), flaxlike.ErrNotBuilt)
+	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 32), 32)))
+	require.NoError(t, m.Summary(&out))
+	require.Regexp(t, `(?m)^0/dense/weights +Float32 \[3 4\] +12 *$`, out.String())
+	require.Regexp(t, `(?m)^1/batch_normalization/mean +Float32 \[4\] +4 +not trained$`, out.String())
+	require.Contains(t, out.String(), "trained: 39, not trained: ")
+}
+
+func TestExport(t *testing.T) {
+	set, dir := sorted(t, 64), filepath.Join(t.TempDir(), "served")
+	m := newModel(t, normalised(), flaxlike.WithLoss(sparse))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.NoError(t, err)
+	batch := first(t, set, 32)
+	batch.Fields = batch.Fields[:1]
+	require.NoError(t, m.Export(dir, batch))
+	p, err := export.Load(dir)
+	require.NoError(t, err)
+	var outputs []string
+	for _, o := range p.Outputs {
+		outputs = append(outputs, o.Name)
+	}
+	require.Equal(t, []string{"preds"}, outputs)
+}

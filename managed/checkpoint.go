@@ -1,0 +1,240 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+var (
+	_ checkpoint.State    = (*State)(nil)
+	_ checkpoint.Restorer = (*State)(nil)
+)
+
+// variablesSection says what the variables of a saved state are: an origin by name.
+const variablesSection = "variables"
+
+// Content is all of the state for a checkpoint: each variable by its full name, the optimizer's and the random state too. It
+// waits for the steps that were begun; the values are fetched one at a time as they are written, which must be before the
+// next step. The values do not depend on the strategy, so a state can go on under another one: with the same bits under the
+// same, and as near as sums in another order are under others.
+//
+// Values of a restored state that no step has asked for yet are saved again.
+func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
+	c, err := s.content(ctx)
+	if err != nil {
+		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", err)
+	}
+	return c, nil
+}
+
+func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
+	if err := errors.Join(context.Cause(ctx), s.settled()); err != nil {
+		return c, err
+	}
+	origins := map[string]origin{}
+	add := func(name string, shape shapes.Shape, fetch func() (*Tensor, error), o origin) error {
+		dtype, err := inFile(shape.DType)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: name, DType: dtype, Dims: append([]int{}, shape.Dimensions...),
+			Write: func(w io.Writer) error { return writeTensor(w, fetch) }})
+		origins[name] = o
+		return nil
+	}
+	for _, v := range s.values {
+		name := v.variable.ScopeAndName()
+		fetch := func() (*Tensor, error) { return s.strategy.Fetch(v.buffer) }
+		if err := add(name, v.variable.Shape(), fetch, s.saved.origins[name]); err != nil {
+			return c, err
+		}
+	}
+	if r := s.saved.restored; r != nil && r.from == nil {
+		for _, name := range slices.Sorted(maps.Keys(s.given)) {
+			t := s.given[name]
+			if err := add(name, t.Shape(), t.LocalClone, r.origins[name]); err != nil {
+				return c, err
+			}
+		}
+	}
+	c.Sections = map[string]any{variablesSection: origins}
+	return c, nil
+}
+
+func writeTensor(w io.Writer, fetch func() (*Tensor, error)) error {
+	t, err := fetch()
+	if err != nil {
+		return err
+	}
+	defer t.FinalizeLocal()
+	if t.Shape().Size() == 0 {
+		return nil
+	}
+	var writeErr error
+	err = t.ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
+	return errors.Join(err, writeErr)
+}
+
+// Restore puts a checkpoint of a state into this one, whatever its strategy. Variables that are there get their values now,
+// those that steps bring in later get them then, and nothing is drawn for them; so a new state is best. A model that is not
+// the one that was saved is refused with a [*MismatchError]: here, where variables are there, else by the step that brings them in,
+// which then changes nothing; [Stepper.Prepare] finds out before the run. After an error the state is as it was, and a state whose
+// values were lost is good again after a Restore without one.
+//
+// What counts is what belongs together: a step that was made before the checkpoint must find all that it had, and nothing
+// else, but for metrics of test steps. One that was not made yet, as a discriminator's, brings in its variables as new ones, if it is not the
+// first of all after the restore.
+func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
+	if err := s.restore(ctx, c, nil); err != nil {
+		return fmt.Errorf("managed: restore: %w", err)
+	}
+	return nil
+}
+
+// Transfer puts tensors of any checkpoint into variables of another model: from gives the name of the tensor for a
+// variable's full name, or "" for one that keeps, or draws, its own value. A tensor that is missing or does not fit is a
+// [*MismatchError], as with [State.Restore]; tensors that no variable asks for are not used.
+//
+//	err := state.Transfer(ctx, c, func(name string) string {
+//		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
+//		return strings.Replace(name, "/encoder/", "/backbone/", 1)
+//	})
+func (s *State) Transfer(ctx context.Context, c *checkpoint.Checkpoint, from func(variable string) (tensor string)) error {
+	err := errors.New("no names given; to take all under the same names, use Restore")
+	if from != nil {
+		err = s.restore(ctx, c, from)
+	}
+	if err != nil {
+		return fmt.Errorf("managed: transfer: %w", err)
+	}
+	return nil
+}
+
+func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func(string) string) error {
+	if s.closed {
+		return fmt.Errorf("the state: %w", ErrClosed)
+	}
+	r := &restored{step: c.Step, from: from}
+	if from == nil {
+		if err := c.Section(variablesSection, &r.origins); err != nil {
+			return fmt.Errorf("this is no checkpoint of a managed.State (Transfer takes tensors of any): %w", err)
+		}
+	}
+	given := map[string]*Tensor{}
+	for _, t := range c.Tensors {
+		if _, ours := r.origins[t.Name]; !ours && from == nil {
+			continue
+		}
+		loaded, err := fromFile(t)
+		if err != nil && from == nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+		if err == nil {
+			given[t.Name] = loaded
+		}
+	}
+	for name := range r.origins {
+		if given[name] == nil {
+			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
+		}
+	}
+	_ = s.follow(nil) // whatever came of it, its values go
+	known := make([]*variable, len(s.values))
+	for i, v := range s.values {
+		known[i] = v.variable
+	}
+	r.all, r.tensors = len(given), given
+	if len(known) > 0 {
+		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.ScopeAndName()].Train })
+		gathers := func(v *variable) bool { _, ok := s.resets[v]; return ok }
+		if err := r.check(known, given, trained, gathers); err != nil {
+			return err
+		}
+		if err := s.replace(ctx, r, given); err != nil {
+			return err
+		}
+	}
+	s.given, s.drawn = given, func(string) bool { return true } // what may be missing, r.check decides
+	if from != nil {
+		s.given = map[string]*Tensor{}
+	}
+	if o, ok := s.optimizer.(*startingAt); ok && from == nil && given[rateName] != nil { // the saved rate is the newer one
+		s.optimizer = o.Optimizer
+	}
+	s.saved.restored = r
+	return nil
+}
+
+// replace gives the variables that are there their values, all or none, and takes these out of given.
+func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tensor) error {
+	put := make([]strategies.Buffer, len(s.values))
+	var names []string
+	for i, v := range s.values {
+		t, err := (*Tensor)(nil), context.Cause(ctx)
+		name := r.nameOf(v.variable)
+		to, resets := s.resets[v.variable]
+		switch {
+		case err != nil:
+		case given[name] != nil:
+			names = append(names, name)
+			t, err = given[name].LocalClone()
+		case resets && r.from == nil:
+			t, err = filled(to)
+		case s.lost != nil:
+			err = fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.lost)
+		}
+		if t != nil && err == nil {
+			put[i], err = s.strategy.Put(v.variable.ParameterName(), t)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", v.variable.ScopeAndName(), err), s.strategy.Free(put...))
+		}
+	}
+	for i := range put {
+		if put[i] != nil {
+			put[i], s.values[i].buffer = s.values[i].buffer, put[i]
+		}
+		if o, ok := r.origins[s.values[i].variable.ScopeAndName()]; ok {
+			s.saved.note(s.values[i].variable.ScopeAndName(), o)
+		}
+	}
+	if r.from == nil {
+		for _, name := range names {
+			delete(given, name)
+		}
+	}
+	if s.lost != nil { // nobody can tell what is left of the old values
+		s.lost = nil
+		return nil
+	}
+	return s.strategy.Free(put...)
+}
+
+// fromFile makes a tensor of what a checkpoint has.
+func fromFile(t checkpoint.Tensor) (*Tensor, error) {
+	dtype, err := outOfFile(t.DType)
+	if err != nil {
+		return nil, err
+	}
+	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
+	if loaded.Shape().Size() == 0 {
+		return loaded, nil
+	}
+	var sizeErr error
+	err = loaded.MutableBytes(func(data []byte) {
+		if copy(data, t.Data) != len(data) || len(data) != len(t.Data) {
+			sizeErr = fmt.Errorf("%d bytes for %s, expected %d", len(t.Data), loaded.Shape(), len(data))
+		}
+	})
+	return loaded, errors.Join(err, sizeErr)
+}

@@ -1,0 +1,193 @@
+package managed
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	model "github.com/gomlx/gomlx/pkg/ml/context"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+// MismatchError: a checkpoint is not of the model that it is to be put into.
+type MismatchError struct {
+	Step       checkpoint.Step
+	Mismatches []Mismatch
+}
+
+// Mismatch is a variable that is not the same in the checkpoint and in the model. Saved and Model are its dtype and
+// dims there, "" if it is not there.
+type Mismatch struct{ Name, Saved, Model string }
+
+// shownMismatches bounds a message.
+const shownMismatches = 20
+
+func (e *MismatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the model is not that of the checkpoint of step %d:", e.Step)
+	for i, d := range e.Mismatches {
+		if i == shownMismatches {
+			fmt.Fprintf(&b, "\n  and %d more", len(e.Mismatches)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s: ", d.Name)
+		switch {
+		case d.Saved == "":
+			fmt.Fprintf(&b, "not in the checkpoint, the model has %s", d.Model)
+		case d.Model == "":
+			fmt.Fprintf(&b, "saved as %s, not in the model", d.Saved)
+		default:
+			fmt.Fprintf(&b, "saved as %s, the model has %s", d.Saved, d.Model)
+		}
+	}
+	b.WriteString("\nbuild the model that was saved, or take the tensors that fit by State.Transfer")
+	return b.String()
+}
+
+// origin is where a variable came from.
+type origin struct {
+	Trainable bool `json:"trainable,omitempty"`
+	// Group is that of the variables that came into being in one step, and so belong together.
+	Group int `json:"group"`
+	// Train tells that it was a training step.
+	Train bool `json:"train,omitempty"`
+}
+
+// saved is what a state knows for its checkpoints.
+type saved struct {
+	origins  map[string]origin
+	restored *restored // nil unless the state was restored
+}
+
+func (s *saved) note(name string, o origin) {
+	if s.origins == nil {
+		s.origins = map[string]origin{}
+	}
+	s.origins[name] = o
+}
+
+// restored is the checkpoint that a state is to get its values of.
+type restored struct {
+	step    checkpoint.Step
+	origins map[string]origin
+	from    func(variable string) string // nil: variables have their names, and all must be there
+	tensors map[string]*Tensor           // all of them where from is given, else those that are left
+	all     int
+}
+
+func (r *restored) nameOf(v *variable) string {
+	if r.from == nil {
+		return v.ScopeAndName()
+	}
+	return r.from(v.ScopeAndName())
+}
+
+// fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
+func (s *State) fit(fresh []*variable, train bool) error {
+	r := s.saved.restored
+	if r != nil {
+		if err := r.check(fresh, r.tensors, train, nil); err != nil {
+			return err
+		}
+		for _, v := range fresh {
+			if t := r.tensors[r.nameOf(v)]; r.from != nil && t != nil {
+				s.given[v.ScopeAndName()] = t
+			}
+		}
+	}
+	group := 0
+	for _, o := range s.saved.origins {
+		group = max(group, o.Group+1)
+	}
+	if r != nil {
+		for _, o := range r.origins {
+			group = max(group, o.Group+1)
+		}
+	}
+	for _, v := range fresh {
+		name := v.ScopeAndName()
+		o := origin{Trainable: v.Trainable, Group: group, Train: train}
+		if r != nil {
+			if old, ok := r.origins[name]; ok {
+				o = old
+			}
+		}
+		s.saved.note(name, o)
+	}
+	return nil
+}
+
+// check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing.
+func (r *restored) check(variables []*variable, waiting map[string]*Tensor, train bool, gathers func(*variable) bool) error {
+	e := &MismatchError{Step: r.step}
+	found, touched, trained := map[string]bool{}, map[int]bool{}, false
+	var missing []*variable
+	for _, v := range variables {
+		name := r.nameOf(v)
+		t := waiting[name]
+		switch {
+		case t != nil && !t.Shape().Equal(v.Shape()):
+			e.Mismatches = append(e.Mismatches, Mismatch{v.ScopeAndName(), describe(t.DType(), t.Shape().Dimensions), describe(v.DType(), v.Shape().Dimensions)})
+			fallthrough
+		case t != nil:
+			found[name] = true
+			if o := r.origins[name]; v.Scope() != model.RootScope || v.Name() != model.RNGStateVariableName {
+				touched[o.Group], trained = true, trained || o.Train
+			}
+		case name != "":
+			missing = append(missing, v)
+		}
+	}
+	first := len(waiting) == r.all
+	for _, v := range missing {
+		if r.from != nil || v.Trainable && (first || len(touched) > 0) || !v.Trainable && train && trained && (gathers == nil || !gathers(v)) {
+			e.Mismatches = append(e.Mismatches, Mismatch{Name: v.ScopeAndName(), Model: describe(v.DType(), v.Shape().Dimensions)})
+		}
+	}
+	if r.from == nil {
+		for _, name := range slices.Sorted(maps.Keys(waiting)) {
+			o, t := r.origins[name], waiting[name]
+			if !found[name] && touched[o.Group] && (o.Trainable || train && o.Train) {
+				e.Mismatches = append(e.Mismatches, Mismatch{Name: name, Saved: describe(t.DType(), t.Shape().Dimensions)})
+			}
+		}
+	}
+	if len(e.Mismatches) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Mismatches, func(a, b Mismatch) int { return strings.Compare(a.Name, b.Name) })
+	return e
+}
+
+func describe(d dtypes.DType, dims []int) string {
+	return fmt.Sprintf("%s%v", strings.ToLower(d.String()), dims)
+}
+
+// fileTypes are the types that a checkpoint can hold.
+var fileTypes = map[dtypes.DType]safetensors.DType{
+	dtypes.Bool: safetensors.Bool,
+	dtypes.Int8: safetensors.I8, dtypes.Int16: safetensors.I16, dtypes.Int32: safetensors.I32, dtypes.Int64: safetensors.I64,
+	dtypes.Uint8: safetensors.U8, dtypes.Uint16: safetensors.U16, dtypes.Uint32: safetensors.U32, dtypes.Uint64: safetensors.U64,
+	dtypes.Float16: safetensors.F16, dtypes.BFloat16: safetensors.BF16, dtypes.Float32: safetensors.F32, dtypes.Float64: safetensors.F64,
+	dtypes.Complex64: safetensors.C64,
+}
+
+func inFile(d dtypes.DType) (safetensors.DType, error) {
+	if t, ok := fileTypes[d]; ok {
+		return t, nil
+	}
+	return 0, fmt.Errorf("values of dtype %s cannot be kept in a checkpoint", d)
+}
+
+func outOfFile(d safetensors.DType) (dtypes.DType, error) {
+	for dtype, t := range fileTypes {
+		if t == d {
+			return dtype, nil
+		}
+	}
+	return dtypes.InvalidDType, fmt.Errorf("values of dtype %s have no place in a model", d)
+}

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package managed_test
+
+func init() { stops = 20 }

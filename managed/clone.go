@@ -1,0 +1,100 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	model "github.com/gomlx/gomlx/pkg/ml/context"
+
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// Clone makes an independent state of the same values under a strategy, which may be this state's own ([State.Strategy]).
+// Parameters, optimizer state, random state, metrics and counters are those of this moment, so both make the same steps from
+// here on. The steppers serve both; only the optimizer value itself is shared. The clone has to be closed by itself. After an
+// error there is no clone, and nothing of one is left.
+//
+// It can be used before the first step too: the clone then draws the same initial values.
+func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
+	if under == nil {
+		return nil, errors.New("managed: clone: no strategy given, such as the state's own")
+	}
+	c, err := s.clone(ctx, under)
+	if err != nil {
+		return nil, fmt.Errorf("managed: clone under %v: %w", under, err)
+	}
+	return c, nil
+}
+
+func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, error) {
+	if err := s.settled(); err != nil {
+		return nil, err
+	}
+	c := blank(under)
+	c.optimizer, c.policy, c.given, c.drawn = s.optimizer, s.policy, maps.Clone(s.given), s.drawn
+	if o, ok := s.optimizer.(*startingAt); ok {
+		c.optimizer = &startingAt{Optimizer: o.Optimizer, state: c, rate: o.rate}
+	}
+	c.saved.origins = maps.Clone(s.saved.origins)
+	if r := s.saved.restored; r != nil {
+		own := *r
+		if r.from == nil { // then what waits is what is given
+			own.tensors = c.given
+		}
+		c.saved.restored = &own
+	}
+	s.vars.EnumerateParams(func(scope, key string, value any) { c.vars.InAbsPath(scope).SetParam(key, value) })
+	if err := s.cloneVariables(c); err != nil {
+		return nil, err
+	}
+	buffers, err := s.copyTo(ctx, under)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.values {
+		c.values[i].buffer = buffers[i]
+	}
+	return c, nil
+}
+
+// cloneVariables makes the variables of a clone, without their values on the device. One that no step has come to need yet,
+// because the step that brought it in failed, is left out: the step makes it again.
+func (s *State) cloneVariables(c *State) error {
+	c.values = make([]value, len(s.values))
+	for v := range s.vars.IterVariables() { // in GoMLX's order, in which optimizers see them
+		at, known := s.index[v]
+		random := v.Scope() == model.RootScope && v.Name() == model.RNGStateVariableName
+		if !known && !random {
+			continue
+		}
+		made := c.vars.InAbsPath(v.Scope()).VariableWithShape(v.Name(), v.Shape()).SetTrainable(v.Trainable)
+		host := tensors.FromShape(v.Shape())
+		if !known { // the seed's, before the first step
+			t, err := hostValue(v)
+			if err != nil || t == nil {
+				return errors.Join(errors.New("the random state has no value"), err)
+			}
+			host = t
+		}
+		if err := made.SetValuePreservingOld(host); err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		if err := empty(made); err != nil { // the device has it
+			return err
+		}
+		c.index[made], c.values[at].variable = at, made
+		if to, ok := s.resets[v]; ok {
+			c.resets[made] = to
+		}
+		if s.ofOptimizer[v] {
+			c.ofOptimizer[made] = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// F30: loops in one process share a runtime and their steps, each with a bar, while somebody else compiles, copies states and
+// closes steps. The race detector has the last word.
+func TestF30_loopsInOneProcess(t *testing.T) {
+	const loops, turns = 3, 150
+	r := runtime(t)
+	optimizer := optim.New(0.05, optim.Adam{})
+	shared := stepper(t, managed.TrainStep(noisy))
+	var batches []data.Batch
+	for n := range 5 {
+		batches = append(batches, first(t, line(t, 8+n).Batches(8+n)))
+	}
+	var all sync.WaitGroup
+	losses, errs := make([][]float64, loops), make([]error, 2*loops)
+	for i := range loops {
+		state := newState(t, r, managed.WithOptimizer(optimizer), managed.WithSeed(7))
+		all.Go(func() {
+			snapshots := func(ctx context.Context, _ loop.Report) error {
+				snapshot, err := state.Snapshot(ctx)
+				if err != nil {
+					return err
+				}
+				return snapshot.Close()
+			}
+			result, err := loop.New(loop.On(loop.EachStep, shared)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()),
+				loop.Until(loop.Steps(turns)), loop.ProgressBar(io.Discard), loop.Watch(loop.Every(loop.Steps(10)), snapshots))
+			if err == nil {
+				_, losses[i], err = result.History.Series("loss")
+			}
+			errs[2*i] = err
+		})
+		all.Go(func() {
+			for n := range batches {
+				other, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optimizer))
+				if err == nil {
+					own := managed.TrainStep(regression)
+					_, _, err = own.Step(t.Context(), other, batches[n])
+					err = errors.Join(err, own.Close(), own.Close(), other.Close())
+				}
+				if err != nil {
+					errs[2*i+1] = err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	for i := range loops {
+		require.Len(t, losses[i], turns)
+		require.Equal(t, losses[0], losses[i], "they do not disturb each other")
+	}
+	t.Logf("F30: %d loops of %d steps with bars and snapshots, %d programs compiled and closed beside them: equal bits", loops, turns, 5*loops)
+}
+
+// F31: a wrong number of devices is told with what was asked for and how to have it.
+func TestF31_deviceCounts(t *testing.T) {
+	r := devices(t, 4)
+	for _, row := range []struct {
+		name    string
+		options []strategies.ParallelOption
+		want    string
+	}{
+		{"8 of 4", []strategies.ParallelOption{strategies.Devices(8)},
+			`strategies: data parallel: 8 devices: the runtime has 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
+		{"none", []strategies.ParallelOption{strategies.Devices(0)}, "0 devices with groups of 1: expected a multiple of 1 or more"},
+		{"fewer than none", []strategies.ParallelOption{strategies.Devices(-1)}, "-1 devices with groups of 1: expected a multiple of 1 or more"},
+		{"groups of none", []strategies.ParallelOption{strategies.ModelDevices(0)}, "4 devices with groups of 0: expected"},
+		{"groups of fewer", []strategies.ParallelOption{strategies.ModelDevices(-4)}, "4 devices with groups of -4: expected"},
+		{"groups that do not divide", []strategies.ParallelOption{strategies.Devices(4), strategies.ModelDevices(3)}, "4 devices with groups of 3: expected"},
+		{"a group of more than all", []strategies.ParallelOption{strategies.ModelDevices(8)}, "4 devices with groups of 8: expected"},
+	} {
+		_, err := strategies.DataParallel(r, row.options...)
+		require.ErrorContains(t, err, row.want, row.name)
+	}
+	t.Log("F31: 7 wrong numbers of devices, 7 errors with the number asked for; a device cannot be named twice, they are counted")
+}
+
+// leftoverSizes are of batches; the nightly form has all from 1 to 33.
+var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
+
+// F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device; what
+// dropping leaves out is the remainder; else it is an error, and the state goes on.
+func TestF32_leftovers(t *testing.T) {
+	set := line(t, 33)
+	build := func(b *managed.Builder) {
+		y := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+		b.Loss("loss", graph.ReduceSum(graph.Square(graph.Sub(y, b.Node("y"))), -1))
+		count := graph.Scalar(b.Graph(), dtypes.Int32, float64(b.Node("x").Shape().Dimensions[0]))
+		if mask := b.Mask(); mask != nil {
+			count = graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int32))
+		}
+		b.Metric("count", count)
+	}
+	whole := first(t, set.Batches(33))
+	some := func(n int) data.Batch {
+		b := data.Batch{Size: n}
+		for _, f := range whole.Fields {
+			b.Fields = append(b.Fields, data.Field{Name: f.Name, Array: f.Array.Slice(0, n)})
+		}
+		return b
+	}
+	test := func(s strategies.Strategy) (func(n int) (loss, count float64, err error), func()) {
+		state, err := managed.New(s)
+		require.NoError(t, err)
+		step := managed.TestStep(build)
+		return func(n int) (loss, count float64, err error) {
+				_, logs, err := step.Step(t.Context(), state, some(n))
+				if err != nil {
+					return 0, 0, err
+				}
+				return float(t, logs, "loss"), float(t, logs, "count"), nil
+			}, func() {
+				require.NoError(t, step.Close())
+				require.NoError(t, state.Close())
+			}
+	}
+	r := devices(t, 8)
+	want := map[int]float64{}
+	one, done := test(strategies.Jit(r))
+	for _, n := range leftoverSizes {
+		loss, count, err := one(n)
+		require.NoError(t, err)
+		require.Equal(t, float64(n), count)
+		want[n] = loss
+	}
+	done()
+	worst, sizes := 0.0, 0
+	for _, on := range []int{1, 2, 4, 8} {
+		parallel := func(l strategies.Leftover) (func(n int) (float64, float64, error), func()) {
+			s, err := strategies.DataParallel(r, strategies.Devices(on), strategies.OnLeftover(l))
+			require.NoError(t, err)
+			return test(s)
+		}
+		padded, donePadding := parallel(strategies.PadLeftover)
+		dropped, doneDropping := parallel(strategies.DropLeftover)
+		refused, doneRefusing := parallel(strategies.RefuseLeftover)
+		for _, n := range leftoverSizes {
+			sizes++
+			loss, count, err := padded(n)
+			require.NoError(t, err)
+			require.Equal(t, float64(n), count, "none lost, none doubled")
+			far := math.Abs(loss-want[n]) / want[n]
+			worst = max(worst, far)
+			require.LessOrEqual(t, far, 1e-6, "%d examples on %d devices", n, on)
+
+			_, count, err = dropped(n)
+			if n < on {
+				require.ErrorIs(t, err, strategies.ErrLeftover)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, float64(n-n%on), count)
+			}
+			if n%on != 0 {
+				_, _, err = refused(n)
+				require.ErrorIs(t, err, strategies.ErrLeftover)
+				require.ErrorContains(t, err, fmt.Sprintf("a batch of %d examples over %d devices", n, on))
+			}
+		}
+		donePadding()
+		doneDropping()
+		doneRefusing()
+	}
+	t.Logf("F32: %d pairs of sizes and devices: padded losses at most %.1e from those of one device, 0 examples lost or doubled", sizes, worst)
+}
+
+// F32: a run of 10 batches with an update for every 4 ends in the middle of a third one; what was gathered is in the state, and
+// the run that goes on makes the update of one that never ended.
+func TestF32_accumulation(t *testing.T) {
+	r := runtime(t)
+	for _, n := range []int{1, 3, 4, 10, 13} {
+		optimizer := optim.New(0.1, optim.Accumulate(4), optim.Momentum(0.5))
+		step := stepper(t, managed.TrainStep(regression))
+		parts, unbroken := newState(t, r, managed.WithOptimizer(optimizer)), newState(t, r, managed.WithOptimizer(optimizer))
+		batches := func(from int) loop.Data[data.Batch] {
+			return line(t, 64).Batches(8, data.Forever(), data.Skip(int64(from)))
+		}
+		learn(t, parts, step, batches(0), n)
+		held, err := parts.Value("/optimizers/accumulate/batches")
+		require.NoError(t, err)
+		require.EqualValues(t, n%4, held.Value())
+		updates, err := parts.Value("/optimizers/updates")
+		require.NoError(t, err)
+		require.EqualValues(t, n/4, updates.Value())
+		learn(t, parts, step, batches(n), 16-n)
+		learn(t, unbroken, step, batches(0), 16)
+		require.Equal(t, bits(t, unbroken), bits(t, parts))
+	}
+	t.Log("F32: 1, 3, 4, 10 and 13 of 16 batches with an update for every 4: the remainder is held, 0 bits lost")
+}

@@ -1,0 +1,82 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]), before the
+// first batch is there: of the batch only names, shapes and dtypes count, so [ZeroBatch] will do. It makes no step: values
+// that are there already stay as they are, and the run that follows computes the same bits as without it. (Initial values
+// that are drawn move the random state on, now instead of in the first step.)
+//
+// A call of [Stepper.Step] by hand compiles a program of its own where steps are small.
+func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
+	if err := s.prepare(ctx, state, batch); err != nil {
+		return fmt.Errorf("managed: prepare the %s: %w", s.name, err)
+	}
+	return nil
+}
+
+func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if state == nil {
+		return errors.New("the state is nil: make one with New")
+	}
+	if err := state.settled(); err != nil {
+		return err
+	}
+	divided, err := state.strategy.Batch(batch)
+	if err != nil {
+		return err
+	}
+	_, err = s.find(state, divided, maxBlock)
+	return err
+}
+
+// ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice says the
+// dtype, and no slice means float32:
+//
+//	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
+//
+// Jaxloop's get_zeroed_batch takes trees of shapes; a batch of ours is a list of named fields.
+func ZeroBatch(fields ...data.Field) (data.Batch, error) {
+	b := data.Batch{Fields: make([]data.Field, len(fields))}
+	for i, f := range fields {
+		zeros, err := zeros(f.Array)
+		if err != nil {
+			return data.Batch{}, fmt.Errorf("managed: zero batch: field %q: %w", f.Name, err)
+		}
+		b.Fields[i] = data.Field{Name: f.Name, Array: zeros}
+		if i == 0 && len(f.Array.Dims) > 0 {
+			b.Size = f.Array.Dims[0]
+		}
+	}
+	return b, nil
+}
+
+func zeros(a data.Array) (data.Array, error) {
+	n := 1
+	for _, d := range a.Dims {
+		if d < 0 || d > 0 && n > math.MaxInt32/d {
+			return data.Array{}, fmt.Errorf("dims %v: expected at most %d numbers, and no negative length", a.Dims, math.MaxInt32)
+		}
+		n *= d
+	}
+	if a.Flat == nil {
+		a.Flat = []float32(nil)
+	}
+	of := reflect.TypeOf(a.Flat)
+	if of.Kind() != reflect.Slice {
+		return data.Array{}, fmt.Errorf("%T says no dtype, expected a slice such as []float32(nil)", a.Flat)
+	}
+	a.Flat = reflect.MakeSlice(of, n, n).Interface()
+	return a, a.Check()
+}

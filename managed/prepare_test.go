@@ -1,0 +1,97 @@
+package managed_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// A prepared step has its variables and its program before the first batch; the run is the same, bit for bit.
+func TestPrepare(t *testing.T) {
+	r := runtime(t)
+	set := line(t, 64)
+	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel(t), strategies.Eager(r)} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			values := func(prepare bool) map[string][]byte {
+				state, err := managed.New(strategy, managed.WithOptimizer(adam()))
+				require.NoError(t, err)
+				defer func() { require.NoError(t, state.Close()) }()
+				step := stepper(t, managed.TrainStep(everything))
+				if prepare {
+					zero, err := managed.ZeroBatch(data.X(nil, 16, 1), data.Y([]float32(nil), 16, 1))
+					require.NoError(t, err)
+					require.NoError(t, step.Prepare(t.Context(), state, zero))
+					require.Len(t, step.StableHLO(), 1)
+					before := bits(t, state)
+					require.NotEmpty(t, before)
+					require.Equal(t, make([]byte, 8), before["/samples"], "no step was made")
+					require.NoError(t, step.Prepare(t.Context(), state, zero))
+					require.Equal(t, before, bits(t, state))
+				}
+				_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(16, data.Forever()), loop.Until(loop.Steps(5)))
+				require.NoError(t, err)
+				require.Len(t, step.StableHLO(), 1, "the first batch compiles nothing")
+				return bits(t, state)
+			}
+			require.Equal(t, values(false), values(true))
+		})
+	}
+}
+
+func TestPrepare_refuses(t *testing.T) {
+	r := runtime(t)
+	state := newState(t, r, managed.WithOptimizer(sgd()))
+	step := stepper(t, managed.TrainStep(regression))
+	batch := first(t, line(t, 16).Batches(16))
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(errInjected)
+	require.EqualError(t, step.Prepare(cancelled, state, batch), "managed: prepare the train step: injected")
+	require.EqualError(t, step.Prepare(t.Context(), nil, batch), "managed: prepare the train step: the state is nil: make one with New")
+	zero, err := managed.ZeroBatch(data.X(nil, 16, 1))
+	require.NoError(t, err)
+	require.ErrorContains(t, step.Prepare(t.Context(), state, zero), `the batch has no field "y"; it has: x`)
+	require.Empty(t, state.Names())
+	require.NoError(t, step.Prepare(t.Context(), state, batch))
+	require.NoError(t, state.Close())
+	require.ErrorIs(t, step.Prepare(t.Context(), state, batch), managed.ErrClosed)
+}
+
+func TestZeroBatch(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		field data.Field
+		want  any
+		err   string
+	}{
+		{"float32 if nothing is said", data.X(nil, 2, 3), make([]float32, 6), ""},
+		{"a dtype", data.X([]int32(nil), 2), make([]int32, 2), ""},
+		{"values are not taken over", data.X([]bool{true, true}, 2), make([]bool, 2), ""},
+		{"a scalar", data.X(nil), make([]float32, 1), ""},
+		{"no examples", data.X(nil, 0, 3), []float32{}, ""},
+		{"no slice", data.X(3, 2), nil, `managed: zero batch: field "x": int says no dtype, expected a slice such as []float32(nil)`},
+		{"a type that no array has", data.X([]string(nil), 2), nil, `managed: zero batch: field "x": `},
+		{"a negative length", data.X(nil, 2, -1), nil, `managed: zero batch: field "x": dims [2 -1]: expected at most 2147483647 numbers, and no negative length`},
+		{"too many", data.X(nil, 1<<31, 1<<40), nil, `managed: zero batch: field "x": dims [2147483648 1099511627776]: expected at most`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b, err := managed.ZeroBatch(row.field)
+			if row.err != "" {
+				require.ErrorContains(t, err, row.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, row.want, b.Fields[0].Array.Flat)
+			require.Equal(t, row.field.Array.Dims, b.Fields[0].Array.Dims)
+		})
+	}
+	b, err := managed.ZeroBatch(data.X(nil, 4, 2), data.Y([]int64(nil), 4))
+	require.NoError(t, err)
+	require.Equal(t, 4, b.Size)
+	require.Equal(t, "y", b.Fields[1].Name)
+}

@@ -1,0 +1,209 @@
+package managed_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// affine is y = wx + b.
+func affine(b *managed.Builder) {
+	predicted := layers.Dense(b.Vars(), b.Node("x"), true, 1)
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
+}
+
+// exampleBatch has y = 2x.
+func exampleBatch() data.Batch {
+	return data.Batch{Fields: []data.Field{data.X([]float32{1, 2, 3, 4}, 4, 1), data.Y([]float32{2, 4, 6, 8}, 4, 1)}, Size: 4}
+}
+
+// The variables are there before the first batch, and can be looked at.
+func ExampleStepper_Prepare() {
+	ctx := context.Background()
+	runtime := must(xla.Open(ctx, xla.CPU))
+	defer runtime.Close()
+	state := must(managed.New(strategies.Jit(runtime), managed.WithOptimizer(sgd())))
+	defer state.Close()
+	step := managed.TrainStep(affine)
+	defer step.Close()
+	batch := must(managed.ZeroBatch(data.X(nil, 4, 1), data.Y(nil, 4, 1)))
+	check(step.Prepare(ctx, state, batch))
+	fmt.Print(state.Summary())
+	// Output:
+	// layer        variable       shape  dtype    size  bytes  kind
+	// /dense       biases         [1]    Float32     1      4  trainable
+	//              weights        [1 1]  Float32     1      4  trainable
+	// /            global_step    []     Int64       1      8  optimizer
+	// /optimizers  learning_rate  []     Float32     1      4  optimizer
+	// /            #rngState      [3]    Uint64      3     24  random
+	//
+	// total      variables  size  bytes
+	// trainable          2     2      8
+	// optimizer          2     2     12
+	// random             1     3     24
+	// all                5     7     44
+}
+
+// A model starts from given parameters; a new last layer would be drawn at random.
+func ExampleWithValues() {
+	ctx := context.Background()
+	runtime := must(xla.Open(ctx, xla.CPU))
+	defer runtime.Close()
+	state := must(managed.New(strategies.Jit(runtime), managed.WithValues(map[string]*managed.Tensor{
+		"/dense/weights": tensors.FromValue([][]float32{{2}}),
+		"/dense/biases":  tensors.FromValue([]float32{0}),
+	}), managed.DrawMissing(func(name string) bool { return strings.HasPrefix(name, "/head/") })))
+	defer state.Close()
+	_, logs, err := managed.TestStep(affine).Step(ctx, state, exampleBatch())
+	check(err)
+	fmt.Println(logs.Float("loss"))
+	// Output:
+	// 0 <nil>
+}
+
+// A state that was trained on one device goes on under another strategy; its clone stays where it was.
+func ExampleState_MoveTo() {
+	ctx := context.Background()
+	runtime := must(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2)))
+	defer runtime.Close()
+	state := must(managed.New(strategies.Jit(runtime), managed.WithOptimizer(sgd())))
+	defer state.Close()
+	step := managed.TrainStep(affine)
+	defer step.Close()
+	_, _, err := step.Step(ctx, state, exampleBatch())
+	check(err)
+
+	clone := must(state.Clone(ctx, state.Strategy()))
+	defer clone.Close()
+	check(state.MoveTo(ctx, must(strategies.DataParallel(runtime))))
+	fmt.Println(clone.Strategy(), must(managed.CompareValues(ctx, clone, state, 0)) == nil)
+	_, _, err = step.Step(ctx, state, exampleBatch())
+	check(err)
+	fmt.Println(state.Strategy())
+	for _, d := range must(managed.CompareValues(ctx, clone, state, 1e-6)) {
+		fmt.Println(d.Name, d.Aspect)
+	}
+	// Output:
+	// jit true
+	// data_parallel
+	// /dense/biases values
+	// /dense/weights values
+	// /global_step values
+}
+
+func ExampleCompare() {
+	ctx := context.Background()
+	runtime := must(xla.Open(ctx, xla.CPU))
+	defer runtime.Close()
+	build := func(width int, bias bool) *managed.State {
+		state := must(managed.New(strategies.Jit(runtime)))
+		step := managed.TestStep(func(b *managed.Builder) {
+			b.Metric("mean", layers.Dense(b.Vars(), b.Node("x"), bias, width))
+		})
+		check(step.Prepare(ctx, state, exampleBatch()))
+		check(step.Close())
+		return state
+	}
+	narrow, wide := build(2, true), build(3, false)
+	defer narrow.Close()
+	defer wide.Close()
+	fmt.Print(managed.Compare(narrow, wide))
+	// Output:
+	// missing  /dense/biases   (Float32)[2]
+	// shape    /dense/weights  [1 2] and [1 3]
+}
+
+// A variable of one's own: it is part of the state, kept in snapshots and moved with it. Here it counts examples whose target
+// is large.
+func ExampleBuilder_Vars() {
+	ctx := context.Background()
+	runtime := must(xla.Open(ctx, xla.CPU))
+	defer runtime.Close()
+	state := must(managed.New(strategies.Jit(runtime), managed.WithOptimizer(sgd())))
+	defer state.Close()
+	step := managed.TrainStep(func(b *managed.Builder) {
+		affine(b)
+		seen := b.Vars().In("mine").VariableWithValue("large", float32(0)).SetTrainable(false)
+		large := graph.GreaterThan(b.Node("y"), graph.Scalar(b.Graph(), b.Node("y").DType(), 5))
+		now := graph.ReduceAllSum(graph.ConvertDType(large, b.Node("y").DType()))
+		seen.SetValueGraph(graph.Add(seen.ValueGraph(b.Graph()), now))
+	})
+	defer step.Close()
+	for range 3 {
+		_, _, err := step.Step(ctx, state, exampleBatch())
+		check(err)
+	}
+	fmt.Println(must(state.Value("/mine/large")).Value())
+	check(state.SetValue("/mine/large", tensors.FromScalar(float32(0))))
+	fmt.Println(must(state.Value("/mine/large")).Value())
+	// Output:
+	// 6
+	// 0
+}
+
+// curriculum is a state of one's own: a model and, on the host, how hard its examples are.
+type curriculum struct {
+	*managed.State
+	level int
+}
+
+// A struct that embeds a state goes through the predefined loops as the state itself would; what is the user's own is changed by
+// Go functions.
+func ExampleState_embedded() {
+	ctx := context.Background()
+	runtime := must(xla.Open(ctx, xla.CPU))
+	defer runtime.Close()
+	mine := &curriculum{State: must(managed.New(strategies.Jit(runtime), managed.WithOptimizer(sgd())))}
+	defer mine.Close()
+	step := managed.TrainStep(affine)
+	defer step.Close()
+
+	fit := train.Loop[*curriculum, data.Batch]{
+		Step: loop.StepFunc[*curriculum, data.Batch](func(ctx context.Context, c *curriculum, batch data.Batch) (*curriculum, loop.Logs, error) {
+			_, logs, err := step.Step(ctx, c.State, batch)
+			return c, logs, err
+		}),
+		Epoch: loop.Steps(5),
+		Tasks: []loop.Task[*curriculum, data.Batch]{
+			loop.OnFunc(loop.Every(loop.Steps(5)), func(_ context.Context, c *curriculum, _ data.Batch) (*curriculum, loop.Logs, error) {
+				c.level++
+				return c, loop.Logs{}, c.SetLearningRate(0.1 / float64(c.level))
+			}),
+		},
+	}
+	batches := func(yield func(data.Batch, error) bool) {
+		for yield(exampleBatch(), nil) {
+		}
+	}
+	result, err := fit.Run(ctx, mine, batches, loop.Until(loop.Steps(20)))
+	check(err)
+	rate := must(result.State.LearningRate())
+	fmt.Println(result.State.level, result.State.Parameters(), float32(rate))
+	// Output:
+	// 4 2 0.025
+}

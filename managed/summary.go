@@ -1,0 +1,170 @@
+package managed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	model "github.com/gomlx/gomlx/pkg/ml/context"
+)
+
+// Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted ([Summary.Total]). The
+// rows are the caller's to sort and to sift.
+type Summary struct {
+	Rows []Row
+	// Moments tells whether the rows have means and standard deviations.
+	Moments bool
+}
+
+// Row is a variable in a [Summary].
+type Row struct {
+	Layer, Name string // the variable's scope ("/dense") and its name in there ("weights")
+	Kind        Kind
+	Shape       Shape
+	// Size is how many numbers it has, Bytes the memory of one copy of them; under data parallel each device may have one.
+	Size, Bytes int64
+	// Mean and Std (of all numbers, not of a sample) are there if the summary has Moments; NaN where there are no numbers, or
+	// complex ones.
+	Mean, Std float64
+}
+
+// Kind is what a variable is for.
+type Kind int
+
+const (
+	// Parameter is a trainable variable.
+	Parameter Kind = iota
+	// Fixed is a variable that is not trained: the statistics of a batch normalisation, a user's own.
+	Fixed
+	// OptimizerState is what an optimizer keeps: moments, learning rate, counters.
+	OptimizerState
+	// MetricState is what [Builder.Track] gathers.
+	MetricState
+	// RandomState is the state of the random numbers.
+	RandomState
+
+	kinds = iota
+)
+
+// String is "trainable", "not trainable", "optimizer", "metric" or "random".
+func (k Kind) String() string {
+	names := [kinds]string{"trainable", "not trainable", "optimizer", "metric", "random"}
+	if k < 0 || int(k) >= len(names) {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return names[k]
+}
+
+// Summary lists the state's variables, sorted by kind, layer and name. It looks at no value, so that it costs next to
+// nothing; before the first step, or [Stepper.Prepare], there are none. clu's parameter_overview sees parameters alone; ours
+// tells the optimizer's share too, which with Adam is two thirds.
+func (s *State) Summary() Summary {
+	var sum Summary
+	for _, v := range s.values {
+		shape := v.variable.Shape()
+		sum.Rows = append(sum.Rows, Row{Layer: v.variable.Scope(), Name: v.variable.Name(), Kind: s.kind(v.variable), Shape: shape,
+			Size: int64(shape.Size()), Bytes: int64(shape.Memory())})
+	}
+	slices.SortFunc(sum.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Name, b.Name))
+	})
+	return sum
+}
+
+func (s *State) kind(v *variable) Kind {
+	_, metric := s.resets[v]
+	switch {
+	case v.Trainable:
+		return Parameter
+	case metric:
+		return MetricState
+	case s.ofOptimizer[v]:
+		return OptimizerState
+	case v.Scope() == model.RootScope && v.Name() == model.RNGStateVariableName:
+		return RandomState
+	}
+	return Fixed
+}
+
+// SummaryOfValues is a Summary with the mean and the standard deviation of each variable, which it copies to the host one
+// by one, when the steps that were begun are over.
+func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
+	sum := s.Summary()
+	sum.Moments = true
+	for i := range sum.Rows {
+		row := &sum.Rows[i]
+		name := model.JoinScope(row.Layer, row.Name)
+		err := context.Cause(ctx)
+		var t *Tensor
+		if err == nil {
+			t, err = s.Value(name)
+		}
+		if err == nil {
+			err = t.ConstFlatData(func(flat any) {
+				row.Mean, row.Std = math.NaN(), math.NaN()
+				if n, err := numbersOf(flat); err == nil {
+					row.Mean, row.Std = n.moments()
+				}
+			})
+		}
+		if err != nil {
+			return Summary{}, fmt.Errorf("managed: summary: %s: %w", name, err)
+		}
+	}
+	return sum, nil
+}
+
+// Total is a sum over variables.
+type Total struct{ Variables, Size, Bytes int64 }
+
+// Total adds up the rows of some kinds; of all, if none is named.
+func (s Summary) Total(of ...Kind) Total {
+	var t Total
+	for _, r := range s.Rows {
+		if len(of) == 0 || slices.Contains(of, r.Kind) {
+			t = Total{t.Variables + 1, t.Size + r.Size, t.Bytes + r.Bytes}
+		}
+	}
+	return t
+}
+
+// String is the whole table.
+func (s Summary) String() string { return s.Table(len(s.Rows)) }
+
+// Table prints the first rows, at most so many, and the totals of all.
+func (s Summary) Table(rows int) string {
+	t := table{{"layer", "variable", "shape", "dtype", ">size", ">bytes", "kind"}}
+	if s.Moments {
+		t[0] = append(t[0], ">mean", ">std")
+	}
+	shown := min(max(rows, 0), len(s.Rows))
+	for i, r := range s.Rows[:shown] {
+		layer := r.Layer
+		if i > 0 && layer == s.Rows[i-1].Layer && r.Kind == s.Rows[i-1].Kind {
+			layer = "" // as in the row above
+		}
+		line := []string{layer, r.Name, fmt.Sprint(r.Shape.Dimensions), r.Shape.DType.String(), grouped(r.Size), grouped(r.Bytes), r.Kind.String()}
+		if s.Moments {
+			line = append(line, strconv.FormatFloat(r.Mean, 'g', 3, 64), strconv.FormatFloat(r.Std, 'g', 3, 64))
+		}
+		t = append(t, line)
+	}
+	text := t.String()
+	if more := len(s.Rows) - shown; more > 0 {
+		text += fmt.Sprintf("… %s more\n", grouped(int64(more)))
+	}
+	totals := table{{"total", ">variables", ">size", ">bytes"}}
+	line := func(name string, of Total) {
+		totals = append(totals, []string{name, grouped(of.Variables), grouped(of.Size), grouped(of.Bytes)})
+	}
+	for k := range Kind(kinds) {
+		if of := s.Total(k); of.Variables > 0 {
+			line(k.String(), of)
+		}
+	}
+	line("all", s.Total())
+	return text + "\n" + totals.String()
+}

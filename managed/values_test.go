@@ -1,0 +1,164 @@
+package managed_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// all reads the values of a state.
+func all(t *testing.T, state *managed.State) map[string]*managed.Tensor {
+	t.Helper()
+	values := map[string]*managed.Tensor{}
+	for _, name := range state.Names() {
+		v, err := state.Value(name)
+		require.NoError(t, err)
+		values[name] = v
+	}
+	return values
+}
+
+// A state of all the values of another one goes on as the other does, on each strategy, and the tensors stay the caller's.
+func TestWithValues_goesOn(t *testing.T) {
+	r, four := runtime(t), parallel(t)
+	set := line(t, 64)
+	step := stepper(t, managed.TrainStep(everything))
+	other := newState(t, r, managed.WithOptimizer(adam()))
+	turns(t, step, other, set, 0, 3)
+	given := all(t, other)
+	turns(t, step, other, set, 3, 6)
+	for _, strategy := range []strategies.Strategy{strategies.Jit(r), four, strategies.Eager(r)} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			for range 2 { // also a second time
+				state, err := managed.New(strategy, managed.WithOptimizer(adam()), managed.WithSeed(99), managed.WithValues(given))
+				require.NoError(t, err)
+				turns(t, step, state, set, 3, 6)
+				d, err := managed.CompareValues(t.Context(), other, state, 1e-5)
+				require.NoError(t, err)
+				require.Nil(t, d, "%v", d)
+				require.NoError(t, state.Close())
+			}
+		})
+	}
+}
+
+// No random number is drawn for what is given: the random state is that of the seed.
+func TestWithValues_drawsNothing(t *testing.T) {
+	r := runtime(t)
+	given := map[string]*managed.Tensor{"/dense/dense/weights": tensors.FromValue([][]float32{{2}}), "/dense/dense/biases": tensors.FromValue([]float32{1})}
+	test := stepper(t, managed.TestStep(regression))
+	random := func(options ...managed.Option) []byte {
+		state := newState(t, r, options...)
+		one(t, test, state, first(t, line(t, 16).Batches(16)))
+		return bits(t, state)["/#rngState"]
+	}
+	none := newState(t, r)
+	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) })), none, first(t, line(t, 16).Batches(16)))
+	require.Equal(t, bits(t, none)["/#rngState"], random(managed.WithValues(given)))
+	require.NotEqual(t, random(), random(managed.WithValues(given)))
+}
+
+func TestWithValues_refuse(t *testing.T) {
+	r := runtime(t)
+	w, b := tensors.FromValue([][]float32{{2}}), tensors.FromValue([]float32{1})
+	const weights, biases = "/dense/dense/weights", "/dense/dense/biases"
+	type given = map[string]*managed.Tensor
+	for _, row := range []struct {
+		name   string
+		values given
+		drawn  func(string) bool
+		want   string // "" if they fit
+	}{
+		{"all", given{weights: w, biases: b}, nil, ""},
+		{"more than all", given{weights: w, biases: b, "/other": b}, nil, ""},
+		{"one missing", given{weights: w}, nil, "the given values do not fit the model: /dense/dense/biases (Float32)[1] is missing"},
+		{"one missing, which may", given{weights: w}, func(name string) bool { return name == biases }, ""},
+		{"a misspelt one", given{weights: w, "/dense/dense/bias": b}, nil,
+			"the given values do not fit the model: /dense/dense/biases (Float32)[1] is missing; given, but not in the model so far: /dense/dense/bias"},
+		{"another shape, another dtype", given{weights: b, biases: tensors.FromValue([]float64{1})}, nil,
+			"the given values do not fit the model: /dense/dense/weights is (Float32)[1], expected (Float32)[1 1]; /dense/dense/biases is (Float64)[1], expected (Float32)[1]"},
+		{"none", given{}, nil,
+			"the given values do not fit the model: /dense/dense/weights (Float32)[1 1] is missing; /dense/dense/biases (Float32)[1] is missing"},
+		{"one that is not trained", given{weights: w, biases: b, "/optimizers/learning_rate": b}, nil,
+			"the given values do not fit the model: /optimizers/learning_rate is (Float32)[1], expected (Float32)"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			options := []managed.Option{managed.WithOptimizer(sgd()), managed.WithValues(row.values)}
+			if row.drawn != nil {
+				options = append(options, managed.DrawMissing(row.drawn))
+			}
+			state := newState(t, r, options...)
+			step := stepper(t, managed.TrainStep(regression))
+			for range 2 { // it stays so
+				_, _, err := step.Step(t.Context(), state, first(t, line(t, 16).Batches(16)))
+				if row.want == "" {
+					require.NoError(t, err)
+					continue
+				}
+				require.EqualError(t, err, "managed: train step: "+row.want)
+				require.ErrorIs(t, err, managed.ErrValues)
+				require.Empty(t, state.Names())
+			}
+		})
+	}
+	for name, values := range map[string]given{
+		`managed: new state: value "/w": expected a tensor and a full name such as "/dense/weights"`: {"/w": nil},
+		`managed: new state: value "w": expected a tensor and a full name such as "/dense/weights"`:  {"w": w},
+	} {
+		_, err := managed.New(strategies.Jit(r), managed.WithValues(values))
+		require.EqualError(t, err, name)
+	}
+}
+
+func TestSetValue(t *testing.T) {
+	r := runtime(t)
+	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel(t), strategies.Eager(r)} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			state, err := managed.New(strategy, managed.WithOptimizer(sgd()))
+			require.NoError(t, err)
+			value := tensors.FromValue(float32(3))
+			require.EqualError(t, state.SetValue("/w", value), `managed: set "/w": the state has no variables before its first step: use WithValues, or Prepare the step`)
+			step := stepper(t, managed.TrainStep(slope))
+			one(t, step, state, ones(t, 4))
+			for range 2 { // the tensor stays the caller's
+				require.NoError(t, state.SetValue("/w", value))
+				require.Equal(t, []float32{3}, floats(t, state, "/w"))
+				one(t, step, state, ones(t, 4))
+				require.InDelta(t, 2.4, floats(t, state, "/w")[0], 1e-6)
+			}
+			require.Len(t, step.StableHLO(), 1, "nothing was compiled again")
+			before := bits(t, state)
+			for want, try := range map[string]func() error{
+				`managed: set "/v": there is no such variable; there are ["/#rngState" "/w" "/optimizers/learning_rate" "/global_step"]`: func() error { return state.SetValue("/v", value) },
+				`managed: set "/w": the tensor is (Float32)[1], expected (Float32)`:                                                      func() error { return state.SetValue("/w", tensors.FromValue([]float32{3})) },
+				`managed: set "/w": the tensor is (Float64), expected (Float32)`:                                                         func() error { return state.SetValue("/w", tensors.FromValue(3.0)) },
+				`managed: set "/w": the tensor is nil`:                                                                                   func() error { return state.SetValue("/w", nil) },
+			} {
+				require.EqualError(t, try(), want)
+			}
+			require.Equal(t, before, bits(t, state))
+			require.NoError(t, state.Close())
+			require.ErrorIs(t, state.SetValue("/w", value), managed.ErrClosed)
+		})
+	}
+}
+
+// What a state is given in another type than float32 comes back as it was.
+func TestWithValues_types(t *testing.T) {
+	r := runtime(t)
+	want := tensors.FromValue([]int64{1 << 40, -1})
+	state := newState(t, r, managed.WithValues(map[string]*managed.Tensor{"/counts": want}))
+	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
+		v := b.Vars().VariableWithValue("counts", []int64{0, 0}).SetTrainable(false)
+		b.Metric("count", v.ValueGraph(b.Graph()))
+	})), state, ones(t, 1))
+	got, err := state.Value("/counts")
+	require.NoError(t, err)
+	require.Equal(t, dtypes.Int64, got.DType())
+	require.True(t, want.Equal(got))
+}
