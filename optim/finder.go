@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // RateSweep is the schedule of a learning-rate finder (Smith 2017): it rises from one rate to another by the same factor in
@@ -28,7 +29,7 @@ var ErrNoSuggestion = errors.New("the losses never fall")
 
 // SuggestRate gives the rate at which the loss of a sweep fell fastest over the logarithm of the rate, as fastai's "steep"
 // and Lightning's finder do. The losses are smoothed first; those from where they are not finite, or rise so far above
-// their least that the training has gone astray, are left out. Rates must rise; at least 10 losses must be left.
+// their least that the training has gone astray, are left out, and so is what falls behind the least. Rates must rise; at least 10 losses must be left.
 func SuggestRate(rates, losses []float64) (float64, error) {
 	rate, err := suggestRate(rates, losses)
 	if err != nil {
@@ -65,8 +66,10 @@ func suggestRate(rates, losses []float64) (float64, error) {
 	if len(smooth) < least {
 		return 0, fmt.Errorf("%d of %d losses are of use, expected %d or more: sweep with smaller steps, or from a lower rate", len(smooth), len(rates), least)
 	}
+	// Behind the least, a fall is the recovery of a training that had gone astray.
+	end := slices.Index(smooth, slices.Min(smooth))
 	best, steepest := 0, 0.0
-	for i := 1; i < len(smooth)-1; i++ {
+	for i := 1; i < min(len(smooth)-1, end+1); i++ {
 		slope := (smooth[i+1] - smooth[i-1]) / math.Log(rates[i+1]/rates[i-1])
 		if slope < steepest {
 			best, steepest = i, slope

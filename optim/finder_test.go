@@ -39,6 +39,22 @@ func TestSuggestRate(t *testing.T) {
 	}
 }
 
+// A training that exploded may come down again, faster than it ever fell before.
+func TestSuggestRate_recovery(t *testing.T) {
+	rates, losses := sweep(200, 1e-3)
+	want, err := optim.SuggestRate(rates, losses)
+	require.NoError(t, err)
+	for i := 115; i < 200; i++ { // up to 2.4, not so far that it counts as astray, and down again
+		losses[i] = 2.4
+		if i >= 140 {
+			losses[i] = 0.9
+		}
+	}
+	rate, err := optim.SuggestRate(rates, losses)
+	require.NoError(t, err)
+	require.Equal(t, want, rate)
+}
+
 func TestSuggestRate_refuses(t *testing.T) {
 	rates, losses := sweep(100, 1e-3)
 	rising := append([]float64(nil), rates...)
