@@ -135,11 +135,7 @@ func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
 	autodiff.Install()
 	p := &x.program
 	module, err := x.Runtime().Lower(s.Name, func(g *graph.Graph) xla.Built {
-		batch := make([]*Node, len(s.Batch))
-		for i, in := range s.Batch {
-			batch[i] = graph.Parameter(g, "batch:"+in.Name, in.Shape)
-		}
-		built := s.Build(g, batch)
+		batch, built := s.Graph(g)
 		p.Inputs = make([]export.Value, g.NumParameters())
 		for i, n := range batch {
 			p.Inputs[n.GetParameterHandle()] = export.Value{Name: s.Batch[i].Name, Role: export.Batch, Shape: n.Shape()}

@@ -56,7 +56,7 @@ func (e *eager) Compile(s Step) (Program, error) {
 	}
 	p := &eagerProgram{eager: e, operations: operations, step: s, places: map[string]int{}}
 	whole, err := e.runtime.Lower(s.Name, func(g *graph.Graph) (out xla.Built) {
-		built := p.build(g)
+		_, built := p.step.Graph(g)
 		for i, slot := range built.State {
 			name := slot.Parameter.GetParameterName()
 			p.names, p.places[name] = append(p.names, name), i
@@ -108,22 +108,6 @@ type eagerProgram struct {
 	took       time.Duration
 }
 
-// build builds the step's graph.
-func (p *eagerProgram) build(g *graph.Graph) Built {
-	batch := make([]*graph.Node, len(p.step.Batch))
-	for i, in := range p.step.Batch {
-		batch[i] = graph.Parameter(g, batchPrefix+in.Name, in.Shape)
-	}
-	built := p.step.Build(g, batch)
-	for _, slot := range built.State {
-		if slot.New != nil && !slot.New.Shape().Equal(slot.Parameter.Shape()) {
-			panic(fmt.Errorf("value %s of the state would change its shape from %s to %s",
-				slot.Parameter.GetParameterName(), slot.Parameter.Shape(), slot.New.Shape()))
-		}
-	}
-	return built
-}
-
 // Start makes one step, and has made it when it returns.
 func (p *eagerProgram) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
 	if len(batches) != 1 {
@@ -162,7 +146,7 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs
 	var places []int // of the changed values, which come first
 	before := p.operations.CompileTime()
 	made, err := p.operations.Run(p.step.Name, inputs, func(g *graph.Graph) (nodes []*graph.Node) {
-		built := p.build(g)
+		_, built := p.step.Graph(g)
 		for _, slot := range built.State {
 			if slot.New != nil {
 				places, nodes = append(places, p.places[slot.Parameter.GetParameterName()]), append(nodes, slot.New)

@@ -34,9 +34,6 @@ type program struct {
 
 const fromHost = -1
 
-// batchPrefix begins the names of the graph's parameters that are fields of the batch.
-const batchPrefix = "batch:"
-
 // Up to how many numbers of a batch, and of the state, a step is made in blocks. A larger batch takes memory a hundred times
 // over, and its step so long that the call of its program, some 10 us, costs nothing; a larger state too. In between, what
 // counts is that XLA on the CPU runs many small operations three times as fast inside a loop: a step on 300 variables of
@@ -76,11 +73,7 @@ func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
 
 // build builds the graph and notes what its inputs and outputs are.
 func (p *program) build(g *graph.Graph, s Step) xla.Built {
-	batch := make([]*graph.Node, len(s.Batch))
-	for i, in := range s.Batch {
-		batch[i] = graph.Parameter(g, batchPrefix+in.Name, in.Shape)
-	}
-	built := s.Build(g, batch)
+	batch, built := s.Graph(g)
 	p.inputs = make([]int, g.NumParameters())
 	p.state, p.changed = len(built.State), make([]bool, len(built.State))
 	out := xla.Built{InPlace: map[int]int{}, Block: s.Block}
@@ -96,10 +89,6 @@ func (p *program) build(g *graph.Graph, s Step) xla.Built {
 		p.inputs[input] = i
 		if slot.New == nil {
 			continue
-		}
-		if !slot.New.Shape().Equal(slot.Parameter.Shape()) {
-			panic(fmt.Errorf("value %s of the state would change its shape from %s to %s",
-				slot.Parameter.GetParameterName(), slot.Parameter.Shape(), slot.New.Shape()))
 		}
 		out.InPlace[len(out.Outputs)] = input
 		out.Outputs = append(out.Outputs, slot.New)

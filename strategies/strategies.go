@@ -68,6 +68,25 @@ type Built struct {
 // Slot is one value of the state in a graph.
 type Slot struct{ Parameter, New *graph.Node }
 
+// Graph builds the step's graph, for a strategy: a parameter for each field of the batch, and what Build makes of them. It
+// panics where a value of the state would change its shape.
+func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
+	for _, in := range s.Batch {
+		batch = append(batch, graph.Parameter(g, batchPrefix+in.Name, in.Shape))
+	}
+	built = s.Build(g, batch)
+	for _, slot := range built.State {
+		if slot.New != nil && !slot.New.Shape().Equal(slot.Parameter.Shape()) {
+			panic(fmt.Errorf("value %s of the state would change its shape from %s to %s",
+				slot.Parameter.GetParameterName(), slot.Parameter.Shape(), slot.New.Shape()))
+		}
+	}
+	return batch, built
+}
+
+// batchPrefix begins the names of the graph's parameters that are fields of the batch.
+const batchPrefix = "batch:"
+
 // Program is a compiled step.
 type Program interface {
 	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a matter of

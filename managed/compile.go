@@ -1,0 +1,239 @@
+package managed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/train"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// compiled is a step for one state and one shape of batch.
+type compiled struct {
+	state   *State
+	moves   int // the state's, when it was compiled
+	runtime *xla.Runtime
+	inputs  []strategies.Input
+	program strategies.Program
+	block   int // how many steps were asked for at once: 1 for [Stepper.Step]
+	// values are the places in State.values of the program's state.
+	values []int
+	layout []logged
+	wholes []logged
+	// cast are the variables that a policy casts; nil before the first build.
+	cast []*variable
+	// args and batch are reused by each step.
+	args    []strategies.Buffer
+	batches [][]data.Array
+}
+
+// find gives the compiled form of the step for a state and a batch, with so many steps at once.
+func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, error) {
+	if err := state.usable(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.compiled {
+		if c.state == state && c.moves == state.moves && c.block == block && c.fits(batch) {
+			return c, nil
+		}
+	}
+	if err := s.leave(state); err != nil {
+		return nil, err
+	}
+	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block}
+	for _, f := range batch.Fields {
+		in, err := strategies.InputOf(f)
+		if err != nil {
+			return nil, err
+		}
+		c.inputs = append(c.inputs, in)
+	}
+	if err := s.compile(c); err != nil {
+		return nil, err
+	}
+	s.compiled = append(s.compiled, c)
+	s.warnOfShapes(c)
+	return c, nil
+}
+
+// leave closes what was compiled for a state before it moved to another strategy.
+func (s *Stepper) leave(state *State) error {
+	var errs []error
+	s.compiled = slices.DeleteFunc(s.compiled, func(c *compiled) bool {
+		stale := c.state == state && c.moves != state.moves
+		if stale {
+			errs = append(errs, c.close())
+		}
+		return stale
+	})
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%s: close the programs of before the state moved: %w", s.name, err)
+	}
+	return nil
+}
+
+// close closes the program. That of a state that has moved away went with its runtime, if that was closed.
+func (c *compiled) close() error {
+	err := c.program.Close()
+	if c.moves != c.state.moves && c.runtime.IsFinalized() {
+		return nil
+	}
+	return err
+}
+
+// manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake.
+const manyShapes = 8
+
+func (s *Stepper) warnOfShapes(c *compiled) {
+	n := 0
+	for _, other := range s.compiled {
+		if other.state == c.state && other.block == c.block {
+			n++
+		}
+	}
+	if n == manyShapes {
+		c.state.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: the %s was compiled for %d shapes of batches; each takes time and memory: "+
+			"give it batches of one shape", s.name, n), "newest", fmt.Sprint(c.inputs))
+	}
+}
+
+func (c *compiled) fits(batch data.Batch) bool {
+	if len(c.inputs) != len(batch.Fields) {
+		return false
+	}
+	for i, f := range batch.Fields {
+		if in := c.inputs[i]; in.Name != f.Name || !in.Takes(f.Array) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Stepper) compile(c *compiled) error {
+	state := c.state
+	var b *Builder
+	var used []*variable
+	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
+		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
+			b = s.builder(g, state, c.inputs, batch)
+			defer b.end()
+			s.report(b, c)
+			if s.train {
+				graphs.At(s.build, func() { s.update(state, b.loss()) })
+				train.ExecPerStepUpdateGraphFn(state.vars, g)
+			}
+			used, built = state.slots(g)
+			if logs := b.pack(); logs != nil {
+				built.Outputs = append(built.Outputs, logs)
+			}
+			for _, w := range b.wholes {
+				built.Outputs = append(built.Outputs, w.node)
+			}
+			built.Alone = len(b.wholes) > 0
+			return built
+		}})
+	if err != nil {
+		return err
+	}
+	if err := state.adopt(s.train); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
+	}
+	c.program = program
+	if d := (dumped{s.name, program.StableHLO()}); !slices.Contains(state.programs, d) { // a step that was closed compiles again
+		state.programs = append(state.programs, d)
+	}
+	for _, v := range used {
+		c.values = append(c.values, state.index[v])
+	}
+	c.args = make([]strategies.Buffer, len(c.values))
+	for _, r := range b.resets {
+		state.resets[r.variable] = r.to
+	}
+	c.layout, c.wholes = b.logged, b.wholes
+	for _, list := range [][]logged{c.layout, c.wholes} {
+		for i := range list {
+			list[i].node = nil // the graph is compiled: let it go
+		}
+	}
+	return nil
+}
+
+func (s *Stepper) builder(g *graph.Graph, state *State, inputs []strategies.Input, batch []*graph.Node) *Builder {
+	b := &Builder{graph: g, vars: state.vars, batch: batch, kind: "test", averages: s.averages}
+	if s.train {
+		b.kind = "train"
+	}
+	for _, in := range inputs {
+		b.names = append(b.names, in.Name)
+	}
+	state.vars.SetTraining(g, s.train)
+	state.vars.InAbsPath("/").SetGraphParam(g, builderParam, b)
+	return b
+}
+
+// slots are the variables that a graph uses, and what becomes of them.
+func (s *State) slots(g *graph.Graph) (used []*variable, built strategies.Built) {
+	for v := range s.vars.IterVariables() {
+		if !v.InUseByGraph(g) {
+			continue
+		}
+		used = append(used, v)
+		slot := strategies.Slot{Parameter: g.GetParameterByName(v.ParameterName())}
+		if v.ChangedInGraph(g) {
+			slot.New = v.ValueGraph(g)
+		}
+		built.State = append(built.State, slot)
+	}
+	return used, built
+}
+
+// update adds the gradient and the optimizer's rule to the graph.
+func (s *Stepper) update(state *State, loss *Node) {
+	rule, vars := state.optimizer, state.vars
+	if s.rule != nil {
+		rule = s.rule
+	}
+	if s.scope != "" {
+		vars = vars.In(s.scope)
+	}
+	if rule == nil {
+		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
+	}
+	by, ok := rule.(gradientOptimizer)
+	if !ok {
+		panic(fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", rule))
+	}
+	var parameters []*Node
+	before := map[*variable]bool{}
+	for v := range state.vars.IterVariables() {
+		before[v] = true
+		switch {
+		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
+		case s.only != nil && !s.only(v.ScopeAndName()):
+			v.Trainable = false // optimizers look for themselves which variables the gradients are of
+			defer func() { v.Trainable = true }()
+		default:
+			parameters = append(parameters, v.ValueGraph(loss.Graph()))
+		}
+	}
+	if len(parameters) == 0 {
+		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))
+	}
+	defer func() { // also after a panic: the next build finds the variables there
+		for v := range state.vars.IterVariables() {
+			if !before[v] {
+				state.ofOptimizer[v] = true
+			}
+		}
+	}()
+	by.UpdateGraphWithGradients(vars, autodiff.Gradient(loss, parameters...), loss.DType())
+}
