@@ -84,16 +84,28 @@ func (b *Builder) dot(lhs *value, l side, rhs *value, r side) (*value, error) {
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).Done()
 }
 
-// packsLess tells whether x·yᵀ of two matrices, as the gradient of a dense layer's input is, runs faster on the CPU as
-// (y·xᵀ)ᵀ. XLA copies the right operand into blocks before it multiplies, and where the sum runs along its rows that copy
-// jumps from row to row: for a layer of 512 by 512 and 128 examples it took longer than the product. So the smaller
-// operand should be the right one. The last transpose is worth it where the sum is long. Measured: docs/performance.md.
+// packsLess tells whether a product of two matrices runs faster on the CPU with its operands the other way round, and
+// then transposed. Measured: docs/performance.md.
+//
+//   - x·yᵀ, as the gradient of a dense layer's input is. XLA copies the right operand into blocks before it multiplies, and
+//     where the sum runs along its rows that copy jumps from row to row: for a layer of 512 by 512 and 128 examples it took
+//     longer than the product. So the smaller operand should be the right one. The last transpose is worth it where the
+//     sum is long.
+//   - xᵀ·y, as the gradient of a dense layer's weights is, with few columns in y, as the last layer of a classifier has:
+//     copying the columns of x takes 3 to 30 times as long as the product, most where their distance is a power of 2.
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
-	const longSum, muchLarger = 128, 4
-	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || !slices.Equal(l.contracting, []int{1}) || !slices.Equal(r.contracting, []int{1}) {
+	const longSum, muchLarger, few = 128, 4, 32
+	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {
 		return false
 	}
-	return dims(lhs)[1] >= longSum && dims(rhs)[0] >= muchLarger*dims(lhs)[0]
+	rows, columns := dims(lhs)[1-l.contracting[0]], dims(rhs)[1-r.contracting[0]]
+	switch {
+	case l.contracting[0] == 1 && r.contracting[0] == 1:
+		return dims(lhs)[1] >= longSum && columns >= muchLarger*rows
+	case l.contracting[0] == 0 && r.contracting[0] == 0:
+		return columns > 1 && columns <= few && columns < rows
+	}
+	return false
 }
 
 // optimizationBarrier is go-xla's number of the operation, for which it has no function.

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// The product of x and the transpose of y is written with the sides changed where that is faster on XLA's CPU, and nowhere
+// A product of two matrices is written with the sides changed where that is faster on XLA's CPU, and nowhere
 // else. The text has the barrier, without which XLA would change them back.
 func TestDotGeneral_sidesForCPU(t *testing.T) {
 	rows := []struct {
@@ -28,6 +28,10 @@ func TestDotGeneral_sidesForCPU(t *testing.T) {
 		{"as many examples as features", true, []int{512, 512}, []int{512, 512}, 1, false},
 		{"a short sum", true, []int{128, 10}, []int{512, 10}, 1, false},
 		{"a sum along columns", true, []int{512, 128}, []int{512, 512}, 0, false},
+		{"the gradient of a classifier's last weights", true, []int{128, 512}, []int{128, 10}, 0, true},
+		{"as few columns on both sides", true, []int{128, 10}, []int{128, 10}, 0, false},
+		{"a single column", true, []int{128, 512}, []int{128, 1}, 0, false},
+		{"the gradient of a wide layer's weights", true, []int{128, 784}, []int{128, 33}, 0, false},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
