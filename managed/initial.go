@@ -63,7 +63,7 @@ func (s *State) adopt(train bool) error {
 
 // drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a large
 // state is not to exist twice, not even in the beginning.
-const drawnAtOnce = 1 << 22
+const drawnAtOnce = 1 << 20
 
 // draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn at
 // once. After an error, nothing is moved, and a later step draws again.

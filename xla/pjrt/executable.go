@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -59,7 +60,9 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 	pin.Pin(&code)
 	args := C.lazo_Client_Compile_Args{client: c.ptr, program: &code}
 	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
+	start := time.Now()
 	WithoutSignals(func() { err = invoke(c.plugin, "Client_Compile", c.plugin.api.Client_Compile, &args) })
+	afterCompile(time.Since(start))
 	if err != nil {
 		return nil, during(err, "compile")
 	}
