@@ -32,9 +32,15 @@ lint: ## formatting, go vet, staticcheck, the shell script
 	sh -n scripts/install_pjrt.sh
 	bash -n scripts/conformance.sh
 	bash -n scripts/export_check.sh
+	bash -n scripts/safetensors_check.sh
+
+.PHONY: modules
+modules: ## the modules of their own, whose dependencies are not lazo's: lint and tests
+	@for module in checkpoint/gocloud; do (cd "$$module" && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
+		$(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 .PHONY: check
-check: lint test race conformance ## what CI runs
+check: lint test race modules conformance interop ## what CI runs
 
 .PHONY: bench
 bench: setup ## measure: JSON lines, to stand beside the peers'
@@ -44,6 +50,10 @@ bench: setup ## measure: JSON lines, to stand beside the peers'
 conformance: setup ## GoMLX's own tests on lazo's backend
 	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
+.PHONY: interop
+interop: setup ## files exchanged with the Python package safetensors (installed into .tools)
+	GO="$(GO)" bash scripts/safetensors_check.sh
+
 .PHONY: export-check
 export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs
 	GO="$(GO)" bash scripts/export_check.sh
@@ -51,7 +61,7 @@ export-check: setup ## exported programs, run by JAX (installed into .tools): th
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
-	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest \
+	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
 		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip xla/export/FuzzManifest \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done

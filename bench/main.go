@@ -1,6 +1,6 @@
 // Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
 //
-//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,ttfs
+//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,ckpt,ttfs
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
 // Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each repeat
@@ -67,8 +67,10 @@ var workloads = []struct {
 	{"cnn", train("cnn")},
 	{"linear", train("linear")},
 	{"digits", digits},
+	{"fit", fit},
 	{"matmul", matmul},
 	{"inplace", inPlace},
+	{"ckpt", ckpt},
 	{"ttfs", timeToFirstStep},
 	{"memory", memory},
 	{"growth", growth},
@@ -169,6 +171,9 @@ type line struct {
 	PerS     int               `json:"examples_per_s,omitempty"`
 	FirstS   float64           `json:"first_s,omitempty"`
 	WarmS    float64           `json:"warm_s,omitempty"`
+	MB       int               `json:"mb,omitempty"`
+	Floor    float64           `json:"floor_s,omitempty"` // the best of what is measured beside it
+	Ratio    float64           `json:"ratio,omitempty"`   // Min by Floor
 	RSSMB    int               `json:"rss_mb,omitempty"`
 	Versions map[string]string `json:"versions"`
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // Async saves in the background: its Save takes as long as copying the content in memory does. One checkpoint is written
@@ -23,6 +24,7 @@ type Async struct {
 	waiting  *draft
 	spare    map[string][]byte // buffers of a checkpoint that was written
 	failed   []error
+	failing  atomic.Bool // there are some in failed
 	replaced int64
 	closed   bool
 }
@@ -112,6 +114,7 @@ func (a *Async) work() {
 		a.mu.Lock()
 		if err != nil {
 			a.failed = append(a.failed, &BackgroundError{d.manifest.step, a.folder.dir, err})
+			a.failing.Store(true)
 		}
 		a.spare = d.buffers()
 	}
@@ -125,6 +128,7 @@ func (a *Async) Check() error {
 	defer a.mu.Unlock()
 	err := errors.Join(a.failed...)
 	a.failed = nil
+	a.failing.Store(false)
 	return err
 }
 

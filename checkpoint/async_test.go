@@ -161,13 +161,9 @@ func BenchmarkAsyncSave(b *testing.B) {
 }
 
 func BenchmarkSave(b *testing.B) {
-	for _, noReadBack := range []bool{false, true} {
-		name := "read back"
-		if noReadBack {
-			name = "not read back"
-		}
+	for name, readBack := range map[string]checkpoint.ReadBack{"read back": checkpoint.ReadBackEach, "not read back": checkpoint.ReadBackNone} {
 		b.Run(name, func(b *testing.B) {
-			options := checkpoint.Options{Log: quiet, NoReadBack: noReadBack, Keep: []checkpoint.Retention{checkpoint.Last(1)}}
+			options := checkpoint.Options{Log: quiet, ReadBack: readBack, Keep: []checkpoint.Retention{checkpoint.Last(1)}}
 			f, err := checkpoint.Open(b.TempDir(), options)
 			require.NoError(b, err)
 			defer f.Close()

@@ -116,6 +116,15 @@ type Checkpoint struct {
 	sections map[string]json.RawMessage
 }
 
+// Content is what the checkpoint is made of, to be saved in another folder.
+func (c *Checkpoint) Content() Content {
+	sections := make(map[string]any, len(c.sections))
+	for name, text := range c.sections {
+		sections[name] = text
+	}
+	return Content{Tensors: c.Tensors, Metrics: c.Metrics, Sections: sections}
+}
+
 // Tensor gives the tensor of a name.
 func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	i := slices.IndexFunc(c.Tensors, func(t Tensor) bool { return t.Name == name })

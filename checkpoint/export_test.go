@@ -36,3 +36,9 @@ func Kept(rules []Retention, list []Info) []Step {
 }
 
 const ManifestLimit = manifestLimit
+
+// SaveHasFailed tells whether a save in the background has failed and the run does not know yet.
+func (f *Folder) SaveHasFailed() bool {
+	a := f.saver.Load()
+	return a != nil && a.failing.Load()
+}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,7 @@ type Retention struct {
 	// entry is the metric that it goes by, if it does.
 	entry    string
 	byMetric bool
+	sign     float64 // 1 where less is better, -1 where more is
 }
 
 func (r Retention) String() string { return r.name }
@@ -32,6 +34,17 @@ func (r Retention) check() error {
 		return fmt.Errorf("%s: the number must be positive", r.name)
 	case r.byMetric && r.entry == "":
 		return fmt.Errorf("%s: the metric has no name", r.name)
+	}
+	return nil
+}
+
+// checkBest tells whether it names one checkpoint, the best by a metric.
+func (r Retention) checkBest() error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if !r.byMetric || r.n != 1 {
+		return errors.New("expected Lowest(1, …) or Highest(1, …)")
 	}
 	return nil
 }
@@ -66,7 +79,7 @@ func best(name string, k int, entry string, sign float64) Retention {
 			keep[i] = true
 		}
 	}
-	return Retention{name: fmt.Sprintf("%s(%d, %q)", name, k, entry), n: int64(k), mark: mark, entry: entry, byMetric: true}
+	return Retention{name: fmt.Sprintf("%s(%d, %q)", name, k, entry), n: int64(k), mark: mark, entry: entry, byMetric: true, sign: sign}
 }
 
 // EverySteps keeps the first checkpoint in each stretch of n steps (0 to n-1, n to 2n-1, …): with checkpoints at

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 // Info is what can be said about a checkpoint without reading its tensors.
@@ -71,8 +69,8 @@ func (f *Folder) List(ctx context.Context) ([]Info, error) {
 }
 
 // places gives those that are wanted, in order.
-func (f *Folder) places(want func(place) bool) ([]place, error) {
-	names, err := f.fs.ReadDir(".")
+func (f *Folder) places(ctx context.Context, want func(place) bool) ([]place, error) {
+	names, err := f.medium.names(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +85,7 @@ func (f *Folder) places(want func(place) bool) ([]place, error) {
 }
 
 func (f *Folder) scan(ctx context.Context) ([]entry, error) {
-	places, err := f.places(func(place) bool { return true })
+	places, err := f.places(ctx, func(place) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -96,20 +94,20 @@ func (f *Folder) scan(ctx context.Context) ([]entry, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		m, err := readInfo(f.fs, p)
+		m, err := readInfo(f.opener(ctx), p)
 		entries = append(entries, entry{p, m, err})
 	}
 	return entries, nil
 }
 
 // readInfo checks all of a checkpoint but the content of its tensors.
-func readInfo(fs vfs.FS, at place) (*manifest, error) {
-	m, err := readManifest(fs, at.String(), at.step)
+func readInfo(open opener, at place) (*manifest, error) {
+	m, err := readManifest(open, at.String(), at.step)
 	if err != nil {
 		return nil, err
 	}
 	path := at.String() + "/" + stateName
-	file, err := openFile(fs, path)
+	file, err := openFile(open, path)
 	if err != nil {
 		return nil, err
 	}

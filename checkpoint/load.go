@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-
-	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 // Newest loads the checkpoint with the most steps. All checksums are checked; if one is wrong, or the checkpoint cannot
@@ -37,7 +34,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 	if err := f.use(false); err != nil {
 		return err
 	}
-	places, err := f.places(func(p place) bool { return p.step == step })
+	places, err := f.places(ctx, func(p place) bool { return p.step == step })
 	if err != nil {
 		return err
 	}
@@ -58,7 +55,7 @@ func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*
 		return nil, err
 	}
 	for turn := 1; ; turn++ {
-		places, err := f.places(want)
+		places, err := f.places(ctx, want)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +85,7 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 			return nil, false, err
 		}
 		if f.options.ReadOnly {
-			if _, err := f.fs.Stat(p.String()); errors.Is(err, fs.ErrNotExist) {
+			if there, err := f.medium.has(ctx, p.String()); err == nil && !there {
 				return nil, true, fmt.Errorf("%s was removed while it was read", p)
 			}
 		}
@@ -98,18 +95,22 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 	return nil, false, fmt.Errorf("%d found, none can be loaded: %w", len(failed), errors.Join(failed...))
 }
 
-// read checks a checkpoint wholly; with keep it has the tensors too.
-func (f *Folder) read(ctx context.Context, at place, keep bool) (*Checkpoint, error) {
-	return readCheckpoint(ctx, f.fs, at.String(), at.step, keep)
+func (f *Folder) opener(ctx context.Context) opener {
+	return func(path string) (file, error) { return f.medium.open(ctx, path) }
 }
 
-func readCheckpoint(ctx context.Context, fs vfs.FS, dir string, step Step, keep bool) (*Checkpoint, error) {
-	m, err := readManifest(fs, dir, step)
+// read checks a checkpoint wholly; with keep it has the tensors too.
+func (f *Folder) read(ctx context.Context, at place, keep bool) (*Checkpoint, error) {
+	return readCheckpoint(ctx, f.opener(ctx), at.String(), at.step, keep)
+}
+
+func readCheckpoint(ctx context.Context, open opener, dir string, step Step, keep bool) (*Checkpoint, error) {
+	m, err := readManifest(open, dir, step)
 	if err != nil {
 		return nil, err
 	}
 	path := dir + "/" + stateName
-	file, err := openFile(fs, path)
+	file, err := openFile(open, path)
 	if err != nil {
 		return nil, err
 	}

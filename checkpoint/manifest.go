@@ -9,8 +9,6 @@ import (
 	"io"
 	"strconv"
 	"time"
-
-	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 const (
@@ -232,9 +230,9 @@ func commit(manifest []byte) string {
 
 // readManifest checks all of a checkpoint but its tensors. What is wrong with the content is a *DamagedError or
 // ErrNewer; other errors are those of reading.
-func readManifest(fs vfs.FS, dir string, step Step) (*manifest, error) {
+func readManifest(open opener, dir string, step Step) (*manifest, error) {
 	path := dir + "/" + commitName
-	committed, err := readSmall(fs, path, 1<<10)
+	committed, err := readSmall(open, path, 1<<10)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +240,7 @@ func readManifest(fs vfs.FS, dir string, step Step) (*manifest, error) {
 		return nil, damaged(path, fmt.Errorf("%d bytes, expected %d", len(committed), len(commit(nil))))
 	}
 	path = dir + "/" + manifestName
-	text, err := readSmall(fs, path, manifestLimit)
+	text, err := readSmall(open, path, manifestLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -264,8 +262,8 @@ func readManifest(fs vfs.FS, dir string, step Step) (*manifest, error) {
 func damaged(path string, err error) error { return &DamagedError{Path: path, Err: err} }
 
 // readSmall reads a whole file of at most limit bytes.
-func readSmall(fs vfs.FS, path string, limit int64) ([]byte, error) {
-	file, err := openFile(fs, path)
+func readSmall(open opener, path string, limit int64) ([]byte, error) {
+	file, err := openFile(open, path)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +271,7 @@ func readSmall(fs vfs.FS, path string, limit int64) ([]byte, error) {
 	return text, errors.Join(err, file.Close())
 }
 
-func readAll(file vfs.File, path string, limit int64) ([]byte, error) {
+func readAll(file file, path string, limit int64) ([]byte, error) {
 	size, err := file.Size()
 	if err != nil {
 		return nil, err

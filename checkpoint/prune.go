@@ -62,7 +62,7 @@ func (f *Folder) prune(ctx context.Context, saved *place) error {
 			}
 		}
 	}
-	return f.trash(doomed)
+	return f.trash(ctx, doomed)
 }
 
 // saves are the complete checkpoints of one step.
@@ -109,50 +109,20 @@ func protect(keep []bool, right func(int) (bool, error)) error {
 	return errors.New("no checkpoint is right, so none is removed")
 }
 
-// trash removes checkpoints: none of them can be seen half removed.
-func (f *Folder) trash(list []place) error {
+func (f *Folder) trash(ctx context.Context, list []place) error {
 	if len(list) == 0 {
 		return nil
 	}
 	names := make([]string, len(list))
 	for i, p := range list {
-		names[i] = freshName(trashPrefix)
-		if err := f.fs.Rename(p.String(), names[i]); err != nil {
-			return err
-		}
+		names[i] = p.String()
 	}
-	if err := f.fs.SyncDir("."); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := f.discard(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.medium.remove(ctx, names)
 }
 
 // clean removes what a process that died left, or a save that failed.
-func (f *Folder) clean() error {
-	names, err := f.fs.ReadDir(".")
-	if err != nil {
-		return err
-	}
-	synced := false
-	for _, name := range names {
-		if !staleForm.MatchString(name) {
-			continue
-		}
-		if !synced { // its name may not be durable, and then it would come back as a checkpoint
-			if err := f.fs.SyncDir("."); err != nil {
-				return err
-			}
-			synced = true
-		}
-		if err := f.discard(name); err != nil {
-			return fmt.Errorf("remove what an earlier save left: %w", err)
-		}
+func (f *Folder) clean(ctx context.Context) error {
+	return f.medium.clean(ctx, func(name string) {
 		f.log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)
-	}
-	return nil
+	})
 }

@@ -17,13 +17,20 @@ type State interface {
 	Content(ctx context.Context) (Content, error)
 }
 
+// Versioned is a [State] that says what it runs on, such as the plugin and the number of devices; a managed.State is one. It is saved,
+// and [Resume] tells what is another now.
+type Versioned interface {
+	Versions() map[string]string
+}
+
 // Save is an option of a loop: it saves the run's state into a folder on a schedule, in each turn in which a metric of the
 // folder's [Options].Keep ([Lowest], [Highest]) is good enough to be kept, and at the end of the run, also of one that was
 // interrupted. What is saved is all that [Resume] needs: the state, what elapsed, the whole history. The state must be a
 // [State]; any other is an error in the first turn that saves.
 //
 // Saves are made in the background ([Async]); a turn waits for the copy alone. One that a best metric asked for is never
-// replaced by a newer one. An error of a save ends the run when the next one is due, or at its end; see [Tolerate].
+// replaced by a newer one. An error of a save ends the run at the next border of a step, or of a block of steps, or at its end; see
+// [Tolerate].
 //
 // It looks behind all other watchers, so that what they change in a turn is saved with it. The schedule breaks up blocks of
 // steps where it is due and nowhere else; a metric that each step logs is looked at after each step.
@@ -46,6 +53,7 @@ func Save(folder *Folder, when loop.Schedule, options ...SaveOption) loop.Option
 		s = newSaving(folder, options)
 		return s
 	})}
+	all = append(all, loop.Attend("checkpoint", folder.saveFailed(), func() loop.Attendant { return &failedOnly{s} }))
 	for _, entry := range folder.metrics() {
 		all = append(all, loop.AttendEntry("checkpoint", entry, func() loop.Attendant { return &bestOnly{s} }))
 	}
@@ -154,6 +162,7 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 		return s.err
 	}
 	s.list, s.async = list, NewAsync(s.folder)
+	s.folder.saver.Store(s.async)
 	return nil
 }
 
@@ -219,50 +228,15 @@ func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }
 
-// heed decides what an error of a save comes to.
-func (s *saving) heed(err error) error {
-	if err == nil {
-		return nil
-	}
-	var failed []error
-	for _, e := range parts(err) {
-		if b := (*BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, ErrNotPruned) {
-			s.folder.log.Warn("checkpoint: saved, but old ones could not be removed", "folder", s.folder.dir, "step", int64(b.Step), "error", b.Err)
-			continue
-		} else if b != nil { // it is not in the folder, so it may be tried again
-			s.list = slices.DeleteFunc(s.list, func(i Info) bool { return i.Step == b.Step })
-		}
-		failed = append(failed, e)
-	}
-	if len(failed) == 0 {
-		return nil
-	}
-	err = errors.Join(failed...)
-	if s.failures += len(failed); s.failures <= s.tolerate {
-		s.folder.log.Warn("checkpoint: not saved; the run goes on", "folder", s.folder.dir, "failed", s.failures, "tolerated", s.tolerate, "error", err)
-		return nil
-	}
-	return err
-}
-
-// parts are the errors that were joined.
-func parts(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, e := range joined.Unwrap() {
-			all = append(all, parts(e)...)
-		}
-		return all
-	}
-	return []error{err}
-}
-
 // End saves the last state and waits until all is on the disk.
 func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if s.folder == nil {
 		return nil // another run has it
 	}
-	defer s.folder.inUse.Store(false)
+	defer func() {
+		s.folder.saver.Store(nil)
+		s.folder.inUse.Store(false)
+	}()
 	whole := !e.Partial && e.Reason != loop.Failed && e.Elapsed.Steps > e.From.Steps
 	if s.err != nil || s.async == nil && !whole {
 		return nil

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
@@ -48,7 +46,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 		Metrics: map[string]float64{},
 		Sections: map[string]any{
 			loopSection:     position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date},
-			versionsSection: versions(),
+			versionsSection: versions(state),
 		},
 	}
 	for name, x := range given.Metrics {
@@ -80,19 +78,6 @@ func (c Content) add(section string, x any) error {
 	}
 	c.Sections[section] = x
 	return nil
-}
-
-// versions are for people, and for a later lazo.
-func versions() map[string]string {
-	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
-	if b, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range append(b.Deps, &b.Main) {
-			if m.Path == "github.com/lazo-ml/lazo" {
-				v["lazo"] = m.Version
-			}
-		}
-	}
-	return v
 }
 
 // rows are those of a history as JSON. Only rows that came since the last time are made anew.

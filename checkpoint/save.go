@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-
-	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 // Save writes a checkpoint and makes it durable: when it returns nil, or [ErrNotPruned], the step survives a loss of
@@ -37,7 +34,7 @@ func (f *Folder) save(ctx context.Context, d *draft) error {
 	if err := f.use(true); err != nil {
 		return err
 	}
-	if err := f.clean(); err != nil {
+	if err := f.clean(ctx); err != nil {
 		return err
 	}
 	at, err := f.free(ctx, d.manifest.step)
@@ -45,13 +42,11 @@ func (f *Folder) save(ctx context.Context, d *draft) error {
 		return err
 	}
 	d.manifest.time = f.now().UTC()
-	temp := freshName(tempPrefix)
-	if err := f.write(ctx, temp, d); err != nil {
-		return errors.Join(err, f.discard(temp))
+	reads := f.options.ReadBack == ReadBackEach || f.options.ReadBack == ReadBackFirst && !f.readBack
+	if err := f.medium.put(ctx, at.String(), d.writing(ctx, reads)); err != nil {
+		return err
 	}
-	if err := f.publish(temp, at); err != nil {
-		return errors.Join(err, f.takeBack(at, temp))
-	}
+	f.readBack = f.readBack || reads
 	f.missing(d)
 	if err := f.prune(ctx, &at); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotPruned, err)
@@ -72,7 +67,7 @@ func (f *Folder) missing(d *draft) {
 // free is where a step can be saved.
 func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 	at := place{step, 1}
-	taken, err := f.places(func(p place) bool { return p.step == step })
+	taken, err := f.places(ctx, func(p place) bool { return p.step == step })
 	if err != nil || len(taken) == 0 {
 		return at, err
 	}
@@ -98,100 +93,23 @@ func isDamaged(err error) bool {
 	return errors.As(err, &d)
 }
 
-// write makes the whole checkpoint under a temporary name, durable and read back.
-func (f *Folder) write(ctx context.Context, temp string, d *draft) error {
-	if err := f.fs.Mkdir(temp); err != nil {
-		return err
-	}
-	err := f.create(temp+"/"+stateName, func(w io.Writer) error { return d.writeState(&patient{ctx, w}) })
-	if err != nil {
-		return err
-	}
-	text, err := d.manifest.encode()
-	if err != nil {
-		return err
-	}
-	if err := f.create(temp+"/"+manifestName, writing(text)); err != nil {
-		return err
-	}
-	if err := f.create(temp+"/"+commitName, writing([]byte(commit(text)))); err != nil {
-		return err
-	}
-	if err := f.fs.SyncDir(temp); err != nil {
-		return err
-	}
-	if f.options.NoReadBack {
-		return nil
-	}
-	if _, err := readCheckpoint(ctx, f.fs, temp, d.manifest.step, false); err != nil {
-		return fmt.Errorf("read back: %w", err)
-	}
-	return nil
-}
-
-func writing(text []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
-}
-
-// create writes a file and makes it durable. A file whose sync failed is lost: the kernel may have dropped the pages, and
-// say at the next sync that all is well. So nothing is tried twice.
-func (f *Folder) create(path string, write func(io.Writer) error) error {
-	file, err := f.fs.Create(path)
-	if err != nil {
-		return err
-	}
-	err = write(file)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-func (f *Folder) publish(temp string, at place) error {
-	if err := f.fs.Rename(temp, at.String()); err != nil {
-		return err
-	}
-	return f.fs.SyncDir(".")
-}
-
-// takeBack undoes a publish that failed, so that what Save calls an error is not there.
-func (f *Folder) takeBack(at place, temp string) error {
-	if err := f.fs.Rename(at.String(), temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := f.fs.SyncDir("."); err != nil { // else a loss of power could show a half removed checkpoint
-		return err
-	}
-	return f.discard(temp)
-}
-
-// discard removes a folder of ours with all that is in it; one that is not there is no error.
-func (f *Folder) discard(name string) error {
-	err := removeAll(f.fs, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func removeAll(fsys vfs.FS, name string) error {
-	info, err := fsys.Stat(name)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		names, err := fsys.ReadDir(name)
+// writing gives the files to a medium.
+func (d *draft) writing(ctx context.Context, readBack bool) writing {
+	w := writing{files: func(create creator) ([]byte, error) {
+		if err := create(stateName, func(w io.Writer) error { return d.writeState(&patient{ctx, w}) }); err != nil {
+			return nil, err
+		}
+		text, err := d.manifest.encode()
 		if err != nil {
+			return nil, err
+		}
+		return []byte(commit(text)), create(manifestName, bytesOf(text))
+	}}
+	if readBack {
+		w.check = func(open opener, dir string) error {
+			_, err := readCheckpoint(ctx, open, dir, d.manifest.step, false)
 			return err
 		}
-		for _, n := range names {
-			if err := removeAll(fsys, name+"/"+n); err != nil {
-				return err
-			}
-		}
 	}
-	return fsys.Remove(name)
+	return w
 }

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
-	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 // tensor is the part of a Tensor that the header of the file holds.
@@ -91,7 +92,7 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // readState checks the file of tensors against the manifest, in one pass; with keep it gives the tensors.
-func readState(ctx context.Context, file vfs.File, path string, m *manifest, keep bool) ([]Tensor, error) {
+func readState(ctx context.Context, file file, path string, m *manifest, keep bool) ([]Tensor, error) {
 	if err := checkSize(file, path, m); err != nil {
 		return nil, err
 	}
@@ -106,30 +107,87 @@ func readState(ctx context.Context, file vfs.File, path string, m *manifest, kee
 	if reader.Len() != len(m.sums) {
 		return nil, damaged(path, fmt.Errorf("%d tensors, %s has %d", reader.Len(), manifestName, len(m.sums)))
 	}
-	var tensors []Tensor
 	at := m.state.HeaderSize
+	places := make([]tensorPlace, 0, reader.Len())
 	for h := range reader.Tensors() {
-		t, sum, err := readTensor(reader, h, keep)
-		if err != nil {
-			return nil, damagedFormat(path, err)
-		}
 		size, err := h.ByteSize()
 		if err != nil {
 			return nil, damagedFormat(path, err)
 		}
-		switch want, ok := m.sums[h.Name]; {
-		case !ok:
+		want, ok := m.sums[h.Name]
+		if !ok {
 			return nil, &DamagedError{path, h.Name, fmt.Errorf("not in %s", manifestName)}
-		case crc(sum) != want:
-			return nil, &DamagedError{path, h.Name, fmt.Errorf("the CRC-32C of bytes %d to %d is %v, %s says %v",
-				at, at+size-1, sum, manifestName, want)}
 		}
+		places = append(places, tensorPlace{h, at, size, want})
 		at += size
-		if keep {
-			tensors = append(tensors, t)
+	}
+	var tensors []Tensor
+	if keep {
+		tensors = make([]Tensor, len(places))
+	}
+	readers := 1
+	if _, far := file.(*object); !far && m.state.Size >= parallelSize { // an object is read from its start to its end
+		readers = min(2, runtime.GOMAXPROCS(0))
+	}
+	return tensors, inParallel(readers, len(places), func(i int) error {
+		t, err := places[i].read(reader, path, keep)
+		if keep && err == nil {
+			tensors[i] = t
+		}
+		return err
+	})
+}
+
+// parallelSize is the least size of a file that two goroutines read: while one waits for memory, the other one sums.
+const parallelSize = 32 << 20
+
+// inParallel calls do for 0 to n-1, begun in that order, and gives the error of the least that failed; then no more are begun.
+func inParallel(goroutines, n int, do func(i int) error) (err error) {
+	var mu sync.Mutex
+	next, failed := 0, n
+	begin := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= failed
+	}
+	work := func() {
+		for i, ok := begin(); ok; i, ok = begin() {
+			if doErr := do(i); doErr != nil {
+				mu.Lock()
+				if i < failed {
+					failed, err = i, doErr
+				}
+				mu.Unlock()
+			}
 		}
 	}
-	return tensors, nil
+	var group sync.WaitGroup
+	for range goroutines - 1 {
+		group.Go(work)
+	}
+	work()
+	group.Wait()
+	return err
+}
+
+// tensorPlace is a tensor of a file, with the checksum that the manifest has.
+type tensorPlace struct {
+	header   safetensors.Tensor
+	at, size int64
+	want     crc
+}
+
+func (p tensorPlace) read(reader *safetensors.Reader, path string, keep bool) (Tensor, error) {
+	t, sum, err := readTensor(reader, p.header, keep)
+	switch {
+	case err != nil:
+		return Tensor{}, damagedFormat(path, err)
+	case crc(sum) != p.want:
+		return Tensor{}, &DamagedError{path, p.header.Name, fmt.Errorf("the CRC-32C of bytes %d to %d is %v, %s says %v",
+			p.at, p.at+p.size-1, sum, manifestName, p.want)}
+	}
+	return t, nil
 }
 
 func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Tensor, safetensors.Checksum, error) {
@@ -151,7 +209,7 @@ func damagedFormat(path string, err error) error {
 }
 
 // checkSize is asked before the content, since a file that is cut short is the commonest damage.
-func checkSize(file vfs.File, path string, m *manifest) error {
+func checkSize(file file, path string, m *manifest) error {
 	size, err := file.Size()
 	if err == nil && size != m.state.Size {
 		return damaged(path, fmt.Errorf("%d bytes, %s says %d", size, manifestName, m.state.Size))
@@ -160,8 +218,8 @@ func checkSize(file vfs.File, path string, m *manifest) error {
 }
 
 // openFile opens a file of a checkpoint. One that is not there, or is none, is damage.
-func openFile(fsys vfs.FS, path string) (vfs.File, error) {
-	file, err := fsys.Open(path)
+func openFile(open opener, path string) (file, error) {
+	file, err := open(path)
 	for _, wrong := range []error{fs.ErrNotExist, syscall.EISDIR, syscall.EINVAL, syscall.ENOTDIR} {
 		if errors.Is(err, wrong) {
 			return nil, damaged(path, err)

@@ -18,7 +18,11 @@ const scope = "model"
 // outputs builds the network.
 func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	vars := b.Vars().In(scope)
+	var layers trace
+	vars.SetGraphParam(b.Graph(), traceParam, &layers)
+	defer vars.SetGraphParam(b.Graph(), traceParam, nil) // the variables keep what they were given for each graph
 	out := m.network.outputs(vars, func(name string) *managed.Node { return m.field(b, name, "the network takes as an input") })
+	m.seen.layers = layers.rowsOf(m.network, out)
 	m.seen.variables = nil
 	for v := range vars.IterVariablesInScope() {
 		m.seen.variables = append(m.seen.variables, variable{v.ScopeAndName(), v.Shape(), v.Trainable})
@@ -41,6 +45,9 @@ func (m *Model) report(b *managed.Builder) {
 		f := l.Func
 		if f == nil {
 			f, _ = LossByName(l.Name) // which New has checked
+		}
+		if l.Func == nil && l.Name == maskedSparse {
+			f = func(labels, output *managed.Node) *managed.Node { return maskedOf(labels, output, b.Mask()) }
 		}
 		v := f(labels, output)
 		m.seen.labels(l, labelOf(out, l.Output, l.Label), output, m.set.weights)

@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
@@ -19,6 +20,7 @@ var ErrNoLoss = errors.New("no loss")
 type seen struct {
 	batch     data.Batch // the newest one
 	variables []variable
+	layers    []LayerRow
 	ranges    []labelRange
 	checked   bool // the ranges are known, so that batches are looked at before their step
 }
@@ -27,14 +29,15 @@ type seen struct {
 type labelRange struct {
 	field, weights string
 	classes        int
+	masked         bool // those below 0 do not count
 }
 
 // labels notes the range of a loss's labels.
 func (s *seen) labels(l Loss, field string, output *managed.Node, weights string) {
-	if l.Func != nil || l.Name != "sparse_categorical_crossentropy" {
+	if l.Func != nil || l.Name != "sparse_categorical_crossentropy" && l.Name != maskedSparse {
 		return
 	}
-	r := labelRange{field, weights, classesOf(output)}
+	r := labelRange{field, weights, classesOf(output), l.Name == maskedSparse}
 	if !slices.Contains(s.ranges, r) {
 		s.ranges = append(s.ranges, r)
 	}
@@ -68,21 +71,35 @@ func (s *seen) check(m *Model, batches ...data.Batch) error {
 
 func (s *seen) look(batch data.Batch) error {
 	for _, r := range s.ranges {
-		labels, err := batch.Get(r.field)
-		if err != nil {
+		labels, there := fieldOf(batch, r.field)
+		if !there {
 			continue // the step says so, better
 		}
-		at, ok := firstOutside(labels.Flat, r.classes)
+		at, ok := firstOutside(labels.Flat, r)
 		if ok {
 			continue
 		}
 		if r.weights != "" && !counts(batch, r, labels) {
 			continue
 		}
-		return fmt.Errorf("flaxlike: field %q: label %v of example %d in the batch is %w 0…%d: the output has %d\n  make the last layer wider, or number the classes from 0",
-			r.field, element(labels.Flat, at), at/max(1, labels.Size()/max(1, labels.Len())), ErrLabelRange, r.classes-1, r.classes)
+		hint := "make the last layer wider, or number the classes from 0"
+		if v := reflect.ValueOf(element(labels.Flat, at)); v.CanInt() && v.Int() < 0 {
+			hint = fmt.Sprintf("labels that fill up sequences do not count in the loss %q", maskedSparse)
+		}
+		return fmt.Errorf("flaxlike: field %q: label %v of example %d in the batch is %w 0…%d: the output has %d\n  %s",
+			r.field, element(labels.Flat, at), at/max(1, labels.Size()/max(1, labels.Len())), ErrLabelRange, r.classes-1, r.classes, hint)
 	}
 	return nil
+}
+
+// fieldOf is Batch.Get for each step: that one writes down the names on its way, for its error.
+func fieldOf(batch data.Batch, name string) (data.Array, bool) {
+	for _, f := range batch.Fields {
+		if f.Name == name {
+			return f.Array, true
+		}
+	}
+	return data.Array{}, false
 }
 
 // counts tells whether a label from outside has a weight other than 0.
@@ -95,39 +112,39 @@ func counts(batch data.Batch, r labelRange, labels data.Array) bool {
 	each := labels.Size() / len(w)
 	for i := range w {
 		part := data.Array{Flat: labels.Flat, Dims: []int{labels.Size()}}.Slice(i*each, (i+1)*each)
-		if _, ok := firstOutside(part.Flat, r.classes); !ok && w[i] != 0 {
+		if _, ok := firstOutside(part.Flat, r); !ok && w[i] != 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// firstOutside is the place of the first integer that is not in 0…n-1; ok if there is none.
-func firstOutside(flat any, n int) (at int, ok bool) {
+// firstOutside is the place of the first integer that is not in a range; ok if there is none.
+func firstOutside(flat any, r labelRange) (at int, ok bool) {
 	switch f := flat.(type) {
 	case []int32:
-		return outside(f, n)
+		return outside(f, r)
 	case []int64:
-		return outside(f, n)
+		return outside(f, r)
 	case []int16:
-		return outside(f, n)
+		return outside(f, r)
 	case []int8:
-		return outside(f, n)
+		return outside(f, r)
 	case []uint8:
-		return outside(f, n)
+		return outside(f, r)
 	case []uint16:
-		return outside(f, n)
+		return outside(f, r)
 	case []uint32:
-		return outside(f, n)
+		return outside(f, r)
 	case []uint64:
-		return outside(f, n)
+		return outside(f, r)
 	}
 	return 0, true
 }
 
-func outside[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](flat []T, n int) (int, bool) {
+func outside[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](flat []T, r labelRange) (int, bool) {
 	for i, v := range flat {
-		if v < 0 || uint64(v) >= uint64(n) {
+		if v < 0 && !r.masked || v >= 0 && uint64(v) >= uint64(r.classes) {
 			return i, false
 		}
 	}

@@ -23,6 +23,8 @@
 //	validation_data, _split, …     test_dataset             Fit.Validation, Validations, ValidationSplit, …
 //	class_weight, sample_weight    sample_weight            WithClassWeights, WithSampleWeights
 //	callbacks                      callbacks                Fit.Callbacks
+//	BackupAndRestore,              checkpoint               Fit.Checkpoints, Fit.CheckpointEvery
+//	ModelCheckpoint
 //	evaluate, predict              test_loop, predict_loop  Evaluate, Predict
 //	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
 //	summary                                                 Summary

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/train"
 )
 
 // Fit says how [Model.Fit] trains. The zero value is one epoch with a progress bar on stderr.
@@ -34,18 +32,28 @@ type Fit struct {
 	Validations map[string]*data.Set
 	// ValidationSplit holds that share of the set back for Validation: its last examples, as they stand.
 	ValidationSplit float64
-	// ValidationEvery is after how many epochs to test, 1 if it is 0. ValidationSteps ends a test before its data does.
-	ValidationEvery, ValidationSteps int
+	// ValidationEvery is after how many epochs to test, 1 if it is 0; ValidationAt are the epochs after which to test instead,
+	// counted from 1. ValidationSteps ends a test before its data does. ValidationBatchSize is that of training if it is 0.
+	ValidationEvery, ValidationSteps, ValidationBatchSize int
+	ValidationAt                                          []int
 
 	// Callbacks are any options of a run: loop.StopEarly("loss_val", …), loop.KeepBest, loop.JSONL, ….
 	Callbacks []loop.Option
+	// Checkpoints is a folder that the run is saved into, with checkpoint.Save: each CheckpointEvery, which stands for an epoch
+	// if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the run goes on: a
+	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
+	// if that run had come to its end. Batches of [Model.FitBatches] are given from the first on in any case.
+	Checkpoints     *checkpoint.Folder
+	CheckpointEvery loop.Period
 	// Verbose says what to show, Output where; nil stands for os.Stderr.
 	Verbose Verbosity
 	Output  io.Writer
 	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete.
 	EachStep bool
+	// LogRate has the history keep the learning rate that an epoch ended with, as learning_rate.
+	LogRate bool
 
-	// FastDevRun makes one training step and tests on one batch of each set, to see whether all of it works.
+	// FastDevRun makes one training step and tests on one batch of each set, to see whether all of it works. It saves nothing.
 	FastDevRun bool
 	// OverfitBatches trains and validates on the first so many batches alone: a model that works can learn them by heart.
 	OverfitBatches int
@@ -85,7 +93,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	}
 	history := new(loop.History)
 	if err == nil {
-		history, err = m.run(ctx, batches, f)
+		history, err = m.run(ctx, f, func(done, saved int64) loop.Data[data.Batch] { return data.Discard(batches, saved) })
 	}
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", err)
@@ -131,111 +139,11 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if f.StepsPerEpoch == 0 {
 		f.StepsPerEpoch = set.Len() / size
 	}
-	order := []data.Option{data.Forever(), data.Skip(int64(f.InitialEpoch) * int64(f.StepsPerEpoch))}
+	order := []data.Option{data.Forever()}
 	if !f.InOrder {
 		order = append(order, data.Shuffle(uint64(m.set.seed)))
 	}
-	return m.run(ctx, set.Batches(size, order...), f)
-}
-
-// run trains on batches of which the initial epochs are skipped already.
-func (m *Model) run(ctx context.Context, batches loop.Data[data.Batch], f Fit) (*loop.History, error) {
-	if f.FastDevRun {
-		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
-	}
-	epoch := loop.Steps(f.StepsPerEpoch)
-	tests := m.tests(f)
-	if f.SanityEvaluation {
-		for _, t := range tests {
-			t.Length = loop.Steps(2)
-			if _, err := t.Run(ctx, m); err != nil {
-				return new(loop.History), fmt.Errorf("sanity evaluation on %q: %w", t.Name, err)
-			}
-		}
-	}
-	training := train.Loop[*Model, data.Batch]{Step: step{m.train}, Epoch: epoch, Reset: reset, Tests: tests}
-	if f.ValidationEvery > 1 {
-		training.Tests = nil
-		for _, t := range tests {
-			training.Tasks = append(training.Tasks, t.On(loop.Every(epoch*loop.Steps(f.ValidationEvery))))
-		}
-	}
-	until := f.Until
-	if until == nil {
-		until = epoch * loop.Steps(max(f.Epochs, 1))
-	}
-	options := []loop.Option{loop.Until(until)}
-	if f.InitialEpoch > 0 {
-		done := loop.Elapsed{Steps: int64(epoch) * int64(f.InitialEpoch)}
-		done.Samples = done.Steps * int64(cmp.Or(f.BatchSize, m.set.batchSize))
-		options = append(options, loop.From(done, nil))
-	}
-	if !f.EachStep {
-		options = append(options, loop.Keep(loop.Every(epoch)))
-	}
-	options = append(options, f.Verbose.options(f.Output, epoch, max(f.Epochs, 1), f.Until == nil)...)
-	result, err := training.Run(ctx, m, batches, append(options, f.Callbacks...)...)
-	if result.History == nil {
-		result.History = new(loop.History)
-	}
-	return result.History, err
-}
-
-func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
-
-// tests are those of the validation sets, by their names.
-func (m *Model) tests(f Fit) (tests []train.Test[*Model, data.Batch]) {
-	sets := maps.Clone(f.Validations)
-	if f.Validation != nil {
-		if sets == nil {
-			sets = map[string]*data.Set{}
-		}
-		sets["val"] = f.Validation
-	}
-	for _, name := range slices.Sorted(maps.Keys(sets)) {
-		t := m.testOf(sets[name], cmp.Or(f.BatchSize, m.set.batchSize))
-		t.Name = name
-		if f.ValidationSteps > 0 {
-			t.Length = loop.Steps(f.ValidationSteps)
-		}
-		tests = append(tests, t)
-	}
-	return tests
-}
-
-// check finds what makes no sense whatever the data.
-func (f Fit) check(m *Model) error {
-	for _, n := range []struct {
-		name string
-		n    int
-	}{{"Epochs", f.Epochs}, {"InitialEpoch", f.InitialEpoch}, {"BatchSize", f.BatchSize}, {"StepsPerEpoch", f.StepsPerEpoch},
-		{"ValidationEvery", f.ValidationEvery}, {"ValidationSteps", f.ValidationSteps}, {"OverfitBatches", f.OverfitBatches}} {
-		if n.n < 0 {
-			return fmt.Errorf("%s is %d, expected 0 (not given) or more", n.name, n.n)
-		}
-	}
-	validated := f.Validation != nil || f.ValidationSplit != 0 || len(f.Validations) > 0
-	switch {
-	case f.Until != nil && f.Epochs > 0:
-		return fmt.Errorf("both Epochs, %d, and Until, %s, are given: the run has one end", f.Epochs, f.Until)
-	case f.Until == nil && f.InitialEpoch >= max(f.Epochs, 1) && !f.FastDevRun:
-		return fmt.Errorf("InitialEpoch is %d and Epochs is %d: nothing is left to train\n  Epochs is the number of the last epoch, not how many more", f.InitialEpoch, max(f.Epochs, 1))
-	case f.ValidationSplit < 0 || f.ValidationSplit >= 1 || math.IsNaN(f.ValidationSplit):
-		return fmt.Errorf("ValidationSplit is %v, expected a share from 0 to below 1", f.ValidationSplit)
-	case f.ValidationSplit != 0 && f.Validation != nil:
-		return errors.New("both Validation and ValidationSplit are given, expected one: Validations takes further sets")
-	case f.Validations["val"] != nil && (f.Validation != nil || f.ValidationSplit != 0):
-		return errors.New(`a set "val" is in Validations, but that is the name of Validation: take another`)
-	case (f.ValidationEvery > 0 || f.ValidationSteps > 0 || f.SanityEvaluation) && !validated:
-		return errors.New("ValidationEvery, ValidationSteps or SanityEvaluation is set, but there is no set to validate on: set Validation")
-	}
-	for name, set := range f.Validations {
-		if name == "" || set == nil || set.Len() == 0 {
-			return fmt.Errorf("the set %q in Validations has no examples, or no name", name)
-		}
-	}
-	if f.Validation != nil && f.Validation.Len() == 0 {
-		return errors.New("the set Validation has no examples")
-	}
-	return f.Verbose.check()
+	return m.run(ctx, f, func(done, _ int64) loop.Data[data.Batch] {
+		return set.Batches(size, append(order, data.Skip(done))...)
+	})
 }

@@ -138,6 +138,8 @@ func TestFitSettings(t *testing.T) {
 		{"batch size", flaxlike.Fit{BatchSize: 64, Epochs: 2}, []float64{2, 4}, 0},
 		{"any period", flaxlike.Fit{Until: loop.Samples(288)}, []float64{4, 8}, 0},
 		{"every second epoch", flaxlike.Fit{Epochs: 4, Validation: set, ValidationEvery: 2}, []float64{4, 8, 12, 16}, 2},
+		{"after epochs by their numbers", flaxlike.Fit{Epochs: 4, Validation: set, ValidationAt: []int{1, 4}, ValidationBatchSize: 50}, []float64{4, 8, 12, 16}, 2},
+		{"learning rate", flaxlike.Fit{LogRate: true}, []float64{4}, 0},
 		{"fast dev run", flaxlike.Fit{Epochs: 50, Validation: set, FastDevRun: true}, []float64{1}, 1},
 		{"overfit", flaxlike.Fit{Epochs: 2, OverfitBatches: 1, Validation: set}, []float64{1, 2}, 2},
 		{"sanity", flaxlike.Fit{Epochs: 1, Validation: set, SanityEvaluation: true}, []float64{4}, 1},

@@ -38,7 +38,7 @@ type Network interface {
 const preds = "preds"
 
 func (l Layer) outputs(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
-	return map[string]*managed.Node{preds: l(vars, input("x"))}
+	return map[string]*managed.Node{preds: traced(l, vars, input("x"))}
 }
 
 func (f Functional) outputs(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
@@ -62,7 +62,7 @@ func Sequential(layers ...Layer) Layer {
 			if l == nil {
 				panic(fmt.Errorf("layer %d of %d in Sequential is nil (counted from 0)", i, len(layers)))
 			}
-			x = l(vars.Inf("%d", i), x)
+			x = traced(l, vars.Inf("%d", i), x)
 		}
 		return x
 	}
@@ -70,7 +70,7 @@ func Sequential(layers ...Layer) Layer {
 
 // Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope share their variables.
 func Named(name string, layer Layer) Layer {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node { return layer(vars.In(name), x) }
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node { return traced(layer, vars.In(name), x) }
 }
 
 // Residual adds what the layers, one behind the other, make of their input to it (He et al. 2016). The shape must stay.

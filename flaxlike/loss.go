@@ -42,6 +42,8 @@ func (l Loss) logged(single bool) string {
 // LossByName gives a loss by Keras's name, or a short one:
 //
 //	sparse_categorical_crossentropy   integer labels [batch, …] and logits [batch, …, classes], in nats
+//	masked_sparse_categorical_crossentropy  the same over the labels of a batch that are not below 0, as data.PadSequences or a
+//	                                  tokenizer fills up with: their mean, 0 if there is none
 //	categorical_crossentropy          labels as probabilities of the logits' shape
 //	binary_crossentropy               labels 0 or 1 and logits, of one shape
 //	mean_squared_error, mse           labels and output of one shape
@@ -56,6 +58,7 @@ func LossByName(name string) (LossFunc, error) { return find("loss", name, losse
 
 var lossesByName = map[string]LossFunc{
 	"sparse_categorical_crossentropy": sparseCrossEntropy,
+	maskedSparse:                      maskedCrossEntropy,
 	"categorical_crossentropy":        crossEntropy,
 	"binary_crossentropy":             binaryCrossEntropy,
 	"mean_squared_error":              squaredError,
@@ -76,6 +79,33 @@ func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	labels = sparse(name, labels, logits)
 	own := graph.OneHot(labels, classesOf(logits), logits.DType())
 	return graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+}
+
+const maskedSparse = "masked_sparse_categorical_crossentropy"
+
+// maskedCrossEntropy has for each example its share of the batch's mean over the labels that count, so that the mean over the
+// examples is that one.
+func maskedCrossEntropy(labels, logits *managed.Node) *managed.Node {
+	return maskedOf(labels, logits, nil)
+}
+
+// maskedOf leaves examples that are padding out of both sums, if there is a mask.
+func maskedOf(labels, logits, mask *managed.Node) *managed.Node {
+	noProbabilities(maskedSparse, logits)
+	labels = sparse(maskedSparse, labels, logits)
+	counts := graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
+	own := graph.OneHot(graph.Where(counts, labels, graph.ZerosLike(labels)), classesOf(logits), logits.DType())
+	v := graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+	v = graph.Where(counts, v, graph.ZerosLike(v))
+	weights, all := graph.ConvertDType(counts, v.DType()), graph.OnesLike(v)
+	if mask != nil {
+		for mask.Rank() < v.Rank() {
+			mask = graph.ExpandAxes(mask, -1)
+		}
+		all = graph.ConvertDType(graph.BroadcastToShape(mask, counts.Shape()), v.DType())
+	}
+	n := graph.MaxScalar(graph.ReduceAllSum(graph.Mul(weights, all)), 1)
+	return graph.Mul(v, graph.Div(graph.ReduceAllSum(all), n))
 }
 
 // sparse are integer labels, without a last axis of 1.

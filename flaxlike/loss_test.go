@@ -11,6 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
+const masked = "masked_sparse_categorical_crossentropy"
+
 // identity is a network whose outputs are the inputs.
 func identity(_ *managed.Vars, x *managed.Node) *managed.Node { return x }
 
@@ -42,6 +44,9 @@ func TestNames(t *testing.T) {
 		want       float64
 	}{
 		{"loss", "sparse_categorical_crossentropy", threes, classes, -(ln(p[2]) + ln(q[1])) / 2},
+		{"loss", masked, data.X([]float32{1, 2, 3, 3, 1, 1}, 1, 2, 3), data.Y([]int32{2, -100}, 1, 2), -ln(p[2])},
+		{"loss", masked, data.X([]float32{1, 2, 3, 3, 1, 1}, 2, 1, 3), data.Y([]int32{-100, 1}, 2, 1), -ln(q[1])},
+		{"loss", masked, data.X([]float32{1, 2, 3, 3, 1, 1}, 1, 2, 3), data.Y([]int32{-1, -1}, 1, 2), 0},
 		{"loss", "categorical_crossentropy", threes, probabilities, -(0.5*ln(p[1]) + 0.5*ln(p[2]) + ln(q[0])) / 2},
 		{"loss", "kl_divergence", threes, probabilities, (ln(0.5) - 0.5*ln(p[1]) - 0.5*ln(p[2]) - ln(q[0])) / 2},
 		{"loss", "binary_crossentropy", ones, bits, -(ln(sigmoid(2)) + ln(sigmoid(-1)) + ln(1-sigmoid(0.5)) + ln(1-sigmoid(-3))) / 4},

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -147,6 +149,29 @@ var mistakes = []struct {
 	{"load before a batch", func(m desk) error {
 		return newModel(m, flaxlike.Dense(1)).Load(m.Context(), "model.safetensors")
 	}},
+	{"labels that fill up", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), m.set(data.X(make([]float32, 64*3), 64, 3), data.Y(slices.Repeat([]int32{-100, 1}, 32), 64)), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"floats into an embedding", func(m desk) error {
+		return m.fit(flaxlike.Embedding(10, 4), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"a layer that gives nothing", func(m desk) error {
+		return m.fit(flaxlike.Sequential(func(*managed.Vars, *managed.Node) *managed.Node { return nil }), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"settings of no validation", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{ValidationSteps: 3}, flaxlike.WithLoss("mse"))
+	}},
+	{"validation after the last epoch", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Epochs: 3, Validation: line(m, 64), ValidationAt: []int{2, 5}}, flaxlike.WithLoss("mse"))
+	}},
+	{"no folder for checkpoints", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{CheckpointEvery: loop.Steps(100)}, flaxlike.WithLoss("mse"))
+	}},
+	{"checkpoints of another model", func(m desk) error {
+		folder := openFolder(m.T, m.TempDir(), checkpoint.Options{})
+		require.NoError(m, m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Checkpoints: folder}, flaxlike.WithLoss("mse")))
+		return m.fit(flaxlike.Sequential(flaxlike.Dense(1)), line(m, 64), flaxlike.Fit{Epochs: 2, Checkpoints: folder}, flaxlike.WithLoss("mse"))
+	}},
 	{"rate below 0", func(m desk) error { return m.made(flaxlike.WithLearningRate(-1)) }},
 }
 
@@ -160,6 +185,9 @@ func TestMessages(t *testing.T) {
 			err := row.do(desk{t})
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "goroutine", "no stack")
+			if row.name != "checkpoints of another model" { // whose list of variables is as long as it is
+				require.LessOrEqual(t, strings.Count(err.Error(), "\n"), 2, "three lines")
+			}
 			fmt.Fprintf(&got, "== %s\n%s\n\n", row.name, places.ReplaceAllString(err.Error(), "$1:LINE"))
 		})
 	}

@@ -3,7 +3,6 @@ package flaxlike_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,17 +77,6 @@ func TestLoadAllOrNothing(t *testing.T) {
 		require.Equal(t, before, values(t, m), name)
 	}
 	require.Error(t, m.Save(filepath.Join(dir, "absent", "model")))
-}
-
-func TestSummary(t *testing.T) {
-	m := newModel(t, normalised())
-	var out strings.Builder
-	require.ErrorIs(t, m.Summary(&out), flaxlike.ErrNotBuilt)
-	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 32), 32)))
-	require.NoError(t, m.Summary(&out))
-	require.Regexp(t, `(?m)^0/dense/weights +Float32 \[3 4\] +12 *$`, out.String())
-	require.Regexp(t, `(?m)^1/batch_normalization/mean +Float32 \[4\] +4 +not trained$`, out.String())
-	require.Contains(t, out.String(), "trained: 39, not trained: ")
 }
 
 func TestExport(t *testing.T) {

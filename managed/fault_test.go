@@ -170,7 +170,7 @@ func TestF17_failCallK(t *testing.T) {
 // F20: a change of the learning rate compiles nothing; each shape of batch is a program, kept until the step's Close.
 func TestF20_ratesAndShapes(t *testing.T) {
 	var log bytes.Buffer
-	r, err := xla.Open(t.Context(), xla.CPU, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	r, err := xla.Open(t.Context(), xla.CPU, xla.KeepPrograms(0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	state := newState(t, r, managed.WithOptimizer(sgd()))

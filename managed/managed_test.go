@@ -23,9 +23,9 @@ import (
 )
 
 // runtime opens the CPU plugin; `make setup` installs it. There is no skip: without the plugin these tests fail.
-func runtime(t *testing.T) *xla.Runtime {
+func runtime(t *testing.T, options ...xla.Option) *xla.Runtime {
 	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU)
+	r, err := xla.Open(t.Context(), xla.CPU, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r

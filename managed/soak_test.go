@@ -156,7 +156,7 @@ func TestF18_soak(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := runtime(t)
+			r := runtime(t, xla.KeepPrograms(0))
 			before := takeFootprint(t)
 			s := newSoak(t, r)
 			s.fail(t)

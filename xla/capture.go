@@ -61,7 +61,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 		p.built.Host = append(slices.Clone(p.built.Host), len(m.Parameters))
 		m = steps
 	}
-	e, err := on.compileFor(m, false)
+	e, err := on.compileFor(m, false, true)
 	if err != nil {
 		return nil, err
 	}

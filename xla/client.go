@@ -22,6 +22,7 @@ type client struct {
 	client  *pjrt.Client
 	devices []*pjrt.Device
 	cache   *cache // nil: none
+	shared  shared
 	log     *slog.Logger
 	closed  atomic.Bool
 }
@@ -60,7 +61,7 @@ func (c *client) close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	return c.client.Close()
+	return errors.Join(c.shared.close(), c.client.Close())
 }
 
 func (c *client) device(n backends.DeviceNum) (*pjrt.Device, error) {

@@ -161,7 +161,7 @@ func (e *Eager) execute(m *hlo.Module, operands []backends.Buffer) ([]backends.B
 	text := m.Text()
 	p := e.programs[text]
 	if p == nil {
-		x, err := e.on.compileFor(m, false)
+		x, err := e.on.compileFor(m, false, false)
 		if err != nil {
 			return nil, err
 		}

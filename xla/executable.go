@@ -18,6 +18,7 @@ type executable struct {
 	of     *client
 	module *hlo.Module
 	pjrt   *pjrt.Executable
+	shared *sharedProgram // pjrt, if others may use it too
 	took   time.Duration
 	// portable programs run on any one device.
 	portable bool
@@ -27,23 +28,29 @@ var _ backends.Executable = (*executable)(nil)
 
 func (c *client) compile(m *hlo.Module) (backends.Executable, error) {
 	// A program of one device that nobody assigned may be wanted on any, if there are several.
-	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil)
+	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil, false)
 	if err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// packedAtMost is up to how many bytes of parameters XLA may leave products on the CPU to XNNPACK. That is a little faster where
-// a step is small, and keeps a packed copy of each matrix of weights: 0.38 GB for 100 million parameters, whose steps were
-// no slower without.
-const packedAtMost = 64 << 20
-
-func (c *client) compileFor(m *hlo.Module, portable bool) (*executable, error) {
-	options := pjrt.CompileOptions{Portable: portable}
-	if c.plugin.Kind == CPU && m.ParameterBytes() > packedAtMost {
-		options.Debug = map[string]any{"xla_cpu_use_xnnpack": false}
+// options are what every program is compiled with.
+func (c *client) options() pjrt.CompileOptions {
+	options := pjrt.CompileOptions{Debug: map[string]any{}}
+	if c.plugin.Kind == CPU {
+		// XNNPACK keeps a packed copy of a product's right side, and takes it for that of a later run whose right side lies at
+		// the same address. What is written in place stays where it is: a test step would go on with the weights of its first
+		// runs, with no error. (Nor is it faster: docs/performance.md.)
+		options.Debug["xla_cpu_use_xnnpack"] = false
 	}
+	return options
+}
+
+// compileFor compiles a module, unless it may be shared and there is one of the same text.
+func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
+	options := c.options()
+	options.Portable = portable
 	if n := m.Devices.Count(); !portable {
 		if n > len(c.devices) {
 			return nil, fmt.Errorf("xla: compile %s: it is for %d devices, there are %d", m.Name, n, len(c.devices))
@@ -62,12 +69,28 @@ func (c *client) compileFor(m *hlo.Module, portable bool) (*executable, error) {
 			options.Devices = append(options.Devices, d.ID())
 		}
 	}
-	start := time.Now()
-	compiled, had, err := c.cache.compile(c.client, m.Text(), options)
-	if err != nil {
-		return nil, located(m, err)
+	start, text := time.Now(), m.Text()
+	e := &executable{of: c, module: m, portable: portable}
+	key := keyOf(text, options)
+	had := cacheShared
+	if share {
+		e.shared = c.shared.take(key)
 	}
-	e := &executable{of: c, module: m, pjrt: compiled, took: time.Since(start), portable: portable}
+	if e.shared != nil {
+		e.pjrt = e.shared.Executable
+	} else {
+		var err error
+		if e.pjrt, had, err = c.cache.compile(c.client, text, options); err != nil {
+			return nil, located(m, err)
+		}
+		if share {
+			if e.shared, err = c.shared.put(key, e.pjrt, len(text)); err != nil {
+				return nil, err
+			}
+			e.pjrt = e.shared.Executable
+		}
+	}
+	e.took = time.Since(start)
 	if c.log.Enabled(context.Background(), slog.LevelInfo) {
 		bytes, _ := e.needs()
 		logCompiled(c.log, m.Name, had, e.took, bytes)
@@ -81,7 +104,12 @@ func (e *executable) StableHLO() string { return e.module.Text() }
 // Finalize frees the program.
 func (e *executable) Finalize() { _ = e.close() }
 
-func (e *executable) close() error { return e.pjrt.Close() }
+func (e *executable) close() error {
+	if e.shared != nil {
+		return e.of.shared.giveBack(e.shared)
+	}
+	return e.pjrt.Close()
+}
 
 func (e *executable) Inputs() (names []string, inputs []shapes.Shape) {
 	for _, p := range e.module.Parameters {

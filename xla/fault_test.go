@@ -32,7 +32,7 @@ func greedy(g *graph.Graph) xla.Built {
 
 // F17, F18: a run that finds no room says what it needs, and leaves its inputs and nothing else.
 func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
-	r := openCPU(t)
+	r := openCPU(t, xla.KeepPrograms(0))
 	before := pjrt.Live()
 	p, err := r.Compile("greedy", greedy)
 	require.NoError(t, err)

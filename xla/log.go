@@ -25,13 +25,14 @@ func logOpened(log *slog.Logger, p Plugin, devices int, start time.Time) {
 		"source", string(p.Source), "devices", devices, "took", time.Since(start))
 }
 
-// fromCache is what a compile cache had of a program.
+// fromCache is what a compile cache had of a program; one that is shared was not asked for.
 type fromCache string
 
 const (
-	cacheOff  fromCache = "off"
-	cacheMiss fromCache = "miss"
-	cacheHit  fromCache = "hit"
+	cacheOff    fromCache = "off"
+	cacheMiss   fromCache = "miss"
+	cacheHit    fromCache = "hit"
+	cacheShared fromCache = "shared"
 )
 
 // logCompiled says that a program is ready, what it took and how much memory a run needs.

@@ -80,7 +80,9 @@ func (r *Runtime) compileText(name, text string, built Built, debug map[string]a
 	case !ok:
 		return nil, fmt.Errorf("%w: the plugin %s takes no StableHLO", ErrUnimplemented, r.plugin.Kind)
 	}
-	options := pjrt.CompileOptions{Devices: []int{on.devices[0].ID()}, Debug: debug}
+	options := on.options()
+	options.Devices = []int{on.devices[0].ID()}
+	maps.Copy(options.Debug, debug)
 	compile := on.cache.compile
 	if debug != nil {
 		compile = (*cache)(nil).compile

@@ -32,6 +32,7 @@ type options struct {
 	progress func(string)
 	client   map[string]any
 	cache    *cache
+	programs int // how many are kept, see KeepPrograms
 	log      *slog.Logger
 	err      error
 }
@@ -73,7 +74,7 @@ func ClientOption(name string, value any) Option {
 }
 
 func newOptions(opts []Option) (*options, error) {
-	o := &options{client: map[string]any{}, progress: func(string) {}, log: slog.New(slog.DiscardHandler)}
+	o := &options{client: map[string]any{}, progress: func(string) {}, programs: idlePrograms, log: slog.New(slog.DiscardHandler)}
 	for _, apply := range opts {
 		apply(o)
 	}
@@ -179,6 +180,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
 	c := &client{plugin: plugin, client: made, devices: devices, log: o.log}
+	c.shared.keep = o.programs
 	if o.cache != nil {
 		if c.cache, err = o.cache.open(plugin, made, o.log); err != nil {
 			return nil, errors.Join(err, made.Close())

@@ -80,7 +80,7 @@ func TestF18_soak(t *testing.T) {
 		{"buffers", buffers, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := openCPU(t)
+			r := openCPU(t, xla.KeepPrograms(0))
 			before := takeFootprint(t)
 			run, closeAll := row.prepare(t, r)
 			run(runs / 10) // all is compiled, and pools and caches have the size that they come to

@@ -2,9 +2,6 @@ package safetensors_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -13,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -21,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
-// shared is what testdata/interop.py has as values, as bytes.
+// shared is what ../testdata/safetensors_check.py has as values, as bytes.
 var shared = []content{
 	python("bool", safetensors.Bool, "01 00 00 01", 2, 2),
 	python("u8", safetensors.U8, "00 01 ff", 3),
@@ -95,22 +91,15 @@ func TestFileOfPython(t *testing.T) {
 	require.Len(t, types, len(allDTypes()), "every type is in the tables")
 }
 
-//go:embed testdata/requirements.txt
-var requirements string
-
-// TestInterop runs the Python package itself. Without a Python to run it is skipped, which go test -v shows; with
-// LAZO_INTEROP=require in the environment, for CI, it fails then.
+// TestInterop runs the Python package itself. scripts/safetensors_check.sh, which make check runs, installs it and says where it is.
 func TestInterop(t *testing.T) {
-	interpreter, err := venv(t)
-	if err != nil {
-		if os.Getenv("LAZO_INTEROP") == "require" {
-			t.Fatalf("LAZO_INTEROP=require, but the Python package cannot be run: %v", err)
-		}
-		t.Skipf("NOT TESTED against the Python package: %v", err)
+	interpreter := os.Getenv("LAZO_PYTHON")
+	if interpreter == "" {
+		t.Skip("NOT TESTED against the Python package: make interop does that")
 	}
 	folder := t.TempDir()
 	script := func(verb string) string {
-		out, err := exec.CommandContext(t.Context(), interpreter, "testdata/interop.py", verb, folder).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), interpreter, "../testdata/safetensors_check.py", verb, folder).CombinedOutput()
 		require.NoError(t, err, "%s: %s", verb, out)
 		return string(out)
 	}
@@ -133,57 +122,4 @@ func TestInterop(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(packed[:1], got, same...))
 	t.Logf("Python to lazo: %d tensors equal", len(shared)+1)
-}
-
-// venv gives a Python with the packages of testdata/requirements.txt. It is made once, by pip from PyPI, in the user's
-// folder for caches.
-func venv(t *testing.T) (interpreter string, err error) {
-	if testing.Short() && os.Getenv("LAZO_INTEROP") == "" {
-		return "", fmt.Errorf("-short makes no virtual environment")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	run := func(name string, args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-		if err != nil {
-			const tail = 500
-			return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out[max(0, len(out)-tail):])
-		}
-		return string(out), nil
-	}
-	version, err := run("python3", "--version")
-	if err != nil {
-		return "", err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	folder := filepath.Join(cache, "lazo-test", fmt.Sprintf("safetensors-%.8x", sha256.Sum256([]byte(version+requirements))))
-	interpreter = filepath.Join(folder, "bin", "python")
-	if _, err := os.Stat(interpreter); err == nil {
-		return interpreter, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o750); err != nil {
-		return "", err
-	}
-	// Made aside and then renamed, so that what is there is whole. Its python finds its packages wherever it lies.
-	aside, err := os.MkdirTemp(filepath.Dir(folder), ".new-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(aside)
-	if _, err := run("python3", "-m", "venv", aside); err != nil {
-		return "", err
-	}
-	if _, err := run(filepath.Join(aside, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--only-binary=:all:", "--retries=1", "--timeout=20", "--requirement=testdata/requirements.txt"); err != nil {
-		return "", err
-	}
-	if err := os.Rename(aside, folder); err != nil {
-		if _, made := os.Stat(interpreter); made != nil { // by another test process meanwhile
-			return "", err
-		}
-	}
-	return interpreter, nil
 }

@@ -139,7 +139,7 @@ func (p *partWriter) Write(data []byte) (int, error) {
 	}
 	done := 0
 	for done < len(data) && p.err == nil {
-		chunk := data[done:min(done+chunkSize, len(data))]
+		chunk := data[done:min(done+writeChunkSize, len(data))]
 		p.sum = p.sum.update(chunk)
 		if p.err = writeAll(p.w, chunk); p.err == nil {
 			done += len(chunk)

@@ -20,7 +20,7 @@ type ckptCommand struct {
 	Diff   ckptDiff   `cmd:"" help:"Compare the tensors of two checkpoints."`
 	Prune  ckptPrune  `cmd:"" help:"Remove checkpoints but those that the flags keep."`
 	Export ckptExport `cmd:"" help:"Write a checkpoint's tensors into a file of safetensors."`
-	Import ckptImport `cmd:"" help:"Make a checkpoint of a file of safetensors."`
+	Import ckptImport `cmd:"" help:"Make a checkpoint of a file of safetensors, or of GoMLX's."`
 }
 
 // folderArg is what all of them take first.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
@@ -14,8 +13,8 @@ type ckptExport struct {
 	folderArg
 	File string `arg:"" help:"File to write; it must not be there."`
 	stepArg
-	All bool `help:"All tensors, with the optimizer's and the history; else parameters alone."`
-	Jax bool `name:"jax" help:"Names without the slash in front, as nested dicts of JAX are flattened: conv_0/weights."`
+	All  bool `xor:"what" help:"All tensors, with the optimizer's and the history; else parameters alone."`
+	Flax bool `xor:"what" help:"Names of Flax's nested dicts, flattened by slashes: params/dense/kernel; with the statistics of batch normalisation."`
 }
 
 func (c ckptExport) Run(s session) (err error) {
@@ -28,19 +27,13 @@ func (c ckptExport) Run(s session) (err error) {
 	if err != nil {
 		return err
 	}
-	chosen := map[string]checkpoint.Tensor{}
-	var list []safetensors.Tensor
-	parameter, err := parametersOf(at)
+	tensors, err := c.selected(at)
 	if err != nil {
 		return err
 	}
-	for _, t := range at.Tensors {
-		if !c.All && !parameter(t.Name) {
-			continue
-		}
-		if c.Jax {
-			t.Name = strings.TrimPrefix(t.Name, "/")
-		}
+	chosen := map[string]checkpoint.Tensor{}
+	var list []safetensors.Tensor
+	for _, t := range tensors {
 		chosen[t.Name] = t
 		list = append(list, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
 	}
@@ -88,42 +81,70 @@ func parametersOf(c *checkpoint.Checkpoint) (func(name string) bool, error) {
 }
 
 type ckptImport struct {
-	File string `arg:"" type:"existingfile" help:"File of safetensors."`
-	Dir  string `arg:"" help:"Folder of checkpoints; made if it is not there."`
-	Step int64  `default:"0" help:"Step that the checkpoint gets."`
+	Path     string `arg:"" type:"existingpath" help:"File of safetensors; with --from gomlx a folder of GoMLX's checkpoints, or the .json file of one."`
+	Dir      string `arg:"" help:"Folder of checkpoints; made if it is not there."`
+	From     string `enum:"safetensors,gomlx" default:"safetensors" help:"What wrote it: safetensors or gomlx."`
+	Step     int64  `default:"-1" help:"Step that the checkpoint gets; else that of GoMLX's file, or 0."`
+	MaxBytes int64  `placeholder:"N" help:"Memory that variables of a compressed GoMLX checkpoint may take; else twice the file and 32 MB."`
 }
 
 // Run makes a checkpoint that State.Transfer can take tensors of; a run cannot go on from it.
 func (c ckptImport) Run(s session) (err error) {
-	file, err := os.Open(c.File)
+	step, content, err := c.read()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	r, err := safetensors.NewReader(file, info.Size(), safetensors.Limits{})
-	if err != nil {
-		return err
-	}
-	var content checkpoint.Content
-	for t := range r.Tensors() {
-		data, _, err := r.Read(t.Name)
-		if err != nil {
-			return err
-		}
-		content.Tensors = append(content.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: data})
+	if c.Step >= 0 {
+		step = checkpoint.Step(c.Step)
 	}
 	f, err := checkpoint.Open(c.Dir, checkpoint.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := f.Save(s.ctx, checkpoint.Step(c.Step), content); err != nil {
+	if err := f.Save(s.ctx, step, content); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stdout, "step %d: %d tensors in %s\n", c.Step, len(content.Tensors), c.Dir)
+	fmt.Fprintf(s.stdout, "step %d: %d tensors in %s\n", step, len(content.Tensors), c.Dir)
 	return nil
+}
+
+func (c ckptImport) read() (checkpoint.Step, checkpoint.Content, error) {
+	if c.From == "safetensors" {
+		content, err := readSafetensors(c.Path)
+		return 0, content, err
+	}
+	var options []checkpoint.ImportOption
+	if c.MaxBytes > 0 {
+		options = append(options, checkpoint.MaxBytes(c.MaxBytes))
+	}
+	at, err := checkpoint.ImportGoMLX(c.Path, options...)
+	if err != nil {
+		return 0, checkpoint.Content{}, err
+	}
+	return at.Step, at.Content(), nil
+}
+
+func readSafetensors(path string) (content checkpoint.Content, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return content, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return content, err
+	}
+	r, err := safetensors.NewReader(file, info.Size(), safetensors.Limits{})
+	if err != nil {
+		return content, err
+	}
+	for t := range r.Tensors() {
+		data, _, err := r.Read(t.Name)
+		if err != nil {
+			return content, err
+		}
+		content.Tensors = append(content.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: data})
+	}
+	return content, nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -194,16 +196,50 @@ func lock(file *os.File, name, note string) error {
 	return err
 }
 
-type osFile struct{ *os.File }
+// osFile has the disk write while the file is being made, so that Sync finds most of it done: handing pages over waits for the
+// disk, too, so a goroutine does it.
+type osFile struct {
+	*os.File
+	written, begun int64
+	handing        sync.WaitGroup
+	busy           atomic.Bool
+}
+
+// writeBackSize is the least that is handed over at once. Files of less are left to Sync.
+const writeBackSize = 8 << 20
+
+func (f *osFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.written += int64(max(n, 0))
+	if err == nil && f.written-f.begun >= writeBackSize && f.busy.CompareAndSwap(false, true) {
+		from, length := f.begun, f.written-f.begun
+		f.begun = f.written
+		f.handing.Go(func() {
+			writeBack(f.File, from, length)
+			f.busy.Store(false)
+		})
+	}
+	return n, err
+}
+
+func (f *osFile) Sync() error {
+	f.handing.Wait()
+	return f.File.Sync()
+}
+
+func (f *osFile) Close() error {
+	f.handing.Wait()
+	return f.File.Close()
+}
 
 func asFile(file *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osFile{file}, nil
+	return &osFile{File: file}, nil
 }
 
-func (f osFile) Size() (int64, error) {
+func (f *osFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err

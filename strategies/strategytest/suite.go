@@ -271,6 +271,7 @@ func blocks(t *testing.T, s strategies.Strategy) {
 }
 
 func nothingIsLeft(t *testing.T, s strategies.Strategy) {
+	trained(t, s, 10, 5) // what a runtime keeps of its programs is there now, see xla.KeepPrograms
 	before := pjrt.Live()
 	trained(t, s, 10, 5)
 	after := pjrt.Live()

@@ -56,15 +56,6 @@ func (p Parameter) Part() (shapes.Shape, error) {
 	return part, nil
 }
 
-// ParameterBytes is how much memory all parameters take together.
-func (m *Module) ParameterBytes() int {
-	sum := 0
-	for _, p := range m.Parameters {
-		sum += int(p.Shape.Memory())
-	}
-	return sum
-}
-
 // Output is an output of a program.
 type Output struct {
 	Shape shapes.Shape

@@ -1,22 +1,29 @@
-"""Exchange of files between lazo and the safetensors package of Python; interop_test.go runs it.
+"""Exchange of files between lazo and the safetensors package of Python; the tests TestInterop… run it.
 
-interop.py write DIR  writes numpy.safetensors and packed.safetensors
-interop.py check DIR  reads lazo.safetensors, and says how many tensors are equal; ends with 1 if one is not
+safetensors_check.py write DIR       writes numpy.safetensors and packed.safetensors
+safetensors_check.py check DIR       reads lazo.safetensors, and says how many tensors are equal
+safetensors_check.py checkpoint DIR  reads a checkpoint: its tensors, its manifest, its COMMIT
+safetensors_check.py flax DIR        reads weights.safetensors into nested dicts, as of Flax, computes the model of batch.safetensors
+                                     with them, and writes them doubled into doubled.safetensors
+
+All end with 1 if something is not equal.
 """
 
+import hashlib
+import json
 import sys
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 from safetensors import TensorSpec, deserialize, safe_open, serialize_file
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 METADATA = {'é "\\/\n': "😀\x01"}  # one entry, because the package writes several in a random order
 
 inf = float("inf")
 
-# Name: type in the file, type here, values. interop_test.go has the same as bytes.
+# Name: type in the file, type here, values. checkpoint/safetensors/interop_test.go has the same as bytes.
 TENSORS = {
     "bool": ("BOOL", np.bool_, [[True, False], [False, True]]),
     "u8": ("U8", np.uint8, [0, 1, 255]),
@@ -66,6 +73,15 @@ def check(folder):
     path = folder / "lazo.safetensors"
     raw = dict(deserialize(path.read_bytes()))
     assert raw.keys() == TENSORS.keys() | PACKED.keys(), raw.keys()
+    check_tensors(raw)
+    for name, (code, dims, data) in PACKED.items():
+        got = raw[name]
+        assert (got["dtype"], got["shape"], bytes(got["data"])) == (code, dims, data), (name, got)
+    arrays = check_arrays(path, METADATA)
+    print(f"{len(raw)} tensors equal, {arrays} of them as arrays")
+
+
+def check_tensors(raw):
     for name, (code, dtype, _) in TENSORS.items():
         want, got = array(name), raw[name]
         assert got["dtype"] == code, (name, got)
@@ -73,20 +89,57 @@ def check(folder):
         values = np.frombuffer(bytes(got["data"]), dtype).reshape(got["shape"])
         assert np.array_equal(values, want), (name, values, want)
         assert values.tobytes() == want.tobytes(), name  # -0 is not 0
-    for name, (code, dims, data) in PACKED.items():
-        got = raw[name]
-        assert (got["dtype"], got["shape"], bytes(got["data"])) == (code, dims, data), (name, got)
+
+
+def check_arrays(path, metadata):
     arrays = 0
     with safe_open(path, framework="np") as file:
-        assert file.metadata() == METADATA, file.metadata()
+        assert file.metadata() == metadata, file.metadata()
         for name, (code, _, _) in TENSORS.items():
             if code.startswith("F8"):
                 continue  # its NumPy loader knows none of these
             got = file.get_tensor(name)
             assert got.dtype == array(name).dtype and np.array_equal(got, array(name)), (name, got)
             arrays += 1
-    print(f"{len(raw)} tensors equal, {arrays} of them as arrays")
+    return arrays
+
+
+def checkpoint(folder):
+    text = (folder / "manifest.json").read_bytes()
+    assert (folder / "COMMIT").read_text() == f"{hashlib.sha256(text).hexdigest()}  manifest.json\n"
+    path = folder / "state.safetensors"
+    raw = dict(deserialize(path.read_bytes()))
+    assert raw.keys() == TENSORS.keys() == json.loads(text)["tensors"].keys(), raw.keys()
+    check_tensors(raw)
+    print(f"{len(raw)} tensors equal, {check_arrays(path, None)} of them as arrays")
+
+
+def nested(flat):
+    tree = {}
+    for name, value in flat.items():
+        *scopes, leaf = name.split("/")
+        at = tree
+        for scope in scopes:
+            at = at.setdefault(scope, {})
+        at[leaf] = value
+    return tree
+
+
+def flax(folder):
+    flat = load_file(folder / "weights.safetensors")
+    batch = load_file(folder / "batch.safetensors")
+    params = nested(flat)["params"]
+
+    def dense(name, x):
+        layer = params[name]["dense"]
+        return x @ layer["kernel"] + layer["bias"]
+
+    got = dense("out", np.tanh(dense("h", batch["x"])))
+    worst = np.abs(got - batch["y"]).max()
+    assert got.shape == batch["y"].shape and worst <= 1e-6, worst
+    save_file({name: 2 * value for name, value in flat.items()}, folder / "doubled.safetensors")
+    print(f"{len(flat)} weights; outputs within {worst:.1g}")
 
 
 if __name__ == "__main__":
-    {"write": write, "check": check}[sys.argv[1]](Path(sys.argv[2]))
+    {"write": write, "check": check, "checkpoint": checkpoint, "flax": flax}[sys.argv[1]](Path(sys.argv[2]))

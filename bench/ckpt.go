@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+// The state of the ckpt workload: ten arrays of 5,000 x 1,000 float32, 200 MB, as in the peers' script.
+const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
+
+// ckpt measures how long a save in the background blocks, a save that waits for the disk, and a load with all checksums.
+// Each stands beside a floor of the same repeat: the same bytes copied in memory, written to a file and synced, read from
+// one. Ratio is the best repeat by the best floor: on a machine that others use too, the best says most. The disk is that of
+// TMPDIR; what is read lies in the cache of files, as in the peers' script.
+func ckpt(ctx context.Context, b *bench) (err error) {
+	dir, err := os.MkdirTemp("", "lazo-bench-")
+	if err != nil {
+		return err
+	}
+	folder, err := checkpoint.Open(filepath.Join(dir, "lazo"), checkpoint.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	defer func() { err = errors.Join(err, folder.Close(), os.RemoveAll(dir)) }()
+	s := &ckptState{dir: dir, folder: folder, async: checkpoint.NewAsync(folder), content: ckptContent()}
+	for _, figure := range []struct {
+		variant           string
+		floor, our, after func(context.Context) error // after is not measured
+	}{
+		{"save: thread blocked", s.copy, s.saveAsync, s.clear},
+		{"save+fsync", s.writeRaw, s.save, s.clear},
+		{"restore", s.readRaw, s.load, s.nothing},
+	} {
+		if !b.wants(figure.variant) {
+			continue
+		}
+		if err := errors.Join(s.writeRaw(ctx), s.save(ctx)); err != nil { // what restore reads
+			return err
+		}
+		var floors, ours []float64
+		for repeat := -1; repeat < b.repeats; repeat++ { // the first one warms up
+			if err := b.turn(ctx); err != nil {
+				return err
+			}
+			floor, err := seconds(ctx, figure.floor)
+			if err != nil {
+				return err
+			}
+			our, err := seconds(ctx, figure.our)
+			if err := errors.Join(err, figure.after(ctx)); err != nil {
+				return err
+			}
+			if repeat >= 0 {
+				floors, ours = append(floors, floor), append(ours, our)
+			}
+		}
+		l := line{Workload: "checkpoint", Variant: figure.variant, Unit: "s", MB: ckptMB, RSSMB: rssMB(), Floor: slices.Min(floors)}
+		l.Ratio = slices.Min(ours) / l.Floor
+		if err := b.emit(l, ours); err != nil {
+			return err
+		}
+	}
+	return s.async.Close()
+}
+
+func seconds(ctx context.Context, do func(context.Context) error) (float64, error) {
+	start := time.Now()
+	err := do(ctx)
+	return time.Since(start).Seconds(), err
+}
+
+type ckptState struct {
+	dir     string
+	folder  *checkpoint.Folder
+	async   *checkpoint.Async
+	content checkpoint.Content
+	copied  [][]byte
+	step    checkpoint.Step
+}
+
+func ckptContent() checkpoint.Content {
+	random, c := rand.New(rand.NewPCG(0, 0)), checkpoint.Content{}
+	for i := range ckptTensors {
+		data := make([]byte, 4*ckptRows*ckptColumns)
+		for at := 0; at < len(data); at += 8 {
+			binary.LittleEndian.PutUint64(data[at:], random.Uint64())
+		}
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: fmt.Sprintf("w%d", i), DType: safetensors.F32, Dims: []int{ckptRows, ckptColumns}, Data: data})
+	}
+	return c
+}
+
+// copy copies into memory that is there already, as that of a second save in the background is.
+func (s *ckptState) copy(context.Context) error {
+	if s.copied == nil {
+		for _, t := range s.content.Tensors {
+			s.copied = append(s.copied, make([]byte, len(t.Data)))
+		}
+	}
+	for i, t := range s.content.Tensors {
+		copy(s.copied[i], t.Data)
+	}
+	return nil
+}
+
+func (s *ckptState) saveAsync(ctx context.Context) error {
+	s.step++
+	return s.async.Save(ctx, s.step, s.content)
+}
+
+// clear waits for the background, removes all files and has the disk do what it was asked to.
+func (s *ckptState) clear(ctx context.Context) error {
+	err := s.async.Wait(ctx)
+	saved, globErr := filepath.Glob(filepath.Join(s.dir, "lazo", "step-*"))
+	err = errors.Join(err, globErr)
+	for _, path := range append(saved, s.rawPath()) {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	unix.Sync()
+	return err
+}
+
+func (s *ckptState) nothing(context.Context) error { return nil }
+
+func (s *ckptState) rawPath() string { return filepath.Join(s.dir, "raw") }
+
+func (s *ckptState) save(ctx context.Context) error {
+	s.step++
+	return s.folder.Save(ctx, s.step, s.content)
+}
+
+func (s *ckptState) writeRaw(context.Context) error {
+	file, err := os.Create(s.rawPath())
+	if err != nil {
+		return err
+	}
+	for _, t := range s.content.Tensors {
+		if _, err := file.Write(t.Data); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// readRaw reads into new memory, as a load does.
+func (s *ckptState) readRaw(context.Context) error {
+	file, err := os.Open(s.rawPath())
+	if err != nil {
+		return err
+	}
+	for _, t := range s.content.Tensors {
+		if _, err := io.ReadFull(file, make([]byte, len(t.Data))); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	return file.Close()
+}
+
+func (s *ckptState) load(ctx context.Context) error {
+	c, err := s.folder.Newest(ctx)
+	if err == nil && len(c.Tensors) != ckptTensors {
+		err = fmt.Errorf("%d tensors came back, expected %d", len(c.Tensors), ckptTensors)
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+// disk is a folder of a file system with atomic renames: a checkpoint is made, and removed, under another name.
+type disk struct {
+	fs   vfs.FS
+	lock io.Closer // nil if the folder is only read
+}
+
+func (d *disk) names(context.Context) ([]string, error) { return d.fs.ReadDir(".") }
+
+func (d *disk) has(_ context.Context, name string) (bool, error) {
+	_, err := d.fs.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (d *disk) open(_ context.Context, path string) (file, error) { return d.fs.Open(path) }
+
+func (d *disk) close() error {
+	var err error
+	if d.lock != nil {
+		err = d.lock.Close()
+	}
+	return errors.Join(err, d.fs.Close())
+}
+
+func (d *disk) put(ctx context.Context, name string, w writing) error {
+	temp := freshName(tempPrefix)
+	if err := d.write(ctx, temp, w); err != nil {
+		return errors.Join(err, d.discard(temp))
+	}
+	if err := d.publish(temp, name); err != nil {
+		return errors.Join(err, d.takeBack(name, temp))
+	}
+	return nil
+}
+
+// write makes the whole checkpoint under a temporary name, durable and read back.
+func (d *disk) write(ctx context.Context, temp string, w writing) error {
+	if err := d.fs.Mkdir(temp); err != nil {
+		return err
+	}
+	create := func(name string, write func(io.Writer) error) error { return d.create(temp+"/"+name, write) }
+	text, err := w.files(create)
+	if err == nil {
+		err = create(commitName, bytesOf(text))
+	}
+	if err == nil {
+		err = d.fs.SyncDir(temp)
+	}
+	if err != nil {
+		return err
+	}
+	return w.readBack(func(path string) (file, error) { return d.open(ctx, path) }, temp)
+}
+
+// create writes a file and makes it durable. A file whose sync failed is lost: the kernel may have dropped the pages, and
+// say at the next sync that all is well. So nothing is tried twice.
+func (d *disk) create(path string, write func(io.Writer) error) error {
+	file, err := d.fs.Create(path)
+	if err != nil {
+		return err
+	}
+	err = write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func (d *disk) publish(temp, name string) error {
+	if err := d.fs.Rename(temp, name); err != nil {
+		return err
+	}
+	return d.fs.SyncDir(".")
+}
+
+// takeBack undoes a publish that failed, so that what Save calls an error is not there.
+func (d *disk) takeBack(name, temp string) error {
+	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.fs.SyncDir("."); err != nil { // else a loss of power could show a half removed checkpoint
+		return err
+	}
+	return d.discard(temp)
+}
+
+// remove renames first: nothing can be seen half removed.
+func (d *disk) remove(_ context.Context, names []string) error {
+	trash := make([]string, len(names))
+	for i, name := range names {
+		trash[i] = freshName(trashPrefix)
+		if err := d.fs.Rename(name, trash[i]); err != nil {
+			return err
+		}
+	}
+	if err := d.fs.SyncDir("."); err != nil {
+		return err
+	}
+	for _, name := range trash {
+		if err := d.discard(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *disk) clean(_ context.Context, removed func(name string)) error {
+	names, err := d.fs.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	synced := false
+	for _, name := range names {
+		if !staleForm.MatchString(name) {
+			continue
+		}
+		if !synced { // its name may not be durable, and then it would come back as a checkpoint
+			if err := d.fs.SyncDir("."); err != nil {
+				return err
+			}
+			synced = true
+		}
+		if err := d.discard(name); err != nil {
+			return fmt.Errorf("remove what an earlier save left: %w", err)
+		}
+		removed(name)
+	}
+	return nil
+}
+
+// discard removes a folder of ours with all that is in it; one that is not there is no error.
+func (d *disk) discard(name string) error {
+	err := removeAll(d.fs, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func removeAll(fsys vfs.FS, name string) error {
+	info, err := fsys.Stat(name)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		names, err := fsys.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := removeAll(fsys, name+"/"+n); err != nil {
+				return err
+			}
+		}
+	}
+	return fsys.Remove(name)
+}

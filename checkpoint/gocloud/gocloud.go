@@ -1,0 +1,120 @@
+// Package gocloud keeps checkpoints in the object stores that gocloud.dev/blob knows: S3 and what speaks its protocol, Google
+// Cloud Storage, Azure, and for tests memory and files. It is a module of its own, so that only those who use it get what it
+// depends on.
+//
+//	import _ "gocloud.dev/blob/s3blob" // for s3:// addresses
+//
+//	bucket, err := blob.OpenBucket(ctx, "s3://models?region=eu-west-1")
+//	…
+//	defer bucket.Close()
+//	folder, err := checkpoint.OpenStore(ctx, gocloud.Store{Bucket: blob.PrefixedBucket(bucket, "run-7/")}, "s3://models/run-7", checkpoint.Options{})
+package gocloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+)
+
+// Store is a bucket as a place for checkpoints. It should hold those of one run alone: blob.PrefixedBucket makes a part of
+// a bucket one. The bucket stays the caller's to close. Errors are those of package blob, but for objects that are not
+// there, which are fs.ErrNotExist too.
+//
+// A bucket of package fileblob does not sync its files: a loss of power may take what was saved. On a disk checkpoint.Open is
+// the safe way.
+type Store struct{ Bucket *blob.Bucket }
+
+var _ checkpoint.Store = Store{}
+
+// Put makes an object.
+func (s Store) Put(ctx context.Context, key string, write func(io.Writer) error) (err error) {
+	inner, discard := context.WithCancel(ctx)
+	defer discard()
+	w, err := s.Bucket.NewWriter(inner, key, &blob.WriterOptions{ContentType: "application/octet-stream", DisableContentTypeDetection: true})
+	if err != nil {
+		return named("put", key, err)
+	}
+	written := false
+	defer func() {
+		if !written { // also after a panic: a Close without the context's end would make the object
+			discard()
+			_ = w.Close()
+		}
+	}()
+	if err := write(w); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	written = true
+	return named("put", key, w.Close())
+}
+
+// ReadAt reads a part of an object.
+func (s Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
+	r, err := s.Bucket.NewRangeReader(ctx, key, offset, int64(len(p)), nil)
+	if err != nil {
+		if size, sizeErr := s.Size(ctx, key); sizeErr == nil && offset >= size { // some services refuse a range behind the end
+			return 0, io.EOF
+		}
+		return 0, named("read", key, err)
+	}
+	n, err := io.ReadFull(r, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	if closeErr := r.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = named("read", key, err)
+	}
+	return n, err
+}
+
+// Size is the length of an object in bytes.
+func (s Store) Size(ctx context.Context, key string) (int64, error) {
+	a, err := s.Bucket.Attributes(ctx, key)
+	if err != nil {
+		return 0, named("size", key, err)
+	}
+	return a.Size, nil
+}
+
+// Keys gives the keys of all objects.
+func (s Store) Keys(ctx context.Context) ([]string, error) {
+	var keys []string
+	for list := s.Bucket.List(nil); ; {
+		object, err := list.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return keys, nil
+		}
+		if err != nil {
+			return nil, named("list", "", err)
+		}
+		keys = append(keys, object.Key)
+	}
+}
+
+// Delete removes an object.
+func (s Store) Delete(ctx context.Context, key string) error {
+	return named("delete", key, s.Bucket.Delete(ctx, key))
+}
+
+func named(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		err = errors.Join(fs.ErrNotExist, err)
+	}
+	return fmt.Errorf("gocloud: %s %q: %w", op, key, err)
+}

@@ -1,0 +1,8 @@
+package checkpoint
+
+import "github.com/lazo-ml/lazo/internal/vfs"
+
+// ImportGoMLXFrom reads the checkpoint of a name in a folder that fs is.
+func ImportGoMLXFrom(fs vfs.FS, base string, options ...ImportOption) (*Checkpoint, error) {
+	return importGoMLXFrom(fs, base, options)
+}

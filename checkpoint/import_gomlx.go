@@ -1,0 +1,257 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+const (
+	gomlxJSON     = ".json"
+	gomlxBin      = ".bin"
+	gomlxMagic    = "gomlx_checkpoints"
+	gomlxZipped   = gomlxMagic + "\x04gzip"
+	gomlxSlack    = 32 << 20 // bytes that a compressed file may expand to beyond twice its size
+	gomlxTextSize = 8 << 20  // bytes of the JSON
+)
+
+// ImportOption is a setting of [ImportGoMLX].
+type ImportOption func(*gomlxImport)
+
+// MaxBytes lets the variables of a compressed checkpoint take so many bytes of memory, in place of twice the file and 32 MB. A
+// checkpoint of mostly zeros needs it; one of an unknown origin may be a bomb.
+func MaxBytes(n int64) ImportOption { return func(i *gomlxImport) { i.maxBytes = n } }
+
+// ImportGoMLX reads a checkpoint that GoMLX v0.26.0 has saved, compressed or not. The path is a folder, of which the
+// checkpoint with the highest number is read, or the .json file of one checkpoint.
+//
+// Tensors have the full names of the variables ("/model/dense/weights"), as those of a managed.State, and the bytes that GoMLX
+// saved. Step is that of the file's name, 0 if it tells none. GoMLX does not say which variables are trainable, so it is
+// State.Transfer that takes them, not State.Restore.
+//
+// The parameters of the context are the section "params", as [Params], by scope and key ("/optimizer/learning_rate"). Those
+// of types that Params do not have, such as lists, are the section "params.other", an object with type and value for each. Integers
+// are exact, where GoMLX reads them back by way of a float64.
+//
+// A file that is not what GoMLX writes is a [*DamagedError]; one of more than 50,000 variables, 10,000 parameters or 2 MB of them, of
+// 8 MB of JSON, or that expands to more than [MaxBytes], wraps [ErrLimit]. Without MaxBytes the memory taken is at most twice
+// the files and 64 MB.
+//
+// Other checkpoints of the folder are not tried: an older one is another state of the training.
+func ImportGoMLX(path string, options ...ImportOption) (*Checkpoint, error) {
+	c, err := importGoMLX(path, options)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: import GoMLX's %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func importGoMLX(path string, options []ImportOption) (*Checkpoint, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, base := path, ""
+	if !info.IsDir() {
+		var ok bool
+		if base, ok = strings.CutSuffix(filepath.Base(path), gomlxJSON); !ok {
+			return nil, fmt.Errorf("expected a folder, or a file that ends in %s", gomlxJSON)
+		}
+		dir = filepath.Dir(path)
+	}
+	fs, err := vfs.OS(dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := importGoMLXFrom(fs, base, options)
+	return c, errors.Join(err, fs.Close())
+}
+
+// importGoMLXFrom reads the checkpoint of a name, the newest if it is "".
+func importGoMLXFrom(fs vfs.FS, base string, options []ImportOption) (*Checkpoint, error) {
+	older := ""
+	if base == "" {
+		all, err := gomlxCheckpoints(fs)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("%w: expected files checkpoint-n…%s", ErrNone, gomlxJSON)
+		}
+		base = all[len(all)-1].base
+		if len(all) > 1 {
+			older = all[len(all)-2].base
+		}
+	}
+	i := gomlxImport{open: func(path string) (file, error) { return fs.Open(path) }, base: base, maxBytes: -1}
+	for _, o := range options {
+		o(&i)
+	}
+	c, err := i.read()
+	if err != nil && older != "" {
+		err = fmt.Errorf("%w; to take the one before, give the path of %s", err, older+gomlxJSON)
+	}
+	return c, err
+}
+
+// gomlxName is what the name of a checkpoint's files tells.
+type gomlxName struct {
+	base string
+	n    int64
+	step Step
+}
+
+var gomlxForm = regexp.MustCompile(`^checkpoint-n(\d+)-\d{8}-\d{6}-(?:initial|step-(\d+))$`)
+
+func parseGoMLXName(base string) (gomlxName, bool) {
+	m := gomlxForm.FindStringSubmatch(base)
+	if m == nil {
+		return gomlxName{}, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil {
+		return gomlxName{}, false
+	}
+	step, err := int64(0), error(nil)
+	if m[2] != "" {
+		step, err = strconv.ParseInt(m[2], 10, 64)
+	}
+	return gomlxName{base, n, Step(step)}, err == nil
+}
+
+// gomlxCheckpoints are those of a folder, the newest last. GoMLX sorts the names as text, which is the same up to ten
+// million checkpoints.
+func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
+	names, err := fs.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var all []gomlxName
+	for _, name := range names {
+		if base, ok := strings.CutSuffix(name, gomlxJSON); ok {
+			if n, ok := parseGoMLXName(base); ok {
+				all = append(all, n)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b gomlxName) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.base, b.base)) })
+	return all, nil
+}
+
+// gomlxImport reads one checkpoint.
+type gomlxImport struct {
+	open     opener
+	base     string
+	maxBytes int64 // negative: from the size of the file
+}
+
+func (i *gomlxImport) read() (*Checkpoint, error) {
+	path := i.base + gomlxJSON
+	text, err := readSmall(i.open, path, gomlxTextSize)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseGoMLX(text)
+	if err != nil {
+		return nil, damaged(path, err)
+	}
+	sections, err := m.sections()
+	if err != nil {
+		return nil, damaged(path, err)
+	}
+	file, err := openFile(i.open, i.base+gomlxBin)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(i.readValues(file, m), file.Close()); err != nil {
+		return nil, err
+	}
+	name, _ := parseGoMLXName(i.base)
+	return &Checkpoint{Info: Info{Step: name.step, Metrics: map[string]float64{}, Bytes: m.bytes}, Tensors: inOrder(m.tensors), sections: sections}, nil
+}
+
+// readValues gives the tensors their bytes. All lengths are looked at before memory is taken.
+func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
+	path := i.base + gomlxBin
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	r, zipped, err := gomlxReader(file, size)
+	if err != nil {
+		return gomlxDamage(path, "", err)
+	}
+	if form := map[bool]string{true: "gzip", false: "uncompressed"}[zipped]; m.form != "" && m.form != form {
+		return damaged(path, fmt.Errorf("the file is %s, %s says %.20q", form, i.base+gomlxJSON, m.form))
+	}
+	limit := i.maxBytes
+	if limit < 0 {
+		limit = 2*size + gomlxSlack
+	}
+	switch {
+	case !zipped && m.bytes != size:
+		return damaged(path, fmt.Errorf("%d bytes, the variables of %s take %d", size, i.base+gomlxJSON, m.bytes))
+	case zipped && m.bytes > limit:
+		return damaged(path, fmt.Errorf("the variables take %d bytes, over %d for a file of %d: %w; if you trust it, give MaxBytes(%d)", m.bytes, limit, size, ErrLimit, m.bytes))
+	}
+	for k := range m.tensors {
+		t := &m.tensors[k]
+		n, err := t.tensor().ByteSize()
+		if err != nil {
+			return damaged(path, err)
+		}
+		t.Data = make([]byte, n)
+		if got, err := io.ReadFull(r, t.Data); err != nil {
+			return gomlxDamage(path, t.Name, fmt.Errorf("after %d of %d bytes: %w", got, n, err))
+		}
+	}
+	// Reading on to the end checks the checksum of gzip.
+	switch n, err := io.ReadFull(r, make([]byte, 1)); {
+	case n > 0:
+		return damaged(path, fmt.Errorf("more bytes than the %d of the variables", m.bytes))
+	case err != io.EOF:
+		return gomlxDamage(path, "", err)
+	}
+	return nil
+}
+
+// gomlxReader gives what is behind the header of a file, if it has one: only compressed files do.
+func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err error) {
+	raw := io.NewSectionReader(file, 0, size)
+	head := make([]byte, min(size, int64(len(gomlxZipped))))
+	if _, err := io.ReadFull(raw, head); err != nil {
+		return nil, false, err
+	}
+	if !bytes.HasPrefix(head, []byte(gomlxMagic)) {
+		_, err := raw.Seek(0, io.SeekStart)
+		return raw, false, err
+	}
+	if string(head) != gomlxZipped {
+		return nil, false, fmt.Errorf("a compression that GoMLX v0.26.0 does not have: %q; %w", head[len(gomlxMagic):], gzip.ErrHeader)
+	}
+	r, err = gzip.NewReader(raw)
+	return r, true, err
+}
+
+// gomlxDamage tells a file that is wrong from one that cannot be read.
+func gomlxDamage(path, tensor string, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)
+	}
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		return err
+	}
+	return &DamagedError{path, tensor, err}
+}

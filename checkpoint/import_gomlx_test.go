@@ -1,0 +1,179 @@
+package checkpoint_test
+
+import (
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/dtypes/bfloat16"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/context/checkpoints"
+	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+// writeFixtures makes testdata anew, for a format that has none yet: those that are kept are for ever.
+var writeFixtures = flag.Bool("write-fixtures", false, "write the fixtures of F39 that are missing")
+
+var gomlxForms = map[string]checkpoints.BinFormat{"gzip": checkpoints.BinGZIP, "raw": checkpoints.BinUncompressed}
+
+// gomlxVariables are a value of each type that GoMLX's tensors have, by full name.
+func gomlxVariables(t T) map[string]*tensors.Tensor {
+	t.Helper()
+	f16 := func(x float32) float16.Float16 { return float16.Fromfloat32(x) }
+	bf16 := func(x float32) bfloat16.BFloat16 { return bfloat16.FromFloat32(x) }
+	all := map[string]any{
+		"/bool": []bool{true, false}, "/a/int8": []int8{-128, 127}, "/a/int16": []int16{math.MinInt16, 1}, "/a/int32": []int32{math.MinInt32, 7},
+		"/a/b/int64": []int64{math.MinInt64, math.MaxInt64, 1<<53 + 1}, "/a/uint8": []uint8{0, 255}, "/a/uint16": []uint16{0, 65535},
+		"/a/uint32": []uint32{math.MaxUint32}, "/#rngState": []uint64{math.MaxUint64, 1, 2}, "/a/f16": []float16.Float16{f16(1.5), f16(-2)},
+		"/a/bf16": []bfloat16.BFloat16{bf16(1), bf16(-3)}, "/dense/weights": [][]float32{{1, -2, float32(math.Inf(1))}, {float32(math.Copysign(0, -1)), math.MaxFloat32, 0.1}},
+		"/dense/é <&>": []float64{math.NaN(), 5e-324}, "/a/complex64": []complex64{complex(1, -2)}, "/global_step": int64(1200),
+	}
+	made := map[string]*tensors.Tensor{}
+	for name, x := range all {
+		made[name] = tensors.FromAnyValue(x)
+	}
+	made["/a/zeros"] = tensors.FromShape(shapes.Make(dtypes.Float32, 30, 20))
+	return made
+}
+
+// gomlxParams are what a context can hold, and what each becomes.
+var gomlxParams = map[string]any{
+	"int": -1, "int64": int64(1<<53 + 1), "uint64": uint64(math.MaxUint64), "float64": 0.1, "negative zero": math.Copysign(0, -1),
+	"float32": float32(0.1), "bool": true, "text": "Größe <&> \u2028", "empty": "", "bytes": []byte{0, 255}, "uint8": uint8(200),
+}
+
+// saveGoMLX has GoMLX save a checkpoint of step 1200.
+func saveGoMLX(t T, dir string, form checkpoints.BinFormat) {
+	t.Helper()
+	ctx := gomlx.New().Checked(false)
+	for name, x := range gomlxParams {
+		ctx.In("made").SetParam(name, x)
+	}
+	ctx.SetParam("layers", []int{3, 1 << 60})
+	for name, value := range gomlxVariables(t) {
+		scope, last := name[:strings.LastIndex(name, "/")], name[strings.LastIndex(name, "/")+1:]
+		ctx.InAbsPath(max(scope, "/")).VariableWithValue(last, value)
+	}
+	handler, err := checkpoints.Build(ctx).Dir(dir).WithCompression(form).Done()
+	require.NoError(t, err)
+	require.NoError(t, handler.Save())
+}
+
+// checkGoMLX checks that an import is what saveGoMLX saved.
+func checkGoMLX(t T, c *checkpoint.Checkpoint) {
+	t.Helper()
+	require.EqualValues(t, 1200, c.Step)
+	want := gomlxVariables(t)
+	require.Len(t, c.Tensors, len(want))
+	bytes := int64(0)
+	for name, w := range want {
+		got, ok := c.Tensor(name)
+		require.True(t, ok, name)
+		require.Equal(t, append([]int{}, w.Shape().Dimensions...), got.Dims, name)
+		require.Equal(t, strings.ToLower(w.DType().String()), goName(got.DType), name)
+		require.NoError(t, w.ConstBytes(func(data []byte) { require.Equal(t, data, got.Data, name) }))
+		bytes += int64(len(got.Data))
+	}
+	require.Equal(t, bytes, c.Bytes)
+	var params checkpoint.Params
+	require.NoError(t, c.Section("params", &params))
+	require.Len(t, params, len(gomlxParams))
+	for name, w := range gomlxParams {
+		same(t, w, params["/made/"+name])
+	}
+	var other map[string]struct {
+		Type  string
+		Value json.RawMessage
+	}
+	require.NoError(t, c.Section("params.other", &other))
+	require.Len(t, other, 1)
+	require.Equal(t, "[]int", other["/layers"].Type)
+	require.Equal(t, "[3,1152921504606846976]", string(other["/layers"].Value))
+}
+
+// goName is GoMLX's name of a type, in small letters.
+func goName(d safetensors.DType) string {
+	return map[safetensors.DType]string{safetensors.Bool: "bool", safetensors.I8: "int8", safetensors.I16: "int16", safetensors.I32: "int32",
+		safetensors.I64: "int64", safetensors.U8: "uint8", safetensors.U16: "uint16", safetensors.U32: "uint32", safetensors.U64: "uint64",
+		safetensors.F16: "float16", safetensors.BF16: "bfloat16", safetensors.F32: "float32", safetensors.F64: "float64", safetensors.C64: "complex64"}[d]
+}
+
+// What GoMLX saves now, and the files of v0.26.0 that are kept, are imported with every bit.
+func TestF39_importOfGoMLX(t *testing.T) {
+	for name, form := range gomlxForms {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			saveGoMLX(t, dir, form)
+			c, err := checkpoint.ImportGoMLX(dir)
+			require.NoError(t, err)
+			checkGoMLX(t, c)
+
+			kept := filepath.Join("testdata", "gomlx-v0.26.0", name)
+			if _, err := os.Stat(kept); *writeFixtures && os.IsNotExist(err) {
+				require.NoError(t, os.MkdirAll(kept, 0o750))
+				saveGoMLX(t, kept, form)
+			}
+			c, err = checkpoint.ImportGoMLX(kept)
+			require.NoError(t, err)
+			checkGoMLX(t, c)
+
+			// Saved again, it is a checkpoint like any other.
+			loaded := roundTrip(t, c.Content())
+			loaded.Step = c.Step
+			loaded.Bytes = c.Bytes
+			checkGoMLX(t, loaded)
+		})
+	}
+	t.Logf("F39: %d variables of %d types and %d parameters of GoMLX v0.26.0, gzip and raw: 0 differing bits", len(gomlxVariables(t)), len(gomlxVariables(t))-2, len(gomlxParams)+1)
+}
+
+// The newest is the one with the highest number; others by their path.
+func TestImportGoMLXChooses(t *testing.T) {
+	dir := t.TempDir()
+	ctx := gomlx.New().Checked(false)
+	ctx.VariableWithValue("n", int64(1))
+	handler, err := checkpoints.Build(ctx).Dir(dir).Keep(-1).Done()
+	require.NoError(t, err)
+	require.NoError(t, handler.Save())
+	require.NoError(t, ctx.GetVariable("n").SetValue(tensors.FromValue(int64(2))))
+	require.NoError(t, handler.Save())
+	names, err := handler.ListCheckpoints()
+	require.NoError(t, err)
+	value := func(c *checkpoint.Checkpoint, err error) int64 {
+		require.NoError(t, err)
+		n, ok := c.Tensor("/n")
+		require.True(t, ok)
+		values, err := safetensors.Values[int64](n.Data)
+		require.NoError(t, err)
+		return values[0]
+	}
+	require.EqualValues(t, 2, value(checkpoint.ImportGoMLX(dir)))
+	old := filepath.Join(dir, names[0]+".json")
+	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old)))
+
+	// One that is torn is refused, and the error says how to get the one before.
+	require.NoError(t, os.Truncate(filepath.Join(dir, names[1]+".bin"), 30))
+	_, err = checkpoint.ImportGoMLX(dir)
+	var damaged *checkpoint.DamagedError
+	require.ErrorAs(t, err, &damaged)
+	require.ErrorContains(t, err, "to take the one before, give the path of "+names[0]+".json")
+	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old)))
+
+	_, err = checkpoint.ImportGoMLX(t.TempDir())
+	require.ErrorIs(t, err, checkpoint.ErrNone)
+	_, err = checkpoint.ImportGoMLX(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = checkpoint.ImportGoMLX(strings.TrimSuffix(old, ".json") + ".bin")
+	require.ErrorContains(t, err, "ends in .json")
+}

@@ -1,0 +1,273 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/vfs"
+)
+
+const gomlxText = `{"Params":[{"Scope":"/","Key":"lr","Value":0.5,"ValueType":"float64"}],` +
+	`"Variables":[{"ParameterName":"var://w","Dimensions":[2,3],"DType":"Float32","Pos":0,"Length":24},` +
+	`{"ParameterName":"var:/a/b","Dimensions":null,"DType":"Int64","Pos":24,"Length":8}],"BinFormat":"uncompressed"}`
+
+func gomlxBin() []byte { return []byte("abcdefghijklmnopqrstuvwx\x07\x00\x00\x00\x00\x00\x00\x00") }
+
+// zipped is a file as GoMLX compresses it.
+func zipped(t T, data []byte) []byte {
+	t.Helper()
+	b := bytes.NewBufferString("gomlx_checkpoints\x04gzip")
+	w := gzip.NewWriter(b)
+	_, err := w.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+// importOf imports files of these contents, and checks how much memory that took.
+func importOf(t T, text string, bin []byte, options ...checkpoint.ImportOption) (*checkpoint.Checkpoint, float64, error) {
+	t.Helper()
+	m := &vfs.Mem{}
+	write(t, m, "x.json", []byte(text))
+	write(t, m, "x.bin", bin)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c, err := checkpoint.ImportGoMLXFrom(m, "x", options...)
+	runtime.ReadMemStats(&after)
+	taken, limit := after.TotalAlloc-before.TotalAlloc, uint64(2*(len(text)+len(bin))+64<<20)
+	if len(options) == 0 {
+		require.LessOrEqual(t, taken, limit)
+	}
+	return c, float64(taken) / float64(limit), err
+}
+
+func TestF27_hostileGoMLX(t *testing.T) {
+	_, _, err := importOf(t, gomlxText, gomlxBin())
+	require.NoError(t, err)
+	edit := func(old, new string) string {
+		require.Contains(t, gomlxText, old)
+		return strings.Replace(gomlxText, old, new, 1)
+	}
+	texts := map[string]string{
+		"nothing": "", "null": "null", "a list": "[]", "an empty object": "{}", "cut": gomlxText[:90], "more behind": gomlxText + "{}",
+		"a negative dim":            edit("[2,3]", "[-2,-3]"),
+		"one negative dim":          edit("[2,3]", "[-1]"),
+		"dims that overflow":        edit("[2,3]", "[4611686018427387904,4]"),
+		"dims that overflow to fit": edit("[2,3]", "[4294967296,4294967296,6]"),
+		"a dim above int64":         edit("[2,3]", "[9223372036854775808]"),
+		"a huge dim":                edit("[2,3]", "[1000000000000]"),
+		"a huge dim and its length": strings.Replace(edit("[2,3]", "[1000000000000]"), `"Length":24`, `"Length":4000000000000`, 1),
+		"half a dim":                edit("[2,3]", "[2.5]"),
+		"a text for a dim":          edit("[2,3]", `["6"]`),
+		"a nested dim":              edit("[2,3]", "[[6]]"),
+		"an object for dims":        edit("[2,3]", "{}"),
+		"rank 33":                   edit("[2,3]", "[6"+strings.Repeat(",1", 32)+"]"),
+		"rank 1e6":                  edit("[2,3]", "[6"+strings.Repeat(",1", 1_000_000)+"]"),
+		"no dims":                   edit(`"Dimensions":[2,3],`, ""),
+		"an unknown dtype":          edit("Float32", "Float33"),
+		"a dtype without a place":   edit("Float32", "Complex128"),
+		"no dtype":                  edit("Float32", "InvalidDType"),
+		"a number for a dtype":      edit(`"Float32"`, "11"),
+		"a length too short":        edit(`"Length":24`, `"Length":20`),
+		"a negative length":         edit(`"Length":24`, `"Length":-24`),
+		"a position before":         edit(`"Pos":24`, `"Pos":0`),
+		"a negative position":       edit(`"Pos":0`, `"Pos":-1`),
+		"a name without a prefix":   edit("var://w", "/w"),
+		"a name without a scope":    edit("var://w", "var:w"),
+		"an empty name":             edit("var://w", ""),
+		"a long name":               edit("var://w", "var://"+strings.Repeat("w", 5000)),
+		"a name twice":              edit("var:/a/b", "var://w"),
+		"a name spelled otherwise":  edit("var://w", `var:\/\/w`),
+		"an unknown field":          edit(`"BinFormat"`, `"Path":"/etc/passwd","BinFormat"`),
+		"a field twice":             edit(`"BinFormat"`, `"Params":[],"BinFormat"`),
+		"a field in other letters":  edit(`"Params"`, `"params"`),
+		"variables of an object":    edit(`"Variables":[`, `"Variables":{},"x":[`),
+		"a variable that is null":   edit(`"Variables":[`, `"Variables":[null,`),
+		"gzip that is not":          edit("uncompressed", "gzip"),
+		"another form":              edit("uncompressed", "zstd"),
+		"a form of a number":        edit(`"uncompressed"`, "1"),
+		"a parameter twice":         edit(`{"Scope"`, `{"Scope":"/","Key":"lr","Value":1,"ValueType":"int"},{"Scope"`),
+		"a text for a number":       edit("0.5", `"x"`),
+		"an object for a number":    edit("0.5", `{"x":1}`),
+		"null for a number":         edit("0.5", `null`),
+		"a float for an int":        edit("float64", "int"),
+		"a quoted int":              strings.Replace(edit("float64", "int"), "0.5", `"1"`, 1),
+		"an int above its type":     strings.Replace(edit("float64", "int8"), "0.5", `128`, 1),
+		"a number of no float32":    strings.Replace(edit("float64", "float32"), "0.5", `1e39`, 1),
+		"a text for a bool":         strings.Replace(edit("float64", "bool"), "0.5", `"true"`, 1),
+		"base64 that is none":       strings.Replace(edit("float64", "[]uint8"), "0.5", `"?"`, 1),
+		"no type of a parameter":    edit(`,"ValueType":"float64"`, ""),
+		"deep":                      edit("0.5", strings.Repeat("[", 70)+strings.Repeat("]", 70)),
+		"very deep":                 edit("0.5", strings.Repeat(`{"a":`, 100_000)),
+		"not UTF-8":                 edit("var://w", "var://\xff"),
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := importOf(t, text, gomlxBin())
+			var damaged *checkpoint.DamagedError
+			require.ErrorAs(t, err, &damaged)
+			require.Less(t, len(err.Error()), 1000)
+		})
+	}
+	inGzip := edit("uncompressed", "gzip")
+	good := zipped(t, gomlxBin())
+	_, _, err = importOf(t, inGzip, good)
+	require.NoError(t, err)
+	bins := map[string]struct {
+		text string
+		bin  []byte
+	}{
+		"raw, too long":             {gomlxText, append(gomlxBin(), 0)},
+		"gzip, too long":            {inGzip, zipped(t, append(gomlxBin(), 0))},
+		"gzip, too short":           {inGzip, zipped(t, gomlxBin()[:31])},
+		"gzip with something after": {inGzip, append(bytes.Clone(good), "more"...)},
+		"gzip with another member":  {inGzip, append(bytes.Clone(good), good[22:]...)},
+		"a header alone":            {inGzip, good[:22]},
+		"another compression":       {inGzip, bytes.Replace(good, []byte("gzip"), []byte("zstd"), 1)},
+		"raw with a header of gzip": {gomlxText, good},
+	}
+	for name, c := range bins {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := importOf(t, c.text, c.bin)
+			var damaged *checkpoint.DamagedError
+			require.ErrorAs(t, err, &damaged)
+		})
+	}
+	for n := range gomlxBin() {
+		_, _, err := importOf(t, gomlxText, gomlxBin()[:n])
+		require.Error(t, err)
+	}
+	// Of gzip each length is refused, and each byte flipped is found, but for those of its header that mean nothing.
+	silent := 0
+	for n := range good {
+		_, _, err := importOf(t, inGzip, good[:n])
+		require.Error(t, err, "%d bytes", n)
+		flipped := bytes.Clone(good)
+		flipped[n] ^= 0x41
+		if c, _, err := importOf(t, inGzip, flipped); err == nil {
+			require.True(t, n >= 25 && n < 32, "byte %d", n) // flags, time, level, system
+			require.Equal(t, gomlxBin()[:24], c.Tensors[1].Data)
+			silent++
+		}
+	}
+	require.Equal(t, 7, silent)
+	t.Logf("F27: %d hostile files of JSON, %d of values and %d shorter ones of GoMLX's checkpoints: all refused", len(texts), len(bins), len(good)+len(gomlxBin()))
+}
+
+func TestF27_memoryOfGoMLX(t *testing.T) {
+	some := func(n int, element func(i int) string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = element(i)
+		}
+		return strings.Join(all, ",")
+	}
+	variable := func(i int) string {
+		return fmt.Sprintf(`{"ParameterName":"var://%x","Dimensions":[0],"DType":"Bool","Pos":0,"Length":0}`, i)
+	}
+	param := func(kind, value string) func(i int) string {
+		return func(i int) string {
+			return fmt.Sprintf(`{"Scope":"","Key":"%x","Value":%s,"ValueType":"%s"}`, i, value, kind)
+		}
+	}
+	list := func(params, variables string) string {
+		return `{"Params":[` + params + `],"Variables":[` + variables + `]}`
+	}
+	huge := func(n int) string {
+		return list("", fmt.Sprintf(`{"ParameterName":"var://w","Dimensions":[%d],"DType":"Bool","Pos":0,"Length":%d}`, n, n))
+	}
+	bomb := zipped(t, make([]byte, 64<<20))
+	worst := 0.0
+	for _, c := range []struct {
+		name, text string
+		bin        []byte
+		good       bool
+	}{
+		{"8 MB of variables", list("", some(90_000, variable)), nil, false},
+		{"50,000 variables", list("", some(50_000, variable)), nil, true},
+		{"8 MB of parameters", list(some(120_000, param("int", "1")), ""), nil, false},
+		{"10,000 parameters", list(some(10_000, param("string", `"`+strings.Repeat("<", 100)+`"`)), ""), nil, true},
+		{"10,001 parameters", list(some(10_001, param("int", "1")), ""), nil, false},
+		{"a text of 1 MB", list(param("string", `"`+strings.Repeat("x", 1<<20)+`"`)(0), ""), nil, true},
+		{"a list of 1 MB", list(param("[]int", "[1"+strings.Repeat(",1", 1<<19)+"]")(0), ""), nil, true},
+		{"a text of 8 MB", list(param("string", `"`+strings.Repeat("x", 7<<20)+`"`)(0), ""), nil, false},
+		{"one byte too many", strings.Repeat(" ", 8<<20+1), nil, false},
+		{"a bomb that is told", huge(64 << 20), bomb, false},
+		{"a bomb that is not told", huge(1 << 20), bomb, false},
+		{"lengths without bytes", huge(30 << 20), zipped(t, nil), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.bin == nil {
+				c.bin = []byte{}
+			}
+			_, part, err := importOf(t, c.text, c.bin)
+			worst = max(worst, part)
+			t.Logf("%.0f%% of what may be taken: %.200v", 100*part, err)
+			require.Equal(t, c.good, err == nil)
+		})
+	}
+	_, _, err := importOf(t, huge(64<<20), bomb)
+	require.ErrorIs(t, err, checkpoint.ErrLimit)
+	require.ErrorContains(t, err, "give MaxBytes(67108864)")
+	c, _, err := importOf(t, huge(64<<20), bomb, checkpoint.MaxBytes(64<<20))
+	require.NoError(t, err)
+	require.EqualValues(t, 64<<20, c.Bytes)
+	t.Logf("F27: GoMLX's checkpoints: all memory ever taken is at most %.0f%% of twice the files and 64 MB", 100*worst)
+}
+
+func TestF27_linksAndPipesOfGoMLX(t *testing.T) {
+	for _, name := range []string{"x.json", "x.bin"} {
+		for kind, do := range map[string]func(path string) error{
+			"link": func(p string) error { return os.Symlink("/etc/passwd", p) },
+			"pipe": func(p string) error { return unix.Mkfifo(p, 0o600) },
+			"dir":  func(p string) error { return os.Mkdir(p, 0o700) },
+		} {
+			t.Run(kind+" for "+name, func(t *testing.T) {
+				dir := t.TempDir()
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "x.json"), []byte(gomlxText), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "x.bin"), gomlxBin(), 0o600))
+				require.NoError(t, os.Remove(filepath.Join(dir, name)))
+				require.NoError(t, do(filepath.Join(dir, name)))
+				_, err := checkpoint.ImportGoMLX(filepath.Join(dir, "x.json"))
+				require.Error(t, err)
+			})
+		}
+	}
+}
+
+// FuzzImportGoMLX gives the import any files. What it takes can be saved.
+func FuzzImportGoMLX(f *testing.F) {
+	f.Add(gomlxText, gomlxBin())
+	f.Add(strings.Replace(gomlxText, "uncompressed", "gzip", 1), zipped(f, gomlxBin()))
+	for name := range gomlxForms {
+		dir := filepath.Join("testdata", "gomlx-v0.26.0", name)
+		files, err := filepath.Glob(dir + "/*")
+		require.NoError(f, err)
+		require.Len(f, files, 2)
+		bin, err := os.ReadFile(files[0])
+		require.NoError(f, err)
+		text, err := os.ReadFile(files[1])
+		require.NoError(f, err)
+		f.Add(string(text), bin)
+	}
+	f.Fuzz(func(t *testing.T, text string, bin []byte) {
+		c, _, err := importOf(t, text, bin)
+		if err != nil {
+			require.ErrorAs(t, err, new(*checkpoint.DamagedError))
+			return
+		}
+		again := roundTrip(t, c.Content())
+		require.Equal(t, c.Tensors, again.Tensors)
+		require.Equal(t, c.Sections(), again.Sections())
+	})
+}

@@ -1,0 +1,61 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// medium is where the checkpoints of a [Folder] lie: a disk, or a [Store]. Each has its own way to make and to remove a
+// checkpoint so that none can be seen that is not whole. Names are those that place.String gives.
+type medium interface {
+	// names are those of the complete checkpoints; there may be others among them.
+	names(ctx context.Context) ([]string, error)
+	has(ctx context.Context, name string) (bool, error)
+	// open opens a file of a checkpoint to be read; fs.ErrNotExist if it is not there.
+	open(ctx context.Context, path string) (file, error)
+	// put makes a checkpoint of a new name, durably. After an error it is not there.
+	put(ctx context.Context, name string, writing writing) error
+	remove(ctx context.Context, names []string) error
+	// clean removes what a process that died left, and what a removal left that failed.
+	clean(ctx context.Context, removed func(name string)) error
+	// close gives a lock back, too, if there is one.
+	close() error
+}
+
+// file is an open file, to be read.
+type file interface {
+	io.ReaderAt
+	io.Closer
+	Size() (int64, error)
+}
+
+type opener func(path string) (file, error)
+
+// creator makes a file of a checkpoint.
+type creator func(name string, write func(io.Writer) error) error
+
+// writing is a checkpoint on its way to a medium, in the order in which it asks for them.
+type writing struct {
+	// files makes all files but the last one, and gives the content of that, COMMIT.
+	files func(create creator) (commit []byte, err error)
+	// check reads all files back, in a folder of any name. It is nil if that is not wanted.
+	check func(open opener, dir string) error
+}
+
+func bytesOf(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+}
+
+func (w writing) readBack(open opener, dir string) error {
+	if w.check == nil {
+		return nil
+	}
+	if err := w.check(open, dir); err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+)
+
+// objects are checkpoints in a store. COMMIT is what makes one.
+type objects struct{ store Store }
+
+func (o objects) names(ctx context.Context) ([]string, error) {
+	keys, err := o.store.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, key := range keys {
+		if name, ok := strings.CutSuffix(key, "/"+commitName); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (o objects) has(ctx context.Context, name string) (bool, error) {
+	_, err := o.store.Size(ctx, name+"/"+commitName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (o objects) open(ctx context.Context, path string) (file, error) {
+	size, err := o.store.Size(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &object{ctx: ctx, store: o.store, key: path, size: size}, nil
+}
+
+func (objects) close() error { return nil }
+
+func (o objects) put(ctx context.Context, name string, w writing) error {
+	err := o.write(ctx, name, w)
+	if err != nil {
+		err = errors.Join(err, o.remove(context.WithoutCancel(ctx), []string{name}))
+	}
+	return err
+}
+
+func (o objects) write(ctx context.Context, name string, w writing) error {
+	create := func(file string, write func(io.Writer) error) error { return o.store.Put(ctx, name+"/"+file, write) }
+	text, err := w.files(create)
+	if err != nil {
+		return err
+	}
+	// COMMIT is not put before all else has been read back.
+	err = w.readBack(func(path string) (file, error) {
+		if path == name+"/"+commitName {
+			return inMemory{bytes.NewReader(text)}, nil
+		}
+		return o.open(ctx, path)
+	}, name)
+	if err != nil {
+		return err
+	}
+	return create(commitName, bytesOf(text))
+}
+
+// remove takes COMMIT away first, from all of them.
+func (o objects) remove(ctx context.Context, names []string) error {
+	for _, file := range []string{commitName, manifestName, stateName} {
+		for _, name := range names {
+			if err := o.delete(ctx, name+"/"+file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o objects) delete(ctx context.Context, key string) error {
+	err := o.store.Delete(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// clean removes the objects of steps without COMMIT. What is not of a checkpoint is somebody else's.
+func (o objects) clean(ctx context.Context, removed func(name string)) error {
+	keys, err := o.store.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	complete := map[string]bool{}
+	for _, key := range keys {
+		if name, ok := strings.CutSuffix(key, "/"+commitName); ok {
+			complete[name] = true
+		}
+	}
+	for _, key := range keys {
+		name, file, _ := strings.Cut(key, "/")
+		if _, ok := parsePlace(name); !ok || complete[name] || file != stateName && file != manifestName {
+			continue
+		}
+		if err := o.delete(ctx, key); err != nil {
+			return fmt.Errorf("remove what an earlier save left: %w", err)
+		}
+		removed(key)
+	}
+	return nil
+}
+
+// inMemory is a file that was not written yet.
+type inMemory struct{ *bytes.Reader }
+
+func (m inMemory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (inMemory) Close() error           { return nil }
+
+// window is how much of an object is asked for at once: a request takes tens of milliseconds, whatever it asks for.
+const window = 8 << 20
+
+// object is an open object. It has the bytes around the last place that was read, because files are read from the start to
+// the end, in small pieces.
+type object struct {
+	ctx   context.Context
+	store Store
+	key   string
+	size  int64
+
+	mu    sync.Mutex
+	ahead []byte
+	at    int64 // of ahead
+}
+
+func (o *object) Size() (int64, error) { return o.size, nil }
+
+func (o *object) Close() error {
+	o.ahead = nil
+	return nil
+}
+
+func (o *object) ReadAt(p []byte, offset int64) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	done := 0
+	for done < len(p) && offset+int64(done) < o.size {
+		part, err := o.from(offset + int64(done))
+		if err != nil {
+			return done, err
+		}
+		done += copy(p[done:], part)
+	}
+	if done < len(p) {
+		return done, io.EOF
+	}
+	return done, nil
+}
+
+// from gives bytes of the object, at least one, from an offset before its end on.
+func (o *object) from(offset int64) ([]byte, error) {
+	if i := offset - o.at; i >= 0 && i < int64(len(o.ahead)) {
+		return o.ahead[i:], nil
+	}
+	want := min(window, o.size-offset)
+	if int64(cap(o.ahead)) < want {
+		o.ahead = make([]byte, want)
+	}
+	o.at = offset
+	n, err := o.store.ReadAt(o.ctx, o.key, o.ahead[:want], offset)
+	o.ahead = o.ahead[:max(n, 0)]
+	switch {
+	case n > 0 && (err == nil || errors.Is(err, io.EOF)):
+		return o.ahead, nil
+	case err == nil:
+		err = io.ErrNoProgress
+	}
+	o.ahead = o.ahead[:0]
+	return nil, err
+}

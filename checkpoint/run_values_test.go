@@ -1,0 +1,148 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// valued is a state that is nothing but values.
+type valued struct {
+	params  checkpoint.Params
+	tensors []checkpoint.Tensor
+	metrics map[string]float64
+	runsOn  map[string]string
+}
+
+func (v *valued) Content(context.Context) (checkpoint.Content, error) {
+	return checkpoint.Content{Tensors: v.tensors, Metrics: v.metrics, Sections: map[string]any{"params": v.params}}, nil
+}
+
+func (v *valued) Restore(_ context.Context, c *checkpoint.Checkpoint) error {
+	v.tensors, v.metrics = c.Tensors, c.Metrics
+	return c.Section("params", &v.params)
+}
+
+func (v *valued) Versions() map[string]string { return v.runsOn }
+
+// saveOnce runs one step from somewhere, that logs these numbers, and saves.
+func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logged []float64, options ...checkpoint.SaveOption) {
+	t.Helper()
+	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, v *valued, _ int64) (*valued, loop.Logs, error) {
+		var logs loop.Logs
+		for i, x := range logged {
+			logs.Set(loop.Metrics, fmt.Sprint("entry", i), loop.Number(x))
+		}
+		return v, logs, nil
+	}))
+	one := iter.Seq2[int64, error](func(yield func(int64, error) bool) { yield(0, nil) })
+	_, err := l.Run(context.Background(), state, one, loop.From(from, nil), checkpoint.Save(f, loop.EachStep, options...))
+	require.NoError(t, err)
+}
+
+// All that a run saves comes back to the last bit: the state's sections and tensors, what Also saves, metrics, what elapsed, and
+// the numbers of the history (where all NaN are one).
+func TestF40_valuesOfARun(t *testing.T) {
+	number := rapid.OneOf(
+		rapid.Map(rapid.Uint64(), math.Float64frombits),
+		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, 1 << 53}))
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "Größe 😀 <&>\u2028\x00\"\\", "\xff no UTF-8", strings.Repeat("ü", 1<<19)}))
+	value := rapid.OneOf(number.AsAny(), text.AsAny(), rapid.Bool().AsAny(),
+		rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 1<<53 + 1})).AsAny(),
+		rapid.OneOf(rapid.Uint64(), rapid.Just(uint64(math.MaxUint64))).AsAny(),
+		rapid.Map(rapid.Uint32(), func(b uint32) any { return math.Float32frombits(b) }),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) any { return append([]byte{}, b...) }),
+		rapid.Just[any](nil))
+	params := rapid.Map(rapid.MapOfN(rapid.String(), value, 0, 6), func(p map[string]any) checkpoint.Params { return p })
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		state := &valued{params: params.Draw(t, "params"), metrics: rapid.MapOfN(rapid.String(), number, 0, 4).Draw(t, "metrics")}
+		for name, bits := range rapid.MapOfN(rapid.String(), rapid.SliceOfN(rapid.Uint64(), 0, 4), 0, 4).Draw(t, "tensors") {
+			state.tensors = append(state.tensors, checkpoint.Tensor{Name: "t" + name, DType: safetensors.U64, Dims: []int{len(bits)}, Data: append([]byte{}, safetensors.Bytes(bits)...)})
+		}
+		also, logged := params.Draw(t, "also"), rapid.SliceOfN(number, 1, 4).Draw(t, "logged")
+		from := loop.Elapsed{Steps: rapid.Int64Range(0, math.MaxInt64-1).Draw(t, "steps"), Samples: rapid.Int64Range(0, math.MaxInt64-1).Draw(t, "samples")}
+		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+		saveOnce(t, f, state, from, logged, checkpoint.Also("also", func() (any, error) { return also, nil }))
+
+		got := &valued{}
+		start, err := checkpoint.Resume(context.Background(), f, got)
+		require.NoError(t, err)
+		require.Empty(t, start.Changes)
+		require.Equal(t, from.Steps+1, start.Elapsed.Steps)
+		require.Equal(t, from.Samples+1, start.Elapsed.Samples)
+		var gotAlso checkpoint.Params
+		require.NoError(t, start.Section("also", &gotAlso))
+		for _, c := range []struct{ want, got checkpoint.Params }{{state.params, got.params}, {also, gotAlso}} {
+			require.Len(t, c.got, len(c.want))
+			for name := range c.want {
+				same(t, c.want[name], c.got[name])
+			}
+			n += len(c.want)
+		}
+		require.Len(t, got.metrics, len(state.metrics))
+		for name, x := range state.metrics {
+			same(t, x, got.metrics[name])
+		}
+		require.ElementsMatch(t, state.tensors, got.tensors)
+		for i, x := range logged {
+			y, err := start.History.Last(fmt.Sprint("entry", i))
+			require.NoError(t, err)
+			if math.IsNaN(x) {
+				require.True(t, math.IsNaN(y))
+				continue
+			}
+			same(t, x, y)
+		}
+		n += len(state.metrics) + len(state.tensors) + len(logged)
+		require.NoError(t, f.Close())
+	})
+	t.Logf("F40: %d values of runs (state, Also, metrics, tensors, history): each came back to the last bit", n)
+}
+
+// What a run goes on with that it was not saved with is told, and changes nothing.
+func TestF11_whatChangedIsTold(t *testing.T) {
+	rows := []struct {
+		name       string
+		saved, now map[string]string
+		want       []checkpoint.Change
+	}{
+		{"nothing", map[string]string{"plugin": "cpu 0.0.1"}, map[string]string{"plugin": "cpu 0.0.1"}, nil},
+		{"the plugin", map[string]string{"plugin": "cpu 0.0.1", "devices": "1"}, map[string]string{"plugin": "cpu 0.0.2", "devices": "1"},
+			[]checkpoint.Change{{What: "plugin", Saved: "cpu 0.0.1", Now: "cpu 0.0.2"}}},
+		{"all", map[string]string{"plugin": "cpu", "devices": "4", "go": "go0.9", "lazo": "v0.0.1"}, map[string]string{"plugin": "cuda", "devices": "2", "go": "go1", "lazo": "v1"},
+			[]checkpoint.Change{{What: "devices", Saved: "4", Now: "2"}, {What: "go", Saved: "go0.9", Now: "go1"}, {What: "lazo", Saved: "v0.0.1", Now: "v1"}, {What: "plugin", Saved: "cpu", Now: "cuda"}}},
+		{"what one does not know", map[string]string{"plugin": "cpu"}, map[string]string{"devices": "2"}, nil},
+	}
+	told := 0
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			var said bytes.Buffer
+			f := openMem(t, &vfs.Mem{}, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+			saveOnce(t, f, &valued{runsOn: row.saved}, loop.Elapsed{}, nil)
+			start, err := checkpoint.Resume(t.Context(), f, &valued{runsOn: row.now})
+			require.NoError(t, err)
+			require.Equal(t, row.want, start.Changes)
+			told += len(start.Changes)
+			require.Equal(t, len(row.want), strings.Count(said.String(), "level=WARN"))
+			for _, c := range row.want {
+				require.Regexp(t, fmt.Sprintf(`step=1 what=%s saved="?%s"? now="?%s`, c.What, c.Saved, c.Now), said.String())
+			}
+			require.NoError(t, f.Close())
+		})
+	}
+	t.Logf("F11: %d changes of plugin, devices, lazo and Go: each is a line of the log that names both, and a value", told)
+}

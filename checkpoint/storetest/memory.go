@@ -1,0 +1,189 @@
+// Package storetest has the tests that every [checkpoint.Store] must pass ([Run]), a store in memory ([Memory]), and one whose
+// calls fail or are the last ones of a process ([Faulty]).
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+)
+
+// Memory is a store in memory. The zero Memory is empty and ready.
+type Memory struct {
+	mu      sync.Mutex
+	objects map[string][]byte // never changed in place
+}
+
+var _ checkpoint.Store = (*Memory)(nil)
+
+// Clone is the store as another process finds it now; m itself goes on.
+func (m *Memory) Clone() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &Memory{objects: maps.Clone(m.objects)}
+}
+
+// Put makes an object.
+func (m *Memory) Put(ctx context.Context, key string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.objects == nil {
+		m.objects = map[string][]byte{}
+	}
+	m.objects[key] = b.Bytes()
+	return nil
+}
+
+func (m *Memory) get(ctx context.Context, op, key string) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	object, ok := m.objects[key]
+	if !ok {
+		return nil, &fs.PathError{Op: op, Path: key, Err: fs.ErrNotExist}
+	}
+	return object, nil
+}
+
+// ReadAt reads a part of an object.
+func (m *Memory) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
+	object, err := m.get(ctx, "read", key)
+	if err != nil {
+		return 0, err
+	}
+	return bytes.NewReader(object).ReadAt(p, offset)
+}
+
+// Size is the length of an object.
+func (m *Memory) Size(ctx context.Context, key string) (int64, error) {
+	object, err := m.get(ctx, "size", key)
+	return int64(len(object)), err
+}
+
+// Keys gives all keys.
+func (m *Memory) Keys(ctx context.Context) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.objects)), nil
+}
+
+// Delete removes an object.
+func (m *Memory) Delete(ctx context.Context, key string) error {
+	if _, err := m.get(ctx, "delete", key); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.objects, key)
+	return nil
+}
+
+// Op is a kind of call.
+type Op string
+
+// The calls of a store.
+const (
+	OpPut    Op = "put"
+	OpRead   Op = "read"
+	OpSize   Op = "size"
+	OpKeys   Op = "keys"
+	OpDelete Op = "delete"
+)
+
+// Call is one call of a store; Key is "" for OpKeys.
+type Call struct {
+	Op  Op
+	Key string
+}
+
+// Faulty is a store with a look at each call. A process that crashes there leaves what [Memory.Clone] gives.
+type Faulty struct {
+	Store checkpoint.Store
+	// Before is asked before a call; its error is what the call returns, and nothing happens, but that a Put may have
+	// called its function.
+	Before func(Call) error
+	// After is asked after a call that went well; its error is what the call returns although all was done, as when the
+	// answer of a service is lost.
+	After func(Call) error
+}
+
+func (f *Faulty) around(c Call, do func() error) error {
+	if f.Before != nil {
+		if err := f.Before(c); err != nil {
+			return err
+		}
+	}
+	err := do()
+	if f.After != nil && (err == nil || errors.Is(err, io.EOF)) {
+		err = errors.Join(f.After(c), err)
+	}
+	return err
+}
+
+// Put makes an object.
+func (f *Faulty) Put(ctx context.Context, key string, write func(io.Writer) error) error {
+	called := false
+	err := f.around(Call{OpPut, key}, func() error {
+		called = true
+		return f.Store.Put(ctx, key, write)
+	})
+	if err != nil && !called { // the connection broke at the first byte
+		_ = write(broken{err})
+	}
+	return err
+}
+
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+// ReadAt reads a part of an object.
+func (f *Faulty) ReadAt(ctx context.Context, key string, p []byte, offset int64) (n int, err error) {
+	err = f.around(Call{OpRead, key}, func() (err error) {
+		n, err = f.Store.ReadAt(ctx, key, p, offset)
+		return err
+	})
+	return n, err
+}
+
+// Size is the length of an object.
+func (f *Faulty) Size(ctx context.Context, key string) (n int64, err error) {
+	err = f.around(Call{OpSize, key}, func() (err error) {
+		n, err = f.Store.Size(ctx, key)
+		return err
+	})
+	return n, err
+}
+
+// Keys gives all keys.
+func (f *Faulty) Keys(ctx context.Context) (keys []string, err error) {
+	err = f.around(Call{OpKeys, ""}, func() (err error) {
+		keys, err = f.Store.Keys(ctx)
+		return err
+	})
+	return keys, err
+}
+
+// Delete removes an object.
+func (f *Faulty) Delete(ctx context.Context, key string) error {
+	return f.around(Call{OpDelete, key}, func() error { return f.Store.Delete(ctx, key) })
+}

@@ -1,0 +1,167 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+)
+
+func TestFromCiclo_managed(t *testing.T) {
+	ctx := t.Context()
+	training, test := digits()
+	model := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		return layers.Dense(vars, graph.Reshape(x, -1, 64), true, 10)
+	}
+	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
+
+	strategy, err := strategies.Parse("jit", runtime) // "data_parallel", "eager"
+	check(err)
+	state, err := managed.New(strategy, managed.WithOptimizer(adamw))
+	check(err)
+	defer state.Close()
+
+	trainStep := managed.TrainStep(func(b *managed.Builder) {
+		b.Loss("loss", managed.CrossEntropy(b.Node("y"), model(b.Vars(), b.Node("x"))))
+	})
+	for batch, err := range training.Batches(32, data.Shuffle(0), data.Epochs(10)) {
+		check(err)
+		_, logs, err := trainStep.Step(ctx, state, batch)
+		check(err)
+		loss, err := logs.Float("loss") // waits for the step: ask where you need it
+		check(err)
+		fmt.Printf("loss: %.3f\n", loss)
+	}
+
+	testStep := managed.TestStep(func(b *managed.Builder) {
+		b.Metric("loss", managed.CrossEntropy(b.Node("y"), model(b.Vars(), b.Node("x"))))
+	})
+	tested, err := loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(32))
+	check(err)
+	loss, err := tested.History.Mean("loss")
+	check(err)
+
+	require.Less(t, loss, 0.6*math.Log(10), "a model that knows nothing has ln 10")
+	before, err := state.Value("/dense/weights")
+	require.NoError(t, err)
+
+	kept, err := state.Snapshot(ctx) // what "old = state" is in Ciclo
+	check(err)
+	_, err = loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state, training.Batches(32))
+	check(err)
+	moved, err := state.Value("/dense/weights")
+	check(err)
+	check(kept.Restore(ctx))
+
+	require.False(t, before.Equal(moved))
+	after, err := state.Value("/dense/weights")
+	require.NoError(t, err)
+	require.True(t, before.Equal(after))
+}
+
+func TestFromCiclo_createFlaxState(t *testing.T) {
+	ctx := t.Context()
+	training, test := digits()
+	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
+	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+
+	model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
+		flaxlike.WithOptimizerOf(adamw),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"),
+		flaxlike.WithMetrics("accuracy"),
+		flaxlike.WithStrategy(strategies.Jit(runtime)))
+	check(err)
+	defer model.Close()
+
+	testData := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil }
+	fit := train.Of[*flaxlike.Model]() // its TrainStep and ResetStep
+	fit.Epoch = loop.Steps(training.Len() / 32)
+	fit.Tests = []train.Test[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}
+	result, err := fit.Run(ctx, model, batches, loop.Until(loop.Steps(80)), loop.ProgressBar(os.Stderr))
+	check(err)
+
+	tested, err := result.History.Last("accuracy_test")
+	require.NoError(t, err)
+	require.Greater(t, tested, 0.7)
+	columns, err := result.History.Collect("loss_test", "accuracy_test")
+	require.NoError(t, err)
+	require.Len(t, columns[0], 10)
+
+	for batch, err := range training.Batches(32) {
+		check(err)
+		_, logs, err := model.TrainStep(ctx, batch)
+		check(err)
+		loss, err := logs.Float("losses.loss")
+		check(err)
+		fmt.Printf("loss: %.3f\n", loss)
+	}
+
+	predictions, err := train.Collect(train.PredictOf[*flaxlike.Model]().All(ctx, model, test.Batches(32)))
+	check(err)
+
+	require.Len(t, predictions, 2)
+	require.Equal(t, []int{32, 10}, predictions[0]["preds"].Dims)
+
+	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Validation: test})
+	check(err)
+	figures, err := model.Evaluate(ctx, test)
+	check(err)
+
+	require.Equal(t, 2, history.Len())
+	require.Greater(t, figures["accuracy"], 0.7)
+}
+
+func TestFromCiclo_ownState(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	var out bytes.Buffer
+	points := func(yield func(float64, error) bool) {
+		for i := 0; yield(float64(i%16)/8-1, nil); i++ {
+		}
+	}
+
+	type params struct{ slope, offset float64 }
+	rate := 0.1 // what Ciclo's first sketch called a static: the function closes over it
+	step := func(_ context.Context, p params, x float64) (params, loop.Logs, error) {
+		miss := p.slope*x + p.offset - (3*x + 1)
+		var logs loop.Logs
+		logs.Loss("loss", miss*miss)
+		return params{p.slope - rate*2*miss*x, p.offset - rate*2*miss}, logs, nil
+	}
+
+	type turn = loop.Turn[params, float64]
+	result, err := loop.New(
+		loop.OnFunc(loop.EachStep, step),
+		loop.OnTurn(loop.After(loop.Steps(100)).Every(loop.Steps(50)), func(_ context.Context, t *turn) error {
+			t.Logs.Metric("slope", t.State.slope)
+			return nil
+		}),
+	).Run(ctx, params{}, points,
+		loop.Until(loop.Steps(400)),
+		loop.WatchEntry("slope", func(_ context.Context, r loop.Report) error {
+			slope, err := r.Logs.Float("slope")
+			fmt.Fprintf(&out, "step %d: %.2f\n", r.Elapsed.Steps, slope)
+			return err
+		}),
+		loop.Profile(dir, loop.Steps(100), loop.Steps(10)))
+	check(err)
+
+	require.InDelta(t, 3, result.State.slope, 0.01)
+	require.InDelta(t, 1, result.State.offset, 0.01)
+	require.Contains(t, out.String(), "step 200: ")
+	require.FileExists(t, filepath.Join(dir, "cpu.pprof"))
+}

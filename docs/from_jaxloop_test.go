@@ -1,0 +1,226 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// The colab from end to end, with the digits for MNIST.
+func TestFromJaxloop_colab(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	var out bytes.Buffer
+
+	cnn := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		for i, channels := range []int{32, 64} {
+			x = layers.Convolution(vars.Inf("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
+			x = graph.MeanPool(activations.Relu(x)).Window(2).Done()
+		}
+		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+		x = activations.Relu(layers.Dense(vars.In("hidden"), x, true, 256))
+		return layers.Dense(vars.In("logits"), x, true, 10)
+	}
+
+	training, test, err := data.Digits() // or data.MNIST(folder)
+	check(err)
+	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) { // opened once
+		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
+	}
+	evalData := func(context.Context) (loop.Data[data.Batch], error) { // opened for each evaluation
+		return test.Batches(32), nil
+	}
+
+	report := func(b *managed.Builder) {
+		logits := cnn(b.Vars(), b.Node("x"))
+		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+	}
+	trainStep, evalStep := managed.TrainStep(report), managed.TestStep(report)
+
+	runtime, err := xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(2)))
+	check(err)
+	defer runtime.Close()
+	parallel, err := strategies.DataParallel(runtime)
+	check(err)
+	sgd := optim.New(0.005, optim.Momentum(0.9))
+	state, err := managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0))
+	check(err)
+	defer state.Close()
+
+	folder, err := checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
+	check(err)
+	defer folder.Close()
+	checkpoints := checkpoint.Restored[*managed.State]{Folder: folder}
+	summary := train.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at train.Border[*managed.State]) error {
+		loss, err := at.Outputs().Float("loss") // the mean over the inner loop
+		if err != nil {
+			return err
+		}
+		accuracy, err := at.Evaluations["eval"].Outputs().Float("accuracy")
+		fmt.Fprintf(&out, "%d steps: loss %.2f, accuracy %.2f\n", at.Elapsed.Steps, loss, accuracy)
+		return err
+	}}
+
+	outer := train.Outer[*managed.State, data.Batch]{
+		Train:      trainStep,
+		Data:       trainData,
+		TotalSteps: 100,
+		LoopSteps:  10,
+		Evals:      []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: evalStep, Data: evalData, Steps: 100}},
+		End: []train.Action[*managed.State]{
+			summary,
+			train.SaveTo[*managed.State](checkpoints, 5), // at every 5th inner loop
+		},
+		Checkpoints: checkpoints, // goes on from the newest, if there is one
+	}
+	result, err := outer.Run(ctx, state, loop.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep))
+	check(err)
+	accuracy, err := result.Evaluations["eval"].Outputs().Float("accuracy")
+	check(err)
+
+	require.EqualValues(t, 10, result.Loops)
+	require.EqualValues(t, 100, result.Elapsed.Steps)
+	require.Greater(t, accuracy, 0.5)
+	require.Equal(t, 10, bytes.Count(out.Bytes(), []byte("\n")), out.String())
+	steps, err := checkpoints.Steps(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []int64{50, 100}, steps)
+	lines, err := os.ReadFile(filepath.Join(dir, "steps.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, 100, bytes.Count(lines, []byte("\n")))
+
+	again, err := outer.Run(ctx, state) // all is done already
+	require.NoError(t, err)
+	require.EqualValues(t, 100, again.Elapsed.Steps)
+	require.Equal(t, 0, again.History.Len())
+}
+
+func TestFromJaxloop_stepOfOnesOwn(t *testing.T) {
+	ctx := t.Context()
+	training, _ := digits()
+	state, report := fresh(t), classifier
+
+	trainStep := managed.TrainStep(report)
+	var slowest time.Duration
+	timed := loop.StepFunc[*managed.State, data.Batch](func(ctx context.Context, s *managed.State, b data.Batch) (*managed.State, loop.Logs, error) {
+		begin := time.Now() // begin
+		s, logs, err := trainStep.Step(ctx, s, b)
+		slowest = max(slowest, time.Since(begin)) // end
+		return s, logs, err
+	})
+	brighter := data.Map(training.Batches(32), data.OnField("x", func(a data.Array) (data.Array, error) {
+		pixels := append([]float32{}, a.Flat.([]float32)...) // batches in order are views of the set: change a copy
+		for i := range pixels {
+			pixels[i] = min(1, pixels[i]*1.1)
+		}
+		return data.Array{Flat: pixels, Dims: a.Dims}, nil
+	}))
+	result, err := loop.New(loop.On(loop.EachStep, timed)).Run(ctx, state, brighter)
+	check(err)
+
+	require.EqualValues(t, 8, result.Elapsed.Steps)
+	require.Positive(t, slowest)
+
+	check(trainStep.Prepare(ctx, state, must(managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32)))))
+	fmt.Println(state.Parameters(), "parameters")
+	costs, err := trainStep.Costs()
+	check(err)
+	fmt.Println(costs[0].FLOPs, "floating-point operations a step")
+
+	require.Equal(t, 650, state.Parameters())
+	require.Positive(t, costs[0].FLOPs)
+}
+
+func TestFromJaxloop_stopsEarly(t *testing.T) {
+	ctx, report := t.Context(), classifier
+	training, test := digits()
+	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
+		return training.Batches(32, data.Forever(), data.Skip(from.Steps)), nil
+	}
+	evalData := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil }
+	state, inspected := fresh(t), 0
+
+	outer := train.Outer[*managed.State, data.Batch]{
+		Train:     managed.TrainStep(report),
+		Data:      trainData,
+		LoopSteps: 8,
+		Evals: []train.EvalSpec[*managed.State, data.Batch]{{
+			Name: "eval", Step: managed.TestStep(report), Data: evalData, Interval: 2,
+			When: func(at train.EvalContext) bool { return at.Step > 8 },
+		}},
+	}
+	result, err := outer.Run(ctx, state, loop.Until(loop.Steps(10_000)),
+		loop.StopEarly("loss_eval", loop.Lowest, loop.Evaluations(2), loop.MinDelta(0.05)),
+		loop.NonFinite(loop.FailRun),
+		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
+			inspected++
+			return nil
+		}))
+	check(err)
+	var stop *loop.EarlyStopError
+	if errors.As(result.Stop, &stop) {
+		fmt.Printf("the best %s was %.2f, at step %d\n", stop.Entry, stop.Best.Value, stop.Best.Elapsed.Steps)
+	}
+
+	require.Equal(t, loop.Stopped, result.Reason)
+	require.NotNil(t, stop)
+	require.Less(t, stop.Best.Value, 1.5)
+	require.Less(t, result.Elapsed.Steps, int64(1000))
+	require.EqualValues(t, result.Elapsed.Steps/3, inspected)
+}
+
+func TestFromJaxloop_continuousEvaluation(t *testing.T) {
+	ctx, report, dir := t.Context(), classifier, t.TempDir()
+	training, test := digits()
+	batches := training.Batches(32, data.Forever())
+	evalData := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil }
+	saved := must(checkpoint.Open(dir, checkpoint.Options{}))
+	outer := train.Outer[*managed.State, data.Batch]{
+		Train: managed.TrainStep(report), TotalSteps: 30, LoopSteps: 10, Dir: dir,
+		Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
+		End:  []train.Action[*managed.State]{train.SaveTo[*managed.State](checkpoint.Restored[*managed.State]{Folder: saved}, 1)},
+	}
+	_, err := outer.Run(ctx, fresh(t))
+	require.NoError(t, err)
+	require.NoError(t, saved.Close())
+	state := fresh(t)
+
+	folder, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true})
+	check(err)
+	defer folder.Close()
+	like, err := managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32))
+	check(err)
+	check(managed.TrainStep(report).Prepare(ctx, state, like)) // gives the state all variables that are in the checkpoints
+	evaluation := train.Continuous[*managed.State, data.Batch]{
+		Checkpoints: checkpoint.Restored[*managed.State]{Folder: folder},
+		Evals:       []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: managed.TestStep(report), Data: evalData}},
+		Dir:         dir, // ends when the training has written its file STOPPED there
+	}
+	result, err := evaluation.Run(ctx, state)
+	check(err)
+	_, losses, err := result.History.Series("loss_eval")
+	check(err)
+
+	require.Len(t, losses, 3)
+	require.Less(t, losses[2], losses[0])
+	require.EqualValues(t, 30, result.Elapsed.Steps)
+}

@@ -1,0 +1,274 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/train"
+)
+
+// Each argument of Keras's methods and each of its callbacks, losses, metrics and optimizers has a row under its heading. The
+// list is made by testdata/keras_list.py.
+func TestKeras_list(t *testing.T) {
+	counts := checkRows(t, "from-keras.md", "testdata/keras_list.txt")
+	require.Len(t, counts, 8)
+	require.Greater(t, counts["callback"], 14)
+}
+
+// What the tables of losses, metrics and optimizers have in quotes is known to flaxlike by that name.
+func TestKeras_names(t *testing.T) {
+	text, err := os.ReadFile("from-keras.md")
+	require.NoError(t, err)
+	options := map[string]func(string) flaxlike.Option{
+		"loss": func(name string) flaxlike.Option { return flaxlike.WithLoss(name) }, "optimizer": flaxlike.WithOptimizer,
+		"metric": func(name string) flaxlike.Option { return flaxlike.WithMetrics(name) },
+	}
+	checked := 0
+	for group, rows := range rowsByHeading(string(text)) {
+		for _, cell := range rows {
+			for _, name := range span.FindAllStringSubmatch(cell, -1) {
+				if name, isQuoted := strings.CutPrefix(name[1], `"`); isQuoted {
+					require.Contains(t, options, group, name)
+					model, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithStrategy(jit()), options[group](strings.TrimSuffix(name, `"`)))
+					require.NoError(t, err)
+					require.NoError(t, model.Close())
+					checked++
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 30)
+	t.Logf("%d names", checked)
+}
+
+func Example_kerasFit() {
+	ctx := context.Background()
+	training, test := digits()
+	model, err := flaxlike.New(ctx, flaxlike.Sequential(
+		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(10)),
+		flaxlike.WithOptimizer("adam"), flaxlike.WithLearningRate(0.01),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
+	check(err)
+	history, err := model.Fit(ctx, training, flaxlike.Fit{
+		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent})
+	check(err)
+	losses, err := history.Collect("avg_loss", "loss_val") // one value an epoch
+	check(err)
+	figures, err := model.Evaluate(ctx, test) // figures["accuracy"]
+	check(err)
+	outputs, err := model.Predict(ctx, test) // outputs["preds"].Flat is a []float32, logits
+	check(err)
+	fmt.Println("epochs:", len(losses[0]), "and", len(losses[1]))
+	fmt.Println("accuracy above 0.7:", figures["accuracy"] > 0.7)
+	fmt.Println("logits:", outputs["preds"].Dims)
+	check(model.Close())
+	// Output:
+	// epochs: 8 and 8
+	// accuracy above 0.7: true
+	// logits: [64 10]
+}
+
+func Example_kerasOwn() {
+	ctx, strategy := context.Background(), jit()
+	set := must(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
+		data.Named("sum", []float32{5, 5, 5, 5}, 4, 1), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
+	network := func(vars *managed.Vars, input func(name string) *managed.Node) map[string]*managed.Node {
+		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
+		h := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Activation("tanh"))(vars.In("trunk"), both)
+		return map[string]*managed.Node{
+			"sum":    flaxlike.Dense(1)(vars.In("sum"), h),
+			"larger": flaxlike.Dense(1)(vars.In("larger"), h),
+		}
+	}
+	logCosh := func(labels, output *managed.Node) *managed.Node { // a value for each example
+		off := graph.Sub(output, labels)
+		return graph.AddScalar(graph.Add(off, graph.Softplus(graph.MulScalar(off, -2))), -math.Ln2)
+	}
+	model, err := flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy),
+		flaxlike.WithLossOf(
+			flaxlike.Loss{Name: "log_cosh", Func: logCosh, Output: "sum"},
+			flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}),
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "larger"}))
+	check(err)
+	check(must(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Verbose: flaxlike.Silent})).WriteCSV(new(strings.Builder)))
+	figures := must(model.Evaluate(ctx, set))
+	_, there := figures["larger_accuracy"]
+	fmt.Println(there)
+	check(model.Close())
+	// Output:
+	// true
+}
+
+func newClassifier(ctx context.Context) *flaxlike.Model {
+	return must(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+		flaxlike.WithStrategy(jit()), flaxlike.WithLearningRate(0.01), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
+}
+
+func Example_kerasCallbacks() {
+	ctx := context.Background()
+	training, test := digits()
+	model, dir := newClassifier(ctx), must(os.MkdirTemp("", "from-keras-"))
+	defer os.RemoveAll(dir)
+	epoch := loop.Steps(training.Len() / 32)
+	callbacks := []loop.Option{
+		loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3), loop.MinDelta(0.001)), // EarlyStopping
+		loop.KeepBest("loss_val", loop.Lowest),                                             // its restore_best_weights
+		loop.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, loop.Evaluations(2)),
+		loop.OnBest("accuracy_val", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
+			return model.Save(filepath.Join(dir, "best.safetensors"))
+		}),
+		loop.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
+		loop.NonFinite(loop.FailRun),                               // TerminateOnNaN
+		loop.Watch(loop.Every(epoch), func(ctx context.Context, r loop.Report) error { // LambdaCallback
+			rate, err := model.LearningRate()
+			slog.InfoContext(ctx, "epoch", "number", r.Elapsed.Steps/int64(epoch), "rate", rate)
+			return err
+		}),
+	}
+	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: callbacks, Verbose: flaxlike.Silent})
+	check(err)
+	best, err := history.Best("accuracy_val", loop.Highest)
+	check(err)
+	fmt.Println("best accuracy above 0.6:", best.Value > 0.6, "of", history.Len(), "epochs")
+	for _, file := range must(os.ReadDir(dir)) {
+		fmt.Println(file.Name())
+	}
+	check(model.Close())
+	// Output:
+	// best accuracy above 0.6: true of 5 epochs
+	// best.safetensors
+	// log.csv
+}
+
+func Example_kerasBackup() {
+	ctx, dir := context.Background(), must(os.MkdirTemp("", "from-keras-"))
+	defer os.RemoveAll(dir)
+	training, _ := digits()
+	run := func(epochs int) int {
+		model := newClassifier(ctx)
+		folder, err := checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+		check(err)
+		history, err := model.Fit(ctx, training, flaxlike.Fit{
+			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Verbose: flaxlike.Silent})
+		check(err)
+		check(folder.Close())
+		check(model.Close())
+		return history.Len()
+	}
+	fmt.Println("epochs in the history:", run(2), "and then", run(3))
+	// Output:
+	// epochs in the history: 2 and then 3
+}
+
+func Example_kerasTrainStep() {
+	ctx, training := context.Background(), line(64)
+	step := func(b *managed.Builder) {
+		network := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1))
+		x, y := b.Node("x"), b.Node("y")
+		output := network(b.Vars(), x)
+		b.Loss("loss", managed.MeanSquaredError(y, output))
+		if b.Training() {
+			slope := graph.Gradient(graph.ReduceAllSum(output), x)[0]
+			b.Loss("slope_penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(slope)), 1e-4))
+		}
+	}
+	state, err := managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.ClipByGlobalNorm(1), optim.Adam{})))
+	check(err)
+	fit := train.Loop[*managed.State, data.Batch]{
+		Step:  managed.TrainStep(step),
+		Epoch: loop.Steps(training.Len() / 16),
+		Tests: []train.Test[*managed.State, data.Batch]{{
+			Step: managed.TestStep(step),
+			Data: func(context.Context) (loop.Data[data.Batch], error) { return training.Batches(64), nil },
+		}},
+	}
+	result, err := fit.Run(ctx, state, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(400)))
+	check(err)
+	fmt.Println("test loss below 0.1:", must(result.History.Last("loss_test")) < 0.1)
+	check(state.Close())
+	// Output:
+	// test loss below 0.1: true
+}
+
+func Example_kerasData() {
+	ctx := context.Background()
+	training, _ := digits()
+	model := newClassifier(ctx)
+	batches := training.Batches(32, data.Shuffle(0), data.Forever())                        // shuffle, batch, repeat
+	augmented := data.ParallelMap(batches, 2, data.Augment(0, "x", data.RandomShift(1, 1))) // map(num_parallel_calls=2)
+	history, err := model.FitBatches(ctx, data.Prefetch(augmented, 2), flaxlike.Fit{
+		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent})
+	check(err)
+	fmt.Println("epochs:", history.Len())
+	check(model.Close())
+	// Output:
+	// epochs: 2
+}
+
+func Example_kerasFineTuning() {
+	ctx, dir := context.Background(), must(os.MkdirTemp("", "from-keras-"))
+	defer os.RemoveAll(dir)
+	training, _ := digits()
+	network := flaxlike.Sequential(flaxlike.Flatten(),
+		flaxlike.Named("body", flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"))),
+		flaxlike.Named("head", flaxlike.Dense(10)))
+	old, path := must(flaxlike.New(ctx, network, flaxlike.WithStrategy(jit()), flaxlike.WithLoss("sparse_categorical_crossentropy"))), filepath.Join(dir, "w.safetensors")
+	must(old.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	check(old.Save(path))
+	strategy := jit()
+	frozen := optim.New(1e-3, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{}) // body.trainable = False
+	model, err := flaxlike.New(ctx, network, flaxlike.WithStrategy(strategy),
+		flaxlike.WithOptimizerOf(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy"))
+	check(err)
+	first, err := data.Peek(training.Batches(32))
+	check(err)
+	check(model.Init(ctx, first)) // makes the variables, as Keras's build
+	check(model.Load(ctx, path))
+	_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent})
+	check(err)
+	same := func(name string) bool {
+		return must(old.Value(name)).Equal(must(model.Value(name)))
+	}
+	fmt.Println("body as it was:", same("/model/1/body/0/dense/weights"), "head as it was:", same("/model/2/head/dense/weights"))
+	check(old.Close())
+	check(model.Close())
+	// Output:
+	// body as it was: true head as it was: false
+}
+
+func Example_kerasAverage() {
+	ctx, strategy, set := context.Background(), jit(), line(64)
+	network := flaxlike.Dense(1)
+	average := optim.Average{Decay: 0.9}
+	averaged := func(vars *managed.Vars, x *managed.Node) (output *managed.Node) {
+		if vars.IsTraining(x.Graph()) {
+			return network(vars, x)
+		}
+		average.In(vars.InAbsPath("/"), x.Graph(), func() { output = network(vars, x) })
+		return output
+	}
+	model, err := flaxlike.New(ctx, flaxlike.Layer(averaged), flaxlike.WithStrategy(strategy),
+		flaxlike.WithOptimizerOf(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse"))
+	check(err)
+	history := must(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	figures := must(model.Evaluate(ctx, set))
+	fmt.Println("the average follows behind:", figures["loss"] > must(history.Last("loss")))
+	check(model.Close())
+	// Output:
+	// the average follows behind: true
+}

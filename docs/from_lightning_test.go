@@ -1,0 +1,255 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Each argument of Lightning's Trainer, each ready callback and each hook has a row under its heading.
+func TestLightning_list(t *testing.T) {
+	counts := checkRows(t, "from-lightning.md", "testdata/lightning_list.txt")
+	require.Len(t, counts, 4)
+	require.Greater(t, counts["trainer"], 40)
+}
+
+func Example_lightningModule() {
+	ctx, strategy := context.Background(), jit()
+	training, validation := digits()
+	step := func(b *managed.Builder) { // training_step and validation_step
+		x := graph.Reshape(b.Node("x"), -1, 64)
+		h := layers.DropoutStatic(b.Vars(), layers.Dense(b.Vars().In("hidden"), x, true, 32), 0.1)
+		logits := layers.Dense(b.Vars().In("logits"), graph.Tanh(h), true, 10)
+		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits)) // self.log
+	}
+	state, err := managed.New(strategy, managed.WithSeed(1),
+		managed.WithOptimizer(optim.New(0.01, optim.Adam{}))) // configure_optimizers
+	check(err)
+	epoch := loop.Steps(training.Len() / 32)
+	trainer := train.Loop[*managed.State, data.Batch]{
+		Step:  managed.TrainStep(step),
+		Epoch: epoch,
+		Tests: []train.Test[*managed.State, data.Batch]{{
+			Name: "val",
+			Step: managed.TestStep(step),
+			Data: func(context.Context) (loop.Data[data.Batch], error) { return validation.Batches(32), nil },
+		}},
+	}
+	result, err := trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1), data.Forever()),
+		loop.Until(8*epoch), loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest))
+	check(err)
+	best := must(result.History.Best("accuracy_val", loop.Highest))
+	fmt.Println("validation accuracy above 0.7:", best.Value > 0.7)
+	check(state.Close())
+	// Output:
+	// validation accuracy above 0.7: true
+}
+
+// regression is a linear model for the tests of what goes around a step.
+func regression(b *managed.Builder) {
+	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Vars(), b.Node("x"), true, 1))))
+}
+
+func Example_lightningTrainer() {
+	ctx, strategy := context.Background(), jit()
+	training, validation := line(128), line(32)
+	step := regression
+	dir := must(os.MkdirTemp("", "from-lightning-"))
+	defer os.RemoveAll(dir)
+	optimizer := optim.New(0.1,
+		optim.Accumulate(4),       // accumulate_grad_batches=4
+		optim.ClipByGlobalNorm(1), // gradient_clip_val=1
+		optim.Adam{},
+		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)})
+	state, err := managed.New(strategy, managed.WithOptimizer(optimizer),
+		managed.WithPolicy(optim.MixedBFloat16())) // precision="bf16-mixed"
+	check(err)
+	test := train.Test[*managed.State, data.Batch]{
+		Step: managed.TestStep(step), Length: loop.Steps(2), // limit_val_batches=2
+		Data: func(context.Context) (loop.Data[data.Batch], error) { return validation.Batches(8), nil },
+	}
+	trainer := train.Loop[*managed.State, data.Batch]{
+		Step:  managed.TrainStep(step),
+		Tasks: []loop.Task[*managed.State, data.Batch]{test.On(loop.Every(loop.Steps(20)).AndAtStart())}, // val_check_interval=20
+	}
+	result, err := trainer.Run(ctx, state, training.Batches(8, data.Forever()),
+		loop.Until(loop.Steps(100)), loop.TimeLimit(time.Hour), // max_steps, max_time
+		loop.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))), // log_every_n_steps=50
+		loop.NonFinite(loop.FailRun), loop.Measure(func(t loop.Timing) { fmt.Println("steps timed:", t.Steps) })) // profiler="simple"
+	check(err)
+	fmt.Println("tests:", len(must(result.History.Collect("loss_test"))[0]))
+	fmt.Println("lines:", strings.Count(string(must(os.ReadFile(filepath.Join(dir, "log.jsonl")))), "\n"))
+	check(state.Close())
+	// Output:
+	// steps timed: 100
+	// tests: 6
+	// lines: 2
+}
+
+func Example_lightningDevices() {
+	ctx := context.Background()
+	training := line(64)
+	step := regression
+	runtime, err := xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2)) // accelerator
+	check(err)
+	strategy, err := strategies.DataParallel(runtime, strategies.Devices(2)) // devices=2, strategy="ddp"
+	check(err)
+	state, err := managed.New(strategy, managed.WithOptimizer(optim.New(0.1)))
+	check(err)
+	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
+	result, err := fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(200)))
+	check(err)
+	fmt.Println("loss below 0.01:", must(result.History.Last("loss")) < 0.01)
+	check(state.Close())
+	check(runtime.Close())
+	// Output:
+	// loss below 0.01: true
+}
+
+func Example_lightningResume() {
+	ctx, strategy, dir := context.Background(), jit(), must(os.MkdirTemp("", "from-lightning-"))
+	defer os.RemoveAll(dir)
+	training := line(64)
+	run := func(steps int64) (from int64) {
+		state, err := managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{})))
+		check(err)
+		folder, err := checkpoint.Open(dir, checkpoint.Options{
+			Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")}}) // save_last, save_top_k=3, monitor
+		check(err)
+		start, err := checkpoint.Resume(ctx, folder, state) // ckpt_path="last"
+		check(err)
+		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
+		_, err = fit.Run(ctx, state, training.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(start.Elapsed.Steps)),
+			start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps)))
+		check(err)
+		check(errors.Join(folder.Close(), state.Close()))
+		return start.Elapsed.Steps
+	}
+	fmt.Println("begun at:", run(30), "and", run(50))
+	// Output:
+	// begun at: 0 and 30
+}
+
+func Example_lightningOptimizers() {
+	ctx, strategy := context.Background(), jit()
+	training := line(64)
+	network := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		return layers.Dense(vars.In("out"), graph.Tanh(layers.Dense(vars.In("hidden"), x, true, 8)), true, 1)
+	}
+	fake := func(b *managed.Builder) *managed.Node {
+		return network(b.Vars().In("generator"), b.Vars().RandomNormal(b.Graph(), b.Node("y").Shape()))
+	}
+	judged := func(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
+		return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(network(b.Vars().In("discriminator"), x), sign)))
+	}
+	discriminate := func(b *managed.Builder) {
+		b.Loss("d_loss", graph.Add(judged(b, b.Node("y"), -1), judged(b, graph.StopGradient(fake(b)), 1)))
+	}
+	generate := func(b *managed.Builder) { b.Loss("g_loss", judged(b, fake(b), -1)) }
+	of := func(scope string, build managed.Build) *managed.Stepper { // toggle_optimizer: this scope alone, its own optimizer
+		return managed.TrainStep(build, managed.By(scope, optim.New(2e-3, optim.Adam{Beta1: 0.5})),
+			managed.Only(func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }))
+	}
+	state, err := managed.New(strategy)
+	check(err)
+	fit := loop.New(
+		loop.On(loop.EachStep, of("discriminator", discriminate)),
+		loop.On(loop.Every(loop.Steps(2)), of("generator", generate)))
+	result, err := fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20)))
+	check(err)
+	losses := must(result.History.Collect("g_loss"))[0]
+	fmt.Println(len(must(result.History.Collect("d_loss"))[0]), len(losses), math.IsNaN(losses[len(losses)-1]))
+	check(state.Close())
+	// Output:
+	// 20 10 false
+}
+
+// module is a state of the user's own with steps and hooks as methods.
+type module struct {
+	*managed.State
+	train, test *managed.Stepper
+	epochs      int
+}
+
+func (m *module) TrainStep(ctx context.Context, batch data.Batch) (*module, loop.Logs, error) {
+	_, logs, err := m.train.Step(ctx, m.State, batch)
+	return m, logs, err
+}
+
+func (m *module) TestStep(ctx context.Context, batch data.Batch) (*module, loop.Logs, error) {
+	_, logs, err := m.test.Step(ctx, m.State, batch)
+	return m, logs, err
+}
+
+func (m *module) EpochEnd(ctx context.Context, turn *loop.Turn[*module, data.Batch]) error {
+	m.epochs++
+	turn.Logs.Metric("epoch", float64(m.epochs))
+	return nil
+}
+
+func Example_lightningHooks() {
+	ctx, training := context.Background(), line(64)
+	m := &module{State: must(managed.New(jit(), managed.WithOptimizer(optim.New(0.1)))), train: managed.TrainStep(regression), test: managed.TestStep(regression)}
+	validation := func(context.Context) (loop.Data[data.Batch], error) { return training.Batches(64), nil }
+	trainer := train.Of[*module, data.Batch]() // finds TrainStep, EpochEnd and other hooks among the methods
+	trainer.Epoch = loop.Steps(4)
+	trainer.Tests = []train.Test[*module, data.Batch]{train.TestOf[*module](validation)}
+	trainer.Hooks.Begin = func(ctx context.Context, turn *loop.Turn[*module, data.Batch]) error { // on_train_start
+		turn.Logs.Metric("epoch", 0)
+		return nil
+	}
+	result, err := trainer.Run(ctx, m, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(12)))
+	check(err)
+	fmt.Println(must(result.History.Collect("epoch"))[0])
+	check(m.Close())
+	// Output:
+	// [0 1 2 3]
+}
+
+func Example_lightningThaw() {
+	ctx, strategy, training := context.Background(), jit(), line(64)
+	step := func(b *managed.Builder) {
+		h := layers.Dense(b.Vars().In("backbone"), b.Node("x"), true, 4)
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("head"), h, true, 1)))
+	}
+	state := must(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
+	thawed := loop.After(loop.Steps(10)) // unfreeze_backbone_at_epoch
+	head := managed.Only(func(name string) bool { return strings.HasPrefix(name, "/head/") })
+	fit := loop.New(
+		loop.On(loop.Not(thawed), managed.TrainStep(step, head)),
+		loop.On(thawed, managed.TrainStep(step)))
+	var before, frozen, after string
+	note := func(in *string) loop.Watcher {
+		return func(context.Context, loop.Report) error {
+			*in = fmt.Sprint(must(state.Value("/backbone/dense/weights")).Value())
+			return nil
+		}
+	}
+	_, err := fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20)),
+		loop.Watch(loop.At(loop.Steps(1)), note(&before)), loop.Watch(loop.At(loop.Steps(9)), note(&frozen)), loop.Watch(loop.AtEnd, note(&after)))
+	check(err)
+	fmt.Println("frozen:", before == frozen, "thawed:", after != frozen)
+	check(state.Close())
+	// Output:
+	// frozen: true thawed: true
+}

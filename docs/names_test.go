@@ -1,0 +1,219 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// others are the packages besides lazo's that documents name. Where two have one name, either will do.
+var others = []string{
+	"github.com/gomlx/gomlx/pkg/core/graph", "github.com/gomlx/gomlx/pkg/core/tensors", "github.com/gomlx/gomlx/pkg/core/shapes",
+	"github.com/gomlx/gomlx/pkg/core/dtypes", "github.com/gomlx/gomlx/pkg/ml/context", "github.com/gomlx/gomlx/pkg/ml/context/initializers",
+	"github.com/gomlx/gomlx/pkg/ml/layers", "github.com/gomlx/gomlx/pkg/ml/layers/activations", "github.com/gomlx/gomlx/pkg/ml/layers/batchnorm",
+	"github.com/gomlx/gomlx/pkg/ml/layers/lstm", "github.com/gomlx/gomlx/pkg/ml/layers/regularizers", "github.com/gomlx/gomlx/pkg/ml/train",
+	"github.com/gomlx/gomlx/pkg/ml/train/losses", "github.com/gomlx/gomlx/pkg/ml/train/metrics", "github.com/gomlx/gomlx/pkg/ml/train/optimizers",
+	"github.com/gomlx/gomlx/backends", "context", "io", "iter", "log/slog", "os", "time",
+}
+
+// values are the variables that documents write as if all knew them, with their types.
+var values = map[string]string{
+	"model": "flaxlike.Model", "state": "managed.State", "history": "loop.History", "result": "loop.Result", "start": "checkpoint.Start",
+	"set": "data.Set", "b": "managed.Builder", "turn": "loop.Turn", "report": "loop.Report",
+}
+
+// foreign are prefixes of Python's names; the first cell of a table's row, which has the other library's, is not looked at.
+var foreign = map[string]bool{"keras": true, "torch": true, "tf": true, "jax": true, "optax": true, "flax": true, "nnx": true}
+
+var (
+	span     = regexp.MustCompile("`([^`]+)`")
+	quoted   = regexp.MustCompile(`"[^"]*"`)
+	selector = regexp.MustCompile(`(?:^|[^\w.])([A-Za-z_]\w*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+)
+
+// What a document calls pkg.Name, pkg.Type.Member or Type.Member, in backticks, is there.
+func TestNames(t *testing.T) {
+	known := exported(t)
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		fenced, checked := false, 0
+		for i, line := range strings.Split(string(text), "\n") {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "```") {
+				fenced = !fenced
+			}
+			if fenced {
+				continue // compiled, see TestSnippets
+			}
+			for _, name := range selectors(line) {
+				checked++
+				if !known.has(name) {
+					t.Errorf("%s:%d: there is no %s", path, i+1, name)
+				}
+			}
+		}
+		require.Positive(t, checked, "%s names nothing", path)
+		t.Logf("%s: %d names", path, checked)
+	}
+}
+
+// A name that is not there is found missing.
+func TestNamesTellApart(t *testing.T) {
+	known := exported(t)
+	for name, there := range map[string]bool{
+		"loop.StopEarly": true, "loop.StopLate": false, "loop.Elapsed.Steps": true, "loop.Elapsed.Stops": false, "Fit.Epochs": true, "Fit.Periods": false,
+		"model.Fit": true, "model.SetLearningRate": true, "managed.Vars.In": true, "managed.Vars.Out": false, "lop.Steps": false,
+		"loop.History.Collect": true, "flaxlike.Bar": true, "layers.Dense": true, "slog.Logger": true, "optim.Adamax": true,
+	} {
+		require.Equal(t, there, known.has(name), name)
+	}
+	require.Equal(t, []string{"loop.KeepBest", "Fit.Epochs"}, selectors("| `there.Name` | a `loop.KeepBest(\"x.Y\", n)`, `Fit.Epochs`, in keras.Model |"))
+}
+
+// selectors are the Go names in a line's backticks, without those of a table's first cell.
+func selectors(line string) (names []string) {
+	if strings.HasPrefix(line, "|") {
+		_, line, _ = strings.Cut(line[1:], "|")
+	}
+	for _, code := range span.FindAllStringSubmatch(line, -1) {
+		for _, m := range selector.FindAllStringSubmatch(quoted.ReplaceAllString(code[1], `""`), -1) {
+			if name := m[1] + "." + m[2]; m[3] != "" {
+				names = append(names, name+"."+m[3])
+			} else if !foreign[m[1]] {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// declarations has what packages export: "loop.New", and members as "loop.Elapsed.Steps"; and for a type those whose members it has too.
+type declarations struct {
+	names map[string]bool
+	from  map[string][]string
+}
+
+// has looks a name up; a type without its package is looked for in all.
+func (d declarations) has(name string) bool {
+	owner, member, _ := strings.Cut(name, ".")
+	if kind, isValue := values[owner]; isValue {
+		name = kind + "." + member
+	} else if owner[0] >= 'A' && owner[0] <= 'Z' {
+		for known := range d.names {
+			if at := strings.IndexByte(known, '.'); known[at+1:] == owner && d.has(known+"."+member) {
+				return true
+			}
+		}
+		return false
+	}
+	if d.names[name] {
+		return true
+	}
+	at := strings.LastIndexByte(name, '.')
+	for _, kind := range d.from[name[:at]] {
+		if d.has(kind + name[at:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func exported(t *testing.T) declarations {
+	t.Helper()
+	args := append([]string{"list", "-f", "{{.ImportPath}} {{.Dir}}", "github.com/lazo-ml/lazo/..."}, others...)
+	out, err := exec.Command("go", args...).Output()
+	require.NoError(t, err)
+	all := declarations{map[string]bool{}, map[string][]string{}}
+	for line := range strings.Lines(string(out)) {
+		importPath, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(importPath, "lazo/internal/") || strings.Contains(importPath, "lazo/examples/") {
+			continue
+		}
+		sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		for _, source := range sources {
+			if strings.HasSuffix(source, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			for _, d := range file.Decls {
+				all.add(path.Base(importPath), d)
+			}
+		}
+	}
+	return all
+}
+
+func (d declarations) add(pkg string, declared ast.Decl) {
+	switch declared := declared.(type) {
+	case *ast.FuncDecl:
+		if declared.Recv == nil {
+			d.names[pkg+"."+declared.Name.Name] = true
+		} else {
+			d.names[base(pkg, declared.Recv.List[0].Type)+"."+declared.Name.Name] = true
+		}
+	case *ast.GenDecl:
+		for _, spec := range declared.Specs {
+			switch spec := spec.(type) {
+			case *ast.ValueSpec:
+				for _, name := range spec.Names {
+					d.names[pkg+"."+name.Name] = true
+				}
+			case *ast.TypeSpec:
+				d.addType(pkg+"."+spec.Name.Name, pkg, spec.Type)
+			}
+		}
+	}
+}
+
+func (d declarations) addType(name, pkg string, of ast.Expr) {
+	d.names[name] = true
+	var fields []*ast.Field
+	switch of := of.(type) {
+	case *ast.StructType:
+		fields = of.Fields.List
+	case *ast.InterfaceType:
+		fields = of.Methods.List
+	default: // an alias, or a type like another one
+		d.from[name] = append(d.from[name], base(pkg, of))
+	}
+	for _, f := range fields {
+		for _, member := range f.Names {
+			d.names[name+"."+member.Name] = true
+		}
+		if len(f.Names) == 0 {
+			d.from[name] = append(d.from[name], base(pkg, f.Type))
+		}
+	}
+}
+
+// base is the name of a type without pointers and parameters.
+func base(pkg string, of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.StarExpr:
+		return base(pkg, of.X)
+	case *ast.IndexExpr:
+		return base(pkg, of.X)
+	case *ast.IndexListExpr:
+		return base(pkg, of.X)
+	case *ast.SelectorExpr:
+		return base("", of.X) + "." + of.Sel.Name
+	case *ast.Ident:
+		if pkg == "" {
+			return of.Name
+		}
+		return pkg + "." + of.Name
+	}
+	return "none.none"
+}

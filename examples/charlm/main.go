@@ -1,0 +1,89 @@
+// Command charlm trains a language model of characters on this project's own documents: from the characters so far to the next
+// one. What it shows:
+//
+//   - a text as one long sequence, which package data cuts into windows, shuffles and deals out in batches;
+//   - layers of GoMLX in a flaxlike model: a causal transformer, each character of which sees those before it;
+//   - text that the model writes, a character at a time.
+//
+// To run it, on the README and docs of this repository, or on all .md and .txt files of a folder:
+//
+//	go run ./examples/charlm
+//	go run ./examples/charlm -text FOLDER -steps 2000
+//
+// It prints the perplexity on the last tenth of the text, on which it was not trained (from among how many characters the
+// model would have to guess on average), beside that of somebody who knows how often each character comes, and a sample.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"iter"
+	"log"
+	"os"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+const (
+	window    = 64 // so many characters the model sees
+	stride    = 17 // from one window to the next one
+	batchSize = 16
+)
+
+func main() {
+	folder := flag.String("text", "", "a `folder` with .md or .txt files; the documents of this repository without it")
+	steps := flag.Int("steps", 1000, "training steps")
+	length := flag.Int("sample", 300, "characters to write")
+	flag.Parse()
+	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	defer stop()
+	text, alphabet, err := read(*folder)
+	check(err)
+	cut := len(text) * 9 / 10
+
+	model, err := flaxlike.New(ctx, network(len(alphabet)), flaxlike.WithBatchSize(batchSize), flaxlike.WithLearningRate(4e-3),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("perplexity"))
+	check(err)
+	defer model.Close()
+	held, err := set(windows(text[cut:], window))
+	check(err)
+	_, err = model.FitBatches(ctx, batches(text[:cut]), flaxlike.Fit{Until: loop.Steps(*steps), StepsPerEpoch: min(250, *steps), Validation: held})
+	check(err)
+	found, err := model.Evaluate(ctx, held)
+	check(err)
+	fmt.Printf("perplexity: %.2f (by frequencies alone: %.2f; characters: %d)\n",
+		found["perplexity"], byFrequencies(text[:cut], text[cut:], len(alphabet)), len(alphabet))
+	sample, err := write(ctx, model, alphabet, text[cut:cut+window], *length)
+	check(err)
+	fmt.Println(sample)
+}
+
+// windows are runs of the text with one character more than the model sees: the one that it is to tell.
+func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
+	characters := func(yield func(int32, error) bool) {
+		for _, c := range text {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+	return data.Window(characters, window+1, stride)
+}
+
+// batches go through the text again and again, in the same order each time: what a buffer draws depends on its seed alone.
+func batches(text []int32) loop.Data[data.Batch] {
+	shuffled := data.ShuffleBuffer(windows(text, stride), len(text)/stride, 0)
+	return data.Map(data.Chunk(data.RepeatForever(shuffled), batchSize, data.Dropped), func(runs [][]int32) (data.Batch, error) {
+		return data.Batch{Fields: fields(runs), Size: len(runs)}, nil
+	})
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}

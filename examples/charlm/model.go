@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+const (
+	width       = 64
+	temperature = 0.7
+)
+
+// network is a transformer: [batch, window] to a logit for each character at each place.
+func network(characters int) flaxlike.Layer {
+	block := flaxlike.Sequential(
+		flaxlike.Residual(flaxlike.LayerNorm(), causalAttention),
+		flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.Dense(4*width), flaxlike.Activation("gelu"), flaxlike.Dense(width)))
+	return flaxlike.Sequential(
+		flaxlike.Embedding(characters, width), places, block, block, flaxlike.LayerNorm(), flaxlike.Dense(characters))
+}
+
+// causalAttention lets each place see itself and those before it.
+func causalAttention(vars *managed.Vars, x *managed.Node) *managed.Node {
+	return layers.MultiHeadAttention(vars, x, x, x, 4, width/4).UseCausalMask().SetOutputDim(width).Done()
+}
+
+// places adds a vector to each place, so that their order is known.
+func places(vars *managed.Vars, x *managed.Node) *managed.Node {
+	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions[:2]...), 1)
+	return graph.Add(x, layers.Embedding(vars, at, x.DType(), window, width))
+}
+
+// write has the model go on with a text. Each character is drawn from the probabilities that the model gives to all.
+func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []int32, length int) (string, error) {
+	random := rand.New(rand.NewPCG(0, 0))
+	seen = append([]int32(nil), seen...)
+	for range length {
+		last := seen[len(seen)-window:]
+		out, err := model.PredictStep(ctx, data.Batch{Fields: []data.Field{data.X(last, 1, window)}, Size: 1})
+		if err != nil {
+			return "", err
+		}
+		logits := out["preds"].Flat.([]float32)
+		seen = append(seen, int32(draw(random, logits[len(logits)-len(alphabet):])))
+	}
+	written := make([]rune, length)
+	for i, c := range seen[len(seen)-length:] {
+		written[i] = alphabet[c]
+	}
+	return string(written), nil
+}
+
+// draw adds noise to the logits so that the greatest is a draw from their softmax (the Gumbel-max trick). At a temperature below
+// 1 the likely ones come more often.
+func draw(random *rand.Rand, logits []float32) (best int) {
+	most := math.Inf(-1)
+	for i, v := range logits {
+		if noisy := float64(v)/temperature - math.Log(random.ExpFloat64()); noisy > most {
+			best, most = i, noisy
+		}
+	}
+	return best
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// read gives the text of a folder's files as numbers of characters, and which character each number is.
+func read(folder string) (text []int32, alphabet []rune, err error) {
+	folders := []string{folder}
+	if folder == "" {
+		folder = repository()
+		folders = []string{folder, filepath.Join(folder, "docs")}
+	}
+	var all strings.Builder
+	for _, dir := range folders {
+		for _, pattern := range []string{"*.md", "*.txt"} {
+			paths, err := filepath.Glob(filepath.Join(dir, pattern))
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, path := range paths { // sorted
+				content, err := os.ReadFile(path)
+				if err != nil {
+					return nil, nil, err
+				}
+				all.Write(content)
+			}
+		}
+	}
+	characters := []rune(all.String())
+	if len(characters) < 20*window { // the tenth that is held back must have a window
+		return nil, nil, fmt.Errorf("the .md and .txt files of %q have %d characters, expected %d or more: name another folder with -text", folders, len(characters), 20*window)
+	}
+	alphabet = slices.Clone(characters)
+	slices.Sort(alphabet)
+	alphabet = slices.Compact(alphabet)
+	for _, c := range characters {
+		i, _ := slices.BinarySearch(alphabet, c)
+		text = append(text, int32(i))
+	}
+	return text, alphabet, nil
+}
+
+// byFrequencies is the perplexity, on a text, of how often each character comes in another one, each once more than counted.
+func byFrequencies(counted, on []int32, characters int) float64 {
+	counts := make([]float64, characters)
+	for _, c := range counted {
+		counts[c]++
+	}
+	var nats float64
+	for _, c := range on {
+		nats -= math.Log((counts[c] + 1) / float64(len(counted)+characters))
+	}
+	return math.Exp(nats / float64(len(on)))
+}
+
+// repository is where the sources of this program are, or else the folder in which it runs.
+func repository() string {
+	if _, file, _, ok := runtime.Caller(0); ok {
+		root := filepath.Join(filepath.Dir(file), "..", "..")
+		if _, err := os.Stat(filepath.Join(root, "README.md")); err == nil {
+			return root
+		}
+	}
+	return "."
+}
+
+// set is all windows at once, to evaluate on.
+func set(windows iter.Seq2[[]int32, error]) (*data.Set, error) {
+	var runs [][]int32
+	for run, err := range windows {
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return data.New(fields(runs)...)
+}
+
+// fields are x, all characters but the last of each run, and y, all but the first: at each place the next one.
+func fields(runs [][]int32) []data.Field {
+	var x, y []int32
+	for _, run := range runs {
+		x, y = append(x, run[:window]...), append(y, run[1:]...)
+	}
+	return []data.Field{data.X(x, len(runs), window), data.Y(y, len(runs), window)}
+}

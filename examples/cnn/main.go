@@ -1,0 +1,94 @@
+// Command cnn is the CNN of Jaxloop's colab with its inner loops, evaluations and actions, on the digits.
+//
+//	go run ./examples/cnn               prints the parameters, a line for each inner loop, the test accuracy
+//	go run ./examples/cnn -dir run      saves a checkpoint behind each inner loop; run again with more -steps, it goes on
+//
+// While it runs there is a progress bar on stderr. Ctrl-C ends it between two steps.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+const inner = loop.Steps(100) // the length of an inner loop
+
+func main() {
+	steps := flag.Int64("steps", 1000, "training steps in all")
+	dir := flag.String("dir", "", "folder of checkpoints, to go on from and to save into; without it nothing is saved")
+	flag.Parse()
+	if *steps < 1 {
+		check(fmt.Errorf("-steps must be at least 1, got %d", *steps))
+	}
+	ctx, stop := loop.WithSignals(context.Background())
+	defer stop()
+
+	// Datasets. The training one goes on where an earlier run was.
+	training, test, err := data.Digits()
+	check(err)
+	batches := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
+		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
+	}
+	tests := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(120), nil }
+
+	// The state, and what it is made of.
+	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum(0.9))))
+	check(err)
+	trainStep := managed.TrainStep(step)
+	sample, err := data.Peek(training.Batches(32))
+	check(err)
+	check(trainStep.Prepare(ctx, state, sample))
+	fmt.Print(state.Summary())
+
+	var lines bytes.Buffer // what the summaries say: printed at once it would get between the progress bar's parts
+
+	// The outer loop: inner loops of training, with an evaluation and the actions behind each.
+	outer := train.Outer[*managed.State, data.Batch]{
+		Train:      trainStep,
+		Data:       batches,
+		TotalSteps: loop.Steps(*steps),
+		LoopSteps:  inner,
+		Tasks:      []loop.Task[*managed.State, data.Batch]{loop.OnFunc(loop.Every(inner).AndAtEnd(), reset)},
+		Evals:      []train.EvalSpec[*managed.State, data.Batch]{{Name: "test", Step: managed.TestStep(step), Data: tests}},
+		End:        []train.Action[*managed.State]{{Name: "summary", Do: summary(&lines)}},
+	}
+	if *dir != "" {
+		folder, err := checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
+		check(err)
+		defer folder.Close()
+		kept := checkpoint.Restored[*managed.State]{Folder: folder}
+		outer.Checkpoints, outer.End = kept, append(outer.End, train.SaveTo(kept, 1))
+	}
+	result, err := outer.Run(ctx, state, loop.ProgressBar(os.Stderr))
+	fmt.Print(lines.String())
+	check(err)
+	if result.Last.Steps == 0 {
+		fmt.Printf("-dir %s has %d steps already: ask for more -steps\n", *dir, result.Elapsed.Steps)
+		return
+	}
+	accuracy, err := result.Evaluations["test"].Outputs().Float("accuracy")
+	check(err)
+	fmt.Printf("test accuracy: %.3f\n", accuracy)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}

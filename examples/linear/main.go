@@ -1,0 +1,62 @@
+// Command linear trains the linear classifier of Ciclo's getting-started page in its three shapes (shapes.go). The model, the state
+// and what comes out are the same; what differs is how much of the loop is written down.
+//
+//	go run ./examples/linear                  loop.New: tasks on schedules
+//	go run ./examples/linear -shape manual    a plain for over loop.Over: the same parts, by hand
+//	go run ./examples/linear -shape train     train.Loop: a step, the tests at the end of each epoch
+//
+// Each prints what the history has: the loss at first and at last, and the test accuracy. Ctrl-C ends it between two steps.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+func main() {
+	name, steps := flag.String("shape", "loop", "of the program: loop, manual or train"), flag.Int64("steps", 1000, "training steps, at least the 44 of an epoch")
+	flag.Parse()
+	shape, found := map[string]func(context.Context, problem) *loop.History{"loop": inLoop, "manual": byHand, "train": predefined}[*name]
+	if !found {
+		check(fmt.Errorf("-shape %s: must be loop, manual or train", *name))
+	}
+	ctx, stop := loop.WithSignals(context.Background())
+	defer stop()
+	digits, test, err := data.Digits()
+	check(err)
+	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	adamw := optim.New(1e-3, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw))
+	check(err)
+
+	history := shape(ctx, problem{
+		state:   state,
+		batches: digits.Batches(32, data.Shuffle(0), data.Forever()),
+		test:    func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		epoch:   loop.Steps(digits.Len() / 32),
+		until:   loop.Steps(*steps),
+	})
+	losses, err := history.Collect("loss")
+	check(err)
+	accuracy, err := history.Last("accuracy_test")
+	check(err)
+	fmt.Printf("loss: %.3f at first, %.3f at last\ntest accuracy: %.3f\n", losses[0][0], losses[0][len(losses[0])-1], accuracy)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}

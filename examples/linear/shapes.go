@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/train"
+)
+
+func linear(b *managed.Builder) {
+	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
+	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
+}
+
+// problem is what the shapes have in common.
+type problem struct {
+	state   *managed.State
+	batches loop.Data[data.Batch]
+	test    func(context.Context) (loop.Data[data.Batch], error)
+	epoch   loop.Steps
+	until   loop.Steps
+}
+
+var trainStep, testStep = managed.TrainStep(linear), managed.TestStep(linear)
+
+func inLoop(ctx context.Context, p problem) *loop.History {
+	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, testStep)), Data: p.test}
+	training := loop.New(loop.On(loop.EachStep, trainStep), testing.On(loop.Every(p.epoch)))
+	result, err := training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr))
+	check(err)
+	return result.History
+}
+
+func byHand(ctx context.Context, p problem) *loop.History {
+	history, bar, report := &loop.History{}, loop.NewBar(os.Stderr), loop.Report{}
+	for pass, err := range loop.Over(p.batches, loop.Until(p.until)) {
+		check(err)
+		_, logs, err := trainStep.Step(ctx, p.state, pass.Batch)
+		check(err)
+		if pass.Due(loop.Every(p.epoch)) {
+			batches, err := p.test(ctx)
+			check(err)
+			for b, err := range batches {
+				check(err)
+				_, tested, err := testStep.Step(ctx, p.state, b)
+				check(err)
+				logs.Merge(tested.Suffix("test"))
+			}
+		}
+		history.Commit(pass.Elapsed, logs, pass.Samples())
+		report = pass.Report(logs, history)
+		check(bar.Watch(ctx, report))
+	}
+	check(bar.End(ctx, loop.Ending{Report: report}))
+	return history
+}
+
+func predefined(ctx context.Context, p problem) *loop.History {
+	training := train.Loop[*managed.State, data.Batch]{
+		Step:  trainStep,
+		Epoch: p.epoch,
+		Tests: []train.Test[*managed.State, data.Batch]{{Step: testStep, Data: p.test}},
+	}
+	result, err := training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr))
+	check(err)
+	return result.History
+}

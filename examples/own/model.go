@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+const pixels, classes = 64, 10
+
+// model is the state: a row of weights for each pixel, and one of biases. It is a plain value, so what a step makes is a copy of
+// its own; a state that changes in place, as a slice does, would have to be a loop.Snapshotter for loop.KeepBest.
+type model [(pixels + 1) * classes]float64
+
+// Content and Restore are all that checkpoints ask of a state.
+func (m model) Content(context.Context) (checkpoint.Content, error) {
+	return checkpoint.Content{Sections: map[string]any{"model": m}}, nil
+}
+
+func (m *model) Restore(_ context.Context, c *checkpoint.Checkpoint) error {
+	return c.Section("model", m)
+}
+
+// step is one of gradient descent on the mean cross-entropy of a batch; with the rate 0 it measures alone.
+func step(rate float64) loop.StepFunc[model, data.Batch] {
+	return func(_ context.Context, m model, b data.Batch) (model, loop.Logs, error) {
+		x, y := b.Fields[0].Array.Flat.([]float32), b.Fields[1].Array.Flat.([]int32)
+		next, loss, right := m, 0.0, 0.0
+		for i, label := range y {
+			image := x[i*pixels : (i+1)*pixels]
+			p, best := m.probabilities(image)
+			loss -= math.Log(p[label])
+			if best == int(label) {
+				right++
+			}
+			p[label]-- // what is left is the gradient of the logits
+			for c, gradient := range p {
+				change := rate * gradient / float64(b.Size)
+				for k, v := range image {
+					next[k*classes+c] -= change * float64(v)
+				}
+				next[pixels*classes+c] -= change
+			}
+		}
+		var logs loop.Logs
+		logs.Loss("loss", loss/float64(b.Size))
+		logs.Metric("accuracy", right/float64(b.Size))
+		return next, logs, nil
+	}
+}
+
+// probabilities are those of the classes, and the class of the largest.
+func (m *model) probabilities(image []float32) (p [classes]float64, best int) {
+	sum := 0.0
+	for c := range p {
+		logit := m[pixels*classes+c]
+		for k, v := range image {
+			logit += m[k*classes+c] * float64(v)
+		}
+		p[c] = math.Exp(logit)
+		sum += p[c]
+		if p[c] > p[best] {
+			best = c
+		}
+	}
+	for c := range p {
+		p[c] /= sum
+	}
+	return p, best
+}

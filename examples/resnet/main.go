@@ -1,0 +1,80 @@
+// Command resnet trains a small ResNet, with batch normalisation and residual blocks, on several devices at once: each has a part
+// of every batch and all of the parameters. The devices are parts of the CPU here, so it is no faster, but the same program.
+//
+//	go run ./examples/resnet                 on 4 devices; -devices 1 comes to the same up to rounding
+//	go run ./examples/resnet -epochs 20      for longer: the learning rate's schedule is as long as the run
+//
+// It prints the accuracy on the test set. Ctrl-C ends it between two steps.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+const batch = 64
+
+func main() {
+	devices := flag.Int("devices", 4, "how many devices: 1, 2, 4 or 8, so that they divide the batches evenly")
+	epochs := flag.Int("epochs", 10, "passes over the training set")
+	flag.Parse()
+	if *epochs < 1 {
+		check(fmt.Errorf("-epochs must be at least 1, got %d", *epochs))
+	}
+	ctx, stop := loop.WithSignals(context.Background())
+	defer stop()
+	runtime, err := xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", *devices), xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	parallel, err := strategies.DataParallel(runtime)
+	check(err)
+
+	// Each image is moved by up to a pixel, another way in each epoch.
+	training, test, err := data.Digits()
+	check(err)
+	epoch := training.Len() / batch
+	steps := *epochs * epoch
+	moved := data.Augment(0, "x", data.RandomShift(1, 1))
+	batches := data.Prefetch(data.Map(training.Batches(batch, data.Shuffle(0), data.Epochs(*epochs)), moved), 2)
+
+	// SGD with momentum; the rate rises over a tenth of the steps and falls to 0. Kernels decay, scales and biases do not.
+	optimizer := optim.New(0.1,
+		optim.WeightDecay{Rate: 5e-4, Match: optim.RankFrom(2)},
+		optim.Momentum(0.9),
+		optim.ScaleBySchedule(optim.Join(
+			optim.Part{Steps: steps / 10, Schedule: optim.Warmup(1, steps/10)},
+			optim.Part{Schedule: optim.Cosine(1, 0, steps-steps/10)})))
+	state, err := managed.New(parallel, managed.WithOptimizer(optimizer))
+	check(err)
+
+	fit := train.Loop[*managed.State, data.Batch]{
+		Step:  managed.TrainStep(step),
+		Epoch: loop.Steps(epoch),
+		Tests: []train.Test[*managed.State, data.Batch]{{
+			Step: managed.TestStep(step),
+			Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		}},
+	}
+	result, err := fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr), loop.NonFinite(loop.FailRun))
+	check(err)
+	accuracy, err := result.History.Last("accuracy_test")
+	check(err)
+	fmt.Printf("test accuracy: %.3f\n", accuracy)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}

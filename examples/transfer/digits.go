@@ -1,0 +1,18 @@
+package main
+
+import "github.com/lazo-ml/lazo/data"
+
+// digits are the examples of five digits, the first one on; their labels count from 0.
+func digits(set *data.Set, first int32) *data.Set {
+	var rows []int
+	var labels []int32
+	x, y := set.Fields()[0].Array, set.Fields()[1].Array
+	for i, digit := range y.Flat.([]int32) {
+		if digit >= first && digit < first+5 {
+			rows, labels = append(rows, i), append(labels, digit-first)
+		}
+	}
+	five, err := data.New(data.Field{Name: "x", Array: x.Gather(rows)}, data.Y(labels, len(labels)))
+	check(err)
+	return five
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// parameters are those of a state whose full names begin so.
+func parameters(state *managed.State, prefix string) map[string]*managed.Tensor {
+	found := map[string]*managed.Tensor{}
+	for _, name := range state.Names() {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		value, err := state.Value(name)
+		check(err)
+		found[name] = value
+	}
+	return found
+}
+
+// hash tells whether parameters are the same, bit for bit.
+func hash(state *managed.State, prefix string) string {
+	sum, found := sha256.New(), parameters(state, prefix)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		check(found[name].ConstBytes(func(bytes []byte) { sum.Write(bytes) }))
+	}
+	return fmt.Sprintf("%.8x", sum.Sum(nil))
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+)
+
+const (
+	width   = 32
+	heads   = 4
+	longest = 16 // sentences may have so many words, padding included
+)
+
+// step is the training and the test step. A field that a batch lacks is an error that names it.
+func step(b *managed.Builder) {
+	ids, mask, labels := b.Node("input_ids"), b.Node("attention_mask"), b.Node("labels")
+	logits := model(b.Vars(), ids, mask)
+
+	// The mean over the tokens that count: without one, it is 0 and not 0/0.
+	counts := graph.ConvertDType(mask, logits.DType())
+	own := graph.OneHot(labels, len(names), logits.DType()) // of -100, which stands in padding, it is all 0
+	losses := graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+	b.Loss("loss", graph.Div(graph.ReduceAllSum(graph.Mul(losses, counts)), graph.MaxScalar(graph.ReduceAllSum(counts), 1)))
+	b.Track("accuracy", metrics.Accuracy(), mask, labels, logits)
+}
+
+// model gives a logit for each name at each token: [batch, time] to [batch, time, names].
+func model(vars *managed.Vars, ids, mask *managed.Node) *managed.Node {
+	places := graph.Iota(ids.Graph(), ids.Shape(), 1)
+	x := graph.Add(
+		layers.Embedding(vars.In("words"), ids, dtypes.Float32, len(vocabulary), width),
+		layers.Embedding(vars.In("places"), places, dtypes.Float32, longest, width))
+	for _, name := range []string{"block_0", "block_1"} {
+		x = block(vars.In(name), x, mask)
+	}
+	return layers.Dense(vars.In("logits"), layers.LayerNormalization(vars.In("norm"), x, -1).Done(), true, len(names))
+}
+
+// block is attention among the tokens that count, then two dense layers for each token, each added to what came in.
+func block(vars *managed.Vars, x, mask *managed.Node) *managed.Node {
+	h := layers.LayerNormalization(vars.In("norm_0"), x, -1).Done()
+	h = layers.MultiHeadAttention(vars.In("attention"), h, h, h, heads, width/heads).SetKeyMask(mask).SetOutputDim(width).Done()
+	x = graph.Add(x, layers.DropoutStatic(vars, h, 0.1)) // in training alone, and other numbers in each step
+	h = layers.LayerNormalization(vars.In("norm_1"), x, -1).Done()
+	h = activations.Relu(layers.Dense(vars.In("dense_0"), h, true, 4*width))
+	return graph.Add(x, layers.Dense(vars.In("dense_1"), h, true, width))
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// most is the most words that a sentence has.
+const most = 10
+
+var (
+	names      = []string{"ann", "ben", "cho", "dan", "eva", "fay"}
+	fillers    = []string{"today", "now", "then", "quickly", "gladly", "again"}
+	vocabulary = slices.Concat([]string{"gives_to", "gets_from"}, names, fillers)
+)
+
+// sentences makes n sentences out of a seed, and pads them to length words: fillers, a name, fillers, a verb, fillers, another
+// name, fillers. Their label, at each word, is the number of the name that has the thing in the end: the second one of
+// "gives_to", the first of "gets_from". So the set of words leaves two names: who cannot see the order is right in half of the
+// cases.
+func sentences(seed uint64, n, length int) *data.Set {
+	random := rand.New(rand.NewPCG(seed, 0))
+	ids, labels := make([][]int32, n), make([][]int32, n)
+	for i := range ids {
+		verb, people := random.IntN(2), random.Perm(len(names))
+		ids[i] = []int32{int32(2 + people[0]), int32(verb), int32(2 + people[1])}
+		for random.IntN(4) > 0 && len(ids[i]) < most {
+			filler := int32(2 + len(names) + random.IntN(len(fillers)))
+			ids[i] = slices.Insert(ids[i], random.IntN(len(ids[i])+1), filler)
+		}
+		labels[i] = slices.Repeat([]int32{int32(people[1-verb])}, len(ids[i]))
+	}
+	// PadSequences pads to the longest: one more of the wanted length, which is cut off again.
+	words, mask, err := data.PadSequences(append(ids, make([]int32, length)), 0)
+	check(err)
+	owners, _, err := data.PadSequences(append(labels, make([]int32, length)), -100)
+	check(err)
+	set, err := data.New(
+		data.Field{Name: "input_ids", Array: words.Slice(0, n)},
+		data.Field{Name: "attention_mask", Array: mask.Slice(0, n)},
+		data.Field{Name: "labels", Array: owners.Slice(0, n)})
+	check(err)
+	return set
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+	"os"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+const (
+	side   = 12 // pictures in a row and in a column
+	edge   = 8  // pixels of a picture
+	margin = 1
+	zoom   = 5
+)
+
+// writeGrid has the model paint a picture for each pair of numbers, and writes all as one PNG file.
+func writeGrid(ctx context.Context, state *managed.State, path string) error {
+	batch := data.Batch{Fields: []data.Field{data.Named("z", pairs(), side*side, numbers)}, Size: side * side}
+	_, logs, err := managed.TestStep(paint).Step(ctx, state, batch)
+	if err != nil {
+		return err
+	}
+	entry, err := logs.Get("pictures")
+	if err != nil {
+		return err
+	}
+	pictures, err := entry.Value.(loop.Payload).Any() // waits for the device
+	if err != nil {
+		return err
+	}
+	var grid *image.Gray
+	err = pictures.(*managed.Tensor).ConstFlatData(func(flat any) { grid = draw(flat.([]float32)) })
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := png.Encode(file, grid); err != nil {
+		file.Close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return file.Close()
+}
+
+// pairs are numbers as the model was taught to expect them: places of the normal distribution that are equally likely apart.
+func pairs() (z []float32) {
+	place := func(i int) float32 {
+		return float32(math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/side-1))
+	}
+	for row := range side {
+		for column := range side {
+			z = append(z, place(column), place(row))
+		}
+	}
+	return z
+}
+
+// draw puts pictures, 0 for paper to 1 for ink, beside and below each other.
+func draw(ink []float32) *image.Gray {
+	const pitch = edge + margin
+	grid := image.NewGray(image.Rect(0, 0, (side*pitch+margin)*zoom, (side*pitch+margin)*zoom))
+	for i := range grid.Pix {
+		x, y := i%grid.Stride/zoom-margin, i/grid.Stride/zoom-margin
+		grid.Pix[i] = 160 // between the pictures
+		if x >= 0 && y >= 0 && x%pitch < edge && y%pitch < edge {
+			picture := y/pitch*side + x/pitch
+			grid.Pix[i] = uint8(255 * (1 - ink[picture*pixels+y%pitch*edge+x%pitch]))
+		}
+	}
+	return grid
+}

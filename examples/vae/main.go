@@ -1,0 +1,106 @@
+// Command vae trains a variational autoencoder (Kingma and Welling 2013) on the digits: it learns to draw digits from two
+// numbers. What it shows:
+//
+//   - two losses by name, reconstruction and kl, which a training step adds up;
+//   - random numbers in a step: a function of the seed and the step, so that a run can be repeated;
+//   - a model that is used in another way than it was trained: its second half alone makes pictures.
+//
+// To run it:
+//
+//	go run ./examples/vae -out digits.png
+//
+// It prints both losses on the test digits, in nats for each, and writes a grid of pictures: one for each pair of numbers.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+const (
+	pixels  = 64 // 8 x 8
+	numbers = 2  // what a picture is boiled down to
+)
+
+// step sees a picture as the mean and the spread of numbers, draws numbers from these, and paints a picture of them.
+func step(b *managed.Builder) {
+	x := graph.Reshape(b.Node("x"), -1, pixels)
+	h := network(b.Vars().In("encoder"), x, 2*numbers)
+	mean, logVariance := graph.Slice(h, graph.AxisRange(), graph.AxisRange(0, numbers)), graph.Slice(h, graph.AxisRange(), graph.AxisRange(numbers))
+	noise := b.Vars().RandomNormal(b.Graph(), mean.Shape())
+	z := graph.Add(mean, graph.Mul(noise, graph.Exp(graph.MulScalar(logVariance, 0.5))))
+	logits := network(b.Vars().In("decoder"), z, pixels)
+
+	// Pixels are from 0 to 1: the cross-entropy of each, summed up. The other loss is the divergence of the numbers' distribution
+	// from a normal one, from which they are drawn when there is no picture.
+	b.Loss("reconstruction", graph.ReduceSum(graph.Sub(graph.Softplus(logits), graph.Mul(x, logits)), -1))
+	kl := graph.Sub(graph.Add(graph.Square(mean), graph.Exp(logVariance)), graph.OnePlus(logVariance))
+	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))
+}
+
+func network(vars *managed.Vars, x *managed.Node, outputs int) *managed.Node {
+	for _, name := range []string{"hidden_0", "hidden_1"} {
+		x = activations.Relu(layers.Dense(vars.In(name), x, true, 128))
+	}
+	return layers.Dense(vars.In("out"), x, true, outputs)
+}
+
+// paint is the second half: from numbers to a picture.
+func paint(b *managed.Builder) {
+	b.Output("pictures", graph.Sigmoid(network(b.Vars().In("decoder"), b.Node("z"), pixels)))
+}
+
+func main() {
+	steps := flag.Int64("steps", 3000, "training steps")
+	out := flag.String("out", "", "the PNG `file` to write a grid of pictures to")
+	flag.Parse()
+	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	defer stop()
+	digits, test, err := data.Digits()
+	check(err)
+	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
+	check(err)
+	defer runtime.Close()
+	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(1e-3, optim.Adam{})))
+	check(err)
+	defer state.Close()
+
+	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
+	_, err = training.Run(ctx, state, digits.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr))
+	check(err)
+	tested, err := train.Test[*managed.State, data.Batch]{
+		Step: managed.TestStep(step),
+		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+	}.Run(ctx, state)
+	check(err)
+	reconstruction, err := tested.Logs.Float("reconstruction")
+	check(err)
+	kl, err := tested.Logs.Float("kl")
+	check(err)
+	fmt.Printf("reconstruction: %.2f, kl: %.2f\n", reconstruction, kl)
+	if *out != "" {
+		check(writeGrid(ctx, state, *out))
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(loop.ExitCode(err))
+	}
+}

@@ -1,0 +1,114 @@
+package flaxlike_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func openFolder(t *testing.T, dir string, options checkpoint.Options) *checkpoint.Folder {
+	t.Helper()
+	f, err := checkpoint.Open(dir, options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
+}
+
+// noisy has all that a resumed run must find again: random numbers, statistics, averages, moments.
+func noisy(t *testing.T) *flaxlike.Model {
+	return newModel(t, flaxlike.Sequential(flaxlike.Dense(8), flaxlike.BatchNorm(), flaxlike.Dropout(0.5), flaxlike.Dense(3)),
+		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(3))
+}
+
+// A run that was killed, or interrupted, and is started again as it was ends with the same bits of parameters and history.
+func TestFit_killedAndStartedAgain(t *testing.T) {
+	set := sorted(t, 160) // 5 steps an epoch
+	fit := func(ctx context.Context, m *flaxlike.Model, folder *checkpoint.Folder, batches bool, callbacks ...loop.Option) (*loop.History, error) {
+		f := quiet(flaxlike.Fit{Epochs: 4, Validation: set, SanityEvaluation: true, LogRate: true, Checkpoints: folder, Callbacks: callbacks})
+		if folder != nil {
+			f.CheckpointEvery = loop.Steps(3)
+		}
+		if !batches {
+			return m.Fit(ctx, set, f)
+		}
+		f.StepsPerEpoch = 5
+		return m.FitBatches(ctx, set.Batches(32, data.Shuffle(3), data.Forever()), f)
+	}
+	whole := noisy(t)
+	h, err := fit(t.Context(), whole, nil, false)
+	require.NoError(t, err)
+	wantValues := values(t, whole)
+
+	killed := errors.New("killed")
+	for _, row := range []struct {
+		name      string
+		at, again loop.Steps // where it goes on
+		interrupt bool       // else it fails, and saves nothing more
+		batches   bool
+	}{
+		{"before the first checkpoint", 2, 0, false, false},
+		{"inside of an epoch", 8, 6, false, false},
+		{"at the end of an epoch", 10, 9, false, true},
+		{"interrupted", 13, 13, true, false},
+		{"interrupted, in batches that come one by one", 13, 13, true, true},
+		{"after the end", 20, 20, true, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			folder := openFolder(t, t.TempDir(), checkpoint.Options{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			_, err := fit(ctx, noisy(t), folder, row.batches, loop.Watch(loop.At(row.at), func(context.Context, loop.Report) error {
+				if row.interrupt {
+					cancel(killed)
+					return nil
+				}
+				return killed
+			}))
+			if row.at < 20 {
+				require.ErrorIs(t, err, killed)
+			}
+			again := noisy(t)
+			from := loop.Steps(-1)
+			got, err := fit(t.Context(), again, folder, row.batches, loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+				from = loop.Steps(r.From.Steps)
+				return nil
+			}))
+			require.NoError(t, err)
+			if row.at < 20 {
+				require.Equal(t, row.again, from)
+			} else {
+				require.EqualValues(t, -1, from, "no turn is made")
+			}
+			require.Equal(t, wantValues, values(t, again))
+			for _, name := range []string{"elapsed.steps", "avg_loss", "loss", "accuracy", "loss_val", "accuracy_val", "learning_rate"} {
+				require.Equal(t, series(t, h, name), series(t, got, name), name)
+			}
+		})
+	}
+}
+
+// The folder's own rules hold: what it keeps, and the best.
+func TestFit_keepsTheBestCheckpoint(t *testing.T) {
+	set := line(t, 128)
+	best := checkpoint.Lowest(1, "loss_val")
+	folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Validation: set, Checkpoints: folder}))
+	require.NoError(t, err)
+	list, err := folder.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 1, "the last is the best")
+	require.EqualValues(t, 20, list[0].Step)
+
+	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{FastDevRun: true, Epochs: 5, Checkpoints: folder}))
+	require.NoError(t, err)
+	after, err := folder.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, list, after, "a dev run saves nothing")
+}

@@ -1,0 +1,117 @@
+package flaxlike_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+type ctxOf = context.Context
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// counting counts what leaves the device.
+type counting struct {
+	strategies.Strategy
+	fetches *atomic.Int64
+}
+
+func (c counting) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
+	c.fetches.Add(1)
+	return c.Strategy.Fetch(b)
+}
+
+// Fit makes a step with no more than a train.Loop by hand needs for the same: memory from Go's heap, and copies from the
+// device, of which an epoch that nobody reads has none.
+func TestFit_costsWhatTrainCosts(t *testing.T) {
+	set := sorted(t, 3200)
+	const steps, epochs = 100, 10
+	var fetches atomic.Int64
+	strategy := counting{jit(t), &fetches}
+	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy))
+	fit := func(f flaxlike.Fit) {
+		f.Epochs = epochs
+		_, err := m.Fit(t.Context(), set, quiet(f))
+		require.NoError(t, err)
+	}
+
+	state, err := managed.New(strategy, managed.WithOptimizer(optim.New(0.001, optim.Adam{})))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, state.Close()) })
+	loss, err := flaxlike.LossByName(sparse)
+	require.NoError(t, err)
+	step := managed.TrainStep(func(b *managed.Builder) {
+		logits := layers.Dense(b.Vars(), b.Node("x"), true, 3)
+		v := loss(b.Node("y"), logits)
+		b.Loss("loss", graph.ReduceMean(v))
+		b.Mean("avg_loss", v)
+		b.Track("accuracy", metrics.Accuracy(), nil, b.Node("y"), logits)
+	})
+	t.Cleanup(func() { require.NoError(t, step.Close()) })
+	hand := func() {
+		training := train.Loop[*managed.State, data.Batch]{Step: step, Epoch: loop.Steps(steps),
+			Reset: func(_ context.Context, s *managed.State) (*managed.State, error) { return s, s.ResetMetrics() }}
+		_, err := training.Run(t.Context(), state, set.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps*epochs)), loop.Keep(loop.Every(loop.Steps(steps))))
+		require.NoError(t, err)
+	}
+	cost := func(run func()) (allocations float64, copies int64) {
+		run() // compiles
+		fetches.Store(0)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		run()
+		runtime.ReadMemStats(&after)
+		return float64(after.Mallocs-before.Mallocs) / (steps * epochs), fetches.Load()
+	}
+	byHand, handCopies := cost(hand)
+	byFit, fitCopies := cost(func() { fit(flaxlike.Fit{}) })
+	require.LessOrEqual(t, byFit, 1.1*byHand+0.5)
+	require.LessOrEqual(t, fitCopies, handCopies)
+	require.LessOrEqual(t, fitCopies, int64(epochs), "what nobody reads stays on the device")
+	t.Logf("a step: %.2f allocations by Fit, %.2f by hand; %d and %d copies from the device in %d steps", byFit, byHand, fitCopies, handCopies, steps*epochs)
+}
+
+// A second model of the same form, of another seed, compiles nothing, though the first one is closed.
+func TestSecondModelCompilesNothing(t *testing.T) {
+	var log bytes.Buffer
+	r, err := xla.Open(t.Context(), xla.CPU, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	set := sorted(t, 64)
+	for seed := range int64(3) {
+		m, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(7), flaxlike.Dropout(0.2), flaxlike.Dense(3)), flaxlike.WithLoss(sparse),
+			flaxlike.WithMetrics("accuracy", "f1", "precision"), flaxlike.WithClassWeights(map[int]float64{0: 2, 1: 3, 2: 4}),
+			flaxlike.WithSeed(seed), flaxlike.WithStrategy(strategies.Jit(r)))
+		require.NoError(t, err)
+		_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{Validation: set}))
+		require.NoError(t, err)
+		_, err = m.Predict(t.Context(), set)
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+		require.Equal(t, 3, strings.Count(log.String(), "cache=off"), "after seed %d", seed)
+	}
+	t.Log("3 models, 9 programs: 3 compilations")
+}

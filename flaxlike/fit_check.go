@@ -1,0 +1,54 @@
+package flaxlike
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// check finds what makes no sense whatever the data.
+func (f Fit) check(m *Model) error {
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"Epochs", f.Epochs}, {"InitialEpoch", f.InitialEpoch}, {"BatchSize", f.BatchSize}, {"StepsPerEpoch", f.StepsPerEpoch},
+		{"ValidationEvery", f.ValidationEvery}, {"ValidationSteps", f.ValidationSteps}, {"ValidationBatchSize", f.ValidationBatchSize},
+		{"OverfitBatches", f.OverfitBatches}} {
+		if n.n < 0 {
+			return fmt.Errorf("%s is %d, expected 0 (not given) or more", n.name, n.n)
+		}
+	}
+	validated := f.Validation != nil || f.ValidationSplit != 0 || len(f.Validations) > 0
+	switch {
+	case f.Until != nil && f.Epochs > 0:
+		return fmt.Errorf("both Epochs, %d, and Until, %s, are given: the run has one end", f.Epochs, f.Until)
+	case f.Until == nil && f.InitialEpoch >= max(f.Epochs, 1) && !f.FastDevRun:
+		return fmt.Errorf("InitialEpoch is %d and Epochs is %d: nothing is left to train\n  Epochs is the number of the last epoch, not how many more", f.InitialEpoch, max(f.Epochs, 1))
+	case f.ValidationSplit < 0 || f.ValidationSplit >= 1 || math.IsNaN(f.ValidationSplit):
+		return fmt.Errorf("ValidationSplit is %v, expected a share from 0 to below 1", f.ValidationSplit)
+	case f.ValidationSplit != 0 && f.Validation != nil:
+		return errors.New("both Validation and ValidationSplit are given, expected one: Validations takes further sets")
+	case f.Validations["val"] != nil && (f.Validation != nil || f.ValidationSplit != 0):
+		return errors.New(`a set "val" is in Validations, but that is the name of Validation: take another`)
+	case (f.ValidationEvery > 0 || f.ValidationSteps > 0 || f.ValidationBatchSize > 0 || len(f.ValidationAt) > 0 || f.SanityEvaluation) && !validated:
+		return errors.New("there is a setting of the validation, but no set to validate on: set Validation, or leave ValidationEvery, At, Steps, BatchSize and SanityEvaluation out")
+	case f.ValidationEvery > 0 && len(f.ValidationAt) > 0:
+		return errors.New("both ValidationEvery and ValidationAt are given, expected one of them")
+	case f.CheckpointEvery != nil && f.Checkpoints == nil:
+		return fmt.Errorf("CheckpointEvery is %s, but there is no folder to save into: set Checkpoints, see checkpoint.Open", f.CheckpointEvery)
+	}
+	for _, epoch := range f.ValidationAt {
+		if epoch < 1 || f.Until == nil && epoch > max(f.Epochs, 1) {
+			return fmt.Errorf("ValidationAt has epoch %d, expected 1 to %d", epoch, max(f.Epochs, 1))
+		}
+	}
+	for name, set := range f.Validations {
+		if name == "" || set == nil || set.Len() == 0 {
+			return fmt.Errorf("the set %q in Validations has no examples, or no name", name)
+		}
+	}
+	if f.Validation != nil && f.Validation.Len() == 0 {
+		return errors.New("the set Validation has no examples")
+	}
+	return f.Verbose.check()
+}

@@ -1,0 +1,127 @@
+package flaxlike_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// B86: Jaxloop's simple trainer, with the parts of it that never worked there: tests, summaries, resuming.
+func TestB86_simpleTrainer(t *testing.T) {
+	// Its loss is half of the mean squared error.
+	half := flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Weight: 0.5})
+	network := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Dropout(0.3), flaxlike.Dense(1))
+	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	both, err := strategies.DataParallel(r)
+	require.NoError(t, err)
+	for name, strategy := range map[string]strategies.Strategy{"one device": jit(t), "data parallel": both} {
+		t.Run(name, func(t *testing.T) {
+			summary := filepath.Join(t.TempDir(), "summary.jsonl")
+			folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+			set := line(t, 96)
+			m := newModel(t, network, half, flaxlike.WithStrategy(strategy))
+			ends := 0
+			fit := quiet(flaxlike.Fit{Epochs: 2, EachStep: true, Validation: set, Checkpoints: folder, CheckpointEvery: loop.Steps(1),
+				Callbacks: []loop.Option{loop.JSONL(summary, loop.Every(loop.Steps(3))), loop.Watch(loop.Every(loop.Steps(3)), func(ctxOf, loop.Report) error { ends++; return nil })}})
+			h, err := m.Fit(t.Context(), set, fit)
+			require.NoError(t, err)
+			losses := series(t, h, "loss")
+			require.Len(t, losses, 6)
+			require.Len(t, series(t, h, "loss_val"), 2, "the tests are made")
+			require.Equal(t, 2, ends)
+			list, err := folder.List(t.Context())
+			require.NoError(t, err)
+			require.Len(t, list, 2)
+			require.EqualValues(t, 6, list[1].Step)
+			require.FileExists(t, summary)
+
+			again := newModel(t, network, half, flaxlike.WithStrategy(strategy))
+			fit.Epochs, fit.Callbacks = 3, nil
+			h, err = again.Fit(t.Context(), set, fit)
+			require.NoError(t, err)
+			require.Equal(t, losses, series(t, h, "loss")[:6])
+			require.Len(t, series(t, h, "loss"), 9, "resuming finds what was saved")
+			t.Logf("B86: 6 steps, %d checkpoints kept, resumed to 9", len(list))
+		})
+	}
+}
+
+// Jaxloop's TransformerStep: what the mask leaves out is in neither sum, and a batch with nothing in it costs nothing.
+func TestTransformerStep(t *testing.T) {
+	decoder := func(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+		h := flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.Attention(2, 4), flaxlike.LayerNorm(), flaxlike.Dropout(0.1), flaxlike.Dense(5))
+		return map[string]*managed.Node{"logits": h(vars, input("input_ids"))}
+	}
+	ids, mask, err := data.PadSequences([][]int32{{1, 2, 3, 4}, {2, 3}, {4}, {3, 4, 1}}, -100)
+	require.NoError(t, err)
+	labels := ids.Flat.([]int32)
+	inputs := make([]int32, len(labels))
+	for i, there := range mask.Flat.([]bool) {
+		if there {
+			inputs[i] = labels[i]
+		}
+	}
+	set, err := data.New(data.Named("input_ids", inputs, 4, 4), data.Named("labels", labels, 4, 4))
+	require.NoError(t, err)
+	m := newModel(t, flaxlike.Functional(decoder), flaxlike.WithLossOf(flaxlike.Loss{Name: masked, Label: "labels"}), flaxlike.WithLearningRate(0.05), flaxlike.WithBatchSize(4))
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 40}))
+	require.NoError(t, err)
+	all := series(t, h, "loss")
+	require.Less(t, all[39], 0.1*all[0], "it learns to say what it was told")
+	out, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, []int{4, 4, 5}, out["logits"].Dims)
+
+	short, err := data.New(data.Named("input_ids", inputs, 4, 4))
+	require.NoError(t, err)
+	_, err = m.Fit(t.Context(), short, quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, `no field "labels"`)
+}
+
+// What Elegy has as arguments and methods, and is one line here.
+func TestElegy(t *testing.T) {
+	set := line(t, 96)
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	// init_on_batch, and the batch's own steps.
+	batch := first(t, set, 32)
+	require.NoError(t, m.Init(t.Context(), batch))
+	_, _, err := m.TrainStep(t.Context(), batch)
+	require.NoError(t, err)
+	// eager, and back: the strategy of a model that has trained.
+	eager := strategies.Eager(must(cpu()))
+	require.NoError(t, m.MoveTo(t.Context(), eager))
+	_, _, err = m.TrainStep(t.Context(), batch)
+	require.NoError(t, err)
+	require.NoError(t, m.MoveTo(t.Context(), jit(t)))
+	// The learning rate is in the history.
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, LogRate: true, Callbacks: []loop.Option{
+		loop.Watch(loop.At(loop.Steps(3)), func(ctxOf, loop.Report) error { return m.SetLearningRate(0.5) })}}))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, []float64{0.001, 0.5}, series(t, h, "learning_rate"), 1e-6)
+	// stop_training.
+	h, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 100, Callbacks: []loop.Option{
+		loop.Watch(loop.At(loop.Steps(6)), func(ctxOf, loop.Report) error { return loop.ErrStop })}}))
+	require.NoError(t, err)
+	require.Equal(t, 2, h.Len())
+	// A metric that sees the inputs too, as a test step's arguments do, is the network's own.
+	seen := newModel(t, flaxlike.Layer(func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		y := flaxlike.Dense(1)(vars, x)
+		managed.AddMetric(vars, "slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
+		return y
+	}), flaxlike.WithLoss("mse"))
+	found, err := seen.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.Contains(t, found, "slope")
+}

@@ -1,0 +1,120 @@
+package flaxlike
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// Summary is what a model is made of: the variables of its state, with their totals, and a row for each layer.
+type Summary struct {
+	managed.Summary
+	Layers []LayerRow
+}
+
+// LayerRow is a layer in a [Summary]: one that a model, [Sequential], [Residual] or [Named] runs. What a function of one's own
+// calls is part of that function. The outputs of a [Functional] have rows of their own, of the kind "output".
+type LayerRow struct {
+	Name string // the scope of its variables in the network: "3/0"
+	Kind string // the function that made it: "Dense"
+	// Output is for a batch of the size that the model was built for last.
+	Output managed.Shape
+	// Size is how many numbers its variables have, those of layers in it too.
+	Size int64
+}
+
+// Summary tells what the model is made of, in the order in which it is run. Before its first batch ([Model.Init]) that is
+// nothing. Keras leaves the optimizer out; it is here, because with Adam it is two thirds of the memory.
+func (m *Model) Summary() Summary {
+	s := Summary{Summary: m.State.Summary(), Layers: slices.Clone(m.seen.layers)}
+	for i := range s.Layers {
+		row := &s.Layers[i]
+		if row.Kind == output {
+			continue
+		}
+		for _, v := range s.Rows {
+			if within := strings.TrimSuffix("/"+scope+"/"+row.Name, "/"); v.Layer == within || strings.HasPrefix(v.Layer, within+"/") {
+				row.Size += v.Size
+			}
+		}
+	}
+	return s
+}
+
+// String is the table of layers, with the totals of variables. The table of these is that of the Summary in it.
+func (s Summary) String() string {
+	if len(s.Layers) == 0 {
+		return s.Summary.String()
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "layer\tkind\toutput\tsize")
+	for _, l := range s.Layers {
+		fmt.Fprintf(table, "%s\t%s\t%s %v\t%d\n", l.Name, l.Kind, l.Output.DType, l.Output.Dimensions, l.Size)
+	}
+	fmt.Fprintln(table, "\ntotal\tvariables\tsize\tbytes")
+	for k := managed.Parameter; k <= managed.RandomState; k++ {
+		if of := s.Total(k); of.Variables > 0 {
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", k, of.Variables, of.Size, of.Bytes)
+		}
+	}
+	_ = table.Flush() // a strings.Builder takes all
+	return text.String()
+}
+
+const (
+	// traceParam is where the variables have the trace of the network that is being built.
+	traceParam = "lazo.flaxlike.layers"
+	output     = "output"
+)
+
+// trace is the layers that a network runs while it is built.
+type trace struct{ rows []LayerRow }
+
+// traced runs a layer and notes what came of it.
+func traced(l Layer, vars *managed.Vars, x *managed.Node) *managed.Node {
+	kind := kindOf(l)
+	param, _ := vars.GetGraphParam(x.Graph(), traceParam)
+	t, ok := param.(*trace)
+	if !ok { // outside of a model
+		t = new(trace)
+	}
+	at := len(t.rows) // those inside of it come behind it
+	t.rows = append(t.rows, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(vars.Scope(), "/"+scope), "/"), Kind: kind})
+	y := l(vars, x)
+	if y == nil {
+		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, vars.Scope()))
+	}
+	t.rows[at].Output = y.Shape()
+	return y
+}
+
+// rowsOf leaves out what only holds others and says nothing of its own, and adds the outputs that have names.
+func (t *trace) rowsOf(n Network, out map[string]*managed.Node) []LayerRow {
+	rows := slices.DeleteFunc(t.rows, func(r LayerRow) bool { return r.Kind == "Named" || r.Kind == "Sequential" })
+	if _, named := n.(Functional); named {
+		for _, name := range slices.Sorted(maps.Keys(out)) {
+			rows = append(rows, LayerRow{Name: name, Kind: output, Output: out[name].Shape()})
+		}
+	}
+	return rows
+}
+
+var closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)
+
+// kindOf is the name of the function that is the layer, or that made it: a layer is a function, and has no other name.
+func kindOf(l Layer) string {
+	f := runtime.FuncForPC(reflect.ValueOf(l).Pointer())
+	if f == nil {
+		return "layer"
+	}
+	name := closure.ReplaceAllString(f.Name(), "")
+	return name[strings.LastIndexAny(name, "./")+1:]
+}

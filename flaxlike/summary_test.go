@@ -1,0 +1,76 @@
+package flaxlike_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// gated is a layer of one's own.
+func gated(vars *managed.Vars, x *managed.Node) *managed.Node {
+	return graph.Mul(flaxlike.Dense(4)(vars.In("value"), x), graph.Sigmoid(flaxlike.Dense(4)(vars.In("gate"), x)))
+}
+
+func TestB107_summaryOfLayers(t *testing.T) {
+	m := newModel(t, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(4), flaxlike.BatchNorm(),
+		flaxlike.Residual(flaxlike.Dense(8), flaxlike.Dense(4)), flaxlike.Named("gate", gated), flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
+	empty := m.Summary()
+	require.Empty(t, empty.Layers)
+	require.Equal(t, m.State.Summary().String(), empty.String(), "before the first batch")
+	set, err := data.New(data.X(make([]float32, 64*4), 64, 2, 2), data.Y(make([]int32, 64), 64))
+	require.NoError(t, err)
+	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.NoError(t, err)
+
+	s := m.Summary()
+	require.Equal(t, m.State.Summary(), s.Summary, "what the state says, and the layers")
+	require.Equal(t, `layer   kind       output          size
+0       Reshape    Float32 [32 4]  0
+1       Dense      Float32 [32 4]  20
+2       BatchNorm  Float32 [32 4]  20
+3       Residual   Float32 [32 4]  76
+3/0     Dense      Float32 [32 8]  40
+3/1     Dense      Float32 [32 4]  36
+4/gate  gated      Float32 [32 4]  40
+5       Dense      Float32 [32 3]  15
+
+total          variables  size  bytes
+trainable      14         159   636
+not trainable  3          12    48
+optimizer      32         322   1300
+metric         2          2     16
+random         1          3     24
+`, s.String())
+	var outer int64
+	for _, l := range s.Layers {
+		if l.Name != "3/0" && l.Name != "3/1" {
+			outer += l.Size
+		}
+	}
+	var network int64
+	for _, v := range s.Rows {
+		if v.Kind <= managed.Fixed {
+			network += v.Size
+		}
+	}
+	require.Equal(t, network, outer, "each of the network's numbers is some layer's")
+	t.Logf("B107: 8 layers, %d numbers", outer)
+}
+
+func TestSummary_ofNamedOutputs(t *testing.T) {
+	m := newModel(t, flaxlike.Functional(func(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+		h := flaxlike.Named("trunk", flaxlike.Dense(8))(vars, input("x"))
+		return map[string]*managed.Node{"b": flaxlike.Dense(1)(vars.In("b"), h), "a": h}
+	}))
+	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
+	var got []string
+	for _, l := range m.Summary().Layers {
+		got = append(got, l.Name+" "+l.Kind+" "+l.Output.String())
+	}
+	require.Equal(t, []string{"trunk Dense (Float32)[32 8]", "a output (Float32)[32 8]", "b output (Float32)[32 1]"}, got)
+}

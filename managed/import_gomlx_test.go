@@ -1,0 +1,87 @@
+package managed_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/context/checkpoints"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/train"
+	"github.com/gomlx/gomlx/pkg/ml/train/losses"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// twoLayers is a model of both: GoMLX's trainer and managed give it variables and inputs.
+func twoLayers(vars *context.Context, x *graph.Node) *graph.Node {
+	return layers.Dense(vars.In("out"), graph.Tanh(layers.Dense(vars.In("h"), x, true, 8)), true, 1)
+}
+
+// What GoMLX's own trainer made goes on in a managed state: with the same bits of the state, the same evaluation, and the same
+// losses of the steps after, Adam's moments being there too.
+func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
+	r := runtime(t)
+	for name, form := range map[string]checkpoints.BinFormat{"gzip": checkpoints.BinGZIP, "raw": checkpoints.BinUncompressed} {
+		t.Run(name, func(t *testing.T) {
+			vars := context.New()
+			trainer := train.NewTrainer(r, vars, func(ctx *context.Context, _ any, inputs []*graph.Node) []*graph.Node {
+				return []*graph.Node{twoLayers(ctx, inputs[0])}
+			}, losses.MeanSquaredError, adam(), nil, nil)
+			batch := first(t, line(t, 16).Batches(16))
+			tensorOf := func(field int) []*tensors.Tensor {
+				values, ok := batch.Fields[field].Array.Flat.([]float32)
+				require.True(t, ok)
+				return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, 16, 1)}
+			}
+			lossOf := func(do func(any, []*tensors.Tensor, []*tensors.Tensor) ([]*tensors.Tensor, error)) float64 {
+				metrics, err := do(nil, tensorOf(0), tensorOf(1))
+				require.NoError(t, err)
+				return float64(tensors.ToScalar[float32](metrics[0]))
+			}
+			for range 30 {
+				lossOf(trainer.TrainStep)
+			}
+			dir := t.TempDir()
+			handler, err := checkpoints.Build(vars).Dir(dir).WithCompression(form).Done()
+			require.NoError(t, err)
+			require.NoError(t, handler.Save())
+
+			c, err := checkpoint.ImportGoMLX(dir)
+			require.NoError(t, err)
+			require.EqualValues(t, 30, c.Step)
+			state := newState(t, r, managed.WithOptimizer(adam()))
+			require.NoError(t, state.Transfer(t.Context(), c, func(variable string) string { return variable }))
+			model := func(b *managed.Builder) {
+				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), twoLayers(b.Vars(), b.Node("x"))))
+			}
+			step := func(s *managed.Stepper, batch data.Batch) float64 {
+				_, logs, err := s.Step(t.Context(), state, batch)
+				require.NoError(t, err)
+				loss, err := logs.Float("loss")
+				require.NoError(t, err)
+				return loss
+			}
+			want := lossOf(trainer.EvalStep)
+			got := step(stepper(t, managed.TestStep(model)), batch)
+			require.InEpsilon(t, want, got, 1e-6)
+			for name, b := range bits(t, state) {
+				tensor, ok := c.Tensor(name)
+				require.True(t, ok, name)
+				require.Equal(t, tensor.Data, b, name)
+			}
+			going := stepper(t, managed.TrainStep(model))
+			worst := 0.0
+			for range 10 {
+				a, b := lossOf(trainer.TrainStep), step(going, batch)
+				require.InEpsilon(t, a, b, 1e-5)
+				worst = max(worst, b/a-1, a/b-1)
+			}
+			t.Logf("F39: GoMLX's trainer, 30 steps of Adam, %s: evaluation %g here, %g there; the next 10 losses within %.1g", name, got, want, worst)
+		})
+	}
+}

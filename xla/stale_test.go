@@ -1,0 +1,62 @@
+package xla_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// A program that reads what another one writes in place sees what is there now. XNNPACK, to which the CPU plugin leaves
+// products, keeps a packed copy of weights by their address: a test step gave the figures of weights that had long gone.
+func TestProgram_readsWhatAnotherWroteInPlace(t *testing.T) {
+	r, err := xla.Open(context.Background(), "cpu")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	for _, n := range [][3]int{{120, 256, 256}, {1, 64, 64}, {128, 512, 512}, {32, 784, 10}} {
+		x, w := shapes.Make(dtypes.Float32, n[0], n[1]), shapes.Make(dtypes.Float32, n[1], n[2])
+		read, err := r.Compile("read", func(g *graph.Graph) xla.Built {
+			a, b := graph.Parameter(g, "x", x), graph.Parameter(g, "w", w)
+			return xla.Built{Outputs: []*graph.Node{graph.Add(graph.Dot(a, b), graph.ScalarOne(g, dtypes.Float32))}}
+		})
+		require.NoError(t, err)
+		write, err := r.Compile("write", func(g *graph.Graph) xla.Built {
+			b := graph.Parameter(g, "w", w)
+			return xla.Built{Outputs: []*graph.Node{graph.AddScalar(b, 1)}, InPlace: map[int]int{0: 0}}
+		})
+		require.NoError(t, err)
+		ones := make([]float32, x.Size())
+		for i := range ones {
+			ones[i] = 1
+		}
+		left, err := r.BufferFromFlatData(0, ones, x)
+		require.NoError(t, err)
+		weights, err := r.BufferFromFlatData(0, make([]float32, w.Size()), w)
+		require.NoError(t, err)
+		state := []backends.Buffer{weights}
+		for turn := range 6 {
+			out, err := read.Run([]backends.Buffer{left, state[0]}, nil)
+			require.NoError(t, err)
+			got := make([]float32, n[0]*n[2])
+			require.NoError(t, r.BufferToFlatData(out[0], got))
+			want := float32(n[1]*turn + 1)
+			for _, v := range got {
+				require.Equal(t, want, v, "%v: turn %d", n, turn)
+			}
+			require.NoError(t, r.BufferFinalize(out[0]))
+			_, err = write.Run(state, nil)
+			require.NoError(t, err)
+		}
+		for _, b := range []backends.Buffer{left, state[0]} {
+			require.NoError(t, r.BufferFinalize(b))
+		}
+		require.NoError(t, read.Close())
+		require.NoError(t, write.Close())
+	}
+}
