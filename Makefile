@@ -36,7 +36,7 @@ lint: ## formatting, go vet, staticcheck, the shell script
 
 .PHONY: modules
 modules: ## the modules of their own, whose dependencies are not lazo's: lint and tests
-	@for module in checkpoint/gocloud; do (cd "$$module" && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
+	@for module in checkpoint/gocloud data/parquet; do (cd "$$module" && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
 		$(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 .PHONY: check
@@ -65,3 +65,4 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip xla/export/FuzzManifest \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
+	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

@@ -13,18 +13,24 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
 )
 
 // The state of the ckpt workload: ten arrays of 5,000 x 1,000 float32, 200 MB, as in the peers' script.
 const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 
+const ckptOfState = "save: thread blocked, state"
+
 // ckpt measures how long a save in the background blocks, a save that waits for the disk, and a load with all checksums.
 // Each stands beside a floor of the same repeat: the same bytes copied in memory, written to a file and synced, read from
-// one. Ratio is the best repeat by the best floor: on a machine that others use too, the best says most. The disk is that of
+// one. "State" is a managed.State on the device, the others have their bytes in Go's memory. Ratio is the best repeat by the best floor: on a machine that others use too, the best says most. The disk is that of
 // TMPDIR; what is read lies in the cache of files, as in the peers' script.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
@@ -37,11 +43,18 @@ func ckpt(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, folder.Close(), os.RemoveAll(dir)) }()
 	s := &ckptState{dir: dir, folder: folder, async: checkpoint.NewAsync(folder), content: ckptContent()}
+	if b.wants(ckptOfState) {
+		if err := s.open(ctx, b); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.state.Close()) }()
+	}
 	for _, figure := range []struct {
 		variant           string
 		floor, our, after func(context.Context) error // after is not measured
 	}{
 		{"save: thread blocked", s.copy, s.saveAsync, s.clear},
+		{ckptOfState, s.copy, s.saveState, s.clear},
 		{"save+fsync", s.writeRaw, s.save, s.clear},
 		{"restore", s.readRaw, s.load, s.nothing},
 	} {
@@ -88,6 +101,7 @@ type ckptState struct {
 	folder  *checkpoint.Folder
 	async   *checkpoint.Async
 	content checkpoint.Content
+	state   *managed.State
 	copied  [][]byte
 	step    checkpoint.Step
 }
@@ -120,6 +134,44 @@ func (s *ckptState) copy(context.Context) error {
 func (s *ckptState) saveAsync(ctx context.Context) error {
 	s.step++
 	return s.async.Save(ctx, s.step, s.content)
+}
+
+// open makes a state of the content's values.
+func (s *ckptState) open(ctx context.Context, b *bench) error {
+	r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	if s.state, err = managed.New(strategies.Jit(r)); err != nil {
+		return err
+	}
+	step := managed.TestStep(func(b *managed.Builder) {
+		for _, t := range s.content.Tensors {
+			values, err := safetensors.Values[float32](t.Data)
+			if err != nil {
+				panic(err) // as graph functions do
+			}
+			b.Vars().VariableWithValue(t.Name, tensors.FromFlatDataAndDimensions(values, t.Dims...)).ValueGraph(b.Graph())
+		}
+		b.Metric("x", b.Node("x"))
+	})
+	set, err := data.New(data.X([]float32{0}, 1, 1))
+	if err != nil {
+		return err
+	}
+	for batch, batchErr := range set.Batches(1) {
+		err = errors.Join(err, batchErr, step.Prepare(ctx, s.state, batch))
+	}
+	return errors.Join(err, step.Close())
+}
+
+func (s *ckptState) saveState(ctx context.Context) error {
+	content, err := s.state.Content(ctx)
+	if err != nil {
+		return err
+	}
+	s.step++
+	return s.async.Save(ctx, s.step, content)
 }
 
 // clear waits for the background, removes all files and has the disk do what it was asked to.

@@ -23,5 +23,5 @@ func TestCheckpoint(t *testing.T) {
 		require.InDelta(t, l.Min/l.Floor, l.Ratio, 1e-9)
 		got = append(got, l.Variant)
 	}
-	require.Equal(t, []string{"save: thread blocked", "save+fsync", "restore"}, got)
+	require.Equal(t, []string{"save: thread blocked", "save: thread blocked, state", "save+fsync", "restore"}, got)
 }

@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"tiny/metric us/step", "tiny/log us/step", "tiny/bar us/step", "tiny/one by one us/step", "linear/metric steps/s", "linear/bar steps/s",
+		"tiny/metric us/step", "tiny/log us/step", "tiny/bar us/step", "tiny/one by one us/step", "linear/metric steps/s", "linear/bar steps/s", "linear/on device steps/s",
 		"digits/metric test accuracy", "matmul/1024^3 GFLOP/s", "matmul/4096^3 GFLOP/s", "copy/256MiB x+1 (fresh output) GB/s (read+write)", "copy/256MiB x+1 (donated) GB/s (read+write)",
 		"inplace/10 us/run", "inplace/150 us/run", "inplace/600 us/run",
 	}, got)

@@ -31,11 +31,11 @@ var trained = map[string]workload{
 		optimizer: func() managed.Optimizer {
 			return optimizers.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done()
 		}},
-	"mlp": {steps: 468, warmup: 20, batches: []int{128}, variants: []string{"metric", "log"},
+	"mlp": {steps: 468, warmup: 20, batches: []int{128}, variants: []string{"metric", "log", onDevice},
 		model: dense(512, 512, 10), optimizer: adam},
 	"cnn": {steps: 100, warmup: 5, batches: []int{128, 32}, variants: []string{"metric"},
 		model: convolutional(32, 64, 256), optimizer: adam},
-	"linear": {steps: 3_000, warmup: 100, batches: []int{32}, variants: []string{"metric", "bar"},
+	"linear": {steps: 3_000, warmup: 100, batches: []int{32}, variants: []string{"metric", "bar", onDevice},
 		model: dense(10),
 		optimizer: func() managed.Optimizer {
 			return optimizers.Adam().LearningRate(1e-3).Epsilon(1e-8).WeightDecay(1e-4).Done()
@@ -71,8 +71,13 @@ func convolutional(c1, c2, hidden int) func(*managed.Vars, *managed.Node) *manag
 // oneByOne is the variant in which the loop is not offered steps in blocks.
 const oneByOne = "one by one"
 
+// onDevice is metric with the data on the device.
+const onDevice = "on device"
+
 // summed tells whether loss and accuracy are summed up on the device in a variant, and nothing is logged.
-func summed(variant string) bool { return variant == "metric" || variant == oneByOne }
+func summed(variant string) bool {
+	return variant == "metric" || variant == oneByOne || variant == onDevice
+}
 
 // report gives the build function of a workload.
 func (w workload) report(variant string) managed.Build {

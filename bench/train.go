@@ -42,7 +42,10 @@ func train(name string) func(ctx context.Context, b *bench) error {
 					return err
 				}
 				step := managed.TrainStep(w.report(variant))
-				m := measured{state: state, step: step, variant: variant, data: contiguous{set, batch}}
+				m := measured{state: state, step: step, variant: variant, data: contiguous(set, batch)}
+				if variant == onDevice {
+					m.data = data.OnDevice(set).Batches(batch, data.Forever())
+				}
 				took, err := m.repeat(ctx, b, w.warmup, steps)
 				err = errors.Join(err, step.Close(), state.Close())
 				if err != nil {
@@ -68,7 +71,7 @@ type measured struct {
 	state   *managed.State
 	step    *managed.Stepper
 	variant string
-	data    contiguous
+	data    loop.Data[data.Batch]
 }
 
 func (m measured) repeat(ctx context.Context, b *bench, warmup, steps int) (took repeats, err error) {
@@ -97,7 +100,7 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	if m.variant == oneByOne {
 		task = loop.OnFunc(loop.EachStep, m.step.Step)
 	}
-	result, err := loop.New(task).Run(ctx, m.state, m.data.batches(), options...)
+	result, err := loop.New(task).Run(ctx, m.state, m.data, options...)
 	if err != nil {
 		return err
 	}
@@ -114,9 +117,6 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 }
 
 // contiguous is a set that is cut into contiguous batches, in order, for ever.
-type contiguous struct {
-	set   *data.Set
-	batch int
+func contiguous(set *data.Set, batch int) loop.Data[data.Batch] {
+	return set.Batches(batch, data.Forever())
 }
-
-func (d contiguous) batches() loop.Data[data.Batch] { return d.set.Batches(d.batch, data.Forever()) }

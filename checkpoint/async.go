@@ -1,11 +1,9 @@
 package checkpoint
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 )
@@ -84,7 +82,8 @@ func (a *Async) begin() (map[string][]byte, error) {
 	if d := a.waiting; d != nil {
 		a.waiting = nil
 		a.replaced++
-		a.folder.log.Warn("checkpoint: not saved, since a newer one came while an older one was being written",
+		// As it should be where steps are fast: Replaced counts them.
+		a.folder.log.Debug("checkpoint: not saved, since a newer one came while an older one was being written",
 			"folder", a.folder.dir, "step", int64(d.manifest.step))
 		return d.buffers(), nil
 	}
@@ -176,15 +175,18 @@ func (d *draft) copyTensors(ctx context.Context, buffers map[string][]byte) erro
 		if err != nil {
 			return err
 		}
-		buffer := bytes.NewBuffer(buffers[t.Name][:0])
-		buffer.Grow(int(size))
-		if err := t.writeTo(&patient{ctx, &limited{buffer, size}}); err != nil {
+		to := &room{ctx: ctx, memory: buffers[t.Name]}
+		if int64(cap(to.memory)) < size {
+			to.memory = make([]byte, size)
+		}
+		to.memory = to.memory[:size]
+		if err := t.writeTo(to); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
-		if int64(buffer.Len()) != size {
-			return fmt.Errorf("tensor %q: Write gave %d bytes, dims %v of %v take %d", t.Name, buffer.Len(), t.Dims, t.DType, size)
+		if int64(to.n) != size {
+			return fmt.Errorf("tensor %q: Write gave %d bytes, dims %v of %v take %d", t.Name, to.n, t.Dims, t.DType, size)
 		}
-		t.Data, t.Write = buffer.Bytes(), nil
+		t.Data, t.Write = to.memory, nil
 	}
 	return nil
 }
@@ -197,16 +199,23 @@ func (d *draft) buffers() map[string][]byte {
 	return buffers
 }
 
-// limited refuses more than size bytes before they take memory.
-type limited struct {
-	io.Writer
-	left int64
+// room is a writer into memory of a tensor's size. It refuses what does not fit, and asks ctx before each piece.
+type room struct {
+	ctx    context.Context
+	memory []byte
+	n      int // bytes written
 }
 
-func (l *limited) Write(p []byte) (int, error) {
-	if int64(len(p)) > l.left {
+func (r *room) Write(p []byte) (int, error) {
+	switch {
+	case r.ctx.Err() != nil:
+		return 0, context.Cause(r.ctx)
+	case len(p) > len(r.memory)-r.n:
 		return 0, fmt.Errorf("Write gives more bytes than dims and dtype take: %w", ErrLimit)
 	}
-	l.left -= int64(len(p))
-	return l.Writer.Write(p)
+	r.n += copy(r.memory[r.n:], p) // of what lies there already, Go copies nothing
+	return len(p), nil
 }
+
+// AvailableBuffer is where the next bytes go, see [Tensor].Write.
+func (r *room) AvailableBuffer() []byte { return r.memory[r.n:r.n:len(r.memory)] }

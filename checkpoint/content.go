@@ -33,7 +33,9 @@ type Tensor struct {
 	// Data are the elements, little endian, the last axis running fastest.
 	Data []byte
 	// Write, if not nil, writes them in place of Data, so that a state that is not in the host's memory needs no copy
-	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take.
+	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. A writer with
+	// the method AvailableBuffer (see [bytes.Buffer.AvailableBuffer]) takes bytes that were put there without a copy of its
+	// own: [Async] gives such a one.
 	Write func(io.Writer) error
 }
 

@@ -163,6 +163,7 @@ func (m *model) doSave(t *rapid.T) {
 func (m *model) saveThatFails(t *rapid.T) {
 	m.version++
 	step := rapid.IntRange(0, 12).Draw(t, "step")
+	older := leftovers(t, m.mem) // of an earlier pruning that failed: what fails now may be their removal
 	*m.rule = failing{n: rapid.IntRange(1, 60).Draw(t, "call"), err: syscall.EIO, armed: true}
 	err := m.folder.Save(context.Background(), checkpoint.Step(step), content(m.version))
 	m.rule.armed = false
@@ -177,7 +178,7 @@ func (m *model) saveThatFails(t *rapid.T) {
 		require.ErrorIs(t, err, m.save(step))
 	default:
 		require.ErrorIs(t, err, syscall.EIO)
-		require.Empty(t, leftovers(t, m.mem))
+		require.Subset(t, older, leftovers(t, m.mem))
 	}
 }
 

@@ -42,7 +42,7 @@ func (s Start) Section(name string, into any) error {
 }
 
 // Resume puts the newest good checkpoint of a folder into a state (see [Folder.Newest] for which that is) and says where
-// the run that [Save] saved was. An empty folder leaves the state alone and gives the beginning: only that does. After an
+// the run that [Save] saved was. An empty folder leaves the state alone and gives the beginning: only that does, and a line of the log says so. After an
 // error the state is as it was.
 //
 //	start, err := checkpoint.Resume(ctx, folder, state)
@@ -57,6 +57,7 @@ func (s Start) Section(name string, into any) error {
 func Resume(ctx context.Context, folder *Folder, state Restorer) (Start, error) {
 	c, err := folder.Newest(ctx)
 	if errors.Is(err, ErrNone) {
+		folder.log.Info("checkpoint: nothing to resume from, the run begins at its beginning", "folder", folder.dir)
 		return Start{History: &loop.History{}}, nil
 	}
 	return resume(ctx, folder, state, c, err)

@@ -29,6 +29,19 @@ func TestAlso(t *testing.T) {
 	require.ErrorIs(t, start.Section("other", &got), checkpoint.ErrNoSection)
 }
 
+func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {
+	var said bytes.Buffer
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	state := &counter{Weight: 0.5, Rate: 0.25}
+	start, err := checkpoint.Resume(t.Context(), f, state)
+	require.NoError(t, err)
+	require.False(t, start.Found)
+	require.Equal(t, &counter{Weight: 0.5, Rate: 0.25}, state)
+	require.Equal(t, 1, strings.Count(said.String(), "\n"))
+	require.Contains(t, said.String(), `level=INFO msg="checkpoint: nothing to resume from, the run begins at its beginning" folder=`)
+	t.Log("B58: an empty folder: the same state, and a line that says so")
+}
+
 // The messages of what a person meets who resumes.
 func TestResumeMessages(t *testing.T) {
 	ctx := t.Context()

@@ -90,15 +90,24 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice and gather do without checks; dims are those of the result.
+// slice, behind and gather do without checks; dims are those of the result.
 
 func (a Array) slice(i, j int, dims []int) Array {
+	width := a.width()
+	return Array{elementsOf(a.Flat).closed(a.Flat, i*width, j*width), dims}
+}
+
+// behind is slice, with the rows behind it in Flat's capacity.
+func (a Array) behind(i, j int, dims []int) Array {
 	width := a.width()
 	return Array{elementsOf(a.Flat).slice(a.Flat, i*width, j*width), dims}
 }
 
 func (a Array) gather(rows, dims []int) Array {
-	return Array{elementsOf(a.Flat).gather(a.Flat, rows, a.width()), dims}
+	kind, width := elementsOf(a.Flat), a.width()
+	to := kind.make(len(rows) * width)
+	kind.gather(to, a.Flat, rows, width)
+	return Array{to, dims}
 }
 
 // width is the number of elements in a row.

@@ -54,8 +54,10 @@ func Skip(n int64) Option {
 // [KeepRemainder].
 //
 // A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
-// batches are views of the set's memory, not to be written to. Shuffled, each one is a copy in memory of its own, which the
-// consumer may keep and change. Batches of one iteration share their Dims.
+// batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may change
+// until it gives it to a step. Small ones, in order or not, lie one behind the other in memory, so that a block of steps
+// reads them where they are: Flat's capacity goes on into the next, so do not append to it, and one that is kept keeps up
+// to a hundred. Batches of one iteration share their Dims.
 //
 // What is wrong with the arguments comes as the one error of the iteration. That includes a set that is smaller than a
 // batch, which would else end silently without any. The sequence can be iterated any number of times, also concurrently.
@@ -103,6 +105,9 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 		return fmt.Errorf("cannot skip %d batches, there are %d", d.skip, epochs*perEpoch)
 	}
 	hand := s.newHand(d, size)
+	if epochs < math.MaxInt64/perEpoch {
+		hand.left = epochs*perEpoch - d.skip
+	}
 	for ; epoch < epochs; epoch++ {
 		hand.shuffle(epoch)
 		for i := start; i < last; i += size {
@@ -122,10 +127,21 @@ type hand struct {
 	rows []int   // the order of the epoch; nil when not shuffled
 	dims [][]int // of each field in a full batch
 	size int
+	left int64 // how many batches there are still to come, at most
+	// chunk is the memory for batches that are gathered, field by field; room is for how many more.
+	chunk []any
+	room  int
 }
 
+// Batches of up to so many numbers are gathered so many at a time into memory that hangs together: as many as a step makes at
+// once, and as large as those batches are at most (package strategies).
+const (
+	smallBatch = 1 << 16
+	together   = 100
+)
+
 func (s *Set) newHand(d dealing, size int) *hand {
-	h := &hand{Set: s, dealing: d, size: size, dims: make([][]int, len(s.fields))}
+	h := &hand{Set: s, dealing: d, size: size, dims: make([][]int, len(s.fields)), left: math.MaxInt64}
 	for k, f := range s.fields {
 		h.dims[k] = dimsOf(f.Array, size)
 	}
@@ -143,20 +159,51 @@ func (h *hand) shuffle(epoch int64) {
 
 // batch is places i to j-1 of the epoch's order.
 func (h *hand) batch(i, j, epoch int) Batch {
-	b := Batch{make([]Field, len(h.fields)), j - i, epoch, i}
+	b := Batch{Fields: make([]Field, len(h.fields)), Size: j - i, Epoch: epoch, At: i}
+	if h.rows != nil && b.Size == h.size {
+		h.makeRoom()
+	}
 	for k, f := range h.fields {
-		dims := h.dims[k]
-		if b.Size != h.size {
-			dims = dimsOf(f.Array, b.Size)
-		}
 		b.Fields[k].Name = f.Name
-		if h.rows != nil {
-			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
-		} else {
-			b.Fields[k].Array = f.Array.slice(i, j, dims)
+		switch {
+		case b.Size != h.size:
+			dims := dimsOf(f.Array, b.Size)
+			if h.rows != nil {
+				b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
+			} else {
+				b.Fields[k].Array = f.Array.behind(i, j, dims)
+			}
+		case h.rows != nil:
+			kind, width := elementsOf(f.Array.Flat), f.Array.width()
+			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], width)
+			b.Fields[k].Array = Array{kind.slice(h.chunk[k], 0, b.Size*width), h.dims[k]}
+			h.chunk[k] = kind.slice(h.chunk[k], b.Size*width, kind.len(h.chunk[k]))
+		default:
+			b.Fields[k].Array = f.Array.behind(i, j, h.dims[k])
 		}
 	}
+	h.left--
+	h.room--
 	return b
+}
+
+// makeRoom sees to it that there is memory for another batch.
+func (h *hand) makeRoom() {
+	if h.room > 0 {
+		return
+	}
+	sum := 0
+	for _, f := range h.fields {
+		sum += h.size * f.Array.width()
+	}
+	h.room = 1
+	if sum <= smallBatch {
+		h.room = int(min(together, h.left))
+	}
+	h.chunk = h.chunk[:0]
+	for _, f := range h.fields {
+		h.chunk = append(h.chunk, elementsOf(f.Array.Flat).make(h.room*h.size*f.Array.width()))
+	}
 }
 
 // splitEpoch is no epoch that [Set.Batches] comes to, so that a split and an order by the same seed are independent.

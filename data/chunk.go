@@ -61,29 +61,3 @@ func windows[E any](what string, source iter.Seq2[E, error], n, stride int, rest
 		}
 	}
 }
-
-// PadSequences makes sequences of several lengths one array [len(sequences), longest], with fill behind the shorter ones,
-// and a mask of the same dims: true for what was there. Fill a label with what the loss leaves out, as -100. There must be
-// at least one sequence with an item.
-func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T) (values, mask Array, err error) {
-	longest := 0
-	for _, s := range sequences {
-		longest = max(longest, len(s))
-	}
-	size, ok := product([]int{len(sequences), longest})
-	if longest == 0 || !ok {
-		return Array{}, Array{}, fmt.Errorf("data: pad %d sequences, the longest of %d items: expected at least one item, and a size below 2^63", len(sequences), longest)
-	}
-	flat, there := make([]T, size), make([]bool, size)
-	for i, s := range sequences {
-		row := flat[i*longest : (i+1)*longest]
-		for j := copy(row, s); j < longest; j++ {
-			row[j] = fill
-		}
-		for j := range s {
-			there[i*longest+j] = true
-		}
-	}
-	dims := []int{len(sequences), longest}
-	return Array{flat, dims}, Array{there, slices.Clone(dims)}, nil
-}

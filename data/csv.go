@@ -179,7 +179,7 @@ func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, c
 			}
 			n++
 		}
-		if n > 0 && !yield(Batch{rows.fields(n), n, 0, at}, nil) {
+		if n > 0 && !yield(Batch{Fields: rows.fields(n), Size: n, At: at}, nil) {
 			return nil
 		}
 		at += n

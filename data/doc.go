@@ -6,13 +6,14 @@
 // Everything behind that is a function from sequences to sequences, iter.Seq2[B, error], so that they compose:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot]
-//	length and order   [Take], [Repeat], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard], [Discard]
+//	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard], [Discard]
 //	batches of items   [Rebatch], [Chunk], [Window], [Pad], [PadSequences]
 //	cost               [Prefetch], [Cache]
 //	looks              [Peek], [Checked]
+//	ends               [Items] of a slice begin one, [Collect] makes a set of one
 //
 // Read from files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX], [MNIST]; [Digits]
-// comes with the package. Readers check lengths before they take memory; what a hostile file may cost stands with each.
+// comes with the package, and Parquet files are read by the module data/parquet. Readers check lengths before they take memory; what a hostile file may cost stands with each.
 //
 // # Where a run was
 //

@@ -15,8 +15,10 @@ type elements interface {
 	name() string
 	len(flat any) int
 	slice(flat any, i, j int) any
-	gather(flat any, rows []int, width int) any
-	concat(parts []any) any // all of this type
+	closed(flat any, i, j int) any
+	make(n int) any
+	gather(to, flat any, rows []int, width int) // into the first rows of to
+	concat(parts []any) any                     // all of this type
 	// move makes images of dims [n, height, width, channels] of those of from: pixels gives the row and column that each row
 	// and column of an image comes from, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
@@ -60,24 +62,25 @@ func (of[T]) name() string {
 
 func (of[T]) len(flat any) int { return len(flat.([]T)) }
 
-// The capacity ends with the view, so that nobody appends into the rows behind it.
-func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j:j] }
+func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j] }
 
-func (of[T]) gather(flat any, rows []int, width int) any {
-	from := flat.([]T)
-	to := make([]T, len(rows)*width)
+// The capacity ends with the view, so that nobody appends into the rows behind it.
+func (of[T]) closed(flat any, i, j int) any { return flat.([]T)[i:j:j] }
+
+func (of[T]) make(n int) any { return make([]T, n) }
+
+func (of[T]) gather(to, flat any, rows []int, width int) {
+	from, rest := flat.([]T), to.([]T)
 	if width == 1 { // labels: a call of copy for each costs more than the element
 		for i, r := range rows {
-			to[i] = from[r]
+			rest[i] = from[r]
 		}
-		return to
+		return
 	}
-	rest := to
 	for _, r := range rows {
 		copy(rest, from[r*width:(r+1)*width])
 		rest = rest[width:]
 	}
-	return to
 }
 
 func (of[T]) concat(parts []any) any {

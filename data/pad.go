@@ -19,7 +19,8 @@ func Pad(b Batch, size int) (Batch, error) {
 	for i := range rows {
 		rows[i] = min(i, b.Size-1)
 	}
-	padded := Batch{make([]Field, 0, len(b.Fields)+1), b.Size, b.Epoch, b.At}
+	padded := b
+	padded.Fields = make([]Field, 0, len(b.Fields)+1)
 	masked := false
 	for _, f := range b.Fields {
 		if f.Name == Mask {

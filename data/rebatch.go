@@ -145,7 +145,7 @@ func (b Batch) slice(i, j int) Batch {
 	for k, f := range fields {
 		fields[k].Array = f.Array.slice(i, j, dimsOf(f.Array, j-i))
 	}
-	return Batch{fields, j - i, b.Epoch, b.At + i}
+	return Batch{fields, j - i, b.Epoch, b.At + i, b.Resident}
 }
 
 // joined is parts of the same fields as one batch.
@@ -153,7 +153,8 @@ func joined(parts []Batch) Batch {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	all := Batch{slices.Clone(parts[0].Fields), 0, parts[0].Epoch, parts[0].At}
+	all := parts[0]
+	all.Fields, all.Size = slices.Clone(all.Fields), 0
 	for _, p := range parts {
 		all.Size += p.Size
 	}

@@ -15,7 +15,7 @@ var errNoSource = errors.New("there is no source (nil)")
 // Batches are passed on as they are, not copied: one that source does not touch again can be held as long as one likes.
 //
 // [Set.Batches] has [Epochs] for this, which also shuffles each pass anew and counts it in the batch; Repeat does the same
-// pass again.
+// pass again. For a stream, see [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -32,10 +32,39 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: repeat: %w", errNoSource))
 	}
+	return passes("repeat", func(pass int) iter.Seq2[B, error] {
+		if times != forever && pass >= times {
+			return nil
+		}
+		return source
+	})
+}
+
+// Passes goes over source(0), source(1), … one behind the other, as [Repeat] goes over one source, until source gives nil: for
+// passes that are to differ.
+//
+//	data.Passes(func(pass int) iter.Seq2[data.Batch, error] {
+//		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
+//	})
+//
+// Tf.data's shuffle counts its iterations and reshuffles by itself; we have the pass said because a source that counts gives
+// another order after each look at it, and could not be resumed.
+func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
+	if err := refuse("passes", false, source == nil); err != nil {
+		return failed[B](err)
+	}
+	return passes("passes", source)
+}
+
+func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		for pass := int64(1); times == forever || pass <= int64(times); pass++ {
+		for pass := 0; ; pass++ {
+			batches := source(pass)
+			if batches == nil {
+				return
+			}
 			empty, broken := true, false
-			for b, err := range source {
+			for b, err := range batches {
 				empty, broken = false, broken || err != nil
 				if !yield(b, err) {
 					return
@@ -46,7 +75,7 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 			}
 			if empty {
 				var none B
-				yield(none, fmt.Errorf("data: repeat: pass %d gave no batch: the source is empty, or cannot be iterated again", pass))
+				yield(none, fmt.Errorf("data: %s: pass %d gave no batch: the source is empty, or cannot be iterated again", what, pass+1))
 				return
 			}
 		}

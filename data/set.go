@@ -89,6 +89,40 @@ func (s *Set) Split(fraction float64, seed uint64) (train, test *Set, err error)
 	return s.gather(rows[:n]), s.gather(rows[n:]), nil
 }
 
+// Gather is the examples of the given numbers, from 0, in that order, as a copy. A number may come more than once: so a rare
+// class can be drawn more often.
+func (s *Set) Gather(rows []int) (*Set, error) {
+	for _, r := range rows {
+		if r < 0 || r >= s.len {
+			return nil, fmt.Errorf("data: gather example %d of a set of %d examples", r, s.len)
+		}
+	}
+	return s.gather(rows), nil
+}
+
+// Where is the examples that keep says yes to, in their order, as a copy; it may have none. Keep is given a batch of the one
+// example, whose At is its number. The batch is a view of the set's memory, and only good for the call.
+func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
+	if err := refuse("where", false, keep == nil); err != nil {
+		return nil, err
+	}
+	var rows []int
+	example := Batch{Fields: make([]Field, len(s.fields)), Size: 1}
+	dims := make([][]int, len(s.fields))
+	for k, f := range s.fields {
+		dims[k] = dimsOf(f.Array, 1)
+	}
+	for i := range s.len {
+		for k, f := range s.fields {
+			example.Fields[k] = Field{f.Name, f.Array.slice(i, i+1, dims[k])}
+		}
+		if example.At = i; keep(example) {
+			rows = append(rows, i)
+		}
+	}
+	return s.gather(rows), nil
+}
+
 func (s *Set) view(i, j int) *Set {
 	t := &Set{slices.Clone(s.fields), j - i}
 	for k, f := range s.fields {
@@ -115,19 +149,32 @@ type Batch struct {
 	// At is the place of the batch's first example in the order of its epoch, from 0: with the epoch it names each example
 	// apart, however they are cut into batches.
 	At int
+	// Resident is the set on the device that the batch is of; nil for a batch in the host's memory. Fields then has [Rows], and
+	// a [Mask] if the batch was padded; Get gathers the set's own.
+	Resident *Resident
 }
 
-// Get is the array of the field of that name. The error of a missing one lists those that are there.
+// Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of a missing
+// one lists those that are there.
 func (b Batch) Get(name string) (Array, error) {
-	names := make([]string, 0, 4)
+	if b.Resident != nil && name != Rows {
+		host, err := b.OnHost()
+		if err != nil {
+			return Array{}, err
+		}
+		b = host
+	}
 	for _, f := range b.Fields {
 		if f.Name == name {
 			return f.Array, nil
 		}
-		names = append(names, fmt.Sprintf("%q", f.Name))
 	}
-	if len(names) == 0 {
+	if len(b.Fields) == 0 {
 		return Array{}, fmt.Errorf("data: the batch has no field %q, nor any other", name)
+	}
+	names := make([]string, len(b.Fields))
+	for i, f := range b.Fields {
+		names[i] = fmt.Sprintf("%q", f.Name)
 	}
 	return Array{}, fmt.Errorf("data: the batch has no field %q; there are %s", name, strings.Join(names, ", "))
 }

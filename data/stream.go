@@ -9,8 +9,8 @@ import (
 
 // ShuffleBuffer deals a stream out in a random order: size items (1 or more) wait in a buffer, and each that leaves it is
 // drawn at random and replaced by the next one of source. So no item comes more than size-1 places early; a buffer of the
-// stream's length shuffles it wholly. The order depends on the seed, size and the number of items alone, and is the same in each pass: give each epoch
-// a seed of its own. Errors are passed on at once.
+// stream's length shuffles it wholly. The order depends on the seed, size and the number of items alone, so it is the same in each pass: for another one in each, make
+// the pass part of the seed, with [Passes] and not [Repeat]. A run goes on with [Discard]. Errors are passed on at once.
 //
 // [Shuffle] is better where the set is in memory: it shuffles wholly, anew in each epoch, and can skip.
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {

@@ -88,7 +88,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	check(err)
 	defer model.Close()
 
-	testData := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil }
+	testData := loop.Fixed(test.Batches(64))
 	fit := train.Of[*flaxlike.Model]() // its TrainStep and ResetStep
 	fit.Epoch = loop.Steps(training.Len() / 32)
 	fit.Tests = []train.Test[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}

@@ -192,7 +192,7 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 		Epoch: epoch,
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(classify),
-			Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil },
+			Data: loop.Fixed(test.Batches(64)),
 		}},
 		Hooks: train.Hooks[*managed.State, data.Batch]{
 			EpochEnd: func(_ context.Context, turn *loop.Turn[*managed.State, data.Batch]) error {
@@ -239,7 +239,7 @@ func TestFromCiclo_innerLoops(t *testing.T) {
 	testing := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(classify))),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(32), nil },
+		Data: loop.Fixed(test.Batches(32)),
 	}
 	result, err := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),

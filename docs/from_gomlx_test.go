@@ -143,7 +143,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 	evaluate := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(step))),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil },
+		Data: loop.Fixed(test.Batches(64)),
 	}
 	result, err := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(step)),

@@ -45,9 +45,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) { // opened once
 		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
 	}
-	evalData := func(context.Context) (loop.Data[data.Batch], error) { // opened for each evaluation
-		return test.Batches(32), nil
-	}
+	evalData := loop.Fixed(test.Batches(32)) // the same batches for each evaluation
 
 	report := func(b *managed.Builder) {
 		logits := cnn(b.Vars(), b.Node("x"))
@@ -156,19 +154,20 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
 		return training.Batches(32, data.Forever(), data.Skip(from.Steps)), nil
 	}
-	evalData := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil }
+	evalData := loop.Fixed(test.Batches(64))
 	state, inspected := fresh(t), 0
 
 	outer := train.Outer[*managed.State, data.Batch]{
-		Train:     managed.TrainStep(report),
-		Data:      trainData,
-		LoopSteps: 8,
+		Train:      managed.TrainStep(report),
+		Data:       trainData,
+		TotalSteps: 10_000,
+		LoopSteps:  8,
 		Evals: []train.EvalSpec[*managed.State, data.Batch]{{
 			Name: "eval", Step: managed.TestStep(report), Data: evalData, Interval: 2,
 			When: func(at train.EvalContext) bool { return at.Step > 8 },
 		}},
 	}
-	result, err := outer.Run(ctx, state, loop.Until(loop.Steps(10_000)),
+	result, err := outer.Run(ctx, state,
 		loop.StopEarly("loss_eval", loop.Lowest, loop.Evaluations(2), loop.MinDelta(0.05)),
 		loop.NonFinite(loop.FailRun),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
@@ -192,7 +191,7 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	ctx, report, dir := t.Context(), classifier, t.TempDir()
 	training, test := digits()
 	batches := training.Batches(32, data.Forever())
-	evalData := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(64), nil }
+	evalData := loop.Fixed(test.Batches(64))
 	saved := must(checkpoint.Open(dir, checkpoint.Options{}))
 	outer := train.Outer[*managed.State, data.Batch]{
 		Train: managed.TrainStep(report), TotalSteps: 30, LoopSteps: 10, Dir: dir,
@@ -207,9 +206,6 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	folder, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true})
 	check(err)
 	defer folder.Close()
-	like, err := managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32))
-	check(err)
-	check(managed.TrainStep(report).Prepare(ctx, state, like)) // gives the state all variables that are in the checkpoints
 	evaluation := train.Continuous[*managed.State, data.Batch]{
 		Checkpoints: checkpoint.Restored[*managed.State]{Folder: folder},
 		Evals:       []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: managed.TestStep(report), Data: evalData}},

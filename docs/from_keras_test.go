@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,13 +94,13 @@ func Example_kerasOwn() {
 			"larger": flaxlike.Dense(1)(vars.In("larger"), h),
 		}
 	}
-	logCosh := func(labels, output *managed.Node) *managed.Node { // a value for each example
-		off := graph.Sub(output, labels)
-		return graph.AddScalar(graph.Add(off, graph.Softplus(graph.MulScalar(off, -2))), -math.Ln2)
+	pinball := func(labels, output *managed.Node) *managed.Node { // of the quantile 0.9: a value for each example
+		off := graph.Sub(labels, output)
+		return graph.Max(graph.MulScalar(off, 0.9), graph.MulScalar(off, -0.1))
 	}
 	model, err := flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy),
 		flaxlike.WithLossOf(
-			flaxlike.Loss{Name: "log_cosh", Func: logCosh, Output: "sum"},
+			flaxlike.Loss{Name: "pinball", Func: pinball, Output: "sum"},
 			flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}),
 		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "larger"}))
 	check(err)
@@ -194,7 +193,7 @@ func Example_kerasTrainStep() {
 		Epoch: loop.Steps(training.Len() / 16),
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(step),
-			Data: func(context.Context) (loop.Data[data.Batch], error) { return training.Batches(64), nil },
+			Data: loop.Fixed(training.Batches(64)),
 		}},
 	}
 	result, err := fit.Run(ctx, state, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(400)))

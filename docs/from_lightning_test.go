@@ -52,7 +52,7 @@ func Example_lightningModule() {
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Name: "val",
 			Step: managed.TestStep(step),
-			Data: func(context.Context) (loop.Data[data.Batch], error) { return validation.Batches(32), nil },
+			Data: loop.Fixed(validation.Batches(32)),
 		}},
 	}
 	result, err := trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1), data.Forever()),
@@ -86,7 +86,7 @@ func Example_lightningTrainer() {
 	check(err)
 	test := train.Test[*managed.State, data.Batch]{
 		Step: managed.TestStep(step), Length: loop.Steps(2), // limit_val_batches=2
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return validation.Batches(8), nil },
+		Data: loop.Fixed(validation.Batches(8)),
 	}
 	trainer := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
@@ -210,7 +210,7 @@ func (m *module) EpochEnd(ctx context.Context, turn *loop.Turn[*module, data.Bat
 func Example_lightningHooks() {
 	ctx, training := context.Background(), line(64)
 	m := &module{State: must(managed.New(jit(), managed.WithOptimizer(optim.New(0.1)))), train: managed.TrainStep(regression), test: managed.TestStep(regression)}
-	validation := func(context.Context) (loop.Data[data.Batch], error) { return training.Batches(64), nil }
+	validation := loop.Fixed(training.Batches(64))
 	trainer := train.Of[*module, data.Batch]() // finds TrainStep, EpochEnd and other hooks among the methods
 	trainer.Epoch = loop.Steps(4)
 	trainer.Tests = []train.Test[*module, data.Batch]{train.TestOf[*module](validation)}

@@ -78,18 +78,21 @@ func TestCNN(t *testing.T) {
 	n := numbersOf(t, `(?s)step  500 \| train loss (\S+) accuracy (\S+) f1 \S+ \| test loss \S+ accuracy \S+ f1 (\S+) .*\ntest accuracy: (\S+)\n$`, out)
 	t.Logf("train loss %.3f, train accuracy %.3f, test F1 %.3f, test accuracy %.3f", n[0], n[1], n[2], n[3])
 	require.Less(t, n[0], 0.25, "it comes to 0.162")
-	require.GreaterOrEqual(t, n[2], 0.9, "it comes to 0.949")
-	require.GreaterOrEqual(t, n[3], 0.9, "it comes to 0.950")
+	require.GreaterOrEqual(t, n[2], 0.9, "it comes to 0.946")
+	require.GreaterOrEqual(t, n[3], 0.9, "it comes to 0.947")
 	whole, _ := said(t, cnn, "-steps", "500")
-	require.Equal(t, trained(whole), trained(out), "resumed or not")
+	require.Equal(t, line500(t, whole), line500(t, out), "resumed or not")
 	interrupted(t, cnn, "-steps", "100000000")
 }
 
-// trained is what is said of the training in the inner loop that ends with step 500.
-func trained(out []byte) string {
-	_, line, _ := strings.Cut(string(out), "step  500 | ")
-	line, _, _ = strings.Cut(line, " | test ")
-	return line
+// line500 is all that is said of the inner loop that ends with step 500, and of the test behind it, but for the speed.
+func line500(t *testing.T, out []byte) string {
+	t.Helper()
+	_, line, found := strings.Cut(string(out), "step  500 | ")
+	line, _, ends := strings.Cut(line, "\n")
+	at := strings.LastIndex(line, " | ")
+	require.True(t, found && ends && at > 0 && strings.HasSuffix(line, " steps/s"), string(out))
+	return line[:at]
 }
 
 // Four devices train it as one does.

@@ -21,8 +21,14 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	var layers trace
 	vars.SetGraphParam(b.Graph(), traceParam, &layers)
 	defer vars.SetGraphParam(b.Graph(), traceParam, nil) // the variables keep what they were given for each graph
+	vars.SetGraphParam(b.Graph(), dtypeParam, b.DType())
 	out := m.network.outputs(vars, func(name string) *managed.Node { return m.field(b, name, "the network takes as an input") })
 	m.seen.layers = layers.rowsOf(m.network, out)
+	for name, v := range out {
+		if v.DType().IsFloat() {
+			out[name] = b.Out(v)
+		}
+	}
 	m.seen.variables = nil
 	for v := range vars.IterVariablesInScope() {
 		m.seen.variables = append(m.seen.variables, variable{v.ScopeAndName(), v.Shape(), v.Trainable})
@@ -35,7 +41,7 @@ func (m *Model) report(b *managed.Builder) {
 	out := m.outputs(b)
 	var sample *managed.Node
 	if m.set.weights != "" {
-		sample = m.field(b, m.set.weights, "WithSampleWeights names")
+		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
 	}
 	var total *managed.Node
 	single := len(m.set.losses) == 1
@@ -46,10 +52,12 @@ func (m *Model) report(b *managed.Builder) {
 		if f == nil {
 			f, _ = LossByName(l.Name) // which New has checked
 		}
-		if l.Func == nil && l.Name == maskedSparse {
-			f = func(labels, output *managed.Node) *managed.Node { return maskedOf(labels, output, b.Mask()) }
+		var v *managed.Node
+		if whole := lossesOfBatches[l.Name]; l.Func == nil && whole != nil {
+			v = whole(labels, output, b.Mask())
+		} else {
+			v = f(labels, output)
 		}
-		v := f(labels, output)
 		m.seen.labels(l, labelOf(out, l.Output, l.Label), output, m.set.weights)
 		v = weigh(name, v, sample)
 		if b.Training() && len(m.set.classWeights) > 0 && labels.DType().IsInt() {
@@ -62,7 +70,7 @@ func (m *Model) report(b *managed.Builder) {
 		if v.Rank() > 0 { // the average of all examples; that of a scalar is one of batches, and managed makes it
 			b.Mean("avg_"+name, v)
 		}
-		b.Loss(name, v)
+		b.Loss(name, m.set.scaleLoss(b, v))
 		if total == nil {
 			total = v
 		} else {
@@ -72,6 +80,7 @@ func (m *Model) report(b *managed.Builder) {
 	if len(m.set.losses) > 1 && !slices.ContainsFunc(m.set.losses, func(l Loss) bool { return l.logged(false) == "loss" }) {
 		b.Metric("loss", total)
 	}
+	m.set.scalePenalties(b)
 	for _, metric := range m.set.metrics {
 		m.figure(b, metric, out, sample)
 	}
@@ -110,7 +119,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*ma
 	if err != nil {
 		panic(err)
 	}
-	return m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name)), v
+	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name))), v
 }
 
 // field is a field of the batch; what says who needs it.

@@ -18,7 +18,9 @@ var ErrNoLoss = errors.New("no loss")
 
 // seen is what a model has learned while it was built.
 type seen struct {
-	batch     data.Batch // the newest one
+	batch     data.Batch     // the newest one
+	resident  *data.Resident // the set on the device that it is of
+	whole     *data.Resident // the last one whose labels were looked at, all of them
 	variables []variable
 	layers    []LayerRow
 	ranges    []labelRange
@@ -43,9 +45,24 @@ func (s *seen) labels(l Loss, field string, output *managed.Node, weights string
 	}
 }
 
+// see notes the batch that a step is built from. Of a set on the device only the first is gathered, for its fields.
+func (m *Model) see(batch data.Batch) (err error) {
+	if batch.Resident == nil {
+		m.seen.batch, m.seen.resident = batch, nil
+		return nil
+	}
+	if m.seen.resident != batch.Resident {
+		m.seen.batch, err = batch.OnHost()
+		m.seen.resident = batch.Resident
+	}
+	return err
+}
+
 // before looks at a batch before its step.
 func (m *Model) before(s step, batch data.Batch) error {
-	m.seen.batch = batch
+	if err := m.see(batch); err != nil {
+		return fmt.Errorf("flaxlike: %w", err)
+	}
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
 		return fmt.Errorf("flaxlike: train: the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
 	}
@@ -70,6 +87,14 @@ func (s *seen) check(m *Model, batches ...data.Batch) error {
 }
 
 func (s *seen) look(batch data.Batch) error {
+	in := "the batch"
+	if set := batch.Resident; set != nil { // its batches have no labels, so all are looked at, once
+		if set == s.whole {
+			return nil
+		}
+		batch, in = data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set"
+		defer func() { s.whole = set }()
+	}
 	for _, r := range s.ranges {
 		labels, there := fieldOf(batch, r.field)
 		if !there {
@@ -86,8 +111,8 @@ func (s *seen) look(batch data.Batch) error {
 		if v := reflect.ValueOf(element(labels.Flat, at)); v.CanInt() && v.Int() < 0 {
 			hint = fmt.Sprintf("labels that fill up sequences do not count in the loss %q", maskedSparse)
 		}
-		return fmt.Errorf("flaxlike: field %q: label %v of example %d in the batch is %w 0…%d: the output has %d\n  %s",
-			r.field, element(labels.Flat, at), at/max(1, labels.Size()/max(1, labels.Len())), ErrLabelRange, r.classes-1, r.classes, hint)
+		return fmt.Errorf("flaxlike: field %q: label %v of example %d in %s is %w 0…%d: the output has %d\n  %s",
+			r.field, element(labels.Flat, at), at/max(1, labels.Size()/max(1, labels.Len())), in, ErrLabelRange, r.classes-1, r.classes, hint)
 	}
 	return nil
 }

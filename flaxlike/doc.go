@@ -16,6 +16,7 @@
 //	compile(loss, metrics, …)      create_flax_state        New, WithLoss, WithMetrics, WithOptimizer
 //	loss_weights                                            Loss.Weight
 //	weighted_metrics                                        Metric.Weighted
+//	mixed_precision, auto_scale_…                            WithPolicy
 //	run_eagerly, distribution      strategy                 WithStrategy
 //	steps_per_execution                                     automatic, see loop.BlockStepper
 //	fit                            train_loop               Fit, FitBatches

@@ -24,6 +24,8 @@ type Fit struct {
 	BatchSize int
 	// StepsPerEpoch is how many batches make an epoch; 0 stands for all of the set. The next epoch goes on where it ended.
 	StepsPerEpoch int
+	// OnDevice keeps the set that is trained on where the steps run: see data.OnDevice. It is for a device with memory of its own.
+	OnDevice bool
 	// InOrder leaves the examples unshuffled. Else their order is a function of the model's seed and the epoch.
 	InOrder bool
 
@@ -86,8 +88,8 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	case err != nil:
 	case f.StepsPerEpoch == 0 && !f.FastDevRun:
 		err = errors.New("StepsPerEpoch is 0: nobody knows how many batches make an epoch, so say it")
-	case f.InOrder, f.ValidationSplit != 0, f.OverfitBatches != 0:
-		err = errors.New("InOrder, ValidationSplit and OverfitBatches are for sets: use Fit, or order and divide the batches yourself")
+	case f.InOrder, f.OnDevice, f.ValidationSplit != 0, f.OverfitBatches != 0:
+		err = errors.New("InOrder, OnDevice, ValidationSplit and OverfitBatches are for sets: use Fit, or order and divide the batches yourself (data.OnDevice)")
 	case batches == nil:
 		err = errors.New("the batches are nil")
 	}
@@ -143,7 +145,11 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if !f.InOrder {
 		order = append(order, data.Shuffle(uint64(m.set.seed)))
 	}
+	dealt := set.Batches
+	if f.OnDevice {
+		dealt = data.OnDevice(set).Batches
+	}
 	return m.run(ctx, f, func(done, _ int64) loop.Data[data.Batch] {
-		return set.Batches(size, append(order, data.Skip(done))...)
+		return dealt(size, append(order, data.Skip(done))...)
 	})
 }

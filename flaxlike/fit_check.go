@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // check finds what makes no sense whatever the data.
@@ -51,4 +53,30 @@ func (f Fit) check(m *Model) error {
 		return errors.New("the set Validation has no examples")
 	}
 	return f.Verbose.check()
+}
+
+// checkEnd finds what a run of so many steps never comes to; the loop would say so in steps alone.
+func (f Fit) checkEnd() error {
+	until, epoch := loop.Steps(max(f.Epochs, 1)*f.StepsPerEpoch), loop.Steps(f.StepsPerEpoch)
+	end := fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
+	if f.Until != nil {
+		n, ok := f.Until.(loop.Steps)
+		if !ok || n == 0 {
+			return nil
+		}
+		until, end = n, fmt.Sprintf("Until is %s, and an epoch has %s (StepsPerEpoch)", n, epoch)
+	}
+	epochs := int(until / epoch)
+	switch {
+	case epochs == 0:
+		return fmt.Errorf("%s: no epoch would come to its end, where metrics are reset, the history has a row and Validation is tested on\n  set StepsPerEpoch to %d or less", end, until)
+	case f.ValidationEvery > epochs:
+		return fmt.Errorf("ValidationEvery is %d epochs, and %s: there would be no test\n  set ValidationEvery to %d or less", f.ValidationEvery, end, epochs)
+	}
+	for _, at := range f.ValidationAt {
+		if at > epochs {
+			return fmt.Errorf("ValidationAt has epoch %d, and %s: expected 1 to %d", at, end, epochs)
+		}
+	}
+	return nil
 }

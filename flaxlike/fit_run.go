@@ -19,6 +19,9 @@ func (m *Model) run(ctx context.Context, f Fit, batches func(done, saved int64) 
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt, f.Checkpoints = nil, nil
 	}
+	if err := f.checkEnd(); err != nil {
+		return new(loop.History), err
+	}
 	epoch := loop.Steps(f.StepsPerEpoch)
 	tests := m.tests(f)
 	if f.SanityEvaluation { // before a state is restored, because it resets the averages

@@ -210,3 +210,24 @@ func TestVerbose(t *testing.T) {
 		})
 	}
 }
+
+// A set on the device is trained on to the same bits, and labels that are out of range are found there too.
+func TestFit_onDevice(t *testing.T) {
+	set, _ := digits(t)
+	var losses [2][]float64
+	for i, resident := range []bool{false, true} {
+		m := newModel(t, mlp(), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"))
+		history, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, OnDevice: resident, ValidationSplit: 0.1}))
+		require.NoError(t, err)
+		losses[i] = series(t, history, "avg_loss")
+	}
+	require.Equal(t, losses[0], losses[1])
+	wrong := make([]int32, 64)
+	wrong[40] = 12
+	bad, err := data.New(data.X(make([]float32, 64*64), 64, 8, 8, 1), data.Y(wrong, 64))
+	require.NoError(t, err)
+	m := newModel(t, mlp(), flaxlike.WithLoss(sparse))
+	_, err = m.Fit(t.Context(), bad, quiet(flaxlike.Fit{Epochs: 1, OnDevice: true}))
+	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	require.ErrorContains(t, err, "label 12 of example 40 in the set")
+}

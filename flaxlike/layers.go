@@ -3,12 +3,10 @@ package flaxlike
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/layers"
 	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
 	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
-	"github.com/gomlx/gomlx/pkg/ml/layers/lstm"
 
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -107,23 +105,27 @@ func Dropout(rate float64) Layer {
 
 // BatchNorm is GoMLX's batchnorm over the last axis. Its running averages are variables that a test step only reads.
 func BatchNorm() Layer {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node { return batchnorm.New(vars, x, -1).Done() }
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		return normal(vars, x, func(x *managed.Node) *managed.Node { return batchnorm.New(vars, x, -1).Done() })
+	}
 }
 
 // LayerNorm is GoMLX's layers.LayerNormalization over the last axis.
 func LayerNorm() Layer {
 	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		return layers.LayerNormalization(vars, x, -1).Done()
+		return normal(vars, x, func(x *managed.Node) *managed.Node { return layers.LayerNormalization(vars, x, -1).Done() })
 	}
 }
 
 // RMSNorm is GoMLX's layers.RMSNorm over the last axis.
 func RMSNorm() Layer {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node { return layers.RMSNorm(vars, x).Done() }
+	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+		return normal(vars, x, func(x *managed.Node) *managed.Node { return layers.RMSNorm(vars, x).Done() })
+	}
 }
 
-// Embedding is GoMLX's layers.Embedding in float32: integers [batch, …] from 0 to vocabulary-1 to [batch, …, width]. It does
-// not see integers from outside: what they give is the device's to say.
+// Embedding is GoMLX's layers.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0 to
+// vocabulary-1 to [batch, …, width]. It does not see integers from outside: what they give is the device's to say.
 func Embedding(vocabulary, width int) Layer {
 	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
 		if !x.DType().IsInt() {
@@ -132,25 +134,7 @@ func Embedding(vocabulary, width int) Layer {
 		if x.Rank() > 0 && x.Shape().Dimensions[x.Rank()-1] == 1 { // GoMLX takes a last axis of 1 for its own
 			x = graph.ExpandAxes(x, -1)
 		}
-		return layers.Embedding(vars, x, dtypes.Float32, vocabulary, width)
-	}
-}
-
-// Attention is GoMLX's layers.MultiHeadAttention of a sequence with itself: [batch, time, n] to [batch, time, n]. For masks
-// and causality, write a [Layer] with GoMLX's builder.
-func Attention(heads, width int) Layer {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		sequence("Attention", vars, x)
-		return layers.MultiHeadAttention(vars, x, x, x, heads, width).SetOutputDim(x.Shape().Dimensions[2]).Done()
-	}
-}
-
-// LSTM is the last hidden state of GoMLX's lstm: [batch, time, n] to [batch, units].
-func LSTM(units int) Layer {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		sequence("LSTM", vars, x)
-		_, last, _ := lstm.New(vars, x, units).Done()
-		return graph.Squeeze(last, 0)
+		return layers.Embedding(vars, x, dtypeOf(vars, x), vocabulary, width)
 	}
 }
 
@@ -163,11 +147,5 @@ func floats(layer string, vars *managed.Vars, x *managed.Node) {
 func spatial(layer string, vars *managed.Vars, x *managed.Node) {
 	if x.Rank() < 3 {
 		panic(fmt.Errorf("%s in %s: the input is %s, expected [batch, spatial…, channels], as [batch, height, width, 1]: see Reshape", layer, vars.Scope(), x.Shape()))
-	}
-}
-
-func sequence(layer string, vars *managed.Vars, x *managed.Node) {
-	if x.Rank() != 3 {
-		panic(fmt.Errorf("%s in %s: the input is %s, expected [batch, time, n]: see Reshape and Embedding", layer, vars.Scope(), x.Shape()))
 	}
 }

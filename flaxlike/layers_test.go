@@ -37,6 +37,10 @@ func TestLayers(t *testing.T) {
 		{"embedding", flaxlike.Embedding(7, 3), []int{5}, []int{5, 3}, 21, true},
 		{"embedding of one", flaxlike.Embedding(7, 3), []int{1}, []int{1, 3}, 21, true},
 		{"attention", flaxlike.Attention(2, 3), []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
+		{"causal attention", flaxlike.CausalAttention(2, 3), []int{5, 4}, []int{5, 4}, 2*(4*6+6) + 4*6 + 6 + 6*4 + 4, false},
+		{"position embedding", flaxlike.PositionEmbedding(7), []int{5, 4}, []int{5, 4}, 7 * 4, false},
+		{"time distributed", flaxlike.TimeDistributed(flaxlike.Sequential(flaxlike.Conv(3, 3), flaxlike.Flatten())), []int{5, 4, 2}, []int{5, 12}, 3*2*3 + 3, false},
+		{"gru", flaxlike.GRU(3), []int{5, 4}, []int{3}, 3*3*4 + 3*3*3 + 2*3*3, false},
 		{"lstm", flaxlike.LSTM(3), []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 8*3, false},
 		{"residual", flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("relu")), []int{4}, []int{4}, 20, false},
 		{"named", flaxlike.Named("here", flaxlike.Dense(2)), []int{2}, []int{2}, 6, false},
@@ -72,4 +76,29 @@ func TestLayers(t *testing.T) {
 			require.NotEqual(t, losses[0], losses[2])
 		})
 	}
+}
+
+// What a causal layer says of a place does not change with what comes later; that of a plain one does.
+func TestCausalAttention(t *testing.T) {
+	for _, row := range []struct {
+		layer  flaxlike.Layer
+		causal bool
+	}{{flaxlike.CausalAttention(2, 4), true}, {flaxlike.Attention(2, 4), false}} {
+		m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.PositionEmbedding(4), row.layer))
+		out, err := m.Predict(t.Context(), must(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 4, 0}, 2, 4))))
+		require.NoError(t, err)
+		v := out["preds"].Flat.([]float32) // [2, 4, 8]
+		if row.causal {
+			require.InDeltaSlice(t, v[:16], v[32:48], 1e-6)
+		} else {
+			require.NotEqual(t, v[:16], v[32:48])
+		}
+		require.NotEqual(t, v[16:24], v[48:56])
+	}
+}
+
+func TestPositionEmbedding_tooLong(t *testing.T) {
+	m := newModel(t, flaxlike.PositionEmbedding(4))
+	_, err := m.Predict(t.Context(), must(data.New(data.X(make([]float32, 2*5*3), 2, 5, 3))))
+	require.ErrorContains(t, err, "PositionEmbedding in /model: the input is (Float32)[2 5 3], expected at most 4 places in its second axis")
 }

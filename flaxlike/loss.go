@@ -49,8 +49,21 @@ func (l Loss) logged(single bool) string {
 //	mean_squared_error, mse           labels and output of one shape
 //	mean_absolute_error, mae
 //	huber                             squared up to an error of 1, then linear (Huber 1964)
-//	hinge                             labels -1 or 1
+//	log_cosh                          the logarithm of the error's hyperbolic cosine: as huber, and smooth
+//	mean_absolute_percentage_error, mape  in percent of the labels
+//	mean_squared_logarithmic_error, msle  of 1 + labels and 1 + output
+//	poisson                           labels as counts, output as the expected count, above 0
+//	cosine_similarity                 minus the cosine of vectors, which the last axis holds
+//	hinge, squared_hinge              labels -1 or 1
+//	categorical_hinge                 labels one-hot
 //	kl_divergence                     labels as probabilities, output as logits
+//	categorical_focal_crossentropy    as categorical_crossentropy, with gamma 2 and alpha 0.25 (Lin et al. 2017)
+//	binary_focal_crossentropy         as binary_crossentropy, with gamma 2
+//	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so that batches of other
+//	                                  sizes have other values
+//
+// Labels of the hinges are -1 or 1 alone; Keras takes 0 as -1 in a batch that has none below; we do not because what a label means
+// would hang on its neighbours. Tversky's two weights are 0.5, as Keras has them, which makes it dice.
 //
 // The crossentropies take logits; Keras's take probabilities unless told otherwise; we do because the logarithm of a softmax
 // that was rounded to 0 is infinite. An output that went through softmax or sigmoid is refused.
@@ -58,7 +71,7 @@ func LossByName(name string) (LossFunc, error) { return find("loss", name, losse
 
 var lossesByName = map[string]LossFunc{
 	"sparse_categorical_crossentropy": sparseCrossEntropy,
-	maskedSparse:                      maskedCrossEntropy,
+	maskedSparse:                      ofBatch(maskedOf).unmasked,
 	"categorical_crossentropy":        crossEntropy,
 	"binary_crossentropy":             binaryCrossEntropy,
 	"mean_squared_error":              squaredError,
@@ -66,8 +79,21 @@ var lossesByName = map[string]LossFunc{
 	"mean_absolute_error":             absoluteError,
 	"mae":                             absoluteError,
 	"huber":                           huber,
+	"log_cosh":                        logCosh,
+	"mean_absolute_percentage_error":  percentageError,
+	"mape":                            percentageError,
+	"mean_squared_logarithmic_error":  squaredLogarithmicError,
+	"msle":                            squaredLogarithmicError,
+	"poisson":                         poisson,
+	"cosine_similarity":               cosine,
 	"hinge":                           hinge,
+	"squared_hinge":                   squaredHinge,
+	"categorical_hinge":               categoricalHinge,
 	"kl_divergence":                   divergence,
+	"categorical_focal_crossentropy":  focalCrossEntropy,
+	"binary_focal_crossentropy":       binaryFocalCrossEntropy,
+	"dice":                            ofBatch(dice).unmasked,
+	"tversky":                         ofBatch(tversky).unmasked,
 }
 
 // The functions here and not GoMLX's losses: most of those give the mean of the batch, of which neither the padding nor a weight
@@ -76,26 +102,18 @@ var lossesByName = map[string]LossFunc{
 func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	const name = "sparse_categorical_crossentropy"
 	noProbabilities(name, logits)
-	labels = sparse(name, labels, logits)
-	own := graph.OneHot(labels, classesOf(logits), logits.DType())
-	return graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+	return managed.CrossEntropies(sparse(name, labels, logits), logits)
 }
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
-// maskedCrossEntropy has for each example its share of the batch's mean over the labels that count, so that the mean over the
-// examples is that one.
-func maskedCrossEntropy(labels, logits *managed.Node) *managed.Node {
-	return maskedOf(labels, logits, nil)
-}
-
-// maskedOf leaves examples that are padding out of both sums, if there is a mask.
+// maskedOf has for each example its share of the batch's mean over the labels that count, so that the mean over the examples is
+// that one. Examples that are padding are left out of both sums, if there is a mask.
 func maskedOf(labels, logits, mask *managed.Node) *managed.Node {
 	noProbabilities(maskedSparse, logits)
 	labels = sparse(maskedSparse, labels, logits)
 	counts := graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
-	own := graph.OneHot(graph.Where(counts, labels, graph.ZerosLike(labels)), classesOf(logits), logits.DType())
-	v := graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
+	v := managed.CrossEntropies(labels, logits)
 	v = graph.Where(counts, v, graph.ZerosLike(v))
 	weights, all := graph.ConvertDType(counts, v.DType()), graph.OnesLike(v)
 	if mask != nil {
@@ -191,6 +209,7 @@ func same(name string, labels, output *managed.Node) *managed.Node {
 // noProbabilities refuses what a softmax or a sigmoid has made: the mistake of those who come from Keras.
 func noProbabilities(name string, output *managed.Node) {
 	made := ""
+	output = uncast(output)
 	switch in := output.Inputs(); {
 	case output.Type() == graph.NodeTypeLogistic:
 		made = "sigmoid"

@@ -70,6 +70,10 @@ func TestNames(t *testing.T) {
 		{"metric", "f1_score", ones, bits, 0.5},
 		{"metric", "recall", threes, classes, 1 / 3.0},
 		{"metric", "auc", ones, bits, 0.75},
+		{"metric", "mean_iou", ones, bits, 1 / 3.0},
+		{"metric", "mean_iou", threes, classes, 1 / 3.0},
+		{"metric", "pearson_correlation", ones, numbers, pearson([]float64{2, -1, 0.5, -3}, []float64{2, 0, 0.5, 1})},
+		{"metric", "concordance_correlation", ones, data.Y([]float32{2, -1, 0.5, -3}, 4, 1), 1},
 		{"metric", "mse", ones, numbers, 17 / 4.0},
 		{"metric", "mean_squared_error", ones, numbers, 17 / 4.0},
 		{"metric", "rmse", ones, numbers, math.Sqrt(17 / 4.0)},
@@ -108,7 +112,7 @@ func variance(values ...float64) float64 {
 }
 
 func TestOptimizersByName(t *testing.T) {
-	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw", "adamax", "rmsprop", "lion", "lamb", "adafactor"} {
+	for _, name := range []string{"sgd", "momentum", "nesterov", "adam", "adamw", "adamax", "rmsprop", "adagrad", "adadelta", "nadam", "lion", "lamb", "adafactor"} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(name), flaxlike.WithLearningRate(0.02))
 			h, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 20}))
@@ -120,4 +124,13 @@ func TestOptimizersByName(t *testing.T) {
 			require.InDelta(t, 0.02, rate, 1e-7)
 		})
 	}
+}
+
+func pearson(x, y []float64) float64 {
+	var sumX, sumY, products float64
+	for i := range x {
+		sumX, sumY, products = sumX+x[i], sumY+y[i], products+x[i]*y[i]
+	}
+	n := float64(len(x))
+	return (products/n - sumX/n*sumY/n) / math.Sqrt(variance(x...)*variance(y...))
 }

@@ -55,6 +55,21 @@ var metricsByName = map[string]figure{
 	"recall":                            scored(metrics.Recall),
 	"f1_score":                          scored(metrics.F1),
 	"f1":                                scored(metrics.F1),
+	"mean_iou":                          meanIoU,
+	"pearson_correlation":               errorMetric(metrics.Pearson),
+	"concordance_correlation":           errorMetric(metrics.Concordance),
+	"log_cosh":                          meanOf(logCosh),
+	"mean_absolute_percentage_error":    meanOf(percentageError),
+	"mape":                              meanOf(percentageError),
+	"mean_squared_logarithmic_error":    meanOf(squaredLogarithmicError),
+	"msle":                              meanOf(squaredLogarithmicError),
+	"poisson":                           meanOf(poisson),
+	"hinge":                             meanOf(hinge),
+	"squared_hinge":                     meanOf(squaredHinge),
+	"categorical_hinge":                 meanOf(categoricalHinge),
+	"kl_divergence":                     meanOf(divergence),
+	"categorical_crossentropy":          meanOf(crossEntropy),
+	"binary_crossentropy":               meanOf(binaryCrossEntropy),
 	"auc":                               func(*managed.Node) metrics.Metric { return probable(metrics.AUC(200)) },
 }
 
@@ -80,6 +95,13 @@ func scored(of func(classes int, average metrics.Average) metrics.Metric) figure
 	}
 }
 
+func meanIoU(output *managed.Node) metrics.Metric {
+	if oneEach(output) {
+		return binary(metrics.MeanIoU(2))
+	}
+	return metrics.MeanIoU(classesOf(output))
+}
+
 func oneEach(output *managed.Node) bool { return output.Rank() < 2 || classesOf(output) == 1 }
 
 // binary has classes made of logits and of labels that are 0 or 1 in any type.
@@ -103,4 +125,13 @@ func errorMetric(of func() metrics.Metric) figure {
 			return []*managed.Node{same("metric", in[0], in[1]), in[1]}
 		})
 	}
+}
+
+// meanOf is the mean of a loss.
+func meanOf(f LossFunc) figure {
+	return fixed(func() metrics.Metric {
+		return metrics.MapInputs(metrics.Mean(), func(in []*managed.Node) []*managed.Node {
+			return []*managed.Node{perExample(f(in[0], in[1]))}
+		})
+	})
 }

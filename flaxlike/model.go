@@ -68,6 +68,9 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	if err != nil {
 		return err
 	}
+	if optimizer, err = m.set.scaled(optimizer); err != nil {
+		return err
+	}
 	if err := m.set.checkNames(); err != nil {
 		return err
 	}
@@ -78,7 +81,11 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 		}
 		m.set.strategy = strategies.Jit(m.runtime)
 	}
-	m.State, err = managed.New(m.set.strategy, managed.WithOptimizer(optimizer), managed.WithSeed(m.set.seed))
+	of := []managed.Option{managed.WithOptimizer(optimizer), managed.WithSeed(m.set.seed)}
+	if m.set.policy != nil {
+		of = append(of, managed.WithPolicy(*m.set.policy))
+	}
+	m.State, err = managed.New(m.set.strategy, of...)
 	if err != nil && m.runtime != nil {
 		err = errors.Join(err, m.runtime.Close())
 	}
@@ -130,7 +137,9 @@ func (m *Model) ResetStep(context.Context) (*Model, error) { return m, m.ResetMe
 // PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the inputs
 // alone.
 func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	m.seen.batch = batch
+	if err := m.see(batch); err != nil {
+		return nil, fmt.Errorf("flaxlike: predict: %w", err)
+	}
 	_, logs, err := m.predict.Step(ctx, m.State, batch)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: predict: %w", err)
@@ -155,7 +164,9 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the shapes,
 // and needs the inputs alone.
 func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
-	m.seen.batch = batch
+	if err := m.see(batch); err != nil {
+		return fmt.Errorf("flaxlike: export: %w", err)
+	}
 	return managed.ExportModel(dir, m.State, batch, m.outputs, options...)
 }
 

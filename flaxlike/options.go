@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -24,6 +25,8 @@ type settings struct {
 	batchSize     int
 	weights       string // the field of the sample weights
 	classWeights  map[int]float64
+	policy        *optim.Policy    // nil: all in float32
+	scale         *optim.LossScale // nil: losses are not scaled
 }
 
 // WithLoss adds losses by name, see [LossByName]; they are summed up.
@@ -63,7 +66,9 @@ func WithInnerLosses() Option {
 }
 
 // WithMetrics adds metrics by Keras's names or short ones: accuracy, binary_accuracy, top_5_accuracy, precision, recall,
-// f1, auc, mse, rmse, mae, r2, cosine_similarity, crossentropy, perplexity. "accuracy" is that of two classes where the output
+// f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson_correlation, concordance_correlation, crossentropy, perplexity; and,
+// as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge,
+// squared_hinge, categorical_hinge. "accuracy" is that of two classes where the output
 // has one number an example. Classes and probabilities are made of logits, as the losses take them.
 func WithMetrics(names ...string) Option {
 	return func(s *settings) error {
@@ -96,8 +101,8 @@ func WithMetricsOf(list ...Metric) Option {
 	}
 }
 
-// WithOptimizer sets the optimizer by name: sgd, momentum, nesterov, adam (the default), adamw, adamax, rmsprop, lion, lamb,
-// adafactor; with the learning rates of Keras, see [WithLearningRate].
+// WithOptimizer sets the optimizer by name: sgd, momentum, nesterov, adam (the default), adamw, adamax, rmsprop, adagrad,
+// adadelta, nadam, lion, lamb, adafactor; with the learning rates of Keras, see [WithLearningRate].
 func WithOptimizer(name string) Option {
 	return func(s *settings) error {
 		_, err := optimizerByName(name, 0)

@@ -13,10 +13,11 @@ import (
 // each tenth of [Until], every 30 seconds, and at the end. Values are read (and so fetched from a device) only when a line
 // is written, and between the lines no turn is looked at, so steps stay together in blocks (see [BlockStepper]).
 //
+// What else is printed while it stands there lands in the middle of it, unless it is printed through [Lines].
+//
 // Steps, samples and time are shown in the unit of Until, and a [Date] as the time to it. Ciclo's bar shows the metrics of
 // the present step alone and ends one short of the total; ours shows the newest value of each name, and ends at the total.
 type Bar struct {
-	out      io.Writer // nil shows nothing
 	terminal func() (columns int, ok bool)
 	columns  int
 	live     bool
@@ -28,7 +29,8 @@ type Bar struct {
 	// The rate and the time left are measured from recent, which moves on; it starts after the first turn, since that
 	// one may compile, and a rate that counts it says nothing.
 	first, recent, last mark
-	err                 error
+	above               []*Lines
+	screen              screen // whose writer is nil if nothing is to be shown
 }
 
 type mark struct {
@@ -55,7 +57,7 @@ func BarShows(collections ...Collection) BarOption {
 func BarOff(off bool) BarOption {
 	return func(b *Bar) {
 		if off {
-			b.out = nil
+			b.screen.out = nil
 		}
 	}
 }
@@ -64,7 +66,7 @@ func BarOff(off bool) BarOption {
 // not end the run, not even if it is a standard output that nobody reads any more; nil shows nothing.
 func ProgressBar(w io.Writer, options ...BarOption) Option {
 	probe := NewBar(w, options...)
-	if probe.out == nil {
+	if probe.screen.out == nil {
 		return nil
 	}
 	return func(s *settings) {
@@ -89,9 +91,10 @@ func barSchedule(live bool, from Elapsed, until Period) Schedule {
 
 // NewBar makes a bar to be used by hand: Watch after each step, End at the end. [ProgressBar] makes one for each run.
 func NewBar(w io.Writer, options ...BarOption) *Bar {
-	b := &Bar{out: w, shown: []Collection{Losses, Metrics, Stateful}}
+	b := &Bar{shown: []Collection{Losses, Metrics, Stateful}}
+	b.screen.out = w
 	if f, ok := w.(*os.File); ok {
-		b.out = quietPipe(f)
+		b.screen.out = quietPipe(f)
 		b.columns, b.live = terminalColumns(f)
 		b.live = b.live && os.Getenv("TERM") != "dumb" // which cannot go back to the start of a line
 		b.terminal = func() (int, bool) { return terminalColumns(f) }
@@ -106,7 +109,7 @@ func NewBar(w io.Writer, options ...BarOption) *Bar {
 
 // Watch writes a line if one is due.
 func (b *Bar) Watch(_ context.Context, r Report) error {
-	if b.out == nil {
+	if b.screen.out == nil {
 		return nil
 	}
 	if r.Latest.Len() == 0 {
@@ -128,8 +131,11 @@ func (b *Bar) Watch(_ context.Context, r Report) error {
 
 // End writes the last line and leaves the cursor below it.
 func (b *Bar) End(_ context.Context, e Ending) error {
-	if b.out != nil && e.Elapsed.Steps > e.From.Steps {
+	if b.screen.out != nil && e.Elapsed.Steps > e.From.Steps {
 		b.write(e.Report, true)
+	}
+	for _, l := range b.above {
+		l.leave(&b.screen)
 	}
 	return nil
 }

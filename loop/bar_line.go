@@ -2,7 +2,6 @@ package loop
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -15,10 +14,12 @@ const (
 	cells = 24 // width of the drawn bar
 	// usual is the width of a terminal that does not know its own.
 	usual = 80
+	// clearLine clears from the cursor to the end of the line.
+	clearLine = "\x1b[K"
 )
 
 func (b *Bar) write(r Report, end bool) {
-	if b.err != nil {
+	if b.screen.failed() {
 		return
 	}
 	text := b.values(r)
@@ -39,14 +40,17 @@ func (b *Bar) write(r Report, end bool) {
 		if width(line) > columns {
 			line = b.place(r, end, false) + text // numbers say more than a drawing
 		}
-		line = "\r" + cut(line, columns) + "\x1b[K"
+		line = "\r" + cut(line, columns) + clearLine
 		if end {
 			line += "\n"
 		}
 	} else {
 		line += "\n"
 	}
-	_, b.err = io.WriteString(b.out, line)
+	for _, l := range b.above {
+		l.join(&b.screen)
+	}
+	b.screen.show(line, b.live && !end)
 }
 
 // place is how far the run is.

@@ -29,6 +29,18 @@ type Evaluation[S, B any] struct {
 	Options []Option
 }
 
+// Fixed is the Data of an evaluation, or of a test of package train, that is measured on the same batches each time:
+//
+//	Data: loop.Fixed(test.Batches(64))
+//
+// The sequence must begin anew each time that it is ranged over, as those of [data.Set] do; one that is used up is empty from
+// the second evaluation on.
+//
+// [data.Set]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set
+func Fixed[B any](data Data[B]) func(context.Context) (Data[B], error) {
+	return func(context.Context) (Data[B], error) { return data, nil }
+}
+
 // On makes a task of the evaluation. What is wrong with the inner loop or its options is found before the outer one
 // runs. An entry that the turn has already is an error: one of the two would be lost; give the evaluation a Name.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {

@@ -17,7 +17,7 @@ func ExampleEvaluation() {
 	testing := loop.New(loop.OnFunc(loop.EachStep, step))
 	test := loop.Evaluation[int, int]{
 		Name: "test", Loop: testing,
-		Data:      func(context.Context) (loop.Data[int], error) { return numbers(3), nil },
+		Data:      loop.Fixed(numbers(3)),
 		Aggregate: loop.Aggregations{loop.Metrics: loop.Max},
 	}
 	quick := test
@@ -51,7 +51,7 @@ func ExampleEvaluation() {
 func ExampleEvaluation_Run() {
 	test := loop.Evaluation[int, int]{
 		Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)),
-		Data: func(context.Context) (loop.Data[int], error) { return numbers(4), nil },
+		Data: loop.Fixed(numbers(4)),
 	}
 	_, logs, err := test.Run(context.Background(), 10)
 	if err != nil {

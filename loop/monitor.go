@@ -118,6 +118,20 @@ func Baseline(value float64) MonitorOption {
 	}
 }
 
+// StartAt passes over the values from before the run has reached a period, counted from its beginning: none of them is the best
+// one, and no patience runs. In those turns a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
+//
+// It is Keras's start_from_epoch. Lightning's min_steps goes on counting meanwhile and stops right behind them; ours waits the whole
+// patience from there, because a best value of the first steps is mostly an accident.
+func StartAt(p Period) MonitorOption {
+	return func(m *monitor) {
+		if p == nil || p.length() < 0 {
+			m.errs = append(m.errs, fmt.Errorf("start at: period must be zero or positive, got %v", p))
+		}
+		m.start = p
+	}
+}
+
 // monitor follows the values of one entry. It is a function of them alone, so a resumed run makes it again of the
 // history.
 type monitor struct {
@@ -125,6 +139,7 @@ type monitor struct {
 	mode     Mode // Lowest or Highest
 	minDelta float64
 	baseline *float64
+	start    Period // nil if all values count
 	best     Best
 	found    bool // a value was better: best is one
 	// Waiting is measured from here: the best value, or without one the first.
@@ -161,6 +176,9 @@ func newMonitor(entry string, mode Mode, options []MonitorOption) (monitor, erro
 
 // see takes the next value and tells whether it is better.
 func (m *monitor) see(at Elapsed, v float64) bool {
+	if m.start != nil && !at.Reached(m.start) {
+		return false
+	}
 	if !m.begun {
 		m.begun, m.since = true, at
 	}
@@ -178,7 +196,7 @@ func (m *monitor) wait(from Elapsed) { m.since, m.waited = from, 0 }
 
 // spent tells whether the patience is over.
 func (m *monitor) spent(p Patience, now Elapsed) bool {
-	return p.measure(now.Since(m.since), m.waited) >= p.length()
+	return m.begun && p.measure(now.Since(m.since), m.waited) >= p.length()
 }
 
 // read is the value of the turn.

@@ -3,13 +3,15 @@ package loop
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"image"
 	"log/slog"
 	"slices"
 )
 
 // Log writes one record of level Info a due turn that logged anything to a structured logger (nil logs nothing): the
 // elapsed steps, samples and time, and all entries by their full names, sorted. A value that cannot be read stands
-// there as its error. Values are read only if the logger takes the level. What a logger makes of its own troubles
+// there as its error, an image as its size. Values are read only if the logger takes the level. What a logger makes of its own troubles
 // is its affair: they do not reach the run.
 func Log(logger *slog.Logger, when Schedule) Option {
 	if logger == nil {
@@ -44,8 +46,20 @@ func attribute(e Entry) slog.Attr {
 	}
 	if p, ok := e.Value.(Payload); ok {
 		if v, err := p.Any(); err == nil {
-			return slog.Any(e.Path(), v)
+			return slog.Any(e.Path(), brief(v))
 		}
 	}
 	return slog.String(e.Path(), err.Error())
+}
+
+// brief gives an image by its size: a line is no place for pixels.
+func brief(v any) any {
+	switch v := v.(type) {
+	case image.Image:
+		size := v.Bounds().Size()
+		return fmt.Sprintf("image %dx%d", size.X, size.Y)
+	case []image.Image:
+		return fmt.Sprintf("%d images", len(v))
+	}
+	return v
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/strategies"
 )
 
 // Build is the function of a step: it builds the graph from the batch to what the step reports.
@@ -22,9 +23,10 @@ type Builder struct {
 	vars   *Vars
 	names  []string
 	batch  []*Node
-	kind   string   // "train" or "test"
-	logged []logged // numbers, packed into one array
-	wholes []logged // arrays
+	sets   []strategies.Slot // those on the device that the batch is of
+	kind   string            // "train" or "test"
+	logged []logged          // numbers, packed into one array
+	wholes []logged          // arrays
 	resets []reset
 	// averages asks for a running mean of each loss.
 	averages bool

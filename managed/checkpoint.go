@@ -42,27 +42,27 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		return c, err
 	}
 	origins := map[string]origin{}
-	add := func(name string, shape shapes.Shape, fetch func() (*Tensor, error), o origin) error {
+	add := func(name string, shape shapes.Shape, write func(io.Writer) error, o origin) error {
 		dtype, err := inFile(shape.DType)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: name, DType: dtype, Dims: append([]int{}, shape.Dimensions...),
-			Write: func(w io.Writer) error { return writeTensor(w, fetch) }})
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: name, DType: dtype, Dims: append([]int{}, shape.Dimensions...), Write: write})
 		origins[name] = o
 		return nil
 	}
+	var spare []byte // for values on their way, one after the other
 	for _, v := range s.values {
 		name := v.variable.ScopeAndName()
-		fetch := func() (*Tensor, error) { return s.strategy.Fetch(v.buffer) }
-		if err := add(name, v.variable.Shape(), fetch, s.saved.origins[name]); err != nil {
+		write := func(w io.Writer) error { return s.writeValue(w, v, &spare) }
+		if err := add(name, v.variable.Shape(), write, s.saved.origins[name]); err != nil {
 			return c, err
 		}
 	}
 	if r := s.saved.restored; r != nil && r.from == nil {
 		for _, name := range slices.Sorted(maps.Keys(s.given)) {
 			t := s.given[name]
-			if err := add(name, t.Shape(), t.LocalClone, r.origins[name]); err != nil {
+			if err := add(name, t.Shape(), func(w io.Writer) error { return writeTensor(w, t) }, r.origins[name]); err != nil {
 				return c, err
 			}
 		}
@@ -71,17 +71,35 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	return c, nil
 }
 
-func writeTensor(w io.Writer, fetch func() (*Tensor, error)) error {
-	t, err := fetch()
-	if err != nil {
-		return err
+// writeValue copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to spare.
+func (s *State) writeValue(w io.Writer, v value, spare *[]byte) error {
+	size := int(v.variable.Shape().Memory())
+	var memory []byte
+	if to, ok := w.(interface{ AvailableBuffer() []byte }); ok {
+		memory = to.AvailableBuffer()
 	}
-	defer t.FinalizeLocal()
+	if cap(memory) < size {
+		if cap(*spare) < size {
+			*spare = make([]byte, size)
+		}
+		memory = *spare
+	}
+	memory = memory[:size]
+	if size > 0 {
+		if err := s.strategy.FetchInto(v.buffer, memory); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(memory)
+	return err
+}
+
+func writeTensor(w io.Writer, t *Tensor) error {
 	if t.Shape().Size() == 0 {
 		return nil
 	}
 	var writeErr error
-	err = t.ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
+	err := t.ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
 	return errors.Join(err, writeErr)
 }
 
@@ -157,7 +175,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	if len(known) > 0 {
 		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.ScopeAndName()].Train })
 		gathers := func(v *variable) bool { _, ok := s.resets[v]; return ok }
-		if err := r.check(known, given, trained, gathers); err != nil {
+		if err := r.check(known, given, trained, gathers, s.pending()); err != nil {
 			return err
 		}
 		if err := s.replace(ctx, r, given); err != nil {
@@ -172,6 +190,15 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		s.optimizer = o.Optimizer
 	}
 	s.saved.restored = r
+	return nil
+}
+
+// pending are the values of the checkpoint before that no step has asked for yet: another checkpoint of the same run may have
+// them too.
+func (s *State) pending() map[string]*Tensor {
+	if r := s.saved.restored; r != nil && r.from == nil {
+		return s.given
+	}
 	return nil
 }
 

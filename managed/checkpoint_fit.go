@@ -90,7 +90,7 @@ func (r *restored) nameOf(v *variable) string {
 func (s *State) fit(fresh []*variable, train bool) error {
 	r := s.saved.restored
 	if r != nil {
-		if err := r.check(fresh, r.tensors, train, nil); err != nil {
+		if err := r.check(fresh, r.tensors, train, nil, nil); err != nil {
 			return err
 		}
 		for _, v := range fresh {
@@ -121,8 +121,9 @@ func (s *State) fit(fresh []*variable, train bool) error {
 	return nil
 }
 
-// check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing.
-func (r *restored) check(variables []*variable, waiting map[string]*Tensor, train bool, gathers func(*variable) bool) error {
+// check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing; tensors that
+// took the place of pending ones wait on, as those did.
+func (r *restored) check(variables []*variable, waiting map[string]*Tensor, train bool, gathers func(*variable) bool, pending map[string]*Tensor) error {
 	e := &MismatchError{Step: r.step}
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var missing []*variable
@@ -151,7 +152,7 @@ func (r *restored) check(variables []*variable, waiting map[string]*Tensor, trai
 	if r.from == nil {
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
 			o, t := r.origins[name], waiting[name]
-			if !found[name] && touched[o.Group] && (o.Trainable || train && o.Train) {
+			if !found[name] && pending[name] == nil && touched[o.Group] && (o.Trainable || train && o.Train) {
 				e.Mismatches = append(e.Mismatches, Mismatch{Name: name, Saved: describe(t.DType(), t.Shape().Dimensions)})
 			}
 		}

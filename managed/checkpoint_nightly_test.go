@@ -2,4 +2,4 @@
 
 package managed_test
 
-func init() { stops = 20 }
+func init() { stops, stoppedSteps, restarts = 20, 1000, 100 }

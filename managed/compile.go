@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,8 +22,10 @@ type compiled struct {
 	moves   int // the state's, when it was compiled
 	runtime *xla.Runtime
 	inputs  []strategies.Input
-	program strategies.Program
-	block   int // how many steps were asked for at once: 1 for [Stepper.Step]
+	// resident is the set that the batch has rows of; nil if the batch comes from the host.
+	resident *data.Resident
+	program  strategies.Program
+	block    int // how many steps were asked for at once: 1 for [Stepper.Step]
 	// values are the places in State.values of the program's state.
 	values []int
 	layout []logged
@@ -49,7 +52,11 @@ func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, er
 	if err := s.leave(state); err != nil {
 		return nil, err
 	}
-	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block}
+	if n := s.shapesOf(state, block); n >= cmp.Or(s.shapes, mostShapes) {
+		return nil, fmt.Errorf("%s: %w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), close it now and then, or raise the limit by managed.MaxShapes",
+			s.name, ErrShapes, n)
+	}
+	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block, resident: batch.Resident}
 	for _, f := range batch.Fields {
 		in, err := strategies.InputOf(f)
 		if err != nil {
@@ -90,24 +97,35 @@ func (c *compiled) close() error {
 	return err
 }
 
-// manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake.
-const manyShapes = 8
+// ErrShapes: a step met so many shapes of batches that something is wrong with them; each takes time and memory.
+var ErrShapes = errors.New("too many shapes of batches")
 
-func (s *Stepper) warnOfShapes(c *compiled) {
-	n := 0
-	for _, other := range s.compiled {
-		if other.state == c.state && other.block == c.block {
+// manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake. From mostShapes
+// on it is one.
+const (
+	manyShapes = 8
+	mostShapes = 100
+)
+
+// shapesOf counts the shapes for which a step was compiled.
+func (s *Stepper) shapesOf(state *State, block int) (n int) {
+	for _, c := range s.compiled {
+		if c.state == state && c.block == block {
 			n++
 		}
 	}
-	if n == manyShapes {
+	return n
+}
+
+func (s *Stepper) warnOfShapes(c *compiled) {
+	if n := s.shapesOf(c.state, c.block); n == manyShapes {
 		c.state.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: the %s was compiled for %d shapes of batches; each takes time and memory: "+
 			"give it batches of one shape", s.name, n), "newest", fmt.Sprint(c.inputs))
 	}
 }
 
 func (c *compiled) fits(batch data.Batch) bool {
-	if len(c.inputs) != len(batch.Fields) {
+	if len(c.inputs) != len(batch.Fields) || c.resident != batch.Resident {
 		return false
 	}
 	for i, f := range batch.Fields {
@@ -122,9 +140,13 @@ func (s *Stepper) compile(c *compiled) error {
 	state := c.state
 	var b *Builder
 	var used []*variable
+	resident, err := state.reside(c.resident)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
 	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
 		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
-			b = s.builder(g, state, c.inputs, batch)
+			b = s.builder(g, c, batch)
 			defer b.end()
 			s.report(b, c)
 			if s.train {
@@ -132,6 +154,7 @@ func (s *Stepper) compile(c *compiled) error {
 				train.ExecPerStepUpdateGraphFn(state.vars, g)
 			}
 			used, built = state.slots(g)
+			built.State = append(built.State, b.sets...)
 			if logs := b.pack(); logs != nil {
 				built.Outputs = append(built.Outputs, logs)
 			}
@@ -154,7 +177,7 @@ func (s *Stepper) compile(c *compiled) error {
 	for _, v := range used {
 		c.values = append(c.values, state.index[v])
 	}
-	c.args = make([]strategies.Buffer, len(c.values))
+	c.args = append(make([]strategies.Buffer, len(c.values)), resident...)
 	for _, r := range b.resets {
 		state.resets[r.variable] = r.to
 	}
@@ -167,16 +190,14 @@ func (s *Stepper) compile(c *compiled) error {
 	return nil
 }
 
-func (s *Stepper) builder(g *graph.Graph, state *State, inputs []strategies.Input, batch []*graph.Node) *Builder {
-	b := &Builder{graph: g, vars: state.vars, batch: batch, kind: "test", averages: s.averages}
+func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Builder {
+	b := &Builder{graph: g, vars: c.state.vars, kind: "test", averages: s.averages}
+	b.names, b.batch, b.sets = c.fields(g, batch)
 	if s.train {
 		b.kind = "train"
 	}
-	for _, in := range inputs {
-		b.names = append(b.names, in.Name)
-	}
-	state.vars.SetTraining(g, s.train)
-	state.vars.InAbsPath("/").SetGraphParam(g, builderParam, b)
+	b.vars.SetTraining(g, s.train)
+	b.vars.InAbsPath("/").SetGraphParam(g, builderParam, b)
 	return b
 }
 
@@ -213,17 +234,22 @@ func (s *Stepper) update(state *State, loss *Node) {
 		panic(fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", rule))
 	}
 	var parameters []*Node
+	var left []string // out by Only
 	before := map[*variable]bool{}
 	for v := range state.vars.IterVariables() {
 		before[v] = true
 		switch {
 		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
 		case s.only != nil && !s.only(v.ScopeAndName()):
+			left = append(left, v.ScopeAndName())
 			v.Trainable = false // optimizers look for themselves which variables the gradients are of
 			defer func() { v.Trainable = true }()
 		default:
 			parameters = append(parameters, v.ValueGraph(loss.Graph()))
 		}
+	}
+	if len(parameters) == 0 && len(left) > 0 {
+		panic(fmt.Errorf("the train step uses no trainable variable that managed.Only matches; it uses %q", left))
 	}
 	if len(parameters) == 0 {
 		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))

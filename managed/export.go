@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
 	model "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"github.com/lazo-ml/lazo/data"
@@ -68,6 +65,10 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	x := &exporting{Strategy: state.strategy, outputs: outputs}
 	for _, o := range options {
 		o(x)
+	}
+	batch, err := batch.OnHost()
+	if err != nil {
+		return err
 	}
 	c := &compiled{state: state, block: 1}
 	for _, f := range batch.Fields {
@@ -206,8 +207,8 @@ func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Ex
 	defer func() { err = errors.Join(err, m.Close()) }()
 	e = &export.Example{Inputs: map[string]*Tensor{}}
 	for _, f := range batch.Fields {
-		t := tensors.FromShape(shapes.Make(strategies.DTypeOf(f.Array), f.Array.Dims...))
-		if err := t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(f.Array.Flat)) }); err != nil {
+		t, err := tensorOf(f.Array)
+		if err != nil {
 			return nil, err
 		}
 		e.Inputs[f.Name] = t

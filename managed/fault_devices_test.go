@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // F30: loops in one process share a runtime and their steps, each with a bar, while somebody else compiles, copies states and
@@ -75,27 +76,67 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 	t.Logf("F30: %d loops of %d steps with bars and snapshots, %d programs compiled and closed beside them: equal bits", loops, turns, 5*loops)
 }
 
-// F31: a wrong number of devices is told with what was asked for and how to have it.
+// F31: a wrong number of devices is told with what was asked for, what there is and how to have more.
 func TestF31_deviceCounts(t *testing.T) {
 	r := devices(t, 4)
-	for _, row := range []struct {
-		name    string
-		options []strategies.ParallelOption
-		want    string
-	}{
-		{"8 of 4", []strategies.ParallelOption{strategies.Devices(8)},
-			`strategies: data parallel: 8 devices: the runtime has 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
-		{"none", []strategies.ParallelOption{strategies.Devices(0)}, "0 devices with groups of 1: expected a multiple of 1 or more"},
-		{"fewer than none", []strategies.ParallelOption{strategies.Devices(-1)}, "-1 devices with groups of 1: expected a multiple of 1 or more"},
-		{"groups of none", []strategies.ParallelOption{strategies.ModelDevices(0)}, "4 devices with groups of 0: expected"},
-		{"groups of fewer", []strategies.ParallelOption{strategies.ModelDevices(-4)}, "4 devices with groups of -4: expected"},
-		{"groups that do not divide", []strategies.ParallelOption{strategies.Devices(4), strategies.ModelDevices(3)}, "4 devices with groups of 3: expected"},
-		{"a group of more than all", []strategies.ParallelOption{strategies.ModelDevices(8)}, "4 devices with groups of 8: expected"},
-	} {
-		_, err := strategies.DataParallel(r, row.options...)
-		require.ErrorContains(t, err, row.want, row.name)
+	more := `the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`
+	parallel := func(options ...strategies.ParallelOption) func() error {
+		return func() error { _, err := strategies.DataParallel(r, options...); return err }
 	}
-	t.Log("F31: 7 wrong numbers of devices, 7 errors with the number asked for; a device cannot be named twice, they are counted")
+	open := func(n any) func() error {
+		return func() error {
+			opened, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", n))
+			if err == nil {
+				err = opened.Close()
+			}
+			return err
+		}
+	}
+	four := "asked for %s devices, the runtime has 4: expected from 1 to 4; " + more
+	group := "asked for groups of %s: expected a number that divides 4; the runtime has 4 devices"
+	counts := `xla: client option "cpu_device_count" is %s, expected a whole number from 1 to 4096`
+	rows := []struct {
+		name  string
+		do    func() error
+		what  string
+		asked string
+	}{
+		{"8 of 4", parallel(strategies.Devices(8)), four, "8"},
+		{"none", parallel(strategies.Devices(0)), four, "0"},
+		{"fewer than none", parallel(strategies.Devices(-1)), four, "-1"},
+		{"groups of none", parallel(strategies.ModelDevices(0)), group, "0 of the 4 devices"},
+		{"groups of fewer", parallel(strategies.ModelDevices(-4)), group, "-4 of the 4 devices"},
+		{"groups that do not divide", parallel(strategies.Devices(4), strategies.ModelDevices(3)), group, "3 of the 4 devices"},
+		{"a group of more than all", parallel(strategies.ModelDevices(8)), group, "8 of the 4 devices"},
+		{"a runtime of none", open(0), counts, "0"},
+		{"a runtime of fewer", open(-1), counts, "-1"},
+		{"a runtime of too many", open(int64(1) << 40), counts, "1099511627776"},
+		{"a runtime of a word", open("four"), counts, "four"}, // which ends the process in the plugin
+	}
+	for _, row := range rows {
+		require.ErrorContains(t, row.do(), fmt.Sprintf(row.what, row.asked), row.name)
+	}
+	require.NoError(t, open(2)())
+	// A device cannot be named twice: they are counted, not listed. Two strategies on the same devices work side by side.
+	one, other := parallelState(t, r, strategies.Devices(4)), parallelState(t, r, strategies.Devices(4))
+	step := stepper(t, managed.TrainStep(regression))
+	batch := first(t, line(t, 16).Batches(16))
+	for _, state := range []*managed.State{one, other, one} {
+		_, _, err := step.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+	}
+	t.Logf("F31: %d wrong numbers of devices, %d errors with what was asked for and what there is", len(rows), len(rows))
+}
+
+// parallelState is a state on several devices.
+func parallelState(t *testing.T, r *xla.Runtime, options ...strategies.ParallelOption) *managed.State {
+	t.Helper()
+	s, err := strategies.DataParallel(r, options...)
+	require.NoError(t, err)
+	state, err := managed.New(s, managed.WithOptimizer(sgd()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, state.Close()) })
+	return state
 }
 
 // leftoverSizes are of batches; the nightly form has all from 1 to 33.

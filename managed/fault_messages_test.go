@@ -14,12 +14,15 @@ import (
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -49,6 +52,11 @@ func (m desk) run(state *managed.State, batch data.Batch, build managed.Build, o
 	batches := func(yield func(data.Batch, error) bool) { yield(batch, nil) }
 	_, err := loop.New(loop.On(loop.EachStep, step)).Run(m.Context(), state, batches, options...)
 	return err
+}
+
+// parallel makes one train step of a batch of n examples on four devices.
+func (m desk) parallel(n int, build managed.Build, options ...strategies.ParallelOption) error {
+	return m.run(parallelState(m.T, devices(m.T, 4), options...), first(m.T, line(m.T, n).Batches(n)), build)
 }
 
 func batchOf(fields ...data.Field) data.Batch { return data.Batch{Fields: fields} }
@@ -203,6 +211,63 @@ var mistakes = []mistake{
 	}},
 	{"out of memory", func(m desk) error {
 		return m.train(greedy)
+	}},
+	{"more devices than there are", func(m desk) error {
+		_, err := strategies.DataParallel(m.runtime, strategies.Devices(8))
+		return err
+	}},
+	{"groups of devices that do not divide", func(m desk) error {
+		_, err := strategies.DataParallel(devices(m.T, 4), strategies.ModelDevices(3))
+		return err
+	}},
+	{"runtime of no devices", func(m desk) error {
+		_, err := xla.Open(m.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 0))
+		return err
+	}},
+	{"batch that the devices do not divide", func(m desk) error { return m.parallel(10, regression) }},
+	{"padded batch with a loss that is one number", func(m desk) error {
+		return m.parallel(10, regression, strategies.OnLeftover(strategies.PadLeftover))
+	}},
+	{"field without examples over devices", func(m desk) error {
+		scale := data.Field{Name: "scale", Array: data.Array{Flat: []float32{2}, Dims: []int{}}}
+		state := parallelState(m.T, devices(m.T, 4))
+		return m.run(state, data.Batch{Size: 16, Fields: append([]data.Field{scale}, m.batch.Fields...)}, regression)
+	}},
+	{"metric without its inputs", func(m desk) error {
+		return m.train(func(b *managed.Builder) { b.Track("accuracy", metrics.Accuracy(), nil, b.Node("x")) })
+	}},
+	{"weights of another length", func(m desk) error {
+		return m.train(func(b *managed.Builder) {
+			b.Track("mean", metrics.Mean(), graph.Reshape(b.Node("y"), 8, 2), b.Node("x"))
+		})
+	}},
+	{"only what is not there", func(m desk) error {
+		step := managed.TrainStep(regression, managed.Only(func(name string) bool { return name == "dense/weights" }))
+		_, _, err := step.Step(m.Context(), m.state, m.batch)
+		return errors.Join(err, step.Close())
+	}},
+	{"policy of integers", func(m desk) error {
+		_, err := managed.New(strategies.Jit(m.runtime), managed.WithPolicy(optim.Policy{Parameters: dtypes.Float32, Compute: dtypes.Int8, Outputs: dtypes.Float32}))
+		return err
+	}},
+	{"averages before any training", func(m desk) error {
+		average := optim.Average{Decay: 0.9}
+		step := managed.TestStep(func(b *managed.Builder) { average.In(b.Vars(), b.Graph(), func() { regression(b) }) })
+		_, _, err := step.Step(m.Context(), m.state, m.batch)
+		return errors.Join(err, step.Close())
+	}},
+	{"loss that was not scaled", func(m desk) error {
+		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.LossScale{}))), m.batch, regression)
+	}},
+	{"given value of another shape", func(m desk) error {
+		values := managed.WithValues(map[string]*managed.Tensor{"/dense/dense/weights": tensors.FromValue([]float32{1}), "/dense/biases": tensors.FromValue([]float32{1})})
+		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(sgd()), values), m.batch, regression)
+	}},
+	{"value of another shape", func(m desk) error {
+		if err := m.train(regression); err != nil {
+			return err
+		}
+		return m.state.SetValue("/dense/dense/weights", tensors.FromValue([]float32{1}))
 	}},
 }
 

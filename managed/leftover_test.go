@@ -97,6 +97,11 @@ func TestLeftover(t *testing.T) {
 	scalar := func(b *managed.Builder) {
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)))
 	}
+	even, _, err := losses(one, 8, scalar)
+	require.NoError(t, err)
+	padded, _, err = losses(four(strategies.PadLeftover), 8, scalar) // all can be divided: nothing is padded
+	require.NoError(t, err)
+	near(even, padded)
 	_, _, err = losses(four(strategies.PadLeftover), 10, scalar)
 	require.ErrorContains(t, err, `"loss" is (Float32), but the batch is padded: report a value for each of its 12 examples, whose mean leaves the padding out, or use the builder's Mask`)
 	masking := func(b *managed.Builder) {
@@ -113,6 +118,56 @@ func TestLeftover(t *testing.T) {
 	near(all, padded)
 }
 
+// A running average is that of all examples, however they come in batches, and whatever batches are filled up with.
+func TestRunningAverages_weighExamples(t *testing.T) {
+	r := devices(t, 4)
+	build := func(b *managed.Builder) {
+		managed.AddLoss(b.Vars(), "penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
+		b.Loss("loss", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
+		b.Mean("same", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
+	}
+	masked := func(b *managed.Builder) {
+		b.Mask() // the scalar below is said to be right
+		build(b)
+	}
+	averages := map[string][2]float64{}
+	padding, err := strategies.DataParallel(r, strategies.OnLeftover(strategies.PadLeftover))
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name     string
+		strategy strategies.Strategy
+		batch    int
+		build    managed.Build
+	}{
+		{"one batch", strategies.Jit(r), 26, build},
+		{"10, 10 and 6", strategies.Jit(r), 10, build},
+		{"padded to 12, 12 and 8", padding, 10, masked},
+		{"8, 8, 8 and 2 padded to 4", padding, 8, masked},
+	} {
+		state, err := managed.New(row.strategy)
+		require.NoError(t, err)
+		step := stepper(t, managed.TestStep(row.build, managed.RunningAverages()))
+		var last loop.Logs
+		sum, penalties := 0.0, 0.0
+		for b, err := range line(t, 26).Batches(row.batch, data.KeepRemainder()) {
+			require.NoError(t, err)
+			_, logs, err := step.Step(t.Context(), state, b)
+			require.NoError(t, err)
+			sum += float64(b.Size) * float(t, logs, "loss")
+			penalties += float64(b.Size) * float(t, logs, "penalty")
+			last = logs
+		}
+		require.InDelta(t, sum/26, float(t, last, "avg_loss"), 1e-6, row.name)
+		require.InDelta(t, penalties/26, float(t, last, "avg_penalty"), 1e-6, row.name)
+		averages[row.name] = [2]float64{float(t, last, "avg_loss"), float(t, last, "same")}
+		require.NoError(t, state.Close())
+	}
+	for name, got := range averages {
+		require.InDelta(t, averages["one batch"][0], got[0], 1e-6, name)
+		require.InDelta(t, got[1], got[0], 1e-6, name)
+	}
+}
+
 func TestDataParallel_settings(t *testing.T) {
 	r := devices(t, 4)
 	for _, row := range []struct {
@@ -121,9 +176,8 @@ func TestDataParallel_settings(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]strategies.ParallelOption{strategies.Devices(2)}, ""},
-		{[]strategies.ParallelOption{strategies.Devices(5)}, `strategies: data parallel: 5 devices: the runtime has 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
-		{[]strategies.ParallelOption{strategies.Devices(0)}, "strategies: data parallel: 0 devices with groups of 1: expected a multiple of 1 or more"},
-		{[]strategies.ParallelOption{strategies.ModelDevices(3)}, "strategies: data parallel: 4 devices with groups of 3: expected a multiple of 1 or more"},
+		{[]strategies.ParallelOption{strategies.Devices(5)}, `strategies: data parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
+		{[]strategies.ParallelOption{strategies.ModelDevices(3)}, "strategies: data parallel: asked for groups of 3 of the 4 devices: expected a number that divides 4; the runtime has 4 devices, see Devices and ModelDevices"},
 	} {
 		_, err := strategies.DataParallel(r, row.options...)
 		if row.err == "" {

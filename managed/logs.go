@@ -3,11 +3,14 @@ package managed
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"sync"
 	"weak"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -57,6 +60,39 @@ func (o *output) Float() (float64, error) {
 		return 0, o.err
 	}
 	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", o.value.Shape())
+}
+
+// Array reads an array that a step reported by [Builder.Output], by the name that [loop.Logs.Get] takes; it waits for the step.
+// The array is a copy.
+func Array(logs loop.Logs, name string) (data.Array, error) {
+	e, err := logs.Get(name)
+	if err != nil {
+		return data.Array{}, fmt.Errorf("managed: array: %w", err)
+	}
+	p, ok := e.Value.(loop.Payload)
+	if !ok {
+		return data.Array{}, fmt.Errorf("managed: array: %s is a single number: Logs.Float reads it", e.Path())
+	}
+	v, err := p.Any()
+	if err != nil {
+		return data.Array{}, err
+	}
+	t, ok := v.(*Tensor)
+	if !ok {
+		return data.Array{}, fmt.Errorf("managed: array: %s is a %T, expected what Builder.Output reports", e.Path(), v)
+	}
+	a := data.Array{Dims: slices.Clone(t.Shape().Dimensions)}
+	err = t.ConstFlatData(func(flat any) {
+		v := reflect.ValueOf(flat)
+		a.Flat = reflect.AppendSlice(reflect.Zero(v.Type()), v).Interface()
+	})
+	if err == nil {
+		err = a.Check()
+	}
+	if err != nil {
+		return data.Array{}, fmt.Errorf("managed: array: %s, %s: %w\n  a dtype that Go has not is made another one in the graph, by graph.ConvertDType", e.Path(), t.Shape(), err)
+	}
+	return a, nil
 }
 
 // packed is the logs of a step, or of a block of them.

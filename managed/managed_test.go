@@ -215,7 +215,7 @@ func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
 		{"no loss", "reports no loss", func(*managed.Builder) {}},
 		{"integer loss", "expected a floating-point one", func(b *managed.Builder) { b.Loss("loss", graph.Const(b.Graph(), int32(1))) }},
 		{"the same name twice", "losses.loss is reported twice", func(b *managed.Builder) { regression(b); b.Loss("loss", b.Node("x")) }},
-		{"labels of floats", "expected integer labels [batch]", func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) }},
+		{"labels of floats", "expected integer labels [batch, …]", func(b *managed.Builder) { managed.CrossEntropy(b.Node("y"), b.Node("x")) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, _, err := managed.TrainStep(row.train).Step(t.Context(), state, batch)

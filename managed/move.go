@@ -39,7 +39,7 @@ func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
 	if err != nil {
 		return err
 	}
-	logsErr := s.unread.drain(0)
+	logsErr := errors.Join(s.unread.drain(0), s.leaveSets())
 	for i := range buffers {
 		buffers[i], s.values[i].buffer = s.values[i].buffer, buffers[i]
 	}

@@ -20,7 +20,8 @@ import (
 //
 // Layers take their type from their input, so most models need no change. Give the loss functions [Builder.Out] of what the
 // model says, a layer that asks for a type [Builder.DType], and put normalisations in [FullPrecision]. float16 needs an
-// [optim.LossScale] too.
+// [optim.LossScale] too: a state whose optimizer has none logs a warning to the runtime's log ([xla.Log]) when it is made. It
+// is no error, because a loss can be scaled in other ways, or need it not.
 //
 // Each compilation calls the step's function twice, the first time to see which variables there are. It must not set a
 // trainable variable, and a frozen layer is to be frozen by [Only] or [optim.Frozen], not by SetTrainable.
@@ -37,6 +38,18 @@ func WithPolicy(p optim.Policy) Option {
 		s.policy = &p
 		return nil
 	}
+}
+
+// warnOfScale tells of an optimizer under which the small gradients of a policy vanish.
+func (s *State) warnOfScale() {
+	if s.policy == nil || s.optimizer == nil || !s.policy.NeedsLossScale() {
+		return
+	}
+	if o, ok := s.optimizer.(*optim.Optimizer); ok && o.ScalesLoss() {
+		return
+	}
+	s.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
+		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.policy))
 }
 
 // DType is the type in which layers calculate: float32 unless a policy says another one.
@@ -140,7 +153,7 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
 	for i, in := range c.inputs {
 		batch[i] = graph.Parameter(g, in.Name, in.Shape)
 	}
-	b := s.builder(g, c.state, c.inputs, batch)
+	b := s.builder(g, c, batch)
 	defer b.end()
 	b.casting = &casting{policy: p, dtype: p.Parameters}
 	b.castBatch()

@@ -1,6 +1,8 @@
 package managed_test
 
 import (
+	"bytes"
+	"log/slog"
 	"math"
 	"regexp"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // perceptron has two layers.
@@ -233,4 +236,31 @@ func TestWithPolicy_errors(t *testing.T) {
 	other := newState(t, r, managed.WithOptimizer(sgd()), managed.WithPolicy(optim.MixedBFloat16()), managed.WithSeed(3))
 	require.Equal(t, losses, learn(t, other, stepper(t, managed.TrainStep(regression)), line(t, 64).Batches(16, data.Forever()), 3))
 	require.Equal(t, bits(t, other), bits(t, state))
+}
+
+// A state that calculates in float16 without a LossScale is told of in the log, once; others are not.
+func TestWithPolicy_warnsOfScale(t *testing.T) {
+	var log bytes.Buffer
+	r := runtime(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	const warning = `level=WARN msg="managed: policy parameters Float32, compute Float16, outputs Float32: gradients below 6e-8 vanish: put an optim.LossScale into the optimizer's chain and give its Loss the loss"`
+	half := managed.WithPolicy(optim.MixedFloat16())
+	for _, row := range []struct {
+		name    string
+		options []managed.Option
+		warns   int
+	}{
+		{"no scale", []managed.Option{half, managed.WithOptimizer(optim.New(1, optim.Adam{}))}, 1},
+		{"the other order", []managed.Option{managed.WithOptimizer(optim.New(1, optim.Adam{})), half}, 1},
+		{"GoMLX's optimizer", []managed.Option{half, managed.WithOptimizer(sgd())}, 1},
+		{"scale", []managed.Option{half, managed.WithOptimizer(optim.New(1, optim.LossScale{}, optim.Adam{}))}, 0},
+		{"scale in a chain", []managed.Option{half, managed.WithOptimizer(optim.New(1, optim.Chain{optim.LossScale{}}, optim.Adam{}))}, 0},
+		{"no optimizer", []managed.Option{half}, 0},
+		{"bfloat16", []managed.Option{managed.WithPolicy(optim.MixedBFloat16()), managed.WithOptimizer(sgd())}, 0},
+		{"no policy", []managed.Option{managed.WithOptimizer(sgd())}, 0},
+	} {
+		log.Reset()
+		newState(t, r, row.options...)
+		require.Equal(t, row.warns, strings.Count(log.String(), warning), row.name)
+		require.Equal(t, row.warns, strings.Count(log.String(), "level=WARN"), row.name)
+	}
 }

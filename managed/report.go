@@ -21,7 +21,9 @@ type logged struct {
 }
 
 // Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
-// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count.
+// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count. In the running
+// mean avg_<name> of [RunningAverages] a batch weighs as many as it has examples that count, as Keras has it; clu's and so
+// Ciclo's weighs all batches the same; we do not because the last, smaller one would count for more.
 func (b *Builder) Loss(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
@@ -29,8 +31,16 @@ func (b *Builder) Loss(name string, v *Node) {
 	v = b.mean(name, b.Out(v))
 	b.number(loop.Losses, name, v)
 	if average := "avg_" + name; b.averages && !b.reported(loop.Stateful, average) {
-		b.Track(average, metrics.Mean(), nil, v)
+		b.Track(average, metrics.Mean(), b.count(), v)
 	}
+}
+
+// count is how many examples of the batch count.
+func (b *Builder) count() *Node {
+	if mask := b.mask(); mask != nil {
+		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
+	}
+	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
 // Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken.

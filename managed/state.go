@@ -7,6 +7,7 @@ import (
 
 	model "github.com/gomlx/gomlx/pkg/ml/context"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -38,6 +39,8 @@ type State struct {
 	saved saved
 	// moves counts the moves to other strategies: what was compiled before the last is of no use.
 	moves int
+	// resident are the sets that the strategy has, field by field.
+	resident map[*data.Resident][]strategies.Buffer
 	// programs are those of the steps that were compiled for the state.
 	programs []dumped
 }
@@ -78,6 +81,7 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 			return nil, fmt.Errorf("managed: new state: %w", err)
 		}
 	}
+	s.warnOfScale()
 	return s, nil
 }
 
@@ -186,5 +190,5 @@ func (s *State) Close() error {
 		}
 		s.values[i].buffer = nil
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.leaveSets())...)
 }

@@ -22,6 +22,7 @@ type Stepper struct {
 	rule     Optimizer              // nil: the state's
 	scope    string                 // of what the rule keeps
 	averages bool
+	shapes   int // the most shapes of batches; 0 is mostShapes
 
 	mu       sync.Mutex
 	compiled []*compiled
@@ -47,6 +48,9 @@ func By(name string, o Optimizer) StepOption {
 
 // RunningAverages has a step report, for each loss, its mean since the last reset, as avg_<name>; see [Builder.Mean].
 func RunningAverages() StepOption { return func(s *Stepper) { s.averages = true } }
+
+// MaxShapes is for how many shapes of batches a step is compiled on one state, 100 if it is not said; one more is [ErrShapes].
+func MaxShapes(n int) StepOption { return func(s *Stepper) { s.shapes = n } }
 
 // TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
 // optimizer updates the trainable variables that the step uses.

@@ -39,8 +39,14 @@
 //	                            SparseCategoricalCrossentropy
 //	ConfusionMatrix             -                                            -
 //	Precision, Recall, F1       Precision, Recall, F1Score                   -
+//	FBeta                       FBetaScore                                   -
 //	Specificity, ClassScores    -                                            -
+//	IoU, MeanIoU                IoU, BinaryIoU, OneHotIoU, MeanIoU,          -
+//	                            OneHotMeanIoU
 //	AUC, AveragePrecision       AUC(curve="ROC"), AUC(curve="PR")            -
+//	PrecisionAtRecall and       PrecisionAtRecall and the three              -
+//	the three like it           like it
+//	Pearson, Concordance        PearsonCorrelation, ConcordanceCorrelation   -
 //	MeanSquaredError, Root…     MeanSquaredError, RootMeanSquaredError       -
 //	MeanAbsoluteError, R2       MeanAbsoluteError, R2Score                   -
 //	CosineSimilarity            CosineSimilarity                             -

@@ -44,6 +44,14 @@ func every() together {
 		{Name: "weighted", Metric: metrics.ClassScores(3, metrics.Weighted), Inputs: scored},
 		{Name: "f1", Metric: binary, Inputs: curve},
 		{Name: "auc", Metric: metrics.AUC(50), Inputs: curve},
+		{Name: "iou", Metric: metrics.IoU(3, metrics.PerClass), Inputs: scored},
+		{Name: "mean iou", Metric: metrics.MeanIoU(3), Inputs: scored},
+		{Name: "fbeta", Metric: metrics.FBeta(0.5, 3, metrics.Weighted), Inputs: scored},
+		{Name: "precision at recall", Metric: metrics.PrecisionAtRecall(0.5, 50), Inputs: curve},
+		{Name: "recall at precision", Metric: metrics.RecallAtPrecision(0.5, 50), Inputs: curve},
+		{Name: "sensitivity at specificity", Metric: metrics.SensitivityAtSpecificity(0.5, 50), Inputs: curve},
+		{Name: "specificity at sensitivity", Metric: metrics.SpecificityAtSensitivity(0.5, 50), Inputs: curve},
+		{Name: "concordance", Metric: metrics.Concordance(), Inputs: both},
 		{Name: "ap", Metric: metrics.AveragePrecision(50), Inputs: curve},
 	}
 	for i := range c {

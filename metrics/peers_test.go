@@ -19,7 +19,7 @@ import (
 // peers is testdata/peers.json: what scikit-learn, clu and Keras say; make_fixtures.py there wrote it.
 type peers struct {
 	Data struct {
-		Labels, Truth                                 []int32
+		Labels, Truth, Classes                        []int32
 		Logits, Vectors, Others                       [][]float32
 		Grid, Anywhere, Targets, Predictions, Weights []float32
 	}
@@ -37,7 +37,8 @@ func byName() map[string]metrics.Metric {
 		"AUC(257)": metrics.AUC(257), "AUC(200)": metrics.AUC(200), "AveragePrecision(257)": metrics.AveragePrecision(257),
 		"MeanSquaredError": metrics.MeanSquaredError(), "RootMeanSquaredError": metrics.RootMeanSquaredError(),
 		"MeanAbsoluteError": metrics.MeanAbsoluteError(), "R2": metrics.R2(), "CosineSimilarity": metrics.CosineSimilarity(),
-		"Mean": metrics.Mean(), "StandardDeviation": metrics.StandardDeviation(),
+		"Pearson": metrics.Pearson(), "Concordance": metrics.Concordance(), "MeanIoU(4)": metrics.MeanIoU(4), "MeanIoU(5)": metrics.MeanIoU(5),
+		"IoU(2, macro)": metrics.IoU(2, metrics.Macro), "Mean": metrics.Mean(), "StandardDeviation": metrics.StandardDeviation(),
 	}
 	for _, a := range []metrics.Average{metrics.Macro, metrics.Micro, metrics.Weighted, metrics.PerClass, metrics.Binary} {
 		n := 4
@@ -45,8 +46,15 @@ func byName() map[string]metrics.Metric {
 			n = 2
 		}
 		for name, m := range map[string]metrics.Metric{"Precision": metrics.Precision(n, a), "Recall": metrics.Recall(n, a),
-			"F1": metrics.F1(n, a), "Specificity": metrics.Specificity(n, a)} {
+			"F1": metrics.F1(n, a), "FBeta(2)": metrics.FBeta(2, n, a), "IoU": metrics.IoU(n, a), "Specificity": metrics.Specificity(n, a)} {
 			all[fmt.Sprintf("%s(%d, %s)", name, n, a)] = m
+		}
+	}
+	for _, at := range []float64{0.25, 0.7} {
+		for name, m := range map[string]func(float64, int) metrics.Metric{"PrecisionAtRecall": metrics.PrecisionAtRecall,
+			"RecallAtPrecision": metrics.RecallAtPrecision, "SensitivityAtSpecificity": metrics.SensitivityAtSpecificity,
+			"SpecificityAtSensitivity": metrics.SpecificityAtSensitivity} {
+			all[fmt.Sprintf("%s(%g)", name, at)] = m(at, 200)
 		}
 	}
 	return all
@@ -69,6 +77,7 @@ func (p *peers) columns(from, to int) (names []string, columns []any) {
 	add("none", present)
 	add("labels", padded(d.Labels[from:to], -7))
 	add("truth", padded(d.Truth[from:to], -7))
+	add("classes", padded(d.Classes[from:to], -7))
 	add("logits", padded(d.Logits[from:to], []float32{nan, nan, nan, nan}))
 	add("vectors", padded(d.Vectors[from:to], []float32{nan, nan, nan}))
 	add("others", padded(d.Others[from:to], []float32{nan, nan, nan}))
@@ -117,7 +126,7 @@ func TestMetrics_sayWhatTheirPeersSay(t *testing.T) {
 				tolerance = 1e-5
 			case row.Metric == "Mean" && row.Inputs == "targets":
 				tolerance = 1e-4 // of 49
-			case row.Peer == "scikit-learn" && row.Metric != "CrossEntropy" && row.Metric != "Perplexity":
+			case (row.Peer == "scikit-learn" || row.Peer == "NumPy") && row.Metric != "CrossEntropy" && row.Metric != "Perplexity":
 				tolerance = 1e-12 // both compute in float64, from the same bits
 			}
 			got := values[fmt.Sprint(i)]

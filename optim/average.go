@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
 )
 
 // Average keeps a moving average of the parameters beside them (Polyak and Juditsky 1992), to be evaluated instead of
@@ -45,11 +46,13 @@ func (t Average) Update(s *Step) {
 // In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have none, as frozen ones, are
 // used as they are. The state does not change. The training step must have been compiled before, and have kept averages:
 // else it panics with [ErrNoAverage].
+//
+// vars may be in any scope, as those of a part of the model: the averages are those of the optimizer in that scope, or in the
+// nearest one around it, or else of the only one that keeps some. Of several in other scopes (managed.By) it panics, and
+// lists them.
 func (t Average) In(vars *Vars, g *Graph, build func()) {
-	scope := scopeIn(vars) + "/" + t.Name()
-	n := vars.GetVariableByScopeAndName(scope, "updates")
-	check(n != nil, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scope)
-	updates := n.ValueGraph(g)
+	n := t.find(vars)
+	scope, updates := n.Scope(), n.ValueGraph(g)
 	old := map[*Variable]*Node{}
 	for sum := range vars.IterVariables() {
 		name, ok := strings.CutPrefix(sum.Scope(), scope)
@@ -68,4 +71,27 @@ func (t Average) In(vars *Vars, g *Graph, build func()) {
 	for v, value := range old {
 		v.SetValueGraph(value)
 	}
+}
+
+// find gives the number of the averages that are meant in a scope of the model.
+func (t Average) find(vars *Vars) *Variable {
+	below := context.JoinScope(optimizers.Scope, t.Name())
+	for scope := vars.Scope(); ; scope, _ = context.SplitScope(scope) {
+		if n := vars.GetVariableByScopeAndName(context.JoinScope(scope, below), "updates"); n != nil {
+			return n
+		}
+		if scope == context.RootScope {
+			break
+		}
+	}
+	var others []*Variable
+	for v := range vars.IterVariables() {
+		if v.Name() == "updates" && strings.HasSuffix(v.Scope(), context.ScopeSeparator+below) {
+			others = append(others, v)
+		}
+	}
+	check(len(others) > 0, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scopeIn(vars))
+	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the vars in the scope of one",
+		len(others), vars.Scope(), names(others))
+	return others[0]
 }

@@ -72,3 +72,59 @@ func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plain, averaged)
 }
+
+// The averages are found from whatever scope: those of the optimizer there, of the nearest one around it, or of the only one.
+func TestAverage_fromAnyScope(t *testing.T) {
+	r := runtime(t)
+	const rate, decay = 0.125, 0.5
+	average := optim.Average{Decay: decay}
+	model := func(b *managed.Builder) *managed.Node {
+		loss := b.Vars().In("a").In("b").VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+		return graph.Mul(loss, graph.ReduceAllMean(b.Node("x")))
+	}
+	loss := func(b *managed.Builder) { b.Loss("loss", graph.Square(model(b))) }
+	batch := batchOf(t, []float32{1, 1}, 2)
+	in := func(scope string) managed.Build {
+		return func(b *managed.Builder) {
+			average.In(b.Vars().InAbsPath(scope), b.Graph(), func() { b.Metric("averaged", model(b)) })
+		}
+	}
+	averaged := func(state *managed.State, scope string) (float64, error) {
+		test := managed.TestStep(in(scope))
+		defer func() { require.NoError(t, test.Close()) }()
+		_, logs, err := test.Step(t.Context(), state, batch)
+		if err != nil {
+			return 0, err
+		}
+		return logs.Float("averaged")
+	}
+	// By the state's optimizer, w is 0.75, 0.5625, …; the averages of one step are w itself.
+	state := newState(t, r, optim.New(rate, average))
+	train(t, trainStep(t, loss), state, []data.Batch{batch})
+	for _, scope := range []string{"/", "/a", "/a/b", "/elsewhere"} {
+		got, err := averaged(state, scope)
+		require.NoError(t, err, scope)
+		require.InDelta(t, 0.75, got, 1e-6, scope)
+	}
+	// By an optimizer of a step's own, in a scope of its own.
+	state = newState(t, r, optim.New(rate))
+	by := func(name string) *managed.Stepper {
+		step := managed.TrainStep(loss, managed.By(name, optim.New(rate, average)))
+		t.Cleanup(func() { require.NoError(t, step.Close()) })
+		return step
+	}
+	train(t, by("a"), state, []data.Batch{batch})
+	for _, scope := range []string{"/", "/a", "/a/b", "/c"} {
+		got, err := averaged(state, scope)
+		require.NoError(t, err, scope)
+		require.InDelta(t, 0.75, got, 1e-6, scope)
+	}
+	train(t, by("c"), state, []data.Batch{batch})
+	for scope, want := range map[string]float64{"/a": 0.75, "/a/b": 0.75, "/c": 0.5625, "/c/d": 0.5625} {
+		got, err := averaged(state, scope)
+		require.NoError(t, err, scope)
+		require.InDelta(t, want, got, 1e-6, scope)
+	}
+	_, err := averaged(state, "/")
+	require.ErrorContains(t, err, "optim: 2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the vars in the scope of one")
+}

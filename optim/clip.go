@@ -20,10 +20,24 @@ func ClipByGlobalNorm(limit float64) Transformation {
 		if norm == nil {
 			return
 		}
-		most := graph.Scalar(s.graph, s.dtype, limit)
-		factor := graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm))
-		s.each(func(p *Parameter) *Node { return graph.Mul(p.Update, factor) })
+		s.each(func(p *Parameter) *Node { return shorten(s, p.Update, norm, limit) })
 	}}
+}
+
+// ClipByNorm scales each parameter's update down where its own norm, the root of the sum of its squares, is above a limit;
+// below it the update passes bit for bit. It is Keras' clipnorm; optax has it with the root mean square for the norm, as
+// clip_by_block_rms.
+func ClipByNorm(limit float64) Transformation {
+	return stateless{"clip_by_norm", func(s *Step) {
+		positive("the limit of ClipByNorm", limit)
+		s.each(func(p *Parameter) *Node { return shorten(s, p.Update, norm(p.Update), limit) })
+	}}
+}
+
+// shorten scales an update down to a norm where its own is above it.
+func shorten(s *Step, update, norm *Node, limit float64) *Node {
+	most := graph.Scalar(s.graph, s.dtype, limit)
+	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
 // GlobalNorm is the root of the sum of the squares of all updates, a scalar; nil if there are none.

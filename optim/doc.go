@@ -23,12 +23,16 @@
 //	adamw                                AdamW                            Adam, WeightDecay
 //	adamax                               Adamax                           Adamax
 //	rmsprop, scale_by_rms                RMSprop                          RMSProp
+//	adagrad, scale_by_rss                Adagrad                          Adagrad
+//	adadelta, scale_by_adadelta          Adadelta                         Adadelta
+//	nadam                                Nadam                            Nadam
 //	lion                                 Lion                             Lion, WeightDecay
 //	lamb                                 Lamb                             LAMB
 //	adafactor                            Adafactor                        Adafactor
 //	contrib.muon                         Muon                             Muon in Groups
 //	clip                                 clipvalue                        Clip
 //	clip_by_global_norm                  global_clipnorm                  ClipByGlobalNorm
+//	(clip_by_block_rms)                  clipnorm                         ClipByNorm
 //	scale_by_trust_ratio                                                  TrustRatio
 //	add_decayed_weights(mask)            weight_decay,                    WeightDecay{Match}
 //	                                     exclude_from_weight_decay

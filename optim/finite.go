@@ -3,6 +3,7 @@ package optim
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/gomlx/gomlx/pkg/core/graph"
 )
@@ -86,6 +87,17 @@ func (t LossScale) scale(s *Step) *Variable {
 	start := cmp.Or(t.Start, 32768)
 	check(start >= 1 && start <= math.MaxFloat32, "LossScale.Start is %g, expected a number from 1 to float32's largest", start)
 	return s.Number("scale", float32(start))
+}
+
+// ScalesLoss tells whether the chain has a [LossScale], so that the loss is to be given to its Loss.
+func (o *Optimizer) ScalesLoss() bool { return o.chain.scalesLoss() }
+
+func (c Chain) scalesLoss() bool {
+	return slices.ContainsFunc(c, func(t Transformation) bool {
+		inner, isChain := t.(Chain)
+		_, found := t.(LossScale)
+		return found || isChain && inner.scalesLoss()
+	})
 }
 
 // Update divides the updates by the scale and sets the next one.

@@ -54,8 +54,14 @@ var rules = map[string]func() *optim.Optimizer{
 	"adamw masked": func() *optim.Optimizer {
 		return optim.New(0.02, optim.Adam{}, optim.WeightDecay{Rate: 0.1, Match: optim.RankFrom(2)})
 	},
-	"adamax":          func() *optim.Optimizer { return optim.New(0.02, optim.Adamax{}) },
-	"rmsprop":         func() *optim.Optimizer { return optim.New(0.01, optim.RMSProp{}) },
+	"adamax":   func() *optim.Optimizer { return optim.New(0.02, optim.Adamax{}) },
+	"rmsprop":  func() *optim.Optimizer { return optim.New(0.01, optim.RMSProp{}) },
+	"adagrad":  func() *optim.Optimizer { return optim.New(0.1, optim.Adagrad{}) },
+	"adadelta": func() *optim.Optimizer { return optim.New(0.5, optim.Adadelta{}) },
+	"adadelta of Keras": func() *optim.Optimizer {
+		return optim.New(0.5, optim.Adadelta{Decay: 0.95, Epsilon: 1e-7})
+	},
+	"nadam":           func() *optim.Optimizer { return optim.New(0.02, optim.Nadam{}) },
 	"lion":            func() *optim.Optimizer { return optim.New(0.01, optim.Lion{}, optim.WeightDecay{Rate: 0.1}) },
 	"lamb":            func() *optim.Optimizer { return optim.New(0.01, optim.LAMB{Decay: optim.WeightDecay{Rate: 0.05}}) },
 	"adafactor":       func() *optim.Optimizer { return optim.New(0.05, optim.Adafactor{Factored: 4}) },
@@ -202,7 +208,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 	scale := optim.LossScale{}
 	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.ClipByGlobalNorm(1), optim.Momentum(0.5), optim.Momentum(0.5),
 		optim.Groups(
-			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}, optim.Lion{}, optim.RMSProp{}, optim.Adafactor{Factored: 2}}},
+			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}, optim.Lion{}, optim.RMSProp{}, optim.Adafactor{Factored: 2}, optim.Adagrad{}, optim.Adadelta{}, optim.Nadam{}}},
 			optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}, optim.LAMB{}}}),
 		optim.Average{Decay: 0.9})
 	state := newState(t, r, o)
@@ -214,6 +220,8 @@ func TestRules_namesOfVariables(t *testing.T) {
 		"/optimizers/momentum/w/sum", "/optimizers/momentum/b/sum", "/optimizers/momentum_2/w/sum", "/optimizers/momentum_2/b/sum",
 		"/optimizers/groups/matrices/muon/w/momentum", "/optimizers/groups/matrices/lion/w/momentum",
 		"/optimizers/groups/matrices/rmsprop/w/squares", "/optimizers/groups/matrices/adafactor/w/rows", "/optimizers/groups/matrices/adafactor/w/columns",
+		"/optimizers/groups/matrices/adagrad/w/squares", "/optimizers/groups/matrices/adadelta/w/squares", "/optimizers/groups/matrices/adadelta/w/updates",
+		"/optimizers/groups/matrices/nadam/w/momentum", "/optimizers/groups/matrices/nadam/w/squares",
 		"/AdamOptimizer_groups_others_adam/global_step", "/AdamOptimizer_groups_others_adam/b_1st_moment", "/AdamOptimizer_groups_others_adam/b_2nd_moment",
 		"/AdamOptimizer_groups_others_lamb_adam/global_step", "/AdamOptimizer_groups_others_lamb_adam/b_1st_moment", "/AdamOptimizer_groups_others_lamb_adam/b_2nd_moment",
 		"/optimizers/average/updates", "/optimizers/average/w/sum", "/optimizers/average/b/sum",

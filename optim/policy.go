@@ -18,7 +18,8 @@ func FullPrecision() Policy { return Policy{dtypes.Float32, dtypes.Float32, dtyp
 // MixedBFloat16 calculates in bfloat16; parameters and outputs stay in float32. It needs no [LossScale].
 func MixedBFloat16() Policy { return Policy{dtypes.Float32, dtypes.BFloat16, dtypes.Float32} }
 
-// MixedFloat16 calculates in float16; parameters and outputs stay in float32. It needs a [LossScale].
+// MixedFloat16 calculates in float16; parameters and outputs stay in float32. It needs a [LossScale]; without one
+// managed.New logs a warning.
 func MixedFloat16() Policy { return Policy{dtypes.Float32, dtypes.Float16, dtypes.Float32} }
 
 // String is "parameters Float32, compute BFloat16, outputs Float32".

@@ -17,8 +17,8 @@ import (
 // F41: whatever is asked of a strategy after its runtime's Close is an error that says so.
 func TestF41_useAfterClose(t *testing.T) {
 	count := 0
-	for _, name := range []string{"jit", "eager"} {
-		r, err := xla.Open(t.Context(), xla.CPU)
+	for name, devices := range map[string]int{"jit": 1, "eager": 1, "data_parallel": 2} {
+		r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", devices))
 		require.NoError(t, err)
 		s, err := strategies.Parse(name, r)
 		require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestF41_useAfterClose(t *testing.T) {
 			require.ErrorIs(t, err, xla.ErrClosed, "%s: %s", name, call)
 			count++
 		}
-		if _, err = s.Compile(step); name == "jit" { // eager compiles nothing ahead
+		if _, err = s.Compile(step); name != "eager" { // eager compiles nothing ahead
 			require.ErrorIs(t, err, xla.ErrClosed)
 			count++
 		}

@@ -53,6 +53,20 @@ func (j *jit) Fetch(b Buffer) (*tensors.Tensor, error) {
 	return t, nil
 }
 
+// onDevice is what the runtime's buffers are.
+type onDevice interface{ ToHost(memory []byte) error }
+
+func (j *jit) FetchInto(b Buffer, memory []byte) error {
+	value, ok := b.(onDevice)
+	if !ok {
+		return fmt.Errorf("strategies: jit: fetch: a %T is no value of this runtime", b)
+	}
+	if err := value.ToHost(memory); err != nil {
+		return fmt.Errorf("strategies: jit: fetch into %d bytes: %w", len(memory), xla.WrapError(err))
+	}
+	return nil
+}
+
 func (j *jit) Free(buffers ...Buffer) error {
 	var first error
 	for _, b := range buffers {

@@ -28,12 +28,13 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	for _, o := range options {
 		o(p)
 	}
-	if p.devices < 1 || p.model < 1 || p.devices%p.model != 0 {
-		return nil, fmt.Errorf("strategies: data parallel: %d devices with groups of %d: expected a multiple of 1 or more", p.devices, p.model)
-	}
-	if p.devices > on.NumDevices() {
-		return nil, fmt.Errorf("strategies: data parallel: %d devices: the runtime has %d; the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened",
-			p.devices, on.NumDevices())
+	switch has := on.NumDevices(); {
+	case p.devices < 1 || p.devices > has:
+		return nil, fmt.Errorf("strategies: data parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
+			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
+	case p.model < 1 || p.devices%p.model != 0:
+		return nil, fmt.Errorf("strategies: data parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
+			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
 	}
 	p.place = xla.Placement{Split: p.split}
 	p.place.Mesh.Axes = []xla.MeshAxis{{Name: DataAxis, Size: p.devices / p.model}}
@@ -194,6 +195,31 @@ func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
 		}
 	}
 	return whole, nil
+}
+
+// FetchInto puts a divided value together first, and then copies it.
+func (p *parallel) FetchInto(b Buffer, memory []byte) error {
+	if v, ok := b.(*divided); !ok || len(v.split) == 0 {
+		return (&jit{p.runtime}).FetchInto(partOf(b, 0), memory)
+	}
+	whole, err := p.Fetch(b)
+	if err != nil {
+		return err
+	}
+	defer whole.FinalizeLocal()
+	n := 0
+	err = whole.ConstBytes(func(data []byte) {
+		if n = len(data); n == len(memory) {
+			copy(memory, data)
+		}
+	})
+	if err == nil && n != len(memory) {
+		err = fmt.Errorf("expected memory for %d bytes, got %d", n, len(memory))
+	}
+	if err != nil {
+		return fmt.Errorf("strategies: data parallel: fetch %s: %w", whole.Shape(), err)
+	}
+	return nil
 }
 
 func (p *parallel) Free(buffers ...Buffer) error {

@@ -49,6 +49,9 @@ func small(batch []Input, state []Slot) bool {
 		examples += in.Shape.Size()
 	}
 	for _, slot := range state {
+		if slot.Data {
+			continue
+		}
 		values += slot.Parameter.Shape().Size()
 	}
 	return examples <= smallBatch && values <= smallState

@@ -25,7 +25,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 		return f, nil
 	}
 	if in.Shape.Rank() == 0 {
-		return f, fmt.Errorf("%s of the batch is a scalar: it has no examples to be divided over %d devices", in.Name, n)
+		return f, fmt.Errorf("%s of the batch is a scalar: it has no examples to be divided over %d devices: give it a number for each example", in.Name, n)
 	}
 	split := place.Split(batchPrefix+in.Name, in.Shape)
 	part, err := place.Mesh.Part(in.Shape, split)
@@ -53,8 +53,8 @@ func (f *field) on(d int, flat any) any {
 // slot is a run that may go on, and the memory that it uses.
 type slot struct {
 	running Running
-	stacks  []*stack // of the batch's fields, device after device, for a block
-	host    []any    // their elements
+	stacks  []*stack // of the batch's fields, device after device, for a block whose batches lie apart
+	host    []any    // the elements that the run is given
 }
 
 // end waits for the run, if there is one. Its error is told to whoever started it.
@@ -65,23 +65,49 @@ func (s *slot) end() {
 	}
 }
 
-// stack lays the batches of a block, up to k, one behind the other.
+// stack gives the batches of a block, up to k, one behind the other, for each field and each device after the other.
 func (s *slot) stack(fields []field, batches [][]data.Array, k, devices int) []any {
+	s.host = s.host[:0]
+	if devices == 1 && s.together(fields, batches, k) {
+		return s.host
+	}
 	if s.stacks == nil {
 		for range devices {
 			for _, f := range fields {
-				stack := newStack(f.part, k)
-				s.stacks, s.host = append(s.stacks, stack), append(s.host, stack.flat)
+				s.stacks = append(s.stacks, newStack(f.part, k))
 			}
 		}
 	}
-	for i, batch := range batches {
-		for j, to := range s.stacks {
-			d, f := j/len(fields), j%len(fields)
+	s.host = s.host[:0]
+	for j, to := range s.stacks {
+		d, f := j/len(fields), j%len(fields)
+		for i, batch := range batches {
 			to.put(i, batch[f].Flat, fields[f].starts[d])
 		}
+		s.host = append(s.host, to.flat)
 	}
 	return s.host
+}
+
+// together finds batches that lie one behind the other already, as those that package data deals out of a set. Where there is
+// memory for all k of a block, the device reads them where they are; it does not look at what lies behind those that are run.
+func (s *slot) together(fields []field, batches [][]data.Array, k int) bool {
+	for f := range fields {
+		row := fields[f].part.Size()
+		first := reflect.ValueOf(batches[0][f].Flat)
+		if row == 0 || first.Cap() < k*row {
+			return false
+		}
+		all := first.Slice(0, k*row)
+		step := uintptr(row) * first.Type().Elem().Size()
+		for i, batch := range batches {
+			if reflect.ValueOf(batch[f].Flat).Pointer() != first.Pointer()+uintptr(i)*step {
+				return false
+			}
+		}
+		s.host = append(s.host, all.Interface())
+	}
+	return true
 }
 
 // stack is the memory in which batches lie one behind the other.

@@ -36,6 +36,8 @@ type Strategy interface {
 	Put(name string, t *tensors.Tensor) (Buffer, error)
 	// Fetch copies a value to the host.
 	Fetch(b Buffer) (*tensors.Tensor, error)
+	// FetchInto is Fetch into memory that is there, of exactly the value's bytes: row after row, in the host's byte order.
+	FetchInto(b Buffer, memory []byte) error
 	// Free gives up values; nil ones are passed over.
 	Free(buffers ...Buffer) error
 	// Batch gives a batch the form in which steps can take it: a strategy of several devices divides it.
@@ -66,7 +68,11 @@ type Built struct {
 }
 
 // Slot is one value of the state in a graph.
-type Slot struct{ Parameter, New *graph.Node }
+type Slot struct {
+	Parameter, New *graph.Node
+	// Data is part of a data set: a step takes some rows of it, so that its size says nothing of how long a step takes.
+	Data bool
+}
 
 // Graph builds the step's graph, for a strategy: a parameter for each field of the batch, and what Build makes of them. It
 // panics where a value of the state would change its shape.

@@ -28,7 +28,7 @@ func TestB37_intervalsOfActions(t *testing.T) {
 			return list
 		}
 		// The data ends the run: with a total, an interval of 3 in 1 inner loop is an error.
-		o := outer{Train: counting, Data: dataOf(row.loops*5, nil), LoopSteps: 5, Begin: actions(counts[0]), End: actions(counts[1])}
+		o := outer{Train: counting, Data: dataOf(row.loops*5, nil), TotalSteps: train.AllData, LoopSteps: 5, Begin: actions(counts[0]), End: actions(counts[1])}
 		_, err := o.Run(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, [2][]int{row.want, row.want}, counts)
@@ -60,7 +60,7 @@ func TestAction_whatItSees(t *testing.T) {
 			return nil
 		}}
 	}
-	o := outer{Train: counting, Data: dataOf(6, nil), LoopSteps: 4, Begin: []action{look("begin")}, End: []action{look("end")},
+	o := outer{Train: counting, Data: dataOf(6, nil), TotalSteps: train.AllData, LoopSteps: 4, Begin: []action{look("begin")}, End: []action{look("end")},
 		Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(3), End: []action{look("test")}}}}
 	_, err := o.Run(t.Context(), 0, loop.SamplesBy(func(int) int { return 2 }))
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestAction_whatItSees(t *testing.T) {
 
 func TestInner_outputsStayThoseOfTheirLoop(t *testing.T) {
 	var all []border
-	o := outer{Train: counting, Data: dataOf(6, nil), LoopSteps: 2, End: []action{{Do: func(_ context.Context, at border) error {
+	o := outer{Train: counting, Data: dataOf(6, nil), TotalSteps: train.AllData, LoopSteps: 2, End: []action{{Do: func(_ context.Context, at border) error {
 		all = append(all, at)
 		return nil
 	}}}, Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(1)}}}

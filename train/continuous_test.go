@@ -353,7 +353,7 @@ func TestOuter_restoring(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(boom)
-	result, err := outer{Train: counting, Data: endless(nil), Checkpoints: &memory{err: context.Cause(ctx)}}.Run(ctx, 0)
+	result, err := outer{Train: counting, Data: endless(nil), TotalSteps: train.AllData, Checkpoints: &memory{err: context.Cause(ctx)}}.Run(ctx, 0)
 	require.ErrorIs(t, err, boom)
 	require.Equal(t, loop.Cancelled, result.Reason)
 }

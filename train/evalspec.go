@@ -27,6 +27,9 @@ type EvalSpec[S, B any] struct {
 	Steps loop.Steps
 	// Interval is at which inner loops it runs, by their number: 2 means the 2nd, the 4th, …; zero means each.
 	Interval InnerLoops
+	// Reset clears what the state sums up, before the first step. With nil, an evaluation in an [Outer] loop takes that of the
+	// loop.
+	Reset func(ctx context.Context, state S) (S, error)
 	// When can refuse an evaluation that is due; nil refuses none.
 	When func(EvalContext) bool
 	// Aggregate makes the outputs from what the steps logged.
@@ -133,8 +136,14 @@ func (e EvalSpec[S, B]) run(ctx context.Context, es *evaluations, state S, at In
 	if e.Steps > 0 {
 		options = append(options, loop.Until(e.Steps))
 	}
+	clean := state
+	if e.Reset != nil {
+		if clean, err = e.Reset(ctx, state); err != nil {
+			return loop.Logs{}, fmt.Errorf("reset: %w", err)
+		}
+	}
 	began := time.Now()
-	result, err := loop.New(loop.On(loop.EachStep, e.Step)).Run(ctx, state, data, options...)
+	result, err := loop.New(loop.On(loop.EachStep, e.Step)).Run(ctx, clean, data, options...)
 	if err != nil {
 		return loop.Logs{}, err
 	}

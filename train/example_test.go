@@ -28,7 +28,7 @@ func ExampleLoop() {
 		logs.Loss("loss", float64(100-sum-n))
 		return sum, logs, nil
 	}
-	testData := func(context.Context) (loop.Data[int], error) { return upTo(3), nil }
+	testData := loop.Fixed(upTo(3))
 	training := train.Loop[int, int]{
 		Step:  loop.StepFunc[int, int](trainStep),
 		Epoch: loop.Steps(3),
@@ -97,7 +97,7 @@ func ExampleTest() {
 		logs.Metric("error", 2*x-slope*x)
 		return slope, logs, nil
 	}
-	data := func(context.Context) (loop.Data[float64], error) { return floats(5), nil }
+	data := loop.Fixed(floats(5))
 	result, err := train.Test[float64, float64]{Step: loop.StepFunc[float64, float64](step), Data: data}.Run(context.Background(), 1)
 	if err != nil {
 		fmt.Println(err)

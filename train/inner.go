@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"time"
@@ -121,11 +122,17 @@ func (r *outerRun[S, B]) tasks() (tasks []loop.Task[S, B]) {
 	}
 	tasks = append(tasks, loop.On(loop.EachStep, r.Train))
 	tasks = append(tasks, r.Tasks...)
-	tasks = append(tasks, loop.OnTurn(r.border(1), func(_ context.Context, t *turn) error {
+	tasks = append(tasks, loop.OnTurn(r.border(1), func(ctx context.Context, t *turn) error {
 		r.end(t.Elapsed)
-		return nil
+		if !r.ended {
+			return nil
+		}
+		return r.reset(ctx, t)
 	}).Named("end of inner loop"))
 	for _, e := range r.Evals {
+		if e.Reset == nil {
+			e.Reset = r.Reset
+		}
 		tasks = append(tasks, loop.OnTurn(r.border(e.Interval), func(ctx context.Context, t *turn) error {
 			return r.evaluate(ctx, e, t)
 		}).Named(e.label()))
@@ -172,7 +179,26 @@ func (r *outerRun[S, B]) evaluate(ctx context.Context, e EvalSpec[S, B], t *loop
 		r.logged[entry.Path()] = true
 	}
 	t.Logs.Merge(logs)
+	if err != nil && !isStop(err) {
+		return err
+	}
+	if failed := r.reset(ctx, t); failed != nil {
+		return failed
+	}
 	return err
+}
+
+// reset clears what the state has summed up.
+func (r *outerRun[S, B]) reset(ctx context.Context, t *loop.Turn[S, B]) error {
+	if r.Reset == nil {
+		return nil
+	}
+	state, err := r.Reset(ctx, t.State)
+	if err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	t.State = state
+	return nil
 }
 
 // watchers are the options of the run, in the order in which they look; their ends come in the reverse order.

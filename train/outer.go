@@ -40,7 +40,7 @@ import (
 //	Step, Step.run                  loop.Stepper, loop.StepFunc
 //	train_loop, TrainLoop           Outer.Train, Tasks, Begin and End
 //	train_dataset                   Outer.Data
-//	train_total_steps               Outer.TotalSteps
+//	train_total_steps               Outer.TotalSteps, AllData
 //	train_loop_steps                Outer.LoopSteps
 //	EvalLoop, PipelineLoop          EvalSpec.Step, EvalSpec.End
 //	EvalSpec.dataset, num_steps     EvalSpec.Data, Steps
@@ -65,10 +65,15 @@ type Outer[S, B any] struct {
 	// Data opens the data of the run, once: all inner loops go on in it. From is what is done already; the first batch is to be
 	// the next one.
 	Data func(ctx context.Context, from loop.Elapsed) (loop.Data[B], error)
-	// TotalSteps ends the training, steps of earlier runs counted. Zero: the data does, or [loop.Until] among the options.
+	// TotalSteps ends the training, steps of earlier runs counted. With [AllData] the data does. Zero says nothing of it, and is
+	// an error unless [loop.Until] is among the options: over data without an end, the training had none.
 	TotalSteps loop.Steps
 	// LoopSteps is the length of an inner loop. Zero: all of the run is one inner loop.
 	LoopSteps loop.Steps
+	// Reset clears what the state sums up over an inner loop, as mean metrics do. It runs after the last step of an inner loop has
+	// logged, within each evaluation before its first batch, and after each, so that the next inner loop starts clean also where
+	// the state changes in place: as [Loop.Reset] does.
+	Reset func(ctx context.Context, state S) (S, error)
 	// Tasks are further tasks of the loop, behind Train in their turns.
 	Tasks []loop.Task[S, B]
 	Evals []EvalSpec[S, B]
@@ -83,6 +88,9 @@ type Outer[S, B any] struct {
 	// Dir, if it is given, is where [StoppedFile] tells a [Continuous] evaluation that the training is over.
 	Dir string
 }
+
+// AllData as [Outer.TotalSteps] trains until the data ends, or somebody asks to stop.
+const AllData loop.Steps = -1
 
 // OuterResult is how an outer loop ended. It is valid also beside an error.
 type OuterResult[S any] struct {
@@ -177,10 +185,12 @@ func (r *outerRun[S, B]) check(until loop.Period) error {
 	if r.Data == nil {
 		errs = append(errs, errors.New("no Data given"))
 	}
-	if r.TotalSteps < 0 || r.LoopSteps < 0 {
+	switch {
+	case r.TotalSteps < 0 && r.TotalSteps != AllData || r.LoopSteps < 0:
 		errs = append(errs, fmt.Errorf("want TotalSteps and LoopSteps not negative, got %d and %d", r.TotalSteps, r.LoopSteps))
-	}
-	if r.TotalSteps > 0 && until != nil {
+	case r.TotalSteps == 0 && until == nil:
+		errs = append(errs, errors.New("no end given: want TotalSteps, loop.Until among the options, or TotalSteps train.AllData where the data ends the training"))
+	case r.TotalSteps > 0 && until != nil:
 		errs = append(errs, fmt.Errorf("the end is TotalSteps, %s, and loop.Until, %s: want one of the two", r.TotalSteps, until))
 	}
 	errs = append(errs, checkAggregations(r.Aggregate), checkEvals(r.Evals), checkActions(r.Begin), checkActions(r.End))

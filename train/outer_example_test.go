@@ -45,7 +45,7 @@ func ExampleOuter() {
 		Evals: []train.EvalSpec[float64, float64]{{
 			Name: "test",
 			Step: loop.StepFunc[float64, float64](measure),
-			Data: func(context.Context) (loop.Data[float64], error) { return fours(3), nil },
+			Data: loop.Fixed(fours(3)),
 		}},
 		End: []train.Action[float64]{{Name: "print", Do: func(_ context.Context, at train.Border[float64]) error {
 			loss, err := at.Outputs().Float("loss")
@@ -73,9 +73,10 @@ func ExampleOuter() {
 // A stop is a value: the state and the reason are in the result.
 func ExampleOuter_stop() {
 	outer := train.Outer[float64, float64]{
-		Train:     loop.StepFunc[float64, float64](descend),
-		Data:      func(context.Context, loop.Elapsed) (loop.Data[float64], error) { return fours(1000), nil },
-		LoopSteps: 10,
+		Train:      loop.StepFunc[float64, float64](descend),
+		Data:       func(context.Context, loop.Elapsed) (loop.Data[float64], error) { return fours(1000), nil },
+		TotalSteps: train.AllData,
+		LoopSteps:  10,
 		End: []train.Action[float64]{{Name: "good enough", Do: func(_ context.Context, at train.Border[float64]) error {
 			if loss, err := at.Outputs().Float("loss"); err != nil || loss > 0.1 {
 				return err
@@ -119,7 +120,7 @@ func ExampleContinuous() {
 		Evals: []train.EvalSpec[float64, float64]{{
 			Name: "test",
 			Step: loop.StepFunc[float64, float64](measure),
-			Data: func(context.Context) (loop.Data[float64], error) { return fours(3), nil },
+			Data: loop.Fixed(fours(3)),
 			End: []train.Action[float64]{{Do: func(_ context.Context, at train.Border[float64]) error {
 				loss, err := at.Outputs().Float("loss")
 				fmt.Printf("checkpoint of step %d: test loss %.4f\n", at.Elapsed.Steps, loss)

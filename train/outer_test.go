@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func number(t *testing.T, logs loop.Logs, name string) float64 {
 
 func TestB32_oneInnerLoop(t *testing.T) {
 	pulled, begin, end := 0, -1, -1
-	o := outer{Train: counting, Data: dataOf(10, &pulled),
+	o := outer{Train: counting, Data: dataOf(10, &pulled), TotalSteps: train.AllData,
 		Begin: []action{{Do: func(_ context.Context, at border) error { begin = at.State; return nil }}},
 		End:   []action{{Do: func(_ context.Context, at border) error { end = at.State; return nil }}}}
 	result, err := o.Run(t.Context(), 0)
@@ -177,7 +178,7 @@ func TestOuter_stopFromElsewhere(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var loops []string
 			o := row.outer
-			o.Data, o.LoopSteps, o.End = endless(nil), 10, []action{noting(&loops)}
+			o.Data, o.TotalSteps, o.LoopSteps, o.End = endless(nil), train.AllData, 10, []action{noting(&loops)}
 			result, err := o.Run(t.Context(), 0)
 			require.NoError(t, err)
 			require.Equal(t, loop.Stopped, result.Reason)
@@ -294,8 +295,8 @@ func TestD13_nothingSaidAboutSteps(t *testing.T) {
 		loops       []string
 		reason      loop.Reason
 	}{
-		{"neither", 0, 0, nil, []string{"1:7"}, loop.DataEnded},
-		{"no total", 0, 4, nil, []string{"1:4", "2:3"}, loop.DataEnded},
+		{"no length, all data", train.AllData, 0, nil, []string{"1:7"}, loop.DataEnded},
+		{"all data", train.AllData, 4, nil, []string{"1:4", "2:3"}, loop.DataEnded},
 		{"no length", 5, 0, nil, []string{"1:5"}, loop.UntilReached},
 		{"until", 0, 2, loop.Until(loop.Samples(5)), []string{"1:2", "2:2", "3:1"}, loop.UntilReached},
 		{"until zero", 0, 2, loop.Until(loop.Steps(0)), nil, loop.UntilReached},
@@ -388,7 +389,7 @@ func TestOuter_failures(t *testing.T) {
 			if o.Data == nil {
 				o.Data = endless(nil)
 			}
-			o.LoopSteps, o.Dir = 10, t.TempDir()
+			o.TotalSteps, o.LoopSteps, o.Dir = cmp.Or(o.TotalSteps, train.AllData), 10, t.TempDir()
 			closed := 0
 			o.End = append(o.End, action{Do: func(context.Context, border) error { return nil }, Close: func(context.Context) error { closed++; return nil }})
 			result, err := o.Run(t.Context(), 0)
@@ -421,7 +422,7 @@ func TestOuter_cancelled(t *testing.T) {
 				}
 				return counting(ctx, s, b)
 			})
-			o := outer{Train: counting, Data: endless(nil), LoopSteps: 10, Dir: t.TempDir()}
+			o := outer{Train: counting, Data: endless(nil), TotalSteps: train.AllData, LoopSteps: 10, Dir: t.TempDir()}
 			if row.eval {
 				o.Evals = []evalSpec{{Name: "test", Step: cancelling, Data: evalData(100)}}
 			} else {
@@ -443,7 +444,7 @@ func TestOuter_cancelled(t *testing.T) {
 func TestD15_aStopGivesTheStateAndTheReason(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "at the end")
 	closed := false
-	o := outer{Train: counting, Data: endless(nil), LoopSteps: 10, Dir: dir, End: []action{{Name: "stopper", Every: 2,
+	o := outer{Train: counting, Data: endless(nil), TotalSteps: train.AllData, LoopSteps: 10, Dir: dir, End: []action{{Name: "stopper", Every: 2,
 		Do:    func(context.Context, border) error { return fmt.Errorf("best loss 0.5\nat step 1: %w", loop.ErrStop) },
 		Close: func(context.Context) error { closed = true; return nil }}}}
 	result, err := o.Run(t.Context(), 0)
@@ -498,7 +499,9 @@ func TestOuter_refusesBadSettings(t *testing.T) {
 		err     string
 	}{
 		{"nothing given", outer{}, nil, "train: outer loop: no Train step given\nno Data given"},
-		{"negative", with(func(o *outer) { o.TotalSteps = -1 }), nil, "train: outer loop: want TotalSteps and LoopSteps not negative, got -1 and 10"},
+		{"negative", with(func(o *outer) { o.TotalSteps = -2 }), nil, "train: outer loop: want TotalSteps and LoopSteps not negative, got -2 and 10"},
+		{"no end", with(func(o *outer) { o.TotalSteps = 0 }), nil,
+			"train: outer loop: no end given: want TotalSteps, loop.Until among the options, or TotalSteps train.AllData where the data ends the training"},
 		{"two ends", with(func(*outer) {}), []loop.Option{loop.Until(loop.Steps(5))}, "train: outer loop: the end is TotalSteps, 100 steps, and loop.Until, 5 steps: want one of the two"},
 		{"a bad option", with(func(*outer) {}), []loop.Option{loop.Limit(0)}, "train: outer loop: loop: limit: rows must be positive, got 0"},
 		{"no name", with(func(o *outer) { o.Evals = []evalSpec{{Step: counting, Data: evalData(1)}} }), nil, `train: outer loop: evaluation 1 (): want a name that no other has, got ""`},
@@ -512,7 +515,7 @@ func TestOuter_refusesBadSettings(t *testing.T) {
 			"train: outer loop: action save: never due: every 100 inner loops, and the training has 10"},
 		{"an interval that is too long", with(func(o *outer) { eval := eval; eval.Interval = 11; o.Evals = []evalSpec{eval} }), nil,
 			"train: outer loop: evaluation test: never due: every 11 inner loops, and the training has 10"},
-		{"one inner loop", outer{Train: counting, Data: endless(nil), Begin: []action{{Every: 2, Do: nothing}}}, nil,
+		{"one inner loop", outer{Train: counting, Data: endless(nil), TotalSteps: train.AllData, Begin: []action{{Every: 2, Do: nothing}}}, nil,
 			"train: outer loop: action: never due: every 2 inner loops, and the training has 1"},
 		{"an aggregation", with(func(o *outer) { o.Aggregate = loop.Aggregations{loop.Losses: {}} }), nil, "no function given"},
 		{"data that is nil", with(func(o *outer) {

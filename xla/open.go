@@ -52,9 +52,12 @@ func InstallIfMissing(progress func(line string)) Option {
 // cpuDevices is the option of the CPU plugin that says how many devices the host is divided into.
 const cpuDevices = "cpu_device_count"
 
+// maxCPUDevices is up to how many there may be: 4,096 took ten seconds to make.
+const maxCPUDevices = 4096
+
 // ClientOption passes a named option to the plugin's client. Values are string,
 // bool, int, int64, []int64, float32 or float64; names are the plugin's own,
-// such as "cpu_device_count" (int64), which lazo sets to 1 if nobody else sets it.
+// such as "cpu_device_count" (int64, from 1 to 4096), which lazo sets to 1 if nobody else sets it.
 func ClientOption(name string, value any) Option {
 	return func(o *options) {
 		switch v := value.(type) {
@@ -68,6 +71,10 @@ func ClientOption(name string, value any) Option {
 			value = float32(v)
 		default:
 			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
+		}
+		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
+			// The plugin would end the process on a string, say nothing of why it has no device on -1, and take minutes over 1e5.
+			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
 		}
 		o.client[name] = value
 	}

@@ -5,14 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/managed"
 )
 
 const (
@@ -23,21 +17,10 @@ const (
 // network is a transformer: [batch, window] to a logit for each character at each place.
 func network(characters int) flaxlike.Layer {
 	block := flaxlike.Sequential(
-		flaxlike.Residual(flaxlike.LayerNorm(), causalAttention),
+		flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(4, width/4)),
 		flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.Dense(4*width), flaxlike.Activation("gelu"), flaxlike.Dense(width)))
 	return flaxlike.Sequential(
-		flaxlike.Embedding(characters, width), places, block, block, flaxlike.LayerNorm(), flaxlike.Dense(characters))
-}
-
-// causalAttention lets each place see itself and those before it.
-func causalAttention(vars *managed.Vars, x *managed.Node) *managed.Node {
-	return layers.MultiHeadAttention(vars, x, x, x, 4, width/4).UseCausalMask().SetOutputDim(width).Done()
-}
-
-// places adds a vector to each place, so that their order is known.
-func places(vars *managed.Vars, x *managed.Node) *managed.Node {
-	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions[:2]...), 1)
-	return graph.Add(x, layers.Embedding(vars, at, x.DType(), window, width))
+		flaxlike.Embedding(characters, width), flaxlike.PositionEmbedding(window), block, block, flaxlike.LayerNorm(), flaxlike.Dense(characters))
 }
 
 // write has the model go on with a text. Each character is drawn from the probabilities that the model gives to all.

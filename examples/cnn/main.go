@@ -7,7 +7,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -42,7 +41,7 @@ func main() {
 	batches := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
 		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
 	}
-	tests := func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(120), nil }
+	tests := loop.Fixed(test.Batches(120))
 
 	// The state, and what it is made of.
 	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
@@ -55,7 +54,7 @@ func main() {
 	check(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 
-	var lines bytes.Buffer // what the summaries say: printed at once it would get between the progress bar's parts
+	lines := loop.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
 
 	// The outer loop: inner loops of training, with an evaluation and the actions behind each.
 	outer := train.Outer[*managed.State, data.Batch]{
@@ -63,9 +62,9 @@ func main() {
 		Data:       batches,
 		TotalSteps: loop.Steps(*steps),
 		LoopSteps:  inner,
-		Tasks:      []loop.Task[*managed.State, data.Batch]{loop.OnFunc(loop.Every(inner).AndAtEnd(), reset)},
+		Reset:      managed.Reset, // of what an inner loop, or a test, has tracked
 		Evals:      []train.EvalSpec[*managed.State, data.Batch]{{Name: "test", Step: managed.TestStep(step), Data: tests}},
-		End:        []train.Action[*managed.State]{{Name: "summary", Do: summary(&lines)}},
+		End:        []train.Action[*managed.State]{{Name: "summary", Do: summary(lines)}},
 	}
 	if *dir != "" {
 		folder, err := checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
@@ -74,8 +73,7 @@ func main() {
 		kept := checkpoint.Restored[*managed.State]{Folder: folder}
 		outer.Checkpoints, outer.End = kept, append(outer.End, train.SaveTo(kept, 1))
 	}
-	result, err := outer.Run(ctx, state, loop.ProgressBar(os.Stderr))
-	fmt.Print(lines.String())
+	result, err := outer.Run(ctx, state, loop.ProgressBar(os.Stderr, loop.BarBelow(lines)))
 	check(err)
 	if result.Last.Steps == 0 {
 		fmt.Printf("-dir %s has %d steps already: ask for more -steps\n", *dir, result.Elapsed.Steps)

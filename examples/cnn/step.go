@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/layers"
 	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -33,11 +32,6 @@ func step(b *managed.Builder) {
 	b.Loss("loss", managed.CrossEntropy(labels, logits))
 	b.Track("accuracy", metrics.Accuracy(), nil, labels, logits)
 	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)
-}
-
-// reset has the metrics of the next inner loop, and of the test before it, begin at nothing.
-func reset(_ context.Context, state *managed.State, _ data.Batch) (*managed.State, loop.Logs, error) {
-	return state, loop.Logs{}, state.ResetMetrics()
 }
 
 // summary is an action: it writes what an inner loop and the test behind it came to.

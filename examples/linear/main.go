@@ -43,7 +43,7 @@ func main() {
 	history := shape(ctx, problem{
 		state:   state,
 		batches: digits.Batches(32, data.Shuffle(0), data.Forever()),
-		test:    func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		test:    loop.Fixed(test.Batches(test.Len())),
 		epoch:   loop.Steps(digits.Len() / 32),
 		until:   loop.Steps(*steps),
 	})

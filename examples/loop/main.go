@@ -37,7 +37,7 @@ func main() {
 	testing := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(linear))),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		Data: loop.Fixed(test.Batches(test.Len())),
 	}
 	training := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(linear)),

@@ -21,6 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/tensorboard"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -38,6 +39,7 @@ type config struct {
 	rate         float64
 	seed         int64
 	resume       string
+	tensorboard  string
 	quiet        bool
 }
 
@@ -73,6 +75,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	flags.Int64Var(&c.seed, "seed", 0, "of the initial parameters and of the order of the data")
 	flags.StringVar(&c.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, go, or the `path` of a PJRT plugin")
 	flags.StringVar(&c.resume, "resume", "", "a `folder` of checkpoints: go on from the newest there, if there is one, and save there")
+	flags.StringVar(&c.tensorboard, "tensorboard", "", "a `folder` for event files of TensorBoard")
 	flags.BoolVar(&c.quiet, "quiet", false, "no progress, only the result")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -132,6 +135,9 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 		}
 		defer func() { err = errors.Join(err, folder.Close()) }()
 		from, options = at, append(options, saving...)
+	}
+	if c.tensorboard != "" {
+		options = append(options, tensorboard.Write(c.tensorboard, loop.Every(loop.Steps(10))))
 	}
 	batches := train.Batches(c.batch, append(dataOrder(c), data.Skip(from.Elapsed.Steps))...)
 	training := loop.New(loop.On(loop.EachStep, trainStep))

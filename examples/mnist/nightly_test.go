@@ -2,4 +2,4 @@
 
 package main
 
-func init() { killedRuns = 50 }
+func init() { killedRuns, signalledRuns = 50, 50 }

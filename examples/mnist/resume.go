@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/loop"
@@ -25,19 +26,21 @@ type flags struct {
 // open opens the folder of -resume, puts what is there into the state, and gives the options that save into it.
 func (c config) open(ctx context.Context, state *managed.State, stderr io.Writer) (*checkpoint.Folder, checkpoint.Start, []loop.Option, error) {
 	mine := flags{c.data, c.batch, c.rate, c.seed}
-	folder, err := checkpoint.Open(c.resume, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+	log := slog.LevelInfo
+	if c.quiet {
+		log = slog.LevelWarn
+	}
+	folder, err := checkpoint.Open(c.resume, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)},
+		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: log}))})
 	if err != nil {
 		return nil, checkpoint.Start{}, nil, err
 	}
 	start, err := checkpoint.Resume(ctx, folder, state)
-	if err == nil && start.Found {
-		var saved flags
-		if err = start.Section("flags", &saved); err == nil && saved != mine {
-			err = fmt.Errorf("-resume %s: that run has %+v, this one %+v: give the same flags, or another folder", c.resume, saved, mine)
-		}
-		if !c.quiet {
-			fmt.Fprintf(stderr, "going on after step %d\n", start.Elapsed.Steps)
-		}
+	if err == nil {
+		err = start.Same("flags", mine)
+	}
+	if err == nil && start.Found && !c.quiet {
+		fmt.Fprintf(stderr, "going on after step %d\n", start.Elapsed.Steps)
 	}
 	if err != nil {
 		return nil, checkpoint.Start{}, nil, errors.Join(err, folder.Close())

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,13 +114,83 @@ func TestF10_killedAndResumed(t *testing.T) {
 	t.Logf("F10: %d runs killed at random moments, %d of them resumed from steps %v: the same accuracy (%.3f) and the same %d bits of hash", killedRuns, resumed, at, accuracy, 256)
 }
 
+// signalledRuns is how many runs get a signal, some while they compile.
+var signalledRuns = 4
+
+// A signal at any moment: the exit code that a shell expects, the step that was made last is on the disk, and from there the
+// run ends as one that had no signal.
+func TestF09_signalledAndResumed(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "mnist")
+	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	run := func(dir string, sent syscall.Signal, after time.Duration) (code int, text string, took time.Duration) {
+		cmd := exec.CommandContext(t.Context(), binary, "-epochs", "10", "-seed", "3", "-resume", dir)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		var begin time.Time
+		if sent != 0 {
+			timer := time.AfterFunc(after, func() {
+				begin = time.Now()
+				_ = cmd.Process.Signal(sent) // it may be over
+			})
+			defer timer.Stop()
+		}
+		_ = cmd.Wait()
+		if !begin.IsZero() {
+			took = time.Since(begin)
+		}
+		return cmd.ProcessState.ExitCode(), stderr.String(), took
+	}
+	whole := t.TempDir()
+	start := time.Now()
+	code, text, _ := run(whole, 0, 0)
+	length := time.Since(start)
+	require.Zero(t, code, text)
+	_, hash := newest(t, whole)
+
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	stoppedAfter := regexp.MustCompile(`stopped after (\d+) of 440 steps`)
+	codes := map[int]int{}
+	var at []int64
+	longest := time.Duration(0)
+	for i, dir := 0, ""; i < signalledRuns; i++ {
+		if i%3 == 0 {
+			dir = t.TempDir()
+		}
+		sent := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
+		// A process that has not come to its first statement yet dies of a signal, as any does.
+		code, text, took := run(dir, sent, 150*time.Millisecond+time.Duration(random.Int64N(int64(length))))
+		codes[code]++
+		longest = max(longest, took)
+		if code != 0 { // else it was faster than the signal
+			require.Equal(t, 128+int(sent), code, text)
+			if m := stoppedAfter.FindStringSubmatch(text); m != nil && m[1] != "0" {
+				n, err := strconv.ParseInt(m[1], 10, 64)
+				require.NoError(t, err)
+				step, _ := newest(t, dir)
+				require.EqualValues(t, n, step, "the last step is on the disk: %s", text)
+				at = append(at, n)
+			}
+		}
+		if i%3 == 2 || i == signalledRuns-1 {
+			code, text, _ := run(dir, 0, 0)
+			require.Zero(t, code, text)
+			_, again := newest(t, dir)
+			require.Equal(t, hash, again)
+		}
+	}
+	t.Logf("F09: %d signals at random moments, exit codes %v; stopped in training after steps %v, each on the disk; at most %v until the exit; then the same bits",
+		signalledRuns, codes, at, longest.Round(time.Millisecond))
+}
+
 func TestResumeMistakes(t *testing.T) {
 	dir := t.TempDir()
 	code, _, stderr := command(t, "-epochs", "1", "-resume", dir)
 	require.Equal(t, 0, code, stderr)
-	code, _, stderr = command(t, "-epochs", "1", "-batch", "16", "-resume", dir)
+	code, _, stderr = command(t, "-epochs", "1", "-batch", "16", "-seed", "1", "-resume", dir)
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "that run has {Data:digits Batch:32 Rate:0.001 Seed:0}, this one {Data:digits Batch:16 Rate:0.001 Seed:0}: give the same flags, or another folder")
+	require.Contains(t, stderr, `section "flags": the run was saved with other settings: Batch was 32 and is 16, Seed was 0 and is 1; give it the same ones, or begin in another folder`)
 	f, err := checkpoint.Open(dir, checkpoint.Options{})
 	require.NoError(t, err)
 	defer f.Close()

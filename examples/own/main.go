@@ -31,7 +31,7 @@ func main() {
 	testing := loop.Evaluation[model, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, step(0))),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		Data: loop.Fixed(test.Batches(test.Len())),
 	}
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{

@@ -62,7 +62,7 @@ func main() {
 		Epoch: loop.Steps(epoch),
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(step),
-			Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+			Data: loop.Fixed(test.Batches(test.Len())),
 		}},
 	}
 	result, err := fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr), loop.NonFinite(loop.FailRun))

@@ -40,7 +40,7 @@ func main() {
 		Epoch: loop.Steps(training.Len() / 32),
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(linear),
-			Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+			Data: loop.Fixed(test.Batches(test.Len())),
 		}},
 	}
 	result, err := fit.Run(ctx, state, training.Batches(32, data.Shuffle(0), data.Forever()),

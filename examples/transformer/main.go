@@ -64,7 +64,7 @@ func main() {
 
 func testOn(set *data.Set) test {
 	return test{Step: managed.TestStep(step), Reset: managed.Reset,
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return set.Batches(batchSize), nil }}
+		Data: loop.Fixed(set.Batches(batchSize))}
 }
 
 func check(err error) {

@@ -21,11 +21,7 @@ func step(b *managed.Builder) {
 	ids, mask, labels := b.Node("input_ids"), b.Node("attention_mask"), b.Node("labels")
 	logits := model(b.Vars(), ids, mask)
 
-	// The mean over the tokens that count: without one, it is 0 and not 0/0.
-	counts := graph.ConvertDType(mask, logits.DType())
-	own := graph.OneHot(labels, len(names), logits.DType()) // of -100, which stands in padding, it is all 0
-	losses := graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
-	b.Loss("loss", graph.Div(graph.ReduceAllSum(graph.Mul(losses, counts)), graph.MaxScalar(graph.ReduceAllSum(counts), 1)))
+	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(labels, logits), mask)) // over the tokens that count
 	b.Track("accuracy", metrics.Accuracy(), mask, labels, logits)
 }
 

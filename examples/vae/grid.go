@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -27,19 +26,11 @@ func writeGrid(ctx context.Context, state *managed.State, path string) error {
 	if err != nil {
 		return err
 	}
-	entry, err := logs.Get("pictures")
+	pictures, err := managed.Array(logs, "pictures") // waits for the device
 	if err != nil {
 		return err
 	}
-	pictures, err := entry.Value.(loop.Payload).Any() // waits for the device
-	if err != nil {
-		return err
-	}
-	var grid *image.Gray
-	err = pictures.(*managed.Tensor).ConstFlatData(func(flat any) { grid = draw(flat.([]float32)) })
-	if err != nil {
-		return err
-	}
+	grid := draw(pictures.Flat.([]float32))
 	file, err := os.Create(path)
 	if err != nil {
 		return err

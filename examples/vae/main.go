@@ -85,7 +85,7 @@ func main() {
 	check(err)
 	tested, err := train.Test[*managed.State, data.Batch]{
 		Step: managed.TestStep(step),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return test.Batches(test.Len()), nil },
+		Data: loop.Fixed(test.Batches(test.Len())),
 	}.Run(ctx, state)
 	check(err)
 	reconstruction, err := tested.Logs.Float("reconstruction")

@@ -79,6 +79,8 @@ for w in (None, weights):
         scikit(f"Precision(4, {average})", "labels logits", sk.precision_score(labels, classes, **a))
         scikit(f"Recall(4, {average})", "labels logits", sk.recall_score(labels, classes, **a))
         scikit(f"F1(4, {average})", "labels logits", sk.f1_score(labels, classes, **a))
+        scikit(f"FBeta(2)(4, {average})", "labels logits", sk.fbeta_score(labels, classes, beta=2, **a))
+        scikit(f"IoU(4, {average})", "labels logits", sk.jaccard_score(labels, classes, **a))
     scikit("Specificity(4, per class)", "labels logits", [specificity(i) for i in every])
     a = dict(zero_division=0, **kw)
     yes = anywhere > 0.5
@@ -92,6 +94,11 @@ for w in (None, weights):
     scikit("MeanSquaredError", "targets predictions", sk.mean_squared_error(targets.astype(float), predictions.astype(float), **kw))
     scikit("RootMeanSquaredError", "targets predictions", sk.root_mean_squared_error(targets.astype(float), predictions.astype(float), **kw))
     scikit("MeanAbsoluteError", "targets predictions", sk.mean_absolute_error(targets.astype(float), predictions.astype(float), **kw))
+    x, y, v = targets.astype(float), predictions.astype(float), np.ones(EXAMPLES) if w is None else w.astype(float)
+    c = np.cov(x, y, aweights=v, ddof=0)
+    row("Pearson", "NumPy", "targets predictions", c[0, 1] / np.sqrt(c[0, 0] * c[1, 1]), weighted)
+    apart = np.average(x, weights=v) - np.average(y, weights=v)
+    row("Concordance", "NumPy", "targets predictions", 2 * c[0, 1] / (c[0, 0] + c[1, 1] + apart**2), weighted)
     scikit("R2", "targets predictions", sk.r2_score(targets.astype(float), predictions.astype(float), **kw))
 
     def keras_(metric, inputs, m, y, p):
@@ -105,6 +112,19 @@ for w in (None, weights):
     keras_("AUC(200)", "truth anywhere", k.AUC(num_thresholds=200), truth, anywhere)
     keras_("Precision(2, binary)", "truth anywhere>0.5", k.Precision(), truth, anywhere)
     keras_("Recall(2, binary)", "truth anywhere>0.5", k.Recall(), truth, anywhere)
+    one_hot, hard = np.eye(CLASSES)[labels], np.eye(CLASSES)[classes]
+    keras_("FBeta(2)(4, macro)", "labels logits", k.FBetaScore(average="macro", beta=2.0), one_hot, hard)
+    keras_("MeanIoU(4)", "labels logits", k.MeanIoU(CLASSES, dtype="float32"), labels, classes)
+    keras_("MeanIoU(5)", "labels classes", k.MeanIoU(5, dtype="float32"), labels, classes)  # of which one is not there
+    keras_("IoU(2, macro)", "truth anywhere>0.5", k.BinaryIoU(threshold=0.5, dtype="float32"), truth, anywhere)
+    for at in (0.25, 0.7):
+        keras_(f"PrecisionAtRecall({at})", "truth anywhere", k.PrecisionAtRecall(at, num_thresholds=200), truth, anywhere)
+        keras_(f"RecallAtPrecision({at})", "truth anywhere", k.RecallAtPrecision(at, num_thresholds=200), truth, anywhere)
+        keras_(f"SensitivityAtSpecificity({at})", "truth anywhere", k.SensitivityAtSpecificity(at, num_thresholds=200), truth, anywhere)
+        keras_(f"SpecificityAtSensitivity({at})", "truth anywhere", k.SpecificityAtSensitivity(at, num_thresholds=200), truth, anywhere)
+    if w is None:  # with weights Keras's is no mean of theirs
+        keras_("Pearson", "targets predictions", k.PearsonCorrelation(axis=0), targets, predictions)
+        keras_("Concordance", "targets predictions", k.ConcordanceCorrelation(axis=0), targets, predictions)
     keras_("CosineSimilarity", "vectors others", k.CosineSimilarity(axis=-1), vectors, others)
     keras_("RootMeanSquaredError", "targets predictions", k.RootMeanSquaredError(), targets, predictions)
     keras_("R2", "targets predictions", k.R2Score(), targets[:, None], predictions[:, None])
@@ -122,7 +142,7 @@ for w in (None, weights):
     clu_("StandardDeviation", "vectors", clu.metrics.Std, values=jnp.asarray(vectors))
     clu_("Accuracy", "labels logits", clu.metrics.Accuracy, labels=jnp.asarray(labels, jnp.int32), logits=jnp.asarray(logits))
 
-data = dict(labels=labels, logits=logits, truth=truth, grid=grid, anywhere=anywhere, targets=targets, predictions=predictions,
+data = dict(labels=labels, classes=classes, logits=logits, truth=truth, grid=grid, anywhere=anywhere, targets=targets, predictions=predictions,
             vectors=vectors, others=others, weights=weights)
 lines = [f'  "{name}": {json.dumps(short(x))}' for name, x in data.items()]
 out = ['{"data": {', ",\n".join(lines), '},\n"rows": [', ",\n".join("  " + json.dumps(r) for r in rows), "]}"]

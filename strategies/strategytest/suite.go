@@ -56,12 +56,17 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 			got, err := s.Fetch(b)
 			require.NoError(t, err)
 			require.True(t, want.Equal(got), "%v came back as %v", want, got)
+			memory := make([]byte, want.Memory())
+			require.NoError(t, s.FetchInto(b, memory))
+			require.NoError(t, want.ConstBytes(func(bytes []byte) { require.Equal(t, bytes, memory) }))
+			require.Error(t, s.FetchInto(b, memory[1:]))
 		}
 		require.NoError(t, s.Free(b))
 	}
 	require.NoError(t, s.Free(nil, nil))
 	_, err := s.Fetch(nil)
 	require.Error(t, err)
+	require.Error(t, s.FetchInto(nil, nil))
 }
 
 // sums is a step that adds the sum of the batch to the first of two values; the outputs are that sum and the batch itself.

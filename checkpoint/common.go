@@ -1,0 +1,54 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Common is the newest step that all of the folders have, with all checksums right: from there processes that each save
+// their part of a run into a folder of their own can go on together, by [ResumeAt]. Each opens its own folder, and those of
+// the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if there is no such step. A
+// folder that has newer steps goes on if it may [Options.Overwrite].
+//
+// clu's MultihostCheckpoint takes the newest step that is there; ours is read whole, because one host that cannot load it
+// would leave the others waiting.
+func Common(ctx context.Context, folders ...*Folder) (Step, error) {
+	var steps []Step
+	for i, f := range folders {
+		list, err := f.List(ctx)
+		if err != nil {
+			return 0, err
+		}
+		has := func(step Step) bool {
+			return slices.ContainsFunc(list, func(info Info) bool { return info.Step == step && info.Err == nil })
+		}
+		if i == 0 {
+			for _, info := range list {
+				steps = append(steps, info.Step)
+			}
+		}
+		steps = slices.DeleteFunc(steps, func(step Step) bool { return !has(step) })
+	}
+	for _, step := range slices.Backward(steps) {
+		switch err := verifyAll(ctx, step, folders); {
+		case err == nil:
+			return step, nil
+		case !isDamaged(err) && !errors.Is(err, ErrNoStep): // gone means that its process has newer ones
+			return 0, err
+		default:
+			folders[0].log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)
+		}
+	}
+	return 0, fmt.Errorf("checkpoint: a step that %d folders have in common: %w", len(folders), ErrNone)
+}
+
+func verifyAll(ctx context.Context, step Step, folders []*Folder) error {
+	for _, f := range folders {
+		if err := f.Verify(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrChanged: a run was to go on with other settings than those that it was saved with.
+var ErrChanged = errors.New("the run was saved with other settings")
+
+// Same refuses to go on with other settings than the run was saved with: those that [Also] saved as a section, such as the
+// batch size, the data and the seed, against those of now. The error wraps [ErrChanged] and names each difference. It is nil
+// at the beginning of a run. What is equal is equal as JSON.
+//
+//	settings := struct{ Data string; Batch int }{path, 32}
+//	start, err := checkpoint.Resume(ctx, folder, state)
+//	…
+//	if err := start.Same("settings", settings); err != nil { … }
+//	… checkpoint.Save(folder, when, checkpoint.Also("settings", func() (any, error) { return settings, nil }))
+func (s Start) Same(section string, now any) error {
+	if !s.Found {
+		return nil
+	}
+	fail := func(err error) error { return fmt.Errorf("checkpoint: step %d: section %q: %w", s.step, section, err) }
+	saved, ok := s.sections[section]
+	if !ok {
+		return s.Section(section, nil) // the error that says so
+	}
+	text, err := encodeSection(now)
+	if err != nil {
+		return fail(err)
+	}
+	differences, err := different(saved, text)
+	if err == nil && len(differences) > 0 {
+		err = fmt.Errorf("%w: %s; give it the same ones, or begin in another folder", ErrChanged, strings.Join(differences, ", "))
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// different names what two texts of JSON do not have in common, by the names of an object's fields.
+func different(saved, now json.RawMessage) (list []string, err error) {
+	before, beforeErr := fields(saved)
+	after, afterErr := fields(now)
+	if err := errors.Join(beforeErr, afterErr); err != nil {
+		return nil, err
+	}
+	add := func(name string) {
+		if a, b := textOf(before, name), textOf(after, name); a != b {
+			list = append(list, strings.TrimPrefix(fmt.Sprintf("%s was %s and is %s", name, a, b), " "))
+		}
+	}
+	for _, name := range sortedKeys(before) {
+		add(name)
+	}
+	for _, name := range sortedKeys(after) {
+		if _, both := before[name]; !both {
+			add(name)
+		}
+	}
+	return list, nil
+}
+
+// fields are those of an object; anything else is the only one, without a name.
+func fields(text json.RawMessage) (map[string]json.RawMessage, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return map[string]json.RawMessage{"": text}, nil
+	}
+	var all map[string]json.RawMessage
+	return all, json.Unmarshal(text, &all)
+}
+
+func textOf(fields map[string]json.RawMessage, name string) string {
+	text, ok := fields[name]
+	if !ok {
+		return "not there"
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		return string(text)
+	}
+	return b.String()
+}

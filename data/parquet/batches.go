@@ -1,0 +1,83 @@
+package parquet
+
+import (
+	"io"
+	"math"
+	"slices"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// batches yields batches of size rows, or one of all if size is 0; an error is not yielded.
+func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield func(data.Batch, error) bool) error {
+	r, err := openRows(file, bytes, format)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	total := r.footer.rows
+	if size == 0 {
+		size = total
+	}
+	for {
+		n := int64(0)
+		for want := min(size, total-r.row); n < want; n++ {
+			more, err := r.more()
+			if err == nil && !more {
+				err = damaged(r.footer.end, "the file has fewer rows than it says")
+			}
+			if err == nil && n <= 1 { // the width of a list is known behind its first row
+				err = r.room(want - n)
+			}
+			if err == nil {
+				err = r.take()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if n == 0 {
+			_, err := r.more()
+			return err
+		}
+		b, taken := r.batch(int(n))
+		b.At = int(r.row - n)
+		if r.row == total { // before the last batch is out: a set must not be made of a damaged file
+			if _, err := r.more(); err != nil {
+				return err
+			}
+		}
+		if !yield(b, nil) || r.row == total {
+			return nil
+		}
+		r.mem.left += taken
+	}
+}
+
+// room takes memory for n more rows.
+func (r *rows) room(n int64) error {
+	for k := range r.fields {
+		f := &r.fields[k]
+		if f.width == 0 {
+			continue
+		}
+		if n > math.MaxInt/2/int64(f.width) {
+			return r.mem.take(r.mem.left + 1)
+		}
+		if err := f.sink.room(int(n) * f.width); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rows) batch(n int) (data.Batch, int64) {
+	b := data.Batch{Fields: make([]data.Field, len(r.fields)), Size: n}
+	all := int64(0)
+	for k, f := range r.fields {
+		flat, taken := f.sink.flat()
+		all += taken
+		b.Fields[k] = data.Field{Name: f.Name, Array: data.Array{Flat: flat, Dims: slices.Concat([]int{n}, f.dims)}}
+	}
+	return b, all
+}

@@ -1,0 +1,317 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// A Parquet file is PAR1, the pages of all columns, the footer (in Thrift), its length (32 bits, little-endian) and PAR1, as the
+// Apache project's documentation of the format says.
+const (
+	fileTail    = 8
+	fileLeast   = 12
+	mostColumns = 1 << 16
+	mostDepth   = 64
+	elementSize = 80
+	leafSize    = 144
+)
+
+// Types of columns.
+const (
+	typeBool = iota
+	typeInt32
+	typeInt64
+	typeInt96
+	typeFloat
+	typeDouble
+	typeBytes
+	typeFixed
+)
+
+// leaf is a column of the file.
+type leaf struct {
+	name     string
+	path     string // name, and what lies below it
+	index    int
+	typ      int
+	length   int // of the bytes of typeFixed
+	unsigned bool
+	repeats  int // how many levels of lists it is in
+	maxDef   int
+	listDef  int   // from which definition level on a list has an element
+	err      error // why it cannot be read
+}
+
+// element is a node of the schema.
+type element struct {
+	name       []byte
+	typ        int
+	length     int
+	repetition int
+	children   int
+	unsigned   bool
+	decimal    bool
+}
+
+// footer is what a file says of itself. Row groups stay in its bytes until they are read.
+type footer struct {
+	leaves []leaf
+	rows   int64
+	groups thrift // behind the list's header
+	count  int    // of row groups
+	end    int64  // of the pages
+}
+
+func readFooter(file io.ReaderAt, size int64, mem *memory) (*footer, error) {
+	if size < fileLeast {
+		return nil, damaged(size, "not a Parquet file: it has %d bytes: %w", size, io.ErrUnexpectedEOF)
+	}
+	var head [4]byte
+	var tail [fileTail]byte
+	if err := readAt(file, head[:], 0); err != nil {
+		return nil, err
+	}
+	if err := readAt(file, tail[:], size-fileTail); err != nil {
+		return nil, err
+	}
+	if string(tail[4:]) == "PARE" {
+		return nil, damaged(size-4, "the file is encrypted, which is not supported")
+	}
+	if string(head[:]) != "PAR1" || string(tail[4:]) != "PAR1" {
+		return nil, damaged(0, "not a Parquet file: it begins with %q and ends with %q, expected PAR1: it was cut off, or is something else", head, tail[4:])
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	if length > size-fileLeast {
+		return nil, damaged(size-fileTail, "the footer has %d bytes, the file %d: %w", length, size, io.ErrUnexpectedEOF)
+	}
+	if err := mem.take(length); err != nil {
+		return nil, err
+	}
+	at := size - fileTail - length
+	b := make([]byte, length)
+	if err := readAt(file, b, at); err != nil {
+		return nil, err
+	}
+	f := &footer{end: at}
+	if err := f.parse(b, mem); err != nil {
+		if errors.Is(err, data.ErrLimit) {
+			return nil, err
+		}
+		return nil, damaged(at, "the footer: %w", err)
+	}
+	return f, nil
+}
+
+func (f *footer) parse(b []byte, mem *memory) error {
+	t := &thrift{b: b}
+	var elements []element
+	found := false
+	t.fields(func(id int64, kind byte) bool {
+		switch id {
+		case 2:
+			n, of := t.list(kind)
+			if n > 2*mostColumns {
+				t.fail(fmt.Errorf("the schema has %d elements, expected at most %d: %w", n, 2*mostColumns, data.ErrLimit))
+				return true
+			}
+			if err := mem.take(int64(n) * (elementSize + leafSize)); err != nil {
+				t.fail(err)
+				return true
+			}
+			elements = make([]element, 0, n)
+			for ; n > 0 && t.err == nil; n-- {
+				elements = append(elements, schemaElement(t, of))
+			}
+		case 3:
+			f.rows = t.int(kind)
+		case 4:
+			n, of := t.list(kind)
+			if n > 0 && of != thriftStruct {
+				t.fail(fmt.Errorf("the row groups have kind %d, expected structures", of))
+			}
+			f.groups, f.count, found = *t, n, true
+			t.skipElements(n, of)
+		default:
+			return false
+		}
+		return true
+	})
+	if t.err != nil {
+		return t.err
+	}
+	if !found || len(elements) == 0 {
+		return errors.New("there is no schema, or no list of row groups")
+	}
+	f.leaves = make([]leaf, 0, min(len(elements), mostColumns))
+	if err := f.schema(elements, mem); err != nil {
+		return err
+	}
+	rows := int64(0)
+	groups := f.groups
+	for range f.count {
+		n := int64(0)
+		groups.fields(func(id int64, kind byte) bool {
+			if id == 3 {
+				n = groups.int(kind)
+			}
+			return id == 3
+		})
+		if n < 0 || n > f.rows-rows {
+			return fmt.Errorf("a row group has %d rows, behind %d of the file's %d", n, rows, f.rows)
+		}
+		rows += n
+	}
+	if rows != f.rows {
+		return fmt.Errorf("the row groups have %d rows, the file %d", rows, f.rows)
+	}
+	return nil
+}
+
+func schemaElement(t *thrift, kind byte) element {
+	e := element{typ: -1}
+	t.structure(kind, func(id int64, kind byte) bool {
+		switch id {
+		case 1:
+			e.typ = small(t, kind)
+		case 2:
+			e.length = small(t, kind)
+		case 3:
+			e.repetition = small(t, kind)
+		case 4:
+			e.name = t.bytes(kind)
+		case 5:
+			e.children = small(t, kind)
+		case 6: // the older way to say what the values mean: 5 is a decimal, 11 to 14 are unsigned
+			c := small(t, kind)
+			e.unsigned = e.unsigned || c >= 11 && c <= 14
+			e.decimal = e.decimal || c == 5
+		case 10:
+			t.structure(kind, func(id int64, kind byte) bool {
+				e.decimal = e.decimal || id == 5
+				if id != 10 {
+					return false
+				}
+				t.structure(kind, func(id int64, kind byte) bool {
+					if id == 2 {
+						e.unsigned = !t.bool(kind)
+					}
+					return id == 2
+				})
+				return true
+			})
+		default:
+			return false
+		}
+		return true
+	})
+	return e
+}
+
+// small is a number of 31 bits.
+func small(t *thrift, kind byte) int {
+	v := t.int(kind)
+	if v < 0 || v > 1<<31-1 {
+		t.fail(fmt.Errorf("the header has the number %d, expected 0 to 2147483647", v))
+		return 0
+	}
+	return int(v)
+}
+
+// schema finds the leaves of the tree, which lies in elements parents first.
+func (f *footer) schema(elements []element, mem *memory) error {
+	at := 0
+	var walk func(path []string, named, repeats, def, listDef int) error
+	walk = func(path []string, named, repeats, def, listDef int) error {
+		if at == len(elements) || len(path) > mostDepth {
+			return fmt.Errorf("the schema's tree of %d elements has more children than elements, or is more than %d deep", len(elements), mostDepth)
+		}
+		e := elements[at]
+		root := at == 0
+		at++
+		if !root {
+			path = append(path, string(e.name))
+			switch e.repetition {
+			case 0:
+			case 1:
+				def++
+			case 2:
+				if repeats == 0 { // a list goes by the name above what is repeated, as the writers' data frames call it
+					named = max(1, len(path)-1)
+				}
+				def++
+				repeats++
+				listDef = def
+			default:
+				return fmt.Errorf("element %d of the schema has the repetition %d, expected 0 to 2", at, e.repetition)
+			}
+		}
+		if e.children > 0 || root {
+			if repeats > 0 && e.children > 1 {
+				named = 0 // several columns would have the name
+			}
+			for range e.children {
+				if err := walk(path[:len(path):len(path)], named, repeats, def, listDef); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		bytes := int64(0)
+		for _, p := range path {
+			bytes += int64(len(p)) + 1
+		}
+		if err := mem.take(2 * bytes); err != nil { // one name at each depth makes long paths of a short file
+			return err
+		}
+		l := leaf{path: strings.Join(path, "."), index: len(f.leaves), typ: e.typ, length: e.length, unsigned: e.unsigned, repeats: repeats, maxDef: def, listDef: listDef}
+		l.name = l.path
+		if repeats > 0 && named > 0 {
+			l.name = strings.Join(path[:named], ".")
+		}
+		switch {
+		case e.typ < typeBool || e.typ > typeFixed:
+			return fmt.Errorf("column %q has the type %d, expected 0 to 7", l.path, e.typ)
+		case e.typ == typeFixed && e.length == 0:
+			return fmt.Errorf("column %q has values of 0 bytes", l.path)
+		case e.typ == typeInt96:
+			l.err = errors.New("it has times of 96 bits, which are not supported; write them as 64 bits")
+		case e.decimal:
+			l.err = errors.New("it has decimals, which are not supported; write them as doubles")
+		case repeats > 1:
+			l.err = errors.New("it has lists of lists, which are not supported; write flat ones, and set Field.Dims")
+		}
+		if len(f.leaves) == mostColumns {
+			return fmt.Errorf("there are more than %d columns: %w", mostColumns, data.ErrLimit)
+		}
+		f.leaves = append(f.leaves, l)
+		return nil
+	}
+	if err := walk(nil, 0, 0, 0, 0); err != nil {
+		return err
+	}
+	if at != len(elements) {
+		return fmt.Errorf("the schema's tree ends after %d of %d elements", at, len(elements))
+	}
+	return nil
+}
+
+func damaged(offset int64, format string, args ...any) error {
+	return &data.FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
+}
+
+// readAt fills b, and tells a file that ends from one that cannot be read.
+func readAt(file io.ReaderAt, b []byte, at int64) error {
+	n, err := file.ReadAt(b, at)
+	switch {
+	case n == len(b):
+		return nil
+	case err == io.EOF || err == nil:
+		return damaged(at+int64(n), "the file ends too early: %w", io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("byte %d: %w", at, err)
+}

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package parquet
+
+const flipStep = 1

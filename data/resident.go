@@ -1,0 +1,118 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+)
+
+// Resident is a set whose examples live where the steps run: see [OnDevice].
+type Resident struct {
+	*Set
+	rows func() *Set // the places 0 to Len-1, as a set
+}
+
+// Rows is the field of a batch of a [Resident] set: the places of its examples, an int32 for each.
+const Rows = "rows"
+
+// OnDevice has a set live where the steps run. A state that is given a batch of it moves the whole set to its devices, once,
+// and keeps it until it is closed; of each batch only the places of its examples travel, 4 bytes for each, and a step takes
+// the examples from memory of the device. For a device that is far from the host's memory, and a set that fits into its own
+// beside the model, this is as fast as the data can come; on the CPU, whose memory is the host's, a step of few examples is
+// slower than with [Set.Batches].
+//
+// The order is that of [Set.Batches] by the same options, and a step sees the same fields. What changes batches on the host,
+// as [Map] and [Augment] do, sees only the field [Rows]: [Batch.OnHost] gathers the others. Values that are written into the
+// set's arrays after the first step are not seen.
+func OnDevice(s *Set) *Resident {
+	return &Resident{s, sync.OnceValue(func() *Set {
+		places := make([]int32, s.len)
+		for i := range places {
+			places[i] = int32(i)
+		}
+		return &Set{[]Field{Named(Rows, places, s.len)}, s.len}
+	})}
+}
+
+// Batches deals the set out as [Set.Batches] does.
+func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		if r.len > math.MaxInt32 {
+			yield(Batch{}, fmt.Errorf("data: on device: the set has %d examples, expected at most %d", r.len, math.MaxInt32))
+			return
+		}
+		if r.has(Rows) {
+			yield(Batch{}, fmt.Errorf("data: on device: the set has a field %q: give it another name", Rows))
+			return
+		}
+		for b, err := range r.rows().Batches(size, opts...) {
+			b.Resident = r
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Set) has(field string) bool {
+	for _, f := range s.fields {
+		if f.Name == field {
+			return true
+		}
+	}
+	return false
+}
+
+// OnHost is the batch with the elements of all its fields in the host's memory: those of a [Resident] set are gathered, any
+// other batch is as it was.
+func (b Batch) OnHost() (Batch, error) {
+	if b.Resident == nil {
+		return b, nil
+	}
+	set := b.Resident
+	all := b
+	all.Resident, all.Fields = nil, nil
+	var own *Array // a mask that came with padding
+	for _, f := range b.Fields {
+		switch f.Name {
+		case Rows:
+			places, ok := f.Array.Flat.([]int32)
+			if !ok {
+				return Batch{}, fmt.Errorf("data: gather a batch: field %q is %T, expected []int32", Rows, f.Array.Flat)
+			}
+			rows := make([]int, len(places))
+			for i, p := range places {
+				if rows[i] = int(p); p < 0 || rows[i] >= set.len {
+					return Batch{}, fmt.Errorf("data: gather a batch: example %d of a set of %d", p, set.len)
+				}
+			}
+			all.Fields = append(all.Fields, set.gather(rows).fields...)
+		case Mask:
+			own = &f.Array
+		default:
+			return Batch{}, fmt.Errorf("data: gather a batch: field %q is not of the set", f.Name)
+		}
+	}
+	if own == nil {
+		return all, nil
+	}
+	mask, _ := own.Flat.([]bool)
+	for k, f := range all.Fields {
+		if f.Name != Mask {
+			continue
+		}
+		both, ok := f.Array.Flat.([]bool)
+		if !ok || len(both) != len(mask) {
+			return Batch{}, errors.New("data: gather a batch: its mask and the set's differ in form")
+		}
+		for i := range both {
+			both[i] = both[i] && mask[i]
+		}
+		all.Fields[k].Array.Flat = both
+		return all, nil
+	}
+	all.Fields = append(all.Fields, Field{Mask, *own})
+	return all, nil
+}

@@ -1,0 +1,60 @@
+package data
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A resident set deals out the same examples in the same order, and OnHost gathers them.
+func TestResident_sameBatches(t *testing.T) {
+	x := make([]float32, 30)
+	for i := range x {
+		x[i] = float32(i)
+	}
+	set, err := New(X(x, 15, 2), Named(Mask, []bool{14: true}, 15))
+	require.NoError(t, err)
+	for _, options := range [][]Option{nil, {KeepRemainder()}, {Shuffle(2), Epochs(3)}, {Shuffle(2), Skip(2)}} {
+		var want []Batch
+		for b, err := range set.Batches(4, options...) {
+			require.NoError(t, err)
+			want = append(want, b)
+		}
+		n := 0
+		for b, err := range OnDevice(set).Batches(4, options...) {
+			require.NoError(t, err)
+			require.Len(t, b.Fields, 1)
+			host, err := b.OnHost()
+			require.NoError(t, err)
+			require.Equal(t, want[n], host)
+			y, err := b.Get("x")
+			require.NoError(t, err)
+			require.Equal(t, want[n].Fields[0].Array, y)
+			padded, err := Pad(b, 6)
+			require.NoError(t, err)
+			padded, err = padded.OnHost()
+			require.NoError(t, err)
+			other, err := Pad(want[n], 6)
+			require.NoError(t, err)
+			require.Equal(t, other, padded)
+			n++
+		}
+		require.Len(t, want, n)
+	}
+}
+
+func TestResident_refuses(t *testing.T) {
+	set, err := New(Named(Rows, []int32{1, 2}, 2))
+	require.NoError(t, err)
+	for _, err := range OnDevice(set).Batches(1) {
+		require.ErrorContains(t, err, `the set has a field "rows": give it another name`)
+	}
+	other, err := New(X([]float32{1, 2}, 2))
+	require.NoError(t, err)
+	for b, err := range OnDevice(other).Batches(3) {
+		require.ErrorContains(t, err, "batches of 3 from 2 examples", b)
+	}
+	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}
+	_, err = wrong.Get("x")
+	require.ErrorContains(t, err, "example 5 of a set of 2")
+}

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTensorBoardFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	code, _, stderr := command(t, "-quiet", "-epochs", "1", "-tensorboard", dir)
+	require.Equal(t, 0, code, stderr)
+	files, err := filepath.Glob(filepath.Join(dir, "train", "events.out.tfevents.*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+}

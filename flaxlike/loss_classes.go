@@ -1,0 +1,71 @@
+package flaxlike
+
+import (
+	"github.com/gomlx/gomlx/pkg/core/graph"
+
+	"github.com/lazo-ml/lazo/managed"
+)
+
+func squaredHinge(labels, output *managed.Node) *managed.Node {
+	margin := graph.OneMinus(graph.Mul(output, same("squared_hinge", labels, output)))
+	return graph.Square(graph.Max(margin, graph.ZerosLike(margin)))
+}
+
+// categoricalHinge is how far the best of the other classes is above the own one, less 1.
+func categoricalHinge(labels, output *managed.Node) *managed.Node {
+	labels = same("categorical_hinge", labels, output)
+	own := graph.ReduceSum(graph.Mul(labels, output), -1)
+	other := graph.ReduceMax(graph.Mul(graph.OneMinus(labels), output), -1)
+	return graph.MaxScalar(graph.AddScalar(graph.Sub(other, own), 1), 0)
+}
+
+// The focal losses count an example by the square of what its probability lacks, so that the easy ones fade (Lin et al. 2017).
+
+func focalCrossEntropy(labels, logits *managed.Node) *managed.Node {
+	const name, alpha = "categorical_focal_crossentropy", 0.25
+	noProbabilities(name, logits)
+	labels = same(name, labels, logits)
+	log := graph.LogSoftmax(logits)
+	each := graph.Mul(graph.Square(graph.OneMinus(graph.Exp(log))), graph.Mul(labels, log))
+	return graph.MulScalar(graph.ReduceSum(each, -1), -alpha)
+}
+
+func binaryFocalCrossEntropy(labels, z *managed.Node) *managed.Node {
+	noProbabilities("binary_focal_crossentropy", z)
+	labels = same("binary_focal_crossentropy", labels, z)
+	p := graph.Sigmoid(z)
+	lacks := graph.Add(graph.Mul(labels, graph.OneMinus(p)), graph.Mul(graph.OneMinus(labels), p))
+	return graph.Mul(graph.Square(lacks), binaryCrossEntropy(labels, z))
+}
+
+// ofBatch is a loss of the whole batch, of which each example is given the value; the mask, if there is one, says what is padding.
+type ofBatch func(labels, output, mask *managed.Node) *managed.Node
+
+func (f ofBatch) unmasked(labels, output *managed.Node) *managed.Node { return f(labels, output, nil) }
+
+var lossesOfBatches = map[string]ofBatch{maskedSparse: maskedOf, "dice": dice, "tversky": tversky}
+
+// dice is 1 less twice what labels and output share, of what they have together (Milletari et al. 2016).
+func dice(labels, output, mask *managed.Node) *managed.Node {
+	return overlap("dice", labels, output, mask)
+}
+
+// tversky is [dice] for weights of what is too much and too little, which are equal here, as Keras has them (Salehi et al. 2017).
+func tversky(labels, output, mask *managed.Node) *managed.Node {
+	return overlap("tversky", labels, output, mask)
+}
+
+func overlap(name string, labels, output, mask *managed.Node) *managed.Node {
+	labels = same(name, labels, output)
+	if mask != nil {
+		for mask.Rank() < output.Rank() {
+			mask = graph.ExpandAxes(mask, -1)
+		}
+		mask = graph.BroadcastToShape(mask, output.Shape())
+		labels, output = graph.Where(mask, labels, graph.ZerosLike(labels)), graph.Where(mask, output, graph.ZerosLike(output))
+	}
+	both := graph.ReduceAllSum(graph.Mul(labels, output))
+	all := graph.Add(graph.ReduceAllSum(labels), graph.ReduceAllSum(output))
+	v := graph.OneMinus(graph.Div(graph.MulScalar(both, 2), graph.AddScalar(all, tiny)))
+	return graph.BroadcastToDims(v, output.Shape().Dimensions[0])
+}

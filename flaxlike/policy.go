@@ -1,0 +1,91 @@
+package flaxlike
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/train"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// WithPolicy has the model calculate with mixed precision, as Keras's DTypePolicy: optim.MixedBFloat16() or
+// optim.MixedFloat16(). Parameters, labels, losses, metrics and what Predict gives stay in float32; normalisations calculate in
+// it. See managed.WithPolicy.
+//
+// With float16 the losses are scaled, so that no gradient vanishes: by the [optim.LossScale] that the optimizer begins with,
+// and by one with its defaults if it has none. A step whose gradients overflow changes nothing but the scale. A loss that the
+// network reports by managed.AddLoss is to be scaled by the network (optim.LossScale.Loss); [WithInnerLosses] is refused.
+func WithPolicy(p optim.Policy) Option {
+	return func(s *settings) error {
+		s.policy = &p
+		return nil
+	}
+}
+
+// scaled gives the optimizer that a policy needs.
+func (s *settings) scaled(o managed.Optimizer) (managed.Optimizer, error) {
+	if s.policy == nil || !s.policy.NeedsLossScale() {
+		return o, nil
+	}
+	if s.innerLosses {
+		return nil, fmt.Errorf("policy %s: the losses that the network reports itself would not be scaled, expected no WithInnerLosses: "+
+			"give WithLossOf the loss, or take optim.MixedBFloat16(), which needs no scale", *s.policy)
+	}
+	chain, ok := o.(*optim.Optimizer)
+	if !ok {
+		return nil, fmt.Errorf("policy %s: optimizer %T cannot scale losses, expected one of package optim: "+
+			"take optim.New, or optim.MixedBFloat16(), which needs no scale", *s.policy, o)
+	}
+	chain, scale := chain.Scaled()
+	s.scale = &scale
+	return chain, nil
+}
+
+// scaleLoss is a loss whose gradient is scaled.
+func (s *settings) scaleLoss(b *managed.Builder, v *managed.Node) *managed.Node {
+	if s.scale == nil {
+		return v
+	}
+	return s.scale.Loss(b.Vars(), v)
+}
+
+// scalePenalties scales what GoMLX's regularizers have left for a trainer, which managed takes in behind the step's function.
+func (s *settings) scalePenalties(b *managed.Builder) {
+	if s.scale == nil {
+		return
+	}
+	vars := b.Vars().InAbsPath(train.TrainerAbsoluteScope)
+	if v, ok := vars.GetGraphParam(b.Graph(), train.TrainerLossGraphParamKey); ok {
+		vars.SetGraphParam(b.Graph(), train.TrainerLossGraphParamKey, s.scale.Loss(b.Vars(), v.(*managed.Node)))
+	}
+}
+
+// dtypeParam is where the variables have the type in which layers calculate.
+const dtypeParam = "lazo.flaxlike.dtype"
+
+// dtypeOf is that type for a layer that cannot tell it from its input.
+func dtypeOf(vars *managed.Vars, x *managed.Node) managed.DType {
+	if param, _ := vars.GetGraphParam(x.Graph(), dtypeParam); param != nil {
+		return param.(managed.DType)
+	}
+	return dtypes.Float32
+}
+
+// normal builds a normalisation, whose sums lose too much in 16 bits.
+func normal(vars *managed.Vars, x *managed.Node, build func(x *managed.Node) *managed.Node) *managed.Node {
+	if x.DType().Size() > 2 {
+		return build(x)
+	}
+	return managed.FullPrecision(vars, x, build)
+}
+
+// uncast is a field of the batch as it came in: under a policy, layers see it in fewer bits.
+func uncast(field *managed.Node) *managed.Node {
+	if field.Type() == graph.NodeTypeConvertDType {
+		return field.Inputs()[0]
+	}
+	return field
+}

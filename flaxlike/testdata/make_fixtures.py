@@ -1,0 +1,80 @@
+"""Writes keras.json: what Keras's losses and metrics say about the same examples.
+
+    pip install numpy keras jax
+    KERAS_BACKEND=jax python make_fixtures.py > keras.json
+
+Made with Keras 3.15.1, JAX 0.10.2. The numbers are multiples of 1/8, so that both sides start from the same bits. Where lazo takes
+logits, Keras is told so, or given the softmax of them.
+"""
+import json
+import sys
+
+import keras
+import numpy as np
+
+N = 6
+rng = np.random.default_rng(3)
+
+
+def eighths(low, high, *shape):
+    return rng.integers(low * 8, high * 8 + 1, shape).astype(np.float32) / 8
+
+
+logits, targets = eighths(-3, 3, N, 4), eighths(-4, 4, N, 4)
+numbers = (rng.permutation(64)[: N * 4].reshape(N, 4) - 32).astype(np.float32) / 8 + 1 / 16  # no two are equal: slopes are told
+numbers = numbers.astype(np.float32)
+positive, counts = eighths(0, 4, N, 4) + 0.125, rng.integers(0, 5, (N, 4)).astype(np.float32)
+shares = eighths(0, 1, N, 4)
+one_hot = np.eye(4, dtype=np.float32)[rng.integers(0, 4, N)]
+soft = np.eye(4, dtype=np.float32)[rng.integers(0, 4, N)] / 2 + np.eye(4, dtype=np.float32)[rng.integers(0, 4, N)] / 2
+bits = rng.integers(0, 2, (N, 4)).astype(np.float32)
+signs = bits * 2 - 1
+vectors = np.where(np.arange(N)[:, None] == 1, 0, numbers).astype(np.float32)  # one of zeros
+far = numbers * 4
+softmax = np.asarray(keras.ops.softmax(logits))
+
+losses = keras.losses
+ROWS = [
+    ("poisson", losses.Poisson(), counts, positive, positive),
+    ("log_cosh", losses.LogCosh(), targets, far, far),
+    ("mean_absolute_percentage_error", losses.MeanAbsolutePercentageError(), targets, numbers, numbers),
+    ("mean_squared_logarithmic_error", losses.MeanSquaredLogarithmicError(), counts, numbers, numbers),
+    ("cosine_similarity", losses.CosineSimilarity(), targets, vectors, vectors),
+    ("mean_squared_error", losses.MeanSquaredError(), targets, numbers, numbers),
+    ("mean_absolute_error", losses.MeanAbsoluteError(), targets, numbers, numbers),
+    ("huber", losses.Huber(), targets, numbers, numbers),
+    ("hinge", losses.Hinge(), signs, numbers, numbers),
+    ("squared_hinge", losses.SquaredHinge(), signs, numbers, numbers),
+    ("categorical_hinge", losses.CategoricalHinge(), one_hot, numbers, numbers),
+    ("kl_divergence", losses.KLDivergence(), soft, softmax, logits),
+    ("categorical_crossentropy", losses.CategoricalCrossentropy(from_logits=True), soft, logits, logits),
+    ("binary_crossentropy", losses.BinaryCrossentropy(from_logits=True), bits, logits, logits),
+    ("categorical_focal_crossentropy", losses.CategoricalFocalCrossentropy(from_logits=True), soft, logits, logits),
+    ("binary_focal_crossentropy", losses.BinaryFocalCrossentropy(from_logits=True), bits, logits, logits),
+    ("dice", losses.Dice(), bits, shares, shares),
+    ("tversky", losses.Tversky(), bits, shares, shares),
+]
+
+
+def slope(loss, y, given, output):
+    """The gradient in what lazo is given."""
+    import jax
+
+    through = keras.ops.softmax if given is not output else lambda x: x
+    slopes = np.asarray(jax.grad(lambda x: loss(y, through(x)))(output)).ravel().tolist()
+    return [s if np.isfinite(s) else None for s in slopes]  # Keras's cosine has none at a vector of zeros
+
+
+def row(name, loss, y, given, output):
+    return dict(name=name, labels=y.ravel().tolist(), output=output.ravel().tolist(), value=float(loss(y, given)), gradient=slope(loss, y, given, output))
+
+
+units = 3
+sequence, weights = eighths(-2, 2, 2, 5, 4), [eighths(-1, 1, 4, 3 * units), eighths(-1, 1, units, 3 * units), eighths(-1, 1, 2, 3 * units)]
+gru = keras.layers.GRU(units)
+gru.build(sequence.shape)
+gru.set_weights(weights)
+gru_row = dict(input=sequence.ravel().tolist(), weights=[w.tolist() for w in weights], output=np.asarray(gru(sequence)).ravel().tolist())
+
+out = ",\n".join("  " + json.dumps(row(*r)) for r in ROWS)
+sys.stdout.write(f'{{"keras": "{keras.__version__}", "losses": [\n{out}],\n"gru": {json.dumps(gru_row)}}}\n')

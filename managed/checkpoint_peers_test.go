@@ -1,0 +1,107 @@
+package managed_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/train"
+)
+
+// layered is a training step of layers of these names.
+func layered(t *testing.T, names ...string) *managed.Stepper {
+	return stepper(t, managed.TrainStep(func(b *managed.Builder) {
+		x := b.Node("x")
+		for _, name := range names {
+			x = layers.Dense(b.Vars().In(name), x, true, 1)
+		}
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), x))
+	}))
+}
+
+func TestB56_savedAtEachInnerLoop(t *testing.T) {
+	r, set := runtime(t), line(t, 64)
+	kept := checkpoint.Restored[*managed.State]{Folder: folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})}
+	state, step := newState(t, r, managed.WithOptimizer(adam())), layered(t, "one", "two")
+	outer := train.Outer[*managed.State, data.Batch]{
+		Train:      step,
+		TotalSteps: 10, LoopSteps: 2,
+		Data: func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
+			return set.Batches(16, data.Forever(), data.Skip(from.Steps)), nil
+		},
+		End: []train.Action[*managed.State]{train.SaveTo(kept, 1)},
+	}
+	_, err := outer.Run(t.Context(), state)
+	require.NoError(t, err)
+	all, err := kept.Steps(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int64{8, 10}, all)
+
+	restored, at, err := kept.Restore(t.Context(), newState(t, r, managed.WithOptimizer(adam())), 10)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, at.Steps)
+	require.NoError(t, step.Prepare(t.Context(), restored, first(t, set.Batches(16))))
+	for _, layer := range []string{"one", "two"} {
+		require.Subset(t, restored.Names(), []string{"/" + layer + "/dense/weights", "/" + layer + "/dense/biases"})
+	}
+	require.Equal(t, bits(t, state), bits(t, restored))
+	t.Logf("B56: 5 inner loops, 2 checkpoints kept; step 10 has all of %d variables", len(restored.Names()))
+}
+
+func TestB77_stepZeroComesBack(t *testing.T) {
+	r, set := runtime(t), line(t, 64)
+	kept := checkpoint.Restored[*managed.State]{Folder: folder(t, checkpoint.Options{})}
+	state, step := newState(t, r, managed.WithOptimizer(adam()), managed.WithSeed(7)), layered(t, "one")
+	require.NoError(t, step.Prepare(t.Context(), state, first(t, set.Batches(16))))
+	require.NoError(t, kept.Save(t.Context(), state, loop.Elapsed{}))
+	restored, at, err := kept.Restore(t.Context(), newState(t, r, managed.WithOptimizer(adam())), 0)
+	require.NoError(t, err)
+	require.Zero(t, at)
+	require.NoError(t, step.Prepare(t.Context(), restored, first(t, set.Batches(16))))
+	require.ElementsMatch(t, state.Names(), restored.Names())
+	require.Equal(t, bits(t, state), bits(t, restored))
+	t.Logf("B77: step 0 saved and restored: the same %d variables to the last bit", len(state.Names()))
+}
+
+func TestB102_missingAndExtraAreToldApart(t *testing.T) {
+	r, set := runtime(t), line(t, 64)
+	f := folder(t, checkpoint.Options{})
+	saved := newState(t, r, managed.WithOptimizer(sgd()))
+	steps(t, layered(t, "one", "two"), saved, set, 0, 2)
+	content, err := saved.Content(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, f.Save(t.Context(), 2, content))
+	for _, row := range []struct {
+		name   string
+		layers []string
+		want   []managed.Mismatch
+	}{
+		{"the model has more", []string{"one", "two", "three"}, []managed.Mismatch{
+			{Name: "/three/dense/biases", Model: "float32[1]"}, {Name: "/three/dense/weights", Model: "float32[1 1]"}}},
+		{"the checkpoint has more", []string{"one"}, []managed.Mismatch{
+			{Name: "/two/dense/biases", Saved: "float32[1]"}, {Name: "/two/dense/weights", Saved: "float32[1 1]"}}},
+		{"the same", []string{"one", "two"}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c, err := f.Newest(t.Context())
+			require.NoError(t, err)
+			state := newState(t, r, managed.WithOptimizer(sgd()))
+			require.NoError(t, state.Restore(t.Context(), c))
+			err = layered(t, row.layers...).Prepare(t.Context(), state, first(t, set.Batches(16)))
+			if row.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			var mismatch *managed.MismatchError
+			require.ErrorAs(t, err, &mismatch)
+			require.Equal(t, row.want, mismatch.Mismatches)
+		})
+	}
+	t.Log("B102: what is missing and what is too much, each named with its shape")
+}

@@ -1,0 +1,96 @@
+package managed_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// F41: everything of a state and a step after Close, twice, and while others use it.
+func TestF41_useAfterClose(t *testing.T) {
+	jit := func(r *xla.Runtime) strategies.Strategy { return strategies.Jit(r) }
+	parallel := func(r *xla.Runtime) strategies.Strategy { return onFour(t, r) }
+	useAfterClose(t, jit, nil)
+	useAfterClose(t, parallel, []xla.Option{xla.ClientOption("cpu_device_count", 4)})
+}
+
+func useAfterClose(t *testing.T, strategy func(*xla.Runtime) strategies.Strategy, options []xla.Option) {
+	t.Helper()
+	made := func(r *xla.Runtime) *managed.State {
+		state, err := managed.New(strategy(r), managed.WithOptimizer(sgd()))
+		require.NoError(t, err)
+		return state
+	}
+	r := runtime(t, options...)
+	batch := first(t, line(t, 16).Batches(16))
+	state := made(r)
+	step := managed.TrainStep(regression)
+	_, logs, err := step.Step(t.Context(), state, batch)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(state.Close(), state.Close(), step.Close(), step.Close()))
+	_, err = logs.Float("loss")
+	require.NoError(t, err, "what was logged can be read")
+	rows := map[string]func() error{
+		"step":              func() error { _, _, err := step.Step(t.Context(), state, batch); return err },
+		"block":             func() error { _, _, err := step.StepBlock(t.Context(), state, []data.Batch{batch}); return err },
+		"prepare":           func() error { return step.Prepare(t.Context(), state, batch) },
+		"value":             func() error { _, err := state.Value("/dense/dense/weights"); return err },
+		"set value":         func() error { return state.SetValue("/dense/dense/biases", tensors.FromValue([]float32{0.5})) },
+		"snapshot":          func() error { _, err := state.Snapshot(t.Context()); return err },
+		"move":              func() error { return state.MoveTo(t.Context(), strategy(r)) },
+		"clone":             func() error { _, err := state.Clone(t.Context(), strategy(r)); return err },
+		"reset of metrics":  state.ResetMetrics,
+		"wait":              state.Wait,
+		"learning rate":     func() error { _, err := state.LearningRate(); return err },
+		"set learning rate": func() error { return state.SetLearningRate(1) },
+	}
+	for name, f := range rows {
+		require.ErrorIs(t, f(), managed.ErrClosed, name)
+	}
+	// A step serves other states, also after its Close.
+	other := made(r)
+	_, _, err = step.Step(t.Context(), other, batch)
+	require.NoError(t, errors.Join(err, step.Close(), other.Close()))
+
+	const rounds = 20
+	results := map[string]int{}
+	for range rounds {
+		r, err := xla.Open(t.Context(), xla.CPU, options...)
+		require.NoError(t, err)
+		state := made(r)
+		step := managed.TrainStep(regression)
+		_, _, err = step.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		begin := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			<-begin
+			if err := r.Close(); err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+		close(begin)
+		for range 50 {
+			_, _, err := step.Step(t.Context(), state, batch)
+			switch {
+			case err == nil:
+				results["done"]++
+			case errors.Is(err, xla.ErrClosed) || errors.Is(err, strategies.ErrStateLost):
+				results["closed"]++
+			default:
+				t.Errorf("%v", err)
+			}
+		}
+		wg.Wait()
+	}
+	require.Positive(t, results["closed"])
+	t.Logf("F41: %v: %d calls after Close: ErrClosed each; %d runtimes closed under a training: %v, no crash", strategy(r), len(rows), rounds, results)
+}

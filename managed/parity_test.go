@@ -1,0 +1,268 @@
+package managed_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// array is an array that was logged.
+func array(t *testing.T, l loop.Logs, name string) *managed.Tensor {
+	t.Helper()
+	e, err := l.Get(name)
+	require.NoError(t, err)
+	v, err := e.Value.(loop.Payload).Any()
+	require.NoError(t, err)
+	return v.(*managed.Tensor)
+}
+
+// on gives a state on one device and on four.
+func on(t *testing.T, each func(t *testing.T, state *managed.State), options ...managed.Option) {
+	r := devices(t, 4)
+	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r)} {
+		t.Run(s.String(), func(t *testing.T) {
+			state, err := managed.New(s, options...)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, state.Close()) }()
+			each(t, state)
+		})
+	}
+}
+
+// B30: a train step under data parallel, in place, of a state with random numbers and a field of its own that the step's
+// function changes, with a batch of nothing: one call succeeds.
+func TestB30_aStepOfNoBatch(t *testing.T) {
+	on(t, func(t *testing.T, state *managed.State) {
+		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
+			g, vars := b.Graph(), b.Vars()
+			own := vars.VariableWithValue("own", []int32{7, 8}).SetTrainable(false)
+			own.SetValueGraph(graph.AddScalar(own.ValueGraph(g), 1))
+			w := vars.VariableWithValue("w", float32(2)).ValueGraph(g)
+			noise := graph.ReduceAllMean(vars.RandomUniform(g, shapeOf(8)))
+			b.Loss("loss", graph.Mul(w, graph.AddScalar(noise, 1)))
+		}))
+		_, logs, err := step.Step(t.Context(), state, data.Batch{})
+		require.NoError(t, err)
+		require.Greater(t, float(t, logs, "loss"), 2.0)
+		require.Less(t, floats(t, state, "/w")[0], float32(1.9))
+		own, err := state.Value("/own")
+		require.NoError(t, err)
+		require.Equal(t, []int32{8, 9}, tensors.MustCopyFlatData[int32](own))
+		random := bits(t, state)["/#rngState"]
+		_, _, err = step.Step(t.Context(), state, data.Batch{})
+		require.NoError(t, err)
+		require.NotEqual(t, random, bits(t, state)["/#rngState"], "the random state went on")
+		t.Logf("B30: %v: two steps of no batch", state.Strategy())
+	}, managed.WithOptimizer(sgd()))
+}
+
+// What is differentiated is the sum of all losses, those from inside the model too; metrics have no gradient.
+func TestTrainStep_sumsTheLosses(t *testing.T) {
+	on(t, func(t *testing.T, state *managed.State) {
+		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
+			w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+			managed.AddLoss(b.Vars(), "inner", graph.MulScalar(w, 4))
+			b.Loss("first", graph.MulScalar(w, 1))
+			b.Loss("second", graph.MulScalar(w, 2))
+			b.Metric("no loss", graph.MulScalar(w, 100))
+			b.Mean("none either", graph.MulScalar(w, 100))
+		}))
+		_, _, err := step.Step(t.Context(), state, firstBatch(t))
+		require.NoError(t, err)
+		require.InDelta(t, 1-0.1*(1+2+4), floats(t, state, "/w")[0], 1e-6)
+	}, managed.WithOptimizer(sgd()))
+}
+
+// A metric of several values is logged under the name of each, numbers as numbers and arrays as arrays.
+func TestTrack_severalValues(t *testing.T) {
+	on(t, func(t *testing.T, state *managed.State) {
+		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
+			above := func(x *graph.Node, limit float64) *graph.Node {
+				x = graph.Squeeze(x, -1)
+				return graph.ConvertDType(graph.GreaterThan(x, graph.MulScalar(graph.OnesLike(x), limit)), dtypes.Int32)
+			}
+			labels, predicted := above(b.Node("x"), 0), above(b.Node("x"), -0.5)
+			b.Track("macro", metrics.ClassScores(2, metrics.Macro), nil, labels, predicted)
+			b.Track("each", metrics.ClassScores(2, metrics.PerClass), nil, labels, predicted)
+		}))
+		// x goes from -1 to 0.875 in 16: 7 above 0, 11 above -0.5.
+		var last loop.Logs
+		for range 2 { // what is gathered over two batches of the same examples is the same
+			_, logs, err := step.Step(t.Context(), state, firstBatch(t))
+			require.NoError(t, err)
+			last = logs
+		}
+		precision, recall := []float64{1, 7. / 11}, []float64{5. / 9, 1}
+		require.InDelta(t, (precision[0]+precision[1])/2, float(t, last, "macro/precision"), 1e-6)
+		require.InDelta(t, (recall[0]+recall[1])/2, float(t, last, "macro/recall"), 1e-6)
+		require.InDeltaSlice(t, precision, tensors.MustCopyFlatData[float64](array(t, last, "each/precision")), 1e-6)
+		require.InDeltaSlice(t, recall, tensors.MustCopyFlatData[float64](array(t, last, "each/recall")), 1e-6)
+		_, err := last.Get("macro")
+		require.ErrorIs(t, err, loop.ErrNoEntry)
+	})
+}
+
+// What is gathered, and what a model says to each example, is of all devices' examples, in their order.
+func TestOutput_ofAllDevices(t *testing.T) {
+	on(t, func(t *testing.T, state *managed.State) {
+		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
+			b.Output("double", graph.MulScalar(b.Node("x"), 2))
+			b.Track("largest", metrics.Max(), nil, b.Node("x"))
+			b.Track("last", metrics.Last(), nil, b.Node("x"))
+			b.Mean("mean", b.Node("x"))
+		}))
+		_, logs, err := step.Step(t.Context(), state, firstBatch(t))
+		require.NoError(t, err)
+		got := array(t, logs, "outputs.double")
+		require.Equal(t, []int{16, 1}, got.Shape().Dimensions)
+		for i, v := range tensors.MustCopyFlatData[float32](got) {
+			require.Equal(t, 2*(float32(i)/8-1), v)
+		}
+		require.Equal(t, 0.875, float(t, logs, "largest"))
+		require.InDelta(t, -1.0/16, float(t, logs, "mean"), 1e-6)
+		require.InDelta(t, -1.0/16, float(t, logs, "last"), 1e-6, "of the last batch, the mean over the devices")
+	})
+}
+
+// The functions of train and test steps ask which it is, and so do layers: a test drops nothing and leaves the statistics of
+// normalisations alone.
+func TestBuilder_training(t *testing.T) {
+	on(t, func(t *testing.T, state *managed.State) {
+		build := func(b *managed.Builder) {
+			x := graph.OnesLike(b.Node("x"))
+			dropped := layers.Dropout(b.Vars().In("drop"), x, graph.Scalar(b.Graph(), x.DType(), 0.5))
+			b.Metric("kept", graph.ReduceAllMax(dropped)) // 2 in training, where half of them are 0
+			b.Metric("zeros", graph.IsZero(dropped))
+			normal := batchnorm.New(b.Vars().In("norm"), b.Node("x"), -1).Done()
+			training := 0.0
+			if b.Training() {
+				training = 1
+			}
+			b.Metric("training", graph.Scalar(b.Graph(), dtypes.Float32, training))
+			b.Loss("loss", graph.Add(graph.Square(graph.Sub(layers.Dense(b.Vars().In("dense"), normal, true, 1), b.Node("y"))), graph.MulScalar(dropped, 0)))
+		}
+		train, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
+		for range 2 {
+			_, logs, err := train.Step(t.Context(), state, firstBatch(t))
+			require.NoError(t, err)
+			require.Equal(t, []float64{1, 2}, []float64{float(t, logs, "training"), float(t, logs, "kept")})
+			require.Positive(t, float(t, logs, "zeros"))
+			before := bits(t, state)
+			_, logs, err = test.Step(t.Context(), state, firstBatch(t))
+			require.NoError(t, err)
+			require.Equal(t, []float64{0, 1, 0}, []float64{float(t, logs, "training"), float(t, logs, "kept"), float(t, logs, "zeros")})
+			require.Equal(t, before, bits(t, state))
+		}
+	}, managed.WithOptimizer(sgd()))
+}
+
+// One step serves states on several strategies, and has a program for each: a second round compiles nothing.
+func TestStepper_onSeveralStrategies(t *testing.T) {
+	r := devices(t, 4)
+	step := stepper(t, managed.TrainStep(regression))
+	var states []*managed.State
+	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r), onFour(t, r, strategies.Devices(2))} {
+		state, err := managed.New(s, managed.WithOptimizer(sgd()))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, state.Close()) }()
+		states = append(states, state)
+	}
+	for range 3 {
+		for _, state := range states {
+			_, _, err := step.Step(t.Context(), state, firstBatch(t))
+			require.NoError(t, err)
+		}
+		programs := step.StableHLO()
+		require.Len(t, programs, len(states))
+		require.NotEqual(t, programs[0], programs[1])
+		require.NotEqual(t, programs[1], programs[2])
+	}
+	for _, state := range states[1:] {
+		require.InDeltaSlice(t, floats(t, states[0], "/dense/dense/weights"), floats(t, state, "/dense/dense/weights"), 1e-6)
+	}
+}
+
+// Names are the model's: a path, if it likes, and the third of a name is _2.
+func TestAddLoss_names(t *testing.T) {
+	state := newState(t, runtime(t))
+	step := stepper(t, managed.TestStep(func(b *managed.Builder) {
+		for i, scope := range []string{"a", "b"} {
+			vars := b.Vars().In("block").In(scope)
+			v := graph.Scalar(b.Graph(), dtypes.Float32, float64(i+1))
+			managed.AddLoss(vars, strings.TrimPrefix(vars.Scope(), "/")+"/penalty", v)
+			managed.AddMetric(vars, "size", v)
+		}
+		managed.AddMetric(b.Vars(), "size", graph.Scalar(b.Graph(), dtypes.Float32, 3))
+	}, managed.RunningAverages()))
+	_, logs, err := step.Step(t.Context(), state, firstBatch(t))
+	require.NoError(t, err)
+	for name, want := range map[string]float64{"block/a/penalty": 1, "block/b/penalty": 2, "avg_block/b/penalty": 2, "size": 1, "size_1": 2, "size_2": 3} {
+		require.Equal(t, want, float(t, logs, name), name)
+	}
+}
+
+// B79: the batch lies divided along the data axis, the state whole on each device, or divided where a rule says so.
+func TestB79_howValuesLie(t *testing.T) {
+	r := devices(t, 4)
+	lies := regexp.MustCompile(`tensor<([0-9x]+)xf32> \{sdy.sharding = #sdy.sharding<@mesh, \[([^]]*)\]>`)
+	for _, row := range []struct {
+		name    string
+		options []strategies.ParallelOption
+		weights string // of a layer of 4 units
+	}{
+		{"data parallel", nil, `1x4: {}, {}`},
+		{"by rule", []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(4, 4))}, `1x4: {}, {"data"}`},
+	} {
+		state := parallelState(t, r, row.options...)
+		step := stepper(t, managed.TrainStep(hiddenFour))
+		_, _, err := step.Step(t.Context(), state, firstBatch(t))
+		require.NoError(t, err)
+		var found []string
+		for _, m := range lies.FindAllStringSubmatch(step.StableHLO()[0], -1) {
+			found = append(found, m[1]+": "+m[2])
+		}
+		require.Contains(t, found, `16x1: {"data"}, {}`, row.name)
+		require.Contains(t, found, row.weights, row.name)
+		require.Contains(t, found, `1: {}`, row.name, "what cannot be divided stays whole")
+		t.Logf("B79: %s: %v", row.name, found)
+	}
+}
+
+// B85: a train step changes the parameters and a test step does not; both give the logits of the whole batch.
+func TestB85_trainingChangesParameters(t *testing.T) {
+	on(t, func(t *testing.T, state *managed.State) {
+		build := func(b *managed.Builder) {
+			logits := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 3)
+			b.Output("logits", logits)
+			b.Loss("loss", graph.Square(logits))
+		}
+		train, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
+		for _, step := range []*managed.Stepper{test, train, test} {
+			var before []float32
+			if len(state.Names()) > 0 {
+				before = floats(t, state, "/dense/dense/weights")
+			}
+			_, logs, err := step.Step(t.Context(), state, firstBatch(t))
+			require.NoError(t, err)
+			require.Equal(t, []int{16, 3}, array(t, logs, "logits").Shape().Dimensions)
+			if before != nil {
+				require.Equal(t, step == train, !slices.Equal(before, floats(t, state, "/dense/dense/weights")))
+			}
+		}
+		t.Logf("B85: %v", state.Strategy())
+	}, managed.WithOptimizer(sgd()))
+}

@@ -1,0 +1,42 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// IoU is the intersection over union of a class, Jaccard's index: the examples that are of it and predicted to be, as a share of
+// those that are either. Its inputs are labels and predictions: see the package's section on classes. A class that is neither seen
+// nor predicted has 0; without any example it is NaN.
+func IoU(classes int, average Average) Metric { return newScores("IoU", classes, average, iou) }
+
+// MeanIoU is the mean of [IoU] over the classes that are seen or predicted, as Keras has it.
+func MeanIoU(classes int) Metric {
+	s := newScores("MeanIoU", classes, PerClass, iou).(*sums)
+	s.name = fmt.Sprintf("MeanIoU(%d)", classes)
+	s.value = func(acc []*Node) []Value {
+		each := iou.of(acc[0], acc[1], acc[2], nil)
+		union := graph.Add(acc[1], acc[2])
+		there := graph.ConvertDType(graph.NotEqual(union, graph.ZerosLike(union)), dtype)
+		return single(graph.Div(graph.ReduceAllSum(each), graph.ReduceAllSum(there))) // NaN without any example
+	}
+	return s
+}
+
+// FBeta is the harmonic mean of [Precision] and [Recall] in which recall counts beta² times as much (van Rijsbergen 1979), for each
+// class first; [F1] is that with beta 1. A class that is neither seen nor predicted has 0.
+func FBeta(beta float64, classes int, average Average) Metric {
+	square := beta * beta
+	f := score{"fbeta", func(hit, predicted, labelled, _ *Node) *Node {
+		if !(beta > 0) {
+			panic(fmt.Errorf("metrics: FBeta: beta is %g, expected a positive number", beta))
+		}
+		return ratio(graph.MulScalar(hit, 1+square), graph.Add(predicted, graph.MulScalar(labelled, square)))
+	}}
+	return newScores(fmt.Sprintf("FBeta(%g)", beta), classes, average, f)
+}
+
+var iou = score{"iou", func(hit, predicted, labelled, _ *Node) *Node {
+	return ratio(hit, graph.Sub(graph.Add(predicted, labelled), hit))
+}}

@@ -1,0 +1,81 @@
+package optim
+
+import (
+	"cmp"
+
+	"github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011): what changed much changes less
+// and less. A zero field takes its default.
+type Adagrad struct {
+	// Start is what the sum begins with, 0.1; Epsilon is added under the root, 1e-7.
+	Start, Epsilon float64
+}
+
+// Name is "adagrad".
+func (Adagrad) Name() string { return "adagrad" }
+
+// Update is one step of the rule.
+func (t Adagrad) Update(s *Step) {
+	start, epsilon := cmp.Or(t.Start, 0.1), cmp.Or(t.Epsilon, 1e-7)
+	positive("Adagrad.Start", start)
+	positive("Adagrad.Epsilon", epsilon)
+	s.each(func(p *Parameter) *Node {
+		v := s.Zeros(p, "squares") // without the start, which is so a setting and no part of the state
+		squares := graph.Add(v.ValueGraph(s.graph), graph.Square(p.Update))
+		s.Set(v, squares)
+		return graph.Mul(p.Update, graph.Rsqrt(graph.AddScalar(squares, start+epsilon)))
+	})
+}
+
+// Adadelta is [RMSProp] times the root of a moving average of its own squared updates, so that these are in the parameters' unit
+// and the rate may be 1 (Zeiler 2012). A zero field takes its default.
+type Adadelta struct {
+	// Decay is how much of both averages stays, 0.9 (the paper and Keras have 0.95); Epsilon is added under both roots, 1e-6.
+	Decay, Epsilon float64
+}
+
+// Name is "adadelta".
+func (Adadelta) Name() string { return "adadelta" }
+
+// Update is one step of the rule.
+func (t Adadelta) Update(s *Step) {
+	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-6)
+	share("Adadelta.Decay", decay)
+	positive("Adadelta.Epsilon", epsilon)
+	s.each(func(p *Parameter) *Node {
+		squares := s.moment(p, "squares", decay, graph.Square(p.Update))
+		before := s.Zeros(p, "updates").ValueGraph(s.graph)
+		update := graph.Mul(p.Update, graph.Mul(graph.Sqrt(graph.AddScalar(before, epsilon)), graph.Rsqrt(graph.AddScalar(squares, epsilon))))
+		s.moment(p, "updates", decay, graph.Square(update))
+		return update
+	})
+}
+
+// Nadam is [Adam] that looks one step ahead, as [Nesterov] does (Dozat 2016). A zero field takes its default.
+//
+// It holds its momentum constant, as optax does; Keras lets it grow by the paper's schedule; we do not because the bias is
+// corrected anyway, and a [Schedule] is a link of its own here.
+type Nadam struct {
+	// Beta1 and Beta2 are Adam's, 0.9 and 0.999; Epsilon is added to the root, 1e-8.
+	Beta1, Beta2, Epsilon float64
+}
+
+// Name is "nadam".
+func (Nadam) Name() string { return "nadam" }
+
+// Update is one step of the rule.
+func (t Nadam) Update(s *Step) {
+	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
+	share("Nadam.Beta1", b1)
+	share("Nadam.Beta2", b2)
+	positive("Nadam.Epsilon", epsilon)
+	now := s.time()
+	ahead, here, square := unbias(b1, graph.AddScalar(now, 1)), unbias(b1, now), unbias(b2, now)
+	s.each(func(p *Parameter) *Node {
+		mean := graph.Mul(s.moment(p, "momentum", b1, p.Update), ahead)
+		squares := graph.Mul(s.moment(p, "squares", b2, graph.Square(p.Update)), square)
+		return graph.Div(mix(mean, graph.Mul(p.Update, here), b1), graph.AddScalar(graph.Sqrt(squares), epsilon))
+	})
+}

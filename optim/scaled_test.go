@@ -1,0 +1,28 @@
+package optim_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// A scaled optimizer goes where the other one goes, and one that is scaled already is left alone.
+func TestScaled(t *testing.T) {
+	r := runtime(t)
+	plain := optim.New(0.02, optim.Adam{})
+	scaled, scale := plain.Scaled()
+	same, its := scaled.Scaled()
+	require.Same(t, scaled, same)
+	require.Equal(t, scale, its)
+	_, its = optim.New(1, optim.LossScale{Start: 4}).Scaled()
+	require.Equal(t, optim.LossScale{Start: 4}, its)
+	batches := slopes(t, 20, 1)
+	want := run(t, r, plain, batches)
+	state := newState(t, r, scaled)
+	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Vars(), bowlLoss(b))) }), state, batches)
+	require.LessOrEqual(t, farthest(t, parameters(t, want), parameters(t, state)), tolerance)
+	require.Equal(t, 20.0, number(t, state, "/optimizers/loss_scale/good"))
+}

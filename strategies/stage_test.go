@@ -1,0 +1,73 @@
+package strategies
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// Batches that lie one behind the other are read where they are; all others are copied, to the same elements.
+func TestSlot_stack(t *testing.T) {
+	const size, wide, k = 4, 3, 5
+	x, y := make([]float32, 60*wide), make([]int32, 60)
+	for i := range x {
+		x[i] = float32(i)
+	}
+	for i := range y {
+		y[i] = int32(i)
+	}
+	set, err := data.New(data.X(x, 60, wide), data.Y(y, 60))
+	require.NoError(t, err)
+	fields := []field{
+		{Input: Input{"x", shapes.Make(dtypes.Float32, size, wide)}, part: shapes.Make(dtypes.Float32, size, wide), starts: make([]int, 1)},
+		{Input: Input{"y", shapes.Make(dtypes.Int32, size)}, part: shapes.Make(dtypes.Int32, size), starts: make([]int, 1)},
+	}
+	block := func(skip int64, n int, options ...data.Option) (batches [][]data.Array) {
+		for b, err := range set.Batches(size, append(options, data.Skip(skip))...) {
+			require.NoError(t, err)
+			batches = append(batches, []data.Array{b.Fields[0].Array, b.Fields[1].Array})
+			if len(batches) == n {
+				break
+			}
+		}
+		return batches
+	}
+	reversed := block(0, k)
+	for i, b := range block(0, k) {
+		reversed[k-1-i] = b
+	}
+	apart := block(0, k)
+	apart[2] = []data.Array{apart[2][0], {Flat: append([]int32(nil), apart[2][1].Flat.([]int32)...), Dims: apart[2][1].Dims}}
+	rows := []struct {
+		name    string
+		batches [][]data.Array
+		copied  bool
+	}{
+		{"in order", block(0, k), false},
+		{"from a later one on", block(7, k), false},
+		{"shuffled", block(0, k, data.Shuffle(3)), false},
+		{"shuffled, over the end of an epoch", block(12, k, data.Shuffle(3), data.Epochs(2)), false},
+		{"fewer, with others behind them", block(3, 2), false},
+		{"fewer, at the end of the set", block(12, 3), true},
+		{"in order, over the end of an epoch", block(12, k, data.Epochs(2)), true},
+		{"in another order", reversed, true},
+		{"one field of one of them elsewhere", apart, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			s := &slot{}
+			host := s.stack(fields, row.batches, k, 1)
+			require.Equal(t, row.copied, s.stacks != nil)
+			require.Len(t, host[0], k*size*wide)
+			require.Len(t, host[1], k*size)
+			for i, b := range row.batches {
+				require.Equal(t, b[0].Flat, host[0].([]float32)[i*size*wide:(i+1)*size*wide])
+				require.Equal(t, b[1].Flat, host[1].([]int32)[i*size:(i+1)*size])
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package tensorboard
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// message is a protocol buffer in the making. The numbers of its fields are those of TensorBoard's event.proto, summary.proto,
+// tensor.proto and plugin_data.proto.
+type message []byte
+
+func (m message) bytes(field protowire.Number, v []byte) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), v)
+}
+
+func (m message) text(field protowire.Number, v string) message {
+	return protowire.AppendString(protowire.AppendTag(m, field, protowire.BytesType), v)
+}
+
+func (m message) integer(field protowire.Number, v int64) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), uint64(v))
+}
+
+func (m message) float(field protowire.Number, v float64) message {
+	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), math.Float64bits(v))
+}
+
+// event is an Event: seconds since 1970, the step, and one thing in a field.
+func event(seconds float64, step int64, field protowire.Number, what []byte) message {
+	return message{}.float(1, seconds).integer(2, step).bytes(field, what)
+}
+
+// Fields of an Event.
+const (
+	fileVersion = 3
+	summary     = 5
+	sessionLog  = 7
+)
+
+// Values of DataType.
+const (
+	dtFloat  = 1
+	dtDouble = 2
+	dtString = 7
+)
+
+// Values of DataClass: what TensorBoard may do with a series of values.
+const (
+	ofScalars = 1
+	ofTensors = 2
+	ofBlobs   = 3
+)
+
+// value is a Summary.Value: a tensor with the plugin that shows it and what that plugin wants to know.
+func value(tag, plugin string, content message, class int64, tensor message) message {
+	metadata := message{}.bytes(1, message{}.text(1, plugin).bytes(2, content)).integer(4, class)
+	return message{}.text(1, tag).bytes(9, metadata).bytes(8, tensor)
+}
+
+// tensor is a TensorProto with a shape, without its elements.
+func tensor(dtype int64, shape ...int) message {
+	var dimensions message
+	for _, n := range shape {
+		dimensions = dimensions.bytes(2, message{}.integer(1, int64(n)))
+	}
+	return message{}.integer(1, dtype).bytes(2, dimensions)
+}
+
+// float is a number as a tensor. TensorBoard's data server passes over scalars in float64.
+func float(v float64) message {
+	return tensor(dtFloat).bytes(4, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(v))))
+}
+
+func doubles(values []float64, shape ...int) message {
+	var content []byte
+	for _, v := range values {
+		content = binary.LittleEndian.AppendUint64(content, math.Float64bits(v))
+	}
+	return tensor(dtDouble, shape...).bytes(4, content)
+}
+
+func texts(values [][]byte, shape ...int) message {
+	t := tensor(dtString, shape...)
+	for _, v := range values {
+		t = t.bytes(8, v)
+	}
+	return t
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is the CRC-32C of b as TFRecord files have it, so that data with a checksum within has another one.
+func checksum(b []byte) uint32 {
+	c := crc32.Checksum(b, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// appendRecord frames data: its length and the checksum of that, the data and its checksum.
+func appendRecord(b, data []byte) []byte {
+	start := len(b)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(data)))
+	b = binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+	b = append(b, data...)
+	return binary.LittleEndian.AppendUint32(b, checksum(data))
+}

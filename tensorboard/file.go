@@ -1,0 +1,112 @@
+package tensorboard
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	filePrefix = "events.out.tfevents."
+	// fileVersionText is the first record of a file. TensorBoard purges only by files that have it.
+	fileVersionText = "brain.Event:2"
+	// statusStart is SessionLog.START: what stands in older files from this event's step on no longer counts.
+	statusStart = 1
+)
+
+// eventFile is the file of one folder, written from its start.
+type eventFile struct {
+	out    io.WriteCloser
+	record []byte
+	// older tells that there were event files in the folder before.
+	older bool
+	// broken is true once a write failed: behind half a record nothing can be read.
+	broken bool
+}
+
+func createFile(path string) (io.WriteCloser, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+}
+
+// openFile makes a new event file in a folder. Steps from purge on that older files there have are hidden by it.
+func (s *settings) openFile(folder string, seconds float64, purge int64) (*eventFile, error) {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return nil, err
+	}
+	newest, older, err := newestFile(folder)
+	if err != nil {
+		return nil, err
+	}
+	f := &eventFile{older: older}
+	// TensorBoard reads the files of a folder in the order of their names: this one must come behind.
+	if f.out, err = s.createNamed(folder, max(int64(seconds), newest+1)); err != nil {
+		return nil, err
+	}
+	err = f.write(message{}.float(1, seconds).text(fileVersion, fileVersionText))
+	// The first start that TensorBoard ever meets in a folder purges nothing, and other programs' files have none: so there are two.
+	for n := 0; n < 2 && err == nil && older; n++ {
+		err = f.write(event(seconds, purge, sessionLog, message{}.integer(1, statusStart)))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.out.Close())
+	}
+	return f, nil
+}
+
+// createNamed makes a file with a name as TensorFlow 2 gives it: seconds, host, process, a number, "v2".
+func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, error) {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost" // the name says where a file is from, no more
+	}
+	host = strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, host)
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("%s%010d.%s.%d.%d.v2", filePrefix, seconds, host, os.Getpid(), n)
+		out, err := s.create(filepath.Join(folder, name))
+		if !errors.Is(err, fs.ErrExist) {
+			return out, err
+		}
+	}
+}
+
+// newestFile is the time in the name of the newest event file of a folder.
+func newestFile(folder string) (seconds int64, some bool, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, e := range entries {
+		rest, is := strings.CutPrefix(e.Name(), filePrefix)
+		if !is {
+			continue
+		}
+		some = true
+		number, _, _ := strings.Cut(rest, ".")
+		// A name that is no time is another program's, and one far in the future has no name behind it.
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil && n < 9_999_999_999 {
+			seconds = max(seconds, n)
+		}
+	}
+	return seconds, some, nil
+}
+
+// write writes an event with one write to the system: a process that is killed leaves at most its last record cut.
+func (f *eventFile) write(event []byte) error {
+	f.record = appendRecord(f.record[:0], event)
+	_, err := f.out.Write(f.record)
+	f.broken = err != nil
+	return err
+}
+
+func secondsOf(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

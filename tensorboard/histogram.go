@@ -1,0 +1,71 @@
+package tensorboard
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"sort"
+)
+
+// Histogram is how numbers are spread, to be logged with [loop.Logs.Output]; [NewHistogram] makes one. The buckets go upwards.
+// One without buckets is not written.
+type Histogram struct{ Buckets []Bucket }
+
+// Bucket is how many numbers there are from Low to High. High itself belongs to the next bucket, but in the last one to it.
+type Bucket struct{ Low, High, Count float64 }
+
+// NewHistogram counts numbers into buckets of one width: 30, as TensorBoard does, if buckets is 0 or less. If all numbers are
+// the same, there is one bucket of width 1 around them, as in clu. The slice is not kept.
+//
+// NaN and the infinities are in no bucket; clu and TensorFlow fail on them, or count them wrong. A diverged model is when one
+// wants to look.
+func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if f := float64(v); isFinite(f) {
+			low, high = min(low, f), max(high, f)
+		}
+	}
+	if low > high {
+		return Histogram{}
+	}
+	if low == high {
+		low, high, buckets = low-0.5, high+0.5, 1
+	}
+	if buckets <= 0 {
+		buckets = 30
+	}
+	all := make([]Bucket, buckets)
+	edge := low
+	for i := range all {
+		all[i].Low = edge
+		t := float64(i+1) / float64(buckets)
+		// Both ends come out exactly, nothing overflows, and rounding does not let an edge fall behind the one before.
+		edge = max(edge, low*(1-t)+high*t)
+		all[i].High = edge
+	}
+	for _, v := range values {
+		if f := float64(v); isFinite(f) {
+			i := sort.Search(buckets-1, func(i int) bool { return f < all[i].High })
+			all[i].Count++
+		}
+	}
+	return Histogram{all}
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// String says how many numbers there are, and in which range.
+func (h Histogram) String() string {
+	n := 0.0
+	for _, b := range h.Buckets {
+		n += b.Count
+	}
+	if len(h.Buckets) == 0 {
+		return "histogram of 0 values"
+	}
+	return fmt.Sprintf("histogram of %g values from %.6g to %.6g", n, h.Buckets[0].Low, h.Buckets[len(h.Buckets)-1].High)
+}
+
+// LogValue is the text of String.
+func (h Histogram) LogValue() slog.Value { return slog.StringValue(h.String()) }

@@ -1,0 +1,47 @@
+package tensorboard
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// place is the folder and the tag of an entry. TensorBoard groups tags by what stands before the first slash: the collection.
+func (s *settings) place(e loop.Entry) (folder, tag string) {
+	name, folder := e.Name, training
+	for _, evaluation := range s.evaluations {
+		if rest, is := strings.CutSuffix(name, "_"+evaluation); is && rest != "" {
+			name, folder = rest, evaluation
+			break
+		}
+	}
+	return folder, strings.ReplaceAll(escape(string(e.Collection)), "/", "%2F") + "/" + escape(name)
+}
+
+// escape gives a name that a protocol buffer takes for text (one that it does not would make TensorBoard pass over the rest of the
+// file), on one line, and another one for each name: bytes that are not UTF-8 and control characters are written as in an
+// address, %0A, and so is a percent sign that looks as if it began one.
+func escape(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		_, size := utf8.DecodeRuneInString(name[i:])
+		switch {
+		case r == utf8.RuneError && size == 1, !unicode.IsPrint(r), r == '%' && isEscape(name[i:]):
+			for _, c := range []byte(name[i : i+size]) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// isEscape tells whether a percent sign is followed by two digits of base 16.
+func isEscape(s string) bool {
+	const digits = "0123456789ABCDEF"
+	return len(s) > 2 && strings.IndexByte(digits, s[1]) >= 0 && strings.IndexByte(digits, s[2]) >= 0
+}

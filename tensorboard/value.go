@@ -1,0 +1,114 @@
+package tensorboard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"strings"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// encode gives a value as a Summary.Value, nil if it is of a kind that is left out.
+func encode(tag string, v loop.Value) (message, error) {
+	payload, ok := v.(loop.Payload)
+	if !ok {
+		return scalar(tag, v)
+	}
+	what, err := payload.Any()
+	if err != nil {
+		return nil, err
+	}
+	switch what := what.(type) {
+	case image.Image:
+		return pictures(tag, what)
+	case []image.Image:
+		return pictures(tag, what...)
+	case Audio:
+		return sounds(tag, what)
+	case []Audio:
+		return sounds(tag, what...)
+	case string:
+		return value(tag, "text", nil, ofTensors, texts([][]byte{utf8Text(what)})), nil
+	case []string:
+		rows := make([][]byte, len(what))
+		for i, row := range what {
+			rows[i] = utf8Text(row)
+		}
+		return value(tag, "text", nil, ofTensors, texts(rows, len(rows))), nil
+	case Histogram:
+		return histogram(tag, what), nil
+	}
+	if m, err := scalar(tag, v); err == nil {
+		return m, nil
+	}
+	return nil, nil
+}
+
+func scalar(tag string, v loop.Value) (message, error) {
+	f, err := v.Float()
+	if err != nil {
+		return nil, err
+	}
+	return value(tag, "scalars", nil, ofScalars, float(f)), nil
+}
+
+// utf8Text is a text with what is not UTF-8 replaced.
+func utf8Text(s string) []byte { return []byte(strings.ToValidUTF8(s, "\ufffd")) }
+
+// pictures is their width, their height, and each as PNG.
+func pictures(tag string, all ...image.Image) (message, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	var parts [][]byte
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	for i, picture := range all {
+		if picture == nil {
+			return nil, errors.New("a nil image")
+		}
+		size, first := picture.Bounds().Size(), all[0].Bounds().Size()
+		if size != first {
+			return nil, fmt.Errorf("image %d of a list is %v, the first %v: they must be of one size", i+1, size, first)
+		}
+		if i == 0 {
+			parts = append(parts, fmt.Append(nil, size.X), fmt.Append(nil, size.Y))
+		}
+		var b bytes.Buffer
+		if err := encoder.Encode(&b, picture); err != nil {
+			return nil, err
+		}
+		parts = append(parts, b.Bytes())
+	}
+	return value(tag, "images", nil, ofBlobs, texts(parts, len(parts))), nil
+}
+
+// sounds is each as WAV. TensorFlow puts an empty label beside each, which TensorBoard's loader in Python cannot read.
+func sounds(tag string, all ...Audio) (message, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	const wav = 11
+	var parts [][]byte
+	for _, a := range all {
+		b, err := a.wav()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, b)
+	}
+	return value(tag, "audio", message{}.integer(2, wav), ofBlobs, texts(parts, len(parts))), nil
+}
+
+func histogram(tag string, h Histogram) message {
+	if len(h.Buckets) == 0 {
+		return nil
+	}
+	var numbers []float64
+	for _, b := range h.Buckets {
+		numbers = append(numbers, b.Low, b.High, b.Count)
+	}
+	return value(tag, "histograms", nil, ofTensors, doubles(numbers, len(h.Buckets), 3))
+}
