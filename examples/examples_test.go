@@ -50,6 +50,9 @@ func TestFit(t *testing.T) {
 	body, _, _ = strings.Cut(body, "\n}\n")
 	lines := strings.Count(body, "\n") + 1
 	require.LessOrEqual(t, lines, 15)
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), "```go\n"+regexp.MustCompile(`(?m)^\t`).ReplaceAllString(body, "")+"\n```\n", "the README shows another program than examples/fit/main.go")
 	var sum float64
 	for _, seed := range []string{"0", "1", "2"} {
 		var stderr bytes.Buffer
@@ -62,7 +65,7 @@ func TestFit(t *testing.T) {
 		accuracy, err := strconv.ParseFloat(match[1], 64)
 		require.NoError(t, err)
 		sum += accuracy
-		require.Contains(t, stderr.String(), "880/880 - ")
+		require.Contains(t, stderr.String(), "440/440 - ")
 	}
 	t.Logf("%d lines; mean test accuracy of seeds 0-2: %.3f", lines, sum/3)
 	require.GreaterOrEqual(t, sum/3, 0.91)

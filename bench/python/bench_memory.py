@@ -4,19 +4,15 @@ donated. Prints lines with the largest resident size after the first step and at
     bench_memory.py LAYERS WIDTH BATCH STEPS
 """
 import json
-import resource
 import sys
 
 import jax
 import jax.numpy as jnp
 import optax
 
+import common
+
 LAYERS, WIDTH, BATCH, STEPS = map(int, sys.argv[1:])
-
-
-def resident():
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size >> 20 if sys.platform == "darwin" else size >> 10
 
 
 def line(variant, steps, mb):
@@ -50,8 +46,8 @@ def step(state, x, y):
 step = jax.jit(step, donate_argnums=0)
 state, value = step(state, x, y)
 value.block_until_ready()
-line("peak, first step", 1, resident())
+line("peak, first step", 1, common.rss_mb())
 for _ in range(STEPS - 1):
     state, value = step(state, x, y)
     value.block_until_ready()
-line("peak", STEPS, resident())
+line("peak", STEPS, common.rss_mb())

@@ -54,12 +54,18 @@ def measure(a, f):
     return seconds, cpu
 
 
+def rss_mb():
+    """The largest resident size that the process had."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size >> 20 if sys.platform == "darwin" else size >> 10
+
+
 def emit(a, unit, values, **extra):
     values = [float(v) for v in values]
     print(json.dumps({
         "workload": a.workload, "impl": "jax", "variant": a.variant, "unit": unit,
         "median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values),
-        "values": [float(f"{v:.4g}") for v in values], **extra,
+        "values": [float(f"{v:.4g}") for v in values], "rss_mb": rss_mb(), **extra,
         "versions": {n: version(n) for n in ("jax", "optax", "numpy")}}), flush=True)
 
 

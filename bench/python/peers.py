@@ -25,6 +25,7 @@ FIGURES = [
     ("inplace", "10", "10", None, 1, 0.9), ("inplace", "150", "150", None, 1, 0.9), ("inplace", "600", "600", None, 1, 0.9),
     ("ttfs", "first step", "first step", None, 1, None), ("ttfs", "first step cached", "first step cached", None, 1, None),
 ]
+RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
 
 
@@ -111,6 +112,9 @@ def main():
             continue
         lazo, jax = pair(a.bench, figure, a.repeats)
         print(row(figure, lazo, jax), flush=True)
+        if figure[:3] == RESIDENT:
+            a_part = lazo["rss_mb"] / jax["rss_mb"]
+            print(f"| `{figure[0]}` | peak resident, with the data's 188 MB | MB | {jax['rss_mb']} | {lazo['rss_mb']} | {a_part:.2f} | | | 0.70 |", flush=True)
         if a.lines:
             with open(a.lines, "a") as f:
                 f.write(json.dumps(lazo) + "\n" + json.dumps(jax) + "\n")

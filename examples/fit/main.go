@@ -1,4 +1,4 @@
-// Command fit trains a small network on the digits by flaxlike's Fit, and says how good it has become: go run ./examples/fit
+// Command fit trains a convolutional network on the digits by flaxlike's Fit, and says how good it has become: go run ./examples/fit
 package main
 
 import (
@@ -16,11 +16,13 @@ func main() {
 	flag.Parse()
 	training, test, err := data.Digits()
 	check(err)
+	relu := flaxlike.Activation("relu")
 	model, err := flaxlike.New(ctx, flaxlike.Sequential(
-		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+		flaxlike.Conv(16, 3), relu, flaxlike.MeanPool(2), flaxlike.Conv(32, 3), relu, flaxlike.MeanPool(2),
+		flaxlike.Flatten(), flaxlike.Dense(64), relu, flaxlike.Dense(10)),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed))
 	check(err)
-	_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
+	_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 10, Validation: test})
 	check(err)
 	found, err := model.Evaluate(ctx, test)
 	check(err)
