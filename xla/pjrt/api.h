@@ -157,6 +157,7 @@ LAZO_STRUCT(Buffer_MemoryLayout_Tiled, const int64_t *minor_to_major; size_t min
 	const int64_t *tile_dims; const size_t *tile_dim_sizes; size_t num_tiles;)
 // PJRT has a union here; tiled is its larger member.
 LAZO_STRUCT(Buffer_MemoryLayout, lazo_Buffer_MemoryLayout_Tiled tiled; int type;)
+LAZO_STRUCT(Buffer_GetMemoryLayout_Args, void *buffer; lazo_Buffer_MemoryLayout layout;)
 LAZO_STRUCT(Buffer_Destroy_Args, void *buffer;)
 LAZO_STRUCT(Buffer_ToHostBuffer_Args, void *src; lazo_Buffer_MemoryLayout *host_layout; void *dst; size_t dst_size;
 	void *event;)

@@ -110,6 +110,7 @@ func declared(t *testing.T) string {
 	for i, name := range []string{"kString", "kInt64", "kInt64List", "kFloat", "kBool"} {
 		number("PJRT_NamedValue_"+name, i)
 	}
+	number("PJRT_Buffer_MemoryLayout_Type_Tiled", 0)
 	number("PJRT_HostBufferSemantics_kImmutableOnlyDuringCall", 0)
 	number("PJRT_HostBufferSemantics_kImmutableZeroCopy", 2)
 	number("PJRT_Buffer_MemoryLayout_Type_Tiled", 0)

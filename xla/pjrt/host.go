@@ -139,7 +139,7 @@ func (b *Buffer) ToHost(dst []byte) error {
 	}
 	p := b.client.plugin
 	how := C.int(C.LAZO_COPY_WAIT)
-	if len(b.shape.Dims) <= 1 && !b.shape.DType.packed() {
+	if !b.shape.DType.packed() {
 		how = C.LAZO_COPY_READ
 	}
 	copied := C.lazo_to_host(p.api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), how)

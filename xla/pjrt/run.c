@@ -155,6 +155,25 @@ lazo_made lazo_from_host(const lazo_Api *api, void *client, void *device, void *
 	return made;
 }
 
+// in_rows tells whether a buffer lies row after row, as the host has it. A plugin that does not say so says no.
+static bool in_rows(const lazo_Api *api, void *buffer, size_t num_dims) {
+	if (num_dims <= 1) return true;
+	if (!api->Buffer_GetMemoryLayout) return false;
+	lazo_Buffer_GetMemoryLayout_Args args = {.buffer = buffer};
+	args.layout.struct_size = sizeof args.layout;
+	void *error = LAZO_CALL(api->Buffer_GetMemoryLayout, args);
+	if (error) {
+		lazo_Error_Destroy_Args forget = {.error = error};
+		LAZO_CALL(api->Error_Destroy, forget);
+		return false;
+	}
+	const lazo_Buffer_MemoryLayout_Tiled *tiled = &args.layout.tiled;
+	if (args.layout.type != 0 || tiled->num_tiles != 0 || tiled->minor_to_major_size != num_dims) return false;
+	for (size_t i = 0; i < num_dims; i++)
+		if (tiled->minor_to_major[i] != (int64_t)(num_dims - 1 - i)) return false;
+	return true;
+}
+
 // read_in_place waits for a buffer and copies its memory, if that is the host's and has the size. It tells whether that
 // is so; then an error is in copied.
 static bool read_in_place(const lazo_Api *api, void *buffer, void *dst, size_t size, lazo_copied *copied) {
@@ -189,7 +208,7 @@ static bool read_in_place(const lazo_Api *api, void *buffer, void *dst, size_t s
 
 lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, void *dst, size_t size, int how) {
 	lazo_copied copied = {0};
-	if (how == LAZO_COPY_READ && read_in_place(api, buffer, dst, size, &copied)) return copied;
+	if (how == LAZO_COPY_READ && in_rows(api, buffer, num_dims) && read_in_place(api, buffer, dst, size, &copied)) return copied;
 	int64_t order[LAZO_MAX_DIMS]; // from minor to major
 	for (size_t i = 0; i < num_dims; i++) order[i] = (int64_t)(num_dims - 1 - i);
 	lazo_Buffer_MemoryLayout rows = {.struct_size = sizeof rows,

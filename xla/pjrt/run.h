@@ -66,7 +66,7 @@ typedef struct {
 } lazo_copied;
 
 // LAZO_COPY_READ reads the memory of a buffer that is the host's: a plugin's own copy runs in a thread of its own, whose
-// start takes longer than a small copy. It is for buffers of one dimension at most, whose memory has no choice of order.
+// start takes longer than a small copy. Where the memory is not row after row, or no memory of the host, it is LAZO_COPY_WAIT.
 enum { LAZO_COPY_START, LAZO_COPY_WAIT, LAZO_COPY_READ };
 
 lazo_copied lazo_to_host(const lazo_Api *api, void *buffer, size_t num_dims, void *dst, size_t size, int how);
