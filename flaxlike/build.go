@@ -67,7 +67,7 @@ func (m *Model) report(b *managed.Builder) {
 			v = graph.MulScalar(v, l.Weight)
 		}
 		v = perExample(v)
-		if v.Rank() > 0 { // the average of all examples; that of a scalar is one of batches, and managed makes it
+		if v.Rank() > 0 { // the average of all examples; that of a scalar managed makes, by the size of each batch
 			b.Mean("avg_"+name, v)
 		}
 		b.Loss(name, m.set.scaleLoss(b, v))

@@ -73,10 +73,12 @@ func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
 	return data.Window(characters, window+1, stride)
 }
 
-// batches go through the text again and again, in the same order each time: what a buffer draws depends on its seed alone.
+// batches go through the text again and again, each time in another order.
 func batches(text []int32) loop.Data[data.Batch] {
-	shuffled := data.ShuffleBuffer(windows(text, stride), len(text)/stride, 0)
-	return data.Map(data.Chunk(data.RepeatForever(shuffled), batchSize, data.Dropped), func(runs [][]int32) (data.Batch, error) {
+	shuffled := data.Passes(func(pass int) iter.Seq2[[]int32, error] {
+		return data.ShuffleBuffer(windows(text, stride), len(text)/stride, uint64(pass))
+	})
+	return data.Map(data.Chunk(shuffled, batchSize, data.Dropped), func(runs [][]int32) (data.Batch, error) {
 		return data.Batch{Fields: fields(runs), Size: len(runs)}, nil
 	})
 }

@@ -32,15 +32,14 @@ func sentences(seed uint64, n, length int) *data.Set {
 		}
 		labels[i] = slices.Repeat([]int32{int32(people[1-verb])}, len(ids[i]))
 	}
-	// PadSequences pads to the longest: one more of the wanted length, which is cut off again.
-	words, mask, err := data.PadSequences(append(ids, make([]int32, length)), 0)
+	words, mask, err := data.PadSequences(ids, 0, length)
 	check(err)
-	owners, _, err := data.PadSequences(append(labels, make([]int32, length)), -100)
+	owners, _, err := data.PadSequences(labels, -100, length)
 	check(err)
 	set, err := data.New(
-		data.Field{Name: "input_ids", Array: words.Slice(0, n)},
-		data.Field{Name: "attention_mask", Array: mask.Slice(0, n)},
-		data.Field{Name: "labels", Array: owners.Slice(0, n)})
+		data.Field{Name: "input_ids", Array: words},
+		data.Field{Name: "attention_mask", Array: mask},
+		data.Field{Name: "labels", Array: owners})
 	check(err)
 	return set
 }
