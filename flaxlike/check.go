@@ -87,17 +87,16 @@ func (s *seen) check(m *Model, batches ...data.Batch) error {
 }
 
 func (s *seen) look(batch data.Batch) error {
-	in := "the batch"
-	if set := batch.Resident; set != nil { // its batches have no labels, so all are looked at, once
+	set, in := batch.Resident, "the batch"
+	if set != nil { // its batches have no labels, so all of the set's are looked at, once
 		if set == s.whole {
 			return nil
 		}
 		batch, in = data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set"
-		defer func() { s.whole = set }()
 	}
 	for _, r := range s.ranges {
-		labels, there := fieldOf(batch, r.field)
-		if !there {
+		labels, err := batch.Get(r.field)
+		if err != nil {
 			continue // the step says so, better
 		}
 		at, ok := firstOutside(labels.Flat, r)
@@ -114,17 +113,10 @@ func (s *seen) look(batch data.Batch) error {
 		return fmt.Errorf("flaxlike: field %q: label %v of example %d in %s is %w 0…%d: the output has %d\n  %s",
 			r.field, element(labels.Flat, at), at/max(1, labels.Size()/max(1, labels.Len())), in, ErrLabelRange, r.classes-1, r.classes, hint)
 	}
-	return nil
-}
-
-// fieldOf is Batch.Get for each step: that one writes down the names on its way, for its error.
-func fieldOf(batch data.Batch, name string) (data.Array, bool) {
-	for _, f := range batch.Fields {
-		if f.Name == name {
-			return f.Array, true
-		}
+	if set != nil {
+		s.whole = set
 	}
-	return data.Array{}, false
+	return nil
 }
 
 // counts tells whether a label from outside has a weight other than 0.

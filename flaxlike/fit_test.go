@@ -230,4 +230,9 @@ func TestFit_onDevice(t *testing.T) {
 	_, err = m.Fit(t.Context(), bad, quiet(flaxlike.Fit{Epochs: 1, OnDevice: true}))
 	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
 	require.ErrorContains(t, err, "label 12 of example 40 in the set")
+	resident := data.OnDevice(bad)
+	for range 2 { // that it was told once does not make it good
+		_, err = m.FitBatches(t.Context(), resident.Batches(8, data.Forever()), quiet(flaxlike.Fit{Epochs: 1, StepsPerEpoch: 8}))
+		require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	}
 }
