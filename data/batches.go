@@ -164,22 +164,21 @@ func (h *hand) batch(i, j, epoch int) Batch {
 		h.makeRoom()
 	}
 	for k, f := range h.fields {
+		dims := h.dims[k]
+		if b.Size != h.size {
+			dims = dimsOf(f.Array, b.Size)
+		}
 		b.Fields[k].Name = f.Name
 		switch {
+		case h.rows == nil:
+			b.Fields[k].Array = f.Array.behind(i, j, dims)
 		case b.Size != h.size:
-			dims := dimsOf(f.Array, b.Size)
-			if h.rows != nil {
-				b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
-			} else {
-				b.Fields[k].Array = f.Array.behind(i, j, dims)
-			}
-		case h.rows != nil:
-			kind, width := elementsOf(f.Array.Flat), f.Array.width()
-			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], width)
-			b.Fields[k].Array = Array{kind.slice(h.chunk[k], 0, b.Size*width), h.dims[k]}
-			h.chunk[k] = kind.slice(h.chunk[k], b.Size*width, kind.len(h.chunk[k]))
+			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
 		default:
-			b.Fields[k].Array = f.Array.behind(i, j, h.dims[k])
+			kind, n := elementsOf(f.Array.Flat), b.Size*f.Array.width()
+			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], f.Array.width())
+			b.Fields[k].Array = Array{kind.slice(h.chunk[k], 0, n), dims}
+			h.chunk[k] = kind.slice(h.chunk[k], n, kind.len(h.chunk[k]))
 		}
 	}
 	h.left--

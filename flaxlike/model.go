@@ -154,7 +154,7 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 		if err != nil {
 			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
 		}
-		if outputs[e.Name], err = arrayOf(v.(*managed.Tensor)); err != nil {
+		if outputs[e.Name], err = managed.ArrayOf(v.(*managed.Tensor)); err != nil {
 			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func (m *Model) save(path string) error {
 		if err != nil {
 			return err
 		}
-		a, err := arrayOf(t)
+		a, err := managed.ArrayOf(t)
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
@@ -133,26 +134,19 @@ func (m *Model) load(ctx context.Context, path string) error {
 		if !ok {
 			return fmt.Errorf("the file has no %q, which the model needs: is it of another model?\n  the file has: %s", name, strings.Join(namesIn(r), ", "))
 		}
-		like, err := m.Value(v.name)
-		if err != nil {
-			return err
-		}
-		a, err := arrayOf(like)
-		if err != nil {
-			return err
-		}
-		if _, dtype := bytesOf(a.Flat); t.DType.String() != dtype || !slices.Equal(t.Dims, a.Dims) {
-			return fmt.Errorf("%q is %s %v in the file, and %s %v in the model: is it of another model?", name, t.DType, t.Dims, dtype, a.Dims)
+		like, dims := reflect.MakeSlice(reflect.SliceOf(v.shape.DType.GoType()), 0, 0).Interface(), v.shape.Dimensions
+		if _, dtype := bytesOf(like); t.DType.String() != dtype || !slices.Equal(t.Dims, dims) {
+			return fmt.Errorf("%q is %s %v in the file, and %s %v in the model: is it of another model?", name, t.DType, t.Dims, dtype, dims)
 		}
 		bytes, _, err := r.Read(name)
 		if err != nil {
 			return err
 		}
-		flat, err := valuesLike(a.Flat, bytes)
+		flat, err := valuesLike(like, bytes)
 		if err != nil {
 			return err
 		}
-		batch.Fields = append(batch.Fields, data.Named(v.name, flat, append([]int{1}, a.Dims...)...))
+		batch.Fields = append(batch.Fields, data.Named(v.name, flat, append([]int{1}, dims...)...))
 	}
 	for t := range r.Tensors() {
 		if !known[t.Name] {

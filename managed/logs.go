@@ -81,8 +81,17 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 	if !ok {
 		return data.Array{}, fmt.Errorf("managed: array: %s is a %T, expected what Builder.Output reports", e.Path(), v)
 	}
+	a, err := ArrayOf(t)
+	if err != nil {
+		return data.Array{}, fmt.Errorf("managed: array: %s, %w", e.Path(), err)
+	}
+	return a, nil
+}
+
+// ArrayOf copies a tensor, such as [State.Value] gives.
+func ArrayOf(t *Tensor) (data.Array, error) {
 	a := data.Array{Dims: slices.Clone(t.Shape().Dimensions)}
-	err = t.ConstFlatData(func(flat any) {
+	err := t.ConstFlatData(func(flat any) {
 		v := reflect.ValueOf(flat)
 		a.Flat = reflect.AppendSlice(reflect.Zero(v.Type()), v).Interface()
 	})
@@ -90,7 +99,7 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 		err = a.Check()
 	}
 	if err != nil {
-		return data.Array{}, fmt.Errorf("managed: array: %s, %s: %w\n  a dtype that Go has not is made another one in the graph, by graph.ConvertDType", e.Path(), t.Shape(), err)
+		return data.Array{}, fmt.Errorf("%s: %w\n  a dtype that Go has not is made another one in the graph, by graph.ConvertDType", t.Shape(), err)
 	}
 	return a, nil
 }

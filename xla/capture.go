@@ -75,7 +75,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > handedOver:
 		p.way = onShared
 	}
-	p.runs, p.took, p.text = runs, e.took, m.Text()
+	p.runs, p.took, p.text = runs, e.took, e.text
 	return e, nil
 }
 

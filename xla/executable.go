@@ -17,6 +17,7 @@ import (
 type executable struct {
 	of     *client
 	module *hlo.Module
+	text   string // the module's
 	pjrt   *pjrt.Executable
 	shared *sharedProgram // pjrt, if others may use it too
 	took   time.Duration
@@ -69,26 +70,25 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 			options.Devices = append(options.Devices, d.ID())
 		}
 	}
-	start, text := time.Now(), m.Text()
-	e := &executable{of: c, module: m, portable: portable}
-	key := keyOf(text, options)
+	start := time.Now()
+	e := &executable{of: c, module: m, text: m.Text(), portable: portable}
 	had := cacheShared
-	if share {
-		e.shared = c.shared.take(key)
-	}
-	if e.shared != nil {
-		e.pjrt = e.shared.Executable
-	} else {
-		var err error
-		if e.pjrt, had, err = c.cache.compile(c.client, text, options); err != nil {
+	compile := func() (p *pjrt.Executable, err error) {
+		if p, had, err = c.cache.compile(c.client, e.text, options); err != nil {
 			return nil, located(m, err)
 		}
-		if share {
-			if e.shared, err = c.shared.put(key, e.pjrt, len(text)); err != nil {
-				return nil, err
-			}
+		return p, nil
+	}
+	var err error
+	if share {
+		if e.shared, err = c.shared.program(e.text, options, compile); err == nil {
 			e.pjrt = e.shared.Executable
 		}
+	} else {
+		e.pjrt, err = compile()
+	}
+	if err != nil {
+		return nil, err
 	}
 	e.took = time.Since(start)
 	if c.log.Enabled(context.Background(), slog.LevelInfo) {
@@ -99,7 +99,7 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 }
 
 // StableHLO is the program as it was given to the plugin.
-func (e *executable) StableHLO() string { return e.module.Text() }
+func (e *executable) StableHLO() string { return e.text }
 
 // Finalize frees the program.
 func (e *executable) Finalize() { _ = e.close() }

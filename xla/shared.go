@@ -56,14 +56,34 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
-// take gives a program that is there already; nil if there is none.
-func (s *shared) take(key programKey) *sharedProgram {
+// program gives the program of a text, and has it compiled if there is none. Two that are compiled at once by different
+// goroutines become one: that which was put first.
+func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
+	key := keyOf(text, options)
+	s.mu.Lock()
+	p := s.use(key)
+	s.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	e, err := compile()
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.use(key)
+	if p := s.use(key); p != nil {
+		return p, e.Close()
+	}
+	if s.of == nil {
+		s.of = map[programKey]*sharedProgram{}
+	}
+	p = &sharedProgram{Executable: e, key: key, text: len(text), uses: 1}
+	s.of[key] = p
+	return p, nil
 }
 
-// use is take under the lock.
+// use gives a program that is there already, nil if there is none. The lock is held.
 func (s *shared) use(key programKey) *sharedProgram {
 	p := s.of[key]
 	if p == nil {
@@ -75,21 +95,6 @@ func (s *shared) use(key programKey) *sharedProgram {
 	p.uses++
 	s.hits.Add(1)
 	return p
-}
-
-// put has others find a program. If somebody else has put one of that key meanwhile, that one is used.
-func (s *shared) put(key programKey, e *pjrt.Executable, text int) (*sharedProgram, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.use(key); p != nil {
-		return p, e.Close()
-	}
-	if s.of == nil {
-		s.of = map[programKey]*sharedProgram{}
-	}
-	p := &sharedProgram{Executable: e, key: key, text: text, uses: 1}
-	s.of[key] = p
-	return p, nil
 }
 
 // giveBack is the Close of one user of a program.
