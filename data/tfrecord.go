@@ -6,27 +6,18 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"iter"
 	"os"
+
+	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
-// A TFRecord file is records, one behind the other: the length of the data (64 bits, little-endian), its checksum, the
-// data, its checksum. Checksums are CRC-32C, rotated right by 15 bits with a constant added, as TensorFlow's documentation of the
-// format says.
+// A TFRecord file is records, one behind the other: see internal/tfrecord. The length and its checksum are its header.
 const (
 	tfHeader      = 12
-	tfMask        = 0xa282ead8
 	tfRecordLimit = 16 << 20
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func maskedCRC(b []byte) uint32 {
-	c := crc32.Checksum(b, castagnoli)
-	return (c>>15 | c<<17) + tfMask
-}
 
 // TFRecords reads the records of r, a TFRecord file packed by gzip or not; see [ParseTFExample] for what they mostly hold.
 // Each record is memory of its own, of at most limit bytes, or 16 MB if limit is 0. The checksums are looked at, and memory is taken as the
@@ -85,7 +76,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 	}
 }
 
-func sumIs(b, sum []byte) bool { return maskedCRC(b) == binary.LittleEndian.Uint32(sum) }
+func sumIs(b, sum []byte) bool { return tfrecord.Sum(b) == binary.LittleEndian.Uint32(sum) }
 
 // readTFRecord reads record n; io.EOF if there is none.
 func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {

@@ -15,19 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
 // record frames data as TensorFlow does.
 func record(data []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
-	b = binary.LittleEndian.AppendUint32(b, maskedCRC(b))
+	b = binary.LittleEndian.AppendUint32(b, tfrecord.Sum(b))
 	b = append(b, data...)
-	return binary.LittleEndian.AppendUint32(b, maskedCRC(data))
+	return binary.LittleEndian.AppendUint32(b, tfrecord.Sum(data))
 }
 
 func header(length uint64) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, length)
-	return binary.LittleEndian.AppendUint32(b, maskedCRC(b))
+	return binary.LittleEndian.AppendUint32(b, tfrecord.Sum(b))
 }
 
 func field(number protowire.Number, value []byte) []byte {
@@ -55,7 +57,7 @@ func records(s func(func([]byte, error) bool)) (all [][]byte, err error) {
 // and a record as TensorFlow's documentation frames it.
 func TestMaskedCRC(t *testing.T) {
 	crc := uint32(0x8a9136aa)
-	require.Equal(t, (crc>>15|crc<<17)+0xa282ead8, maskedCRC(make([]byte, 32)))
+	require.Equal(t, (crc>>15|crc<<17)+0xa282ead8, tfrecord.Sum(make([]byte, 32)))
 }
 
 func TestTFRecords_law(t *testing.T) {

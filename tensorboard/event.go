@@ -2,7 +2,6 @@ package tensorboard
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -88,21 +87,4 @@ func texts(values [][]byte, shape ...int) message {
 		t = t.bytes(8, v)
 	}
 	return t
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// checksum is the CRC-32C of b as TFRecord files have it, so that data with a checksum within has another one.
-func checksum(b []byte) uint32 {
-	c := crc32.Checksum(b, castagnoli)
-	return (c>>15 | c<<17) + 0xa282ead8
-}
-
-// appendRecord frames data: its length and the checksum of that, the data and its checksum.
-func appendRecord(b, data []byte) []byte {
-	start := len(b)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(data)))
-	b = binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
-	b = append(b, data...)
-	return binary.LittleEndian.AppendUint32(b, checksum(data))
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
 const (
@@ -103,7 +105,7 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 
 // write writes an event with one write to the system: a process that is killed leaves at most its last record cut.
 func (f *eventFile) write(event []byte) error {
-	f.record = appendRecord(f.record[:0], event)
+	f.record = tfrecord.Append(f.record[:0], event)
 	_, err := f.out.Write(f.record)
 	f.broken = err != nil
 	return err
