@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -151,7 +151,7 @@ func (s *ckptState) open(ctx context.Context, b *bench) error {
 			if err != nil {
 				panic(err) // as graph functions do
 			}
-			b.Vars().VariableWithValue(t.Name, tensors.FromFlatDataAndDimensions(values, t.Dims...)).ValueGraph(b.Graph())
+			b.Scope().VariableWithValue(t.Name, tensors.FromFlatDataAndDimensions(values, t.Dims...)).NodeValue(b.Graph())
 		}
 		b.Metric("x", b.Node("x"))
 	})

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -118,8 +118,8 @@ func newByHand(r *xla.Runtime) (h byHand, err error) {
 	report := func(b *managed.Builder) {
 		x := b.Node("x")
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-		x = activations.Relu(layers.Dense(b.Vars().In("0"), x, true, 64))
-		logits := layers.Dense(b.Vars().In("1"), x, true, 10)
+		x = activation.Relu(layers.Dense(b.Scope().In("0"), x, true, 64))
+		logits := layers.Dense(b.Scope().In("1"), x, true, 10)
 		loss := crossEntropy(b.Node("y"), logits)
 		b.Loss("loss", loss)
 		b.Mean("avg_loss", loss)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -108,8 +108,8 @@ func chain(n int) managed.Build {
 	return func(b *managed.Builder) {
 		h := b.Node("x")
 		for i := range n - 1 {
-			h = activations.Relu(layers.Dense(b.Vars().Inf("dense_%d", i), h, true, 16))
+			h = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), h, true, 16))
 		}
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("out"), h, true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 	}
 }

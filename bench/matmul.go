@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -26,7 +26,7 @@ func matmul(ctx context.Context, b *bench) error {
 		}
 		square := shapes.Make(dtypes.Float32, size.n, size.n)
 		product := func(g *graph.Graph) xla.Built {
-			return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.Parameter(g, "x", square), graph.Parameter(g, "y", square))}}
+			return xla.Built{Outputs: []*graph.Node{graph.DotProduct(graph.Parameter(g, "x", square), graph.Parameter(g, "y", square))}}
 		}
 		n := float64(size.n)
 		took, err := b.runs(ctx, r, product, square, 2, size.inner)
@@ -110,17 +110,17 @@ func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Grap
 	for i := range values {
 		values[i] = float32(i%97) / 97
 	}
-	args := make([]backends.Buffer, inputs)
+	args := make([]compute.Buffer, inputs)
 	for i := range args {
 		if args[i], err = r.BufferFromFlatData(0, values, shape); err != nil {
 			return took, err
 		}
-		defer func() { err = errors.Join(err, r.BufferFinalize(args[i])) }()
+		defer func() { err = errors.Join(err, args[i].Finalize()) }()
 	}
 	once := func() error {
 		outputs, err := p.Run(args, nil)
 		for _, o := range outputs {
-			err = errors.Join(err, r.BufferFinalize(o))
+			err = errors.Join(err, o.Finalize())
 		}
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
@@ -96,7 +96,7 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 	step := managed.TrainStep(func(b *managed.Builder) {
 		x := b.Node("x")
 		for i := range memoryLayers {
-			x = activations.Relu(layers.Dense(b.Vars().Inf("dense_%d", i), x, false, memoryWidth))
+			x = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), x, false, memoryWidth))
 		}
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), x))
 	})

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
@@ -20,7 +20,7 @@ type workload struct {
 	steps, warmup int
 	batches       []int
 	variants      []string
-	model         func(vars *managed.Vars, x *managed.Node) *managed.Node
+	model         func(scope *managed.Scope, x *managed.Node) *managed.Node
 	regression    bool
 	optimizer     func() managed.Optimizer
 }
@@ -29,7 +29,7 @@ var trained = map[string]workload{
 	"tiny": {steps: 10_000, warmup: 200, batches: []int{8}, variants: []string{"metric", "log", "bar", oneByOne},
 		model: dense(1), regression: true,
 		optimizer: func() managed.Optimizer {
-			return optimizers.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done()
+			return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1e-2).Done()
 		}},
 	"mlp": {steps: 468, warmup: 20, batches: []int{128}, variants: []string{"metric", "log", onDevice},
 		model: dense(512, 512, 10), optimizer: adam},
@@ -38,33 +38,33 @@ var trained = map[string]workload{
 	"linear": {steps: 3_000, warmup: 100, batches: []int{32}, variants: []string{"metric", "bar", onDevice},
 		model: dense(10),
 		optimizer: func() managed.Optimizer {
-			return optimizers.Adam().LearningRate(1e-3).Epsilon(1e-8).WeightDecay(1e-4).Done()
+			return optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).WeightDecay(1e-4).Done()
 		}},
 	"digits": {batches: []int{32}, model: convolutional(16, 32, 64), optimizer: adam},
 }
 
-func adam() managed.Optimizer { return optimizers.Adam().LearningRate(1e-3).Epsilon(1e-8).Done() }
+func adam() managed.Optimizer { return optimizer.Adam().LearningRate(1e-3).Epsilon(1e-8).Done() }
 
-func dense(sizes ...int) func(*managed.Vars, *managed.Node) *managed.Node {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+func dense(sizes ...int) func(*managed.Scope, *managed.Node) *managed.Node {
+	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i, n := range sizes {
 			if i > 0 {
-				x = activations.Relu(x)
+				x = activation.Relu(x)
 			}
-			x = layers.Dense(vars.Inf("dense_%d", i), x, true, n)
+			x = layers.Dense(scope.In("dense_%d", i), x, true, n)
 		}
 		return x
 	}
 }
 
-func convolutional(c1, c2, hidden int) func(*managed.Vars, *managed.Node) *managed.Node {
-	return func(vars *managed.Vars, x *managed.Node) *managed.Node {
+func convolutional(c1, c2, hidden int) func(*managed.Scope, *managed.Node) *managed.Node {
+	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i, c := range []int{c1, c2} {
-			x = layers.Convolution(vars.Inf("conv_%d", i), x).Channels(c).KernelSize(3).PadSame().Done()
-			x = graph.MeanPool(activations.Relu(x)).Window(2).Done()
+			x = layers.Convolution(scope.In("conv_%d", i), x).Channels(c).KernelSize(3).PadSame().Done()
+			x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
 		}
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-		return dense(hidden, 10)(vars, x)
+		return dense(hidden, 10)(scope, x)
 	}
 }
 
@@ -83,7 +83,7 @@ func summed(variant string) bool {
 func (w workload) report(variant string) managed.Build {
 	return func(b *managed.Builder) {
 		x, y := b.Node("x"), b.Node("y")
-		predicted := w.model(b.Vars(), x)
+		predicted := w.model(b.Scope(), x)
 		var loss, accuracy *managed.Node
 		if w.regression {
 			loss = managed.MeanSquaredError(y, predicted)
@@ -103,8 +103,8 @@ func (w workload) report(variant string) managed.Build {
 }
 
 func sumUp(b *managed.Builder, name string, v *managed.Node) {
-	sum := b.Vars().In("metrics").VariableWithValue(name, float32(0)).SetTrainable(false)
-	sum.SetValueGraph(graph.Add(sum.ValueGraph(b.Graph()), graph.StopGradient(v)))
+	sum := b.Scope().At("metrics").VariableWithValue(name, float32(0)).SetTrainable(false)
+	sum.SetNodeValue(graph.Add(sum.NodeValue(b.Graph()), graph.StopGradient(v)))
 }
 
 func (w workload) newState(r *xla.Runtime, seed int64) (*managed.State, error) {

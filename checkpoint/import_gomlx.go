@@ -20,10 +20,9 @@ import (
 const (
 	gomlxJSON     = ".json"
 	gomlxBin      = ".bin"
-	gomlxMagic    = "gomlx_checkpoints"
-	gomlxZipped   = gomlxMagic + "\x04gzip"
-	gomlxSlack    = 32 << 20 // bytes that a compressed file may expand to beyond twice its size
-	gomlxTextSize = 8 << 20  // bytes of the JSON
+	gomlxMagic    = "gomlx_checkpoints" // v0.28 has another s behind it
+	gomlxSlack    = 32 << 20            // bytes that a compressed file may expand to beyond twice its size
+	gomlxTextSize = 8 << 20             // bytes of the JSON
 )
 
 // ImportOption is a setting of [ImportGoMLX].
@@ -33,14 +32,14 @@ type ImportOption func(*gomlxImport)
 // checkpoint of mostly zeros needs it; one of an unknown origin may be a bomb.
 func MaxBytes(n int64) ImportOption { return func(i *gomlxImport) { i.maxBytes = n } }
 
-// ImportGoMLX reads a checkpoint that GoMLX v0.26.0 has saved, compressed or not. The path is a folder, of which the
+// ImportGoMLX reads a checkpoint that GoMLX v0.26 to v0.28 has saved, compressed or not. The path is a folder, of which the
 // checkpoint with the highest number is read, or the .json file of one checkpoint.
 //
 // Tensors have the full names of the variables ("/model/dense/weights"), as those of a managed.State, and the bytes that GoMLX
 // saved. Step is that of the file's name, 0 if it tells none. GoMLX does not say which variables are trainable, so it is
 // State.Transfer that takes them, not State.Restore.
 //
-// The parameters of the context are the section "params", as [Params], by scope and key ("/optimizer/learning_rate"). Those
+// The parameters of the store are the section "params", as [Params], by scope and key ("/optimizer/learning_rate"). Those
 // of types that Params do not have, such as lists, are the section "params.other", an object with type and value for each. Integers
 // are exact, where GoMLX reads them back by way of a float64.
 //
@@ -229,16 +228,21 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 // gomlxReader gives what is behind the header of a file, if it has one: only compressed files do.
 func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err error) {
 	raw := io.NewSectionReader(file, 0, size)
-	head := make([]byte, min(size, int64(len(gomlxZipped))))
+	head := make([]byte, min(size, int64(len(gomlxMagic+"s\x04gzip"))))
 	if _, err := io.ReadFull(raw, head); err != nil {
 		return nil, false, err
 	}
-	if !bytes.HasPrefix(head, []byte(gomlxMagic)) {
+	form, ok := bytes.CutPrefix(head, []byte(gomlxMagic))
+	if !ok {
 		_, err := raw.Seek(0, io.SeekStart)
 		return raw, false, err
 	}
-	if string(head) != gomlxZipped {
-		return nil, false, fmt.Errorf("a compression that GoMLX v0.26.0 does not have: %q; %w", head[len(gomlxMagic):], gzip.ErrHeader)
+	rest, ok := bytes.CutPrefix(bytes.TrimPrefix(form, []byte("s")), []byte("\x04gzip"))
+	if !ok {
+		return nil, false, fmt.Errorf("a compression that GoMLX does not have: %q; %w", form, gzip.ErrHeader)
+	}
+	if _, err := raw.Seek(-int64(len(rest)), io.SeekCurrent); err != nil {
+		return nil, false, err
 	}
 	r, err = gzip.NewReader(raw)
 	return r, true, err

@@ -103,12 +103,12 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// A scope ends in no slash but the root's, and GoMLX puts one in between.
+	// v0.26 puts a slash behind the scope, also where that ends in one: that of the root, and of what Adam keeps for its variables.
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
 	}
-	t.Name = "/" + strings.TrimPrefix(full, "/")
+	t.Name = strings.ReplaceAll("/"+full, "//", "/")
 	if err := checkName(t.Name); err != nil {
 		return t, err
 	}

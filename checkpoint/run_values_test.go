@@ -125,6 +125,8 @@ func TestF11_whatChangedIsTold(t *testing.T) {
 			[]checkpoint.Change{{What: "plugin", Saved: "cpu 0.0.1", Now: "cpu 0.0.2"}}},
 		{"all", map[string]string{"plugin": "cpu", "devices": "4", "go": "go0.9", "lazo": "v0.0.1"}, map[string]string{"plugin": "cuda", "devices": "2", "go": "go1", "lazo": "v1"},
 			[]checkpoint.Change{{What: "devices", Saved: "4", Now: "2"}, {What: "go", Saved: "go0.9", Now: "go1"}, {What: "lazo", Saved: "v0.0.1", Now: "v1"}, {What: "plugin", Saved: "cpu", Now: "cuda"}}},
+		{"GoMLX, which was not noted once", map[string]string{}, map[string]string{"gomlx": "v0.28.8"},
+			[]checkpoint.Change{{What: "gomlx", Saved: "v0.26.0 or none", Now: "v0.28.8"}}},
 		{"what one does not know", map[string]string{"plugin": "cpu"}, map[string]string{"devices": "2"}, nil},
 	}
 	told := 0

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Change is something that a run goes on with and that is not what it was saved with: "go", "lazo", and what a [Versioned]
-// state names, as a managed.State "plugin" and "devices".
+// Change is something that a run goes on with and that is not what it was saved with: "go", "lazo", "gomlx", and what a
+// [Versioned] state names, as a managed.State "plugin" and "devices".
 type Change struct{ What, Saved, Now string }
 
 // versions are what a state runs with.
@@ -17,8 +17,11 @@ func versions(state any) map[string]string {
 	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
 	if b, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(b.Deps, &b.Main) {
-			if m.Path == "github.com/lazo-ml/lazo" {
+			switch m.Path {
+			case "github.com/lazo-ml/lazo":
 				v["lazo"] = m.Version
+			case "github.com/gomlx/gomlx":
+				v["gomlx"] = m.Version
 			}
 		}
 	}
@@ -40,7 +43,11 @@ func changes(c *Checkpoint, state any) ([]Change, error) {
 	now := versions(state)
 	var all []Change
 	for _, what := range slices.Sorted(maps.Keys(now)) {
-		if was, ok := saved[what]; ok && was != now[what] {
+		was, ok := saved[what]
+		if what == "gomlx" && !ok { // a lazo that did not note it stood on that one
+			was, ok = "v0.26.0 or none", true
+		}
+		if ok && was != now[what] {
 			all = append(all, Change{what, was, now[what]})
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -25,48 +26,39 @@ import (
 func TestFromCiclo_managed(t *testing.T) {
 	ctx := t.Context()
 	training, test := digits()
-	model := func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		return layers.Dense(vars, graph.Reshape(x, -1, 64), true, 10)
+	model := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return layers.Dense(scope, graph.Reshape(x, -1, 64), true, 10)
 	}
 	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
 
-	strategy, err := strategies.Parse("jit", runtime) // "data_parallel", "eager"
-	check(err)
-	state, err := managed.New(strategy, managed.WithOptimizer(adamw))
-	check(err)
+	strategy := must.M1(strategies.Parse("jit", runtime)) // "data_parallel", "eager"
+	state := must.M1(managed.New(strategy, managed.WithOptimizer(adamw)))
 	defer state.Close()
 
 	trainStep := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), model(b.Vars(), b.Node("x"))))
+		b.Loss("loss", managed.CrossEntropy(b.Node("y"), model(b.Scope(), b.Node("x"))))
 	})
 	for batch, err := range training.Batches(32, data.Shuffle(0), data.Epochs(10)) {
-		check(err)
-		_, logs, err := trainStep.Step(ctx, state, batch)
-		check(err)
-		loss, err := logs.Float("loss") // waits for the step: ask where you need it
-		check(err)
+		must.M(err)
+		_, logs := must.M2(trainStep.Step(ctx, state, batch))
+		loss := must.M1(logs.Float("loss")) // waits for the step: ask where you need it
 		fmt.Printf("loss: %.3f\n", loss)
 	}
 
 	testStep := managed.TestStep(func(b *managed.Builder) {
-		b.Metric("loss", managed.CrossEntropy(b.Node("y"), model(b.Vars(), b.Node("x"))))
+		b.Metric("loss", managed.CrossEntropy(b.Node("y"), model(b.Scope(), b.Node("x"))))
 	})
-	tested, err := loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(32))
-	check(err)
-	loss, err := tested.History.Mean("loss")
-	check(err)
+	tested := must.M1(loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(32)))
+	loss := must.M1(tested.History.Mean("loss"))
 
 	require.Less(t, loss, 0.6*math.Log(10), "a model that knows nothing has ln 10")
 	before, err := state.Value("/dense/weights")
 	require.NoError(t, err)
 
-	kept, err := state.Snapshot(ctx) // what "old = state" is in Ciclo
-	check(err)
-	_, err = loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state, training.Batches(32))
-	check(err)
-	moved, err := state.Value("/dense/weights")
-	check(err)
-	check(kept.Restore(ctx))
+	kept := must.M1(state.Snapshot(ctx)) // what "old = state" is in Ciclo
+	must.M1(loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state, training.Batches(32)))
+	moved := must.M1(state.Value("/dense/weights"))
+	must.M(kept.Restore(ctx))
 
 	require.False(t, before.Equal(moved))
 	after, err := state.Value("/dense/weights")
@@ -80,20 +72,18 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
 	batches := training.Batches(32, data.Shuffle(0), data.Forever())
 
-	model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
 		flaxlike.WithOptimizerOf(adamw),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"),
 		flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithStrategy(strategies.Jit(runtime)))
-	check(err)
+		flaxlike.WithStrategy(strategies.Jit(runtime))))
 	defer model.Close()
 
 	testData := loop.Fixed(test.Batches(64))
 	fit := train.Of[*flaxlike.Model]() // its TrainStep and ResetStep
 	fit.Epoch = loop.Steps(training.Len() / 32)
 	fit.Tests = []train.Test[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}
-	result, err := fit.Run(ctx, model, batches, loop.Until(loop.Steps(80)), loop.ProgressBar(os.Stderr))
-	check(err)
+	result := must.M1(fit.Run(ctx, model, batches, loop.Until(loop.Steps(80)), loop.ProgressBar(os.Stderr)))
 
 	tested, err := result.History.Last("accuracy_test")
 	require.NoError(t, err)
@@ -103,24 +93,19 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	require.Len(t, columns[0], 10)
 
 	for batch, err := range training.Batches(32) {
-		check(err)
-		_, logs, err := model.TrainStep(ctx, batch)
-		check(err)
-		loss, err := logs.Float("losses.loss")
-		check(err)
+		must.M(err)
+		_, logs := must.M2(model.TrainStep(ctx, batch))
+		loss := must.M1(logs.Float("losses.loss"))
 		fmt.Printf("loss: %.3f\n", loss)
 	}
 
-	predictions, err := train.Collect(train.PredictOf[*flaxlike.Model]().All(ctx, model, test.Batches(32)))
-	check(err)
+	predictions := must.M1(train.Collect(train.PredictOf[*flaxlike.Model]().All(ctx, model, test.Batches(32))))
 
 	require.Len(t, predictions, 2)
 	require.Equal(t, []int{32, 10}, predictions[0]["preds"].Dims)
 
-	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Validation: test})
-	check(err)
-	figures, err := model.Evaluate(ctx, test)
-	check(err)
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Validation: test}))
+	figures := must.M1(model.Evaluate(ctx, test))
 
 	require.Equal(t, 2, history.Len())
 	require.Greater(t, figures["accuracy"], 0.7)
@@ -144,7 +129,7 @@ func TestFromCiclo_ownState(t *testing.T) {
 	}
 
 	type turn = loop.Turn[params, float64]
-	result, err := loop.New(
+	result := must.M1(loop.New(
 		loop.OnFunc(loop.EachStep, step),
 		loop.OnTurn(loop.After(loop.Steps(100)).Every(loop.Steps(50)), func(_ context.Context, t *turn) error {
 			t.Logs.Metric("slope", t.State.slope)
@@ -157,8 +142,7 @@ func TestFromCiclo_ownState(t *testing.T) {
 			fmt.Fprintf(&out, "step %d: %.2f\n", r.Elapsed.Steps, slope)
 			return err
 		}),
-		loop.Profile(dir, loop.Steps(100), loop.Steps(10)))
-	check(err)
+		loop.Profile(dir, loop.Steps(100), loop.Steps(10))))
 
 	require.InDelta(t, 3, result.State.slope, 0.01)
 	require.InDelta(t, 1, result.State.offset, 0.01)

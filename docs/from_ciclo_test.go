@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -24,7 +25,7 @@ import (
 
 // classifier is the linear one of Ciclo's first page.
 func classifier(b *managed.Builder) {
-	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
@@ -32,7 +33,7 @@ func classifier(b *managed.Builder) {
 // fresh is a state of its own for a test.
 func fresh(t *testing.T) *managed.State {
 	t.Helper()
-	state := must(managed.New(jit(), managed.WithOptimizer(optim.New(1e-2, optim.Adam{})), managed.WithSeed(0)))
+	state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(1e-2, optim.Adam{})), managed.WithSeed(0)))
 	t.Cleanup(func() { require.NoError(t, state.Close()) })
 	return state
 }
@@ -40,45 +41,38 @@ func fresh(t *testing.T) *managed.State {
 func TestFromCiclo_gettingStarted(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 
-	training, _, err := data.Digits() // or data.MNIST(folder)
-	check(err)
+	training, _ := must.M2(data.Digits()) // or data.MNIST(folder)
 	batches := training.Batches(32, data.Shuffle(0), data.Forever())
 
 	classify := func(b *managed.Builder) {
 		x := b.Node("x") // float32 [32, 8, 8, 1], from 0 to 1
-		logits := layers.Dense(b.Vars(), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 10)
+		logits := layers.Dense(b.Scope(), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 10)
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 	}
 
-	runtime, err := xla.Open(ctx, "cpu")
-	check(err)
+	runtime := must.M1(xla.Open(ctx, "cpu"))
 	defer runtime.Close()
 	adamw := optim.New(1e-3, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw), managed.WithSeed(0))
-	check(err)
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw), managed.WithSeed(0)))
 	defer state.Close()
 
 	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}} // all, if nothing is said
-	folder, err := checkpoint.Open(filepath.Join(dir, "model"), keep)
-	check(err)
+	folder := must.M1(checkpoint.Open(filepath.Join(dir, "model"), keep))
 	defer folder.Close()
-	result, err := loop.New(
+	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 	).Run(ctx, state, batches,
 		checkpoint.Save(folder, loop.Every(loop.Steps(1000))),
 		loop.ProgressBar(os.Stderr),
-		loop.Until(loop.Steps(5000)))
-	check(err)
+		loop.Until(loop.Steps(5000))))
 	fmt.Println(result.Elapsed.Steps, "steps,", result.Reason)
 
-	columns, err := result.History.Collect("steps", "loss", "accuracy")
-	check(err)
+	columns := must.M1(result.History.Collect("steps", "loss", "accuracy"))
 	steps, losses, accuracies := columns[0], columns[1], columns[2]
-	page, err := os.Create(filepath.Join(dir, "history.html"))
-	check(err)
-	check(flaxlike.PlotHTML(page, "digits", result.History, "loss", "accuracy"))
-	check(page.Close())
+	page := must.M1(os.Create(filepath.Join(dir, "history.html")))
+	must.M(flaxlike.PlotHTML(page, "digits", result.History, "loss", "accuracy"))
+	must.M(page.Close())
 
 	require.Equal(t, loop.UntilReached, result.Reason)
 	require.Len(t, steps, 5000)
@@ -110,28 +104,25 @@ func TestFromCiclo_byHand(t *testing.T) {
 	training, _ := digits()
 	batches := training.Batches(32, data.Shuffle(0), data.Forever())
 	state := fresh(t)
-	folder, err := checkpoint.Open(t.TempDir(), checkpoint.Options{})
-	check(err)
+	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{}))
 	defer folder.Close()
 
 	trainStep := managed.TrainStep(classify)
 	history, bar := &loop.History{}, loop.NewBar(os.Stderr)
 	var report loop.Report
 	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(100))) {
-		check(err)
+		must.M(err)
 		var logs loop.Logs
-		state, logs, err = trainStep.Step(ctx, state, pass.Batch)
-		check(err)
+		state, logs = must.M2(trainStep.Step(ctx, state, pass.Batch))
 		if pass.Due(loop.Every(loop.Steps(20))) {
-			content, err := state.Content(ctx)
-			check(err)
-			check(folder.Save(ctx, checkpoint.Step(pass.Elapsed.Steps), content))
+			content := must.M1(state.Content(ctx))
+			must.M(folder.Save(ctx, checkpoint.Step(pass.Elapsed.Steps), content))
 		}
 		history.Commit(pass.Elapsed, logs, pass.Samples())
 		report = pass.Report(logs, history)
-		check(bar.Watch(ctx, report))
+		must.M(bar.Watch(ctx, report))
 	}
-	check(bar.End(ctx, loop.Ending{Report: report}))
+	must.M(bar.End(ctx, loop.Ending{Report: report}))
 
 	require.Equal(t, 100, history.Len())
 	list, err := folder.List(ctx)
@@ -152,11 +143,9 @@ func TestFromCiclo_goingOn(t *testing.T) {
 	classify := classifier
 
 	run := func(state *managed.State, until loop.Steps) (loop.Result[*managed.State], error) {
-		folder, err := checkpoint.Open(dir, checkpoint.Options{})
-		check(err)
+		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 		defer folder.Close()
-		start, err := checkpoint.Resume(ctx, folder, state)
-		check(err)
+		start := must.M1(checkpoint.Resume(ctx, folder, state))
 		batches := training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(start.Elapsed.Steps))
 		return loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, state, batches,
 			start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(10))), loop.Until(until))
@@ -182,8 +171,7 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 	training, test := digits()
 	batches := training.Batches(32, data.Shuffle(0), data.Forever())
 	state := fresh(t)
-	folder, err := checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Highest(1, "accuracy_test")}})
-	check(err)
+	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Highest(1, "accuracy_test")}}))
 	defer folder.Close()
 
 	epoch := loop.Steps(training.Len() / 32)
@@ -209,15 +197,13 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 			}),
 		},
 	}
-	result, err := fit.Run(ctx, state, batches,
+	result := must.M1(fit.Run(ctx, state, batches,
 		loop.Until(loop.Steps(80)),
 		loop.ProgressBar(os.Stderr),
 		checkpoint.Save(folder, loop.Every(epoch)),
 		loop.KeepBest("loss_test", loop.Lowest),
-		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3)))
-	check(err)
-	best, err := result.History.Best("accuracy_test", loop.Highest)
-	check(err)
+		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3))))
+	best := must.M1(result.History.Best("accuracy_test", loop.Highest))
 
 	ends, _, err := result.History.Series("accuracy_test")
 	require.NoError(t, err)
@@ -241,13 +227,11 @@ func TestFromCiclo_innerLoops(t *testing.T) {
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(classify))),
 		Data: loop.Fixed(test.Batches(32)),
 	}
-	result, err := loop.New(
+	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 		testing.On(loop.Every(loop.Steps(25)).AndAtStart()), // as Ciclo's every(25), which is due at 0 too
-	).Run(ctx, state, batches, loop.Until(loop.Steps(100)))
-	check(err)
-	at, losses, err := result.History.Series("loss_test")
-	check(err)
+	).Run(ctx, state, batches, loop.Until(loop.Steps(100))))
+	at, losses := must.M2(result.History.Series("loss_test"))
 
 	require.Len(t, losses, 5)
 	require.EqualValues(t, 0, at[0].Steps, "before the first step")

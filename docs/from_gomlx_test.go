@@ -9,17 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	gomlxcontext "github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/context/checkpoints"
-	"github.com/gomlx/gomlx/pkg/ml/datasets"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	gomlx "github.com/gomlx/gomlx/pkg/ml/train"
-	"github.com/gomlx/gomlx/pkg/ml/train/losses"
-	gomlxmetrics "github.com/gomlx/gomlx/pkg/ml/train/metrics"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/dataset"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
+	gomlxcheckpoint "github.com/gomlx/gomlx/ml/model/checkpoint"
+	gomlx "github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -34,24 +35,24 @@ import (
 )
 
 // mlp is a GoMLX model function: images [batch, 8, 8, 1] to logits [batch, 10].
-func mlp(ctx *gomlxcontext.Context, _ any, inputs []*graph.Node) []*graph.Node {
-	x := graph.Reshape(inputs[0], inputs[0].Shape().Dimensions[0], -1)
-	x = activations.Relu(layers.Dense(ctx.In("hidden"), x, true, gomlxcontext.GetParamOr(ctx, "units", 16)))
-	return []*graph.Node{layers.Dense(ctx.In("logits"), x, true, 10)}
+func mlp(scope *model.Scope, image *graph.Node) *graph.Node {
+	x := graph.Reshape(image, image.Shape().Dimensions[0], -1)
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, model.GetParamOr(scope, "units", 16)))
+	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
 // inMemory is a GoMLX dataset of the digits, in batches of 32: images, and labels [batch, 1] as GoMLX's losses want them.
-func inMemory(t *testing.T, on *xla.Runtime, set *data.Set) *datasets.InMemoryDataset {
+func inMemory(t *testing.T, on *xla.Runtime, set *data.Set) *dataset.InMemoryDataset {
 	t.Helper()
 	source := gomlxdata.To("digits", data.Map(set.Batches(set.Len()), labelColumn), []string{"image"}, []string{"label"})
-	all, err := datasets.InMemory(on, source, true)
+	all, err := dataset.InMemory(on, source, true)
 	require.NoError(t, err)
 	t.Cleanup(all.FinalizeAll)
 	return all.BatchSize(32, true)
 }
 
 func labelColumn(b data.Batch) (data.Batch, error) {
-	x, y := must(b.Get("x")), must(b.Get("y"))
+	x, y := must.M1(b.Get("x")), must.M1(b.Get("y"))
 	b.Fields = []data.Field{data.Named("image", x.Flat, x.Dims...), data.Named("label", y.Flat, y.Dims[0], 1)}
 	return b, nil
 }
@@ -59,56 +60,48 @@ func labelColumn(b data.Batch) (data.Batch, error) {
 func TestFromGoMLX_onLazosBackend(t *testing.T) {
 	ctx := t.Context()
 	training, test := digits()
-	runtime := must(xla.Open(ctx, "cpu"))
+	runtime := must.M1(xla.Open(ctx, "cpu"))
 	t.Cleanup(func() { require.NoError(t, runtime.Close()) })
-	dataset, testDataset, model := inMemory(t, runtime, training).Shuffle().Infinite(true), inMemory(t, runtime, test), mlp
+	dataset, testDataset := inMemory(t, runtime, training).Shuffle().Infinite(true), inMemory(t, runtime, test)
 
-	var backend backends.Backend = runtime // of xla.Open(ctx, "cpu")
-	trainer := gomlx.NewTrainer(backend, gomlxcontext.New(), model, losses.SparseCategoricalCrossEntropyLogits,
+	var backend compute.Backend = runtime // of xla.Open(ctx, "cpu")
+	trainer := gomlx.NewTrainer(backend, model.NewStore(), mlp, loss.SparseCategoricalCrossEntropyLogits,
 		optim.New(1e-2, optim.ClipByGlobalNorm(1), optim.Adam{}), nil,
-		[]gomlxmetrics.Interface{gomlxmetrics.NewSparseCategoricalAccuracy("accuracy", "acc")})
-	_, err := gomlx.NewLoop(trainer).RunSteps(dataset, 100)
-	check(err)
-	figures, err := trainer.Eval(testDataset)
-	check(err)
-	fmt.Println("accuracy:", figures[2].Value()) // behind two losses
+		[]metric.Interface{metric.NewSparseCategoricalAccuracy("accuracy", "acc")})
+	must.M1(gomlx.NewLoop(trainer).RunSteps(dataset, 100))
+	figures := must.M1(trainer.Eval(testDataset))
+	fmt.Println("accuracy:", figures[1].Value()) // behind the loss
 
 	require.Greater(t, figures[len(figures)-1].Value(), float32(0.7))
-	trainer.Context().Finalize()
+	trainer.Store().Finalize()
 }
 
 func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	training, test := digits()
-	dataset, testDataset, model, runtime := inMemory(t, cpu(), training).Shuffle(), inMemory(t, cpu(), test), mlp, cpu()
+	dataset, testDataset, runtime := inMemory(t, cpu(), training).Shuffle(), inMemory(t, cpu(), test), cpu()
 
 	step := func(b *managed.Builder) {
-		labels := []*managed.Node{b.Node("label")}
-		logits := model(b.Vars(), nil, []*managed.Node{b.Node("image")})
-		b.Loss("loss", losses.SparseCategoricalCrossEntropyLogits(labels, logits))
-		b.Metric("accuracy", gomlxmetrics.SparseCategoricalAccuracyGraph(b.Vars(), labels, logits))
+		labels, logits := []*managed.Node{b.Node("label")}, []*managed.Node{mlp(b.Scope(), b.Node("image"))}
+		b.Loss("loss", loss.SparseCategoricalCrossEntropyLogits(labels, logits))
+		b.Metric("accuracy", metric.SparseCategoricalAccuracyGraph(b.Scope(), labels, logits))
 		b.Track("mean_accuracy", metrics.Accuracy(), nil, graph.Squeeze(labels[0], -1), logits[0]) // since the last reset
 	}
 
 	batches := gomlxdata.From(dataset, []string{"image"}, []string{"label"})
 	testBatches := gomlxdata.From(testDataset, []string{"image"}, []string{"label"})
 
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().LearningRate(1e-2).Done()))
-	check(err)
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().LearningRate(1e-2).Done())))
 	defer state.Close()
-	folder, err := checkpoint.Open(filepath.Join(dir, "digits"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
-	check(err)
+	folder := must.M1(checkpoint.Open(filepath.Join(dir, "digits"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 	defer folder.Close()
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	result, err := fit.Run(ctx, state, data.RepeatForever(batches),
+	result := must.M1(fit.Run(ctx, state, data.RepeatForever(batches),
 		loop.Until(loop.Steps(100)),
 		loop.ProgressBar(os.Stderr),
-		checkpoint.Save(folder, loop.Every(loop.Time(time.Minute))))
-	check(err)
-	evaluated, err := loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, testBatches)
-	check(err)
-	accuracy, err := evaluated.History.Last("mean_accuracy")
-	check(err)
+		checkpoint.Save(folder, loop.Every(loop.Time(time.Minute)))))
+	evaluated := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, testBatches))
+	accuracy := must.M1(evaluated.History.Last("mean_accuracy"))
 	fmt.Println("accuracy:", accuracy)
 
 	require.EqualValues(t, 3200, result.Elapsed.Samples)
@@ -145,7 +138,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(step))),
 		Data: loop.Fixed(test.Batches(64)),
 	}
-	result, err := loop.New(
+	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(step)),
 		evaluate.On(loop.Exponential(loop.Steps(10), 2)), // ExponentialCallback
 	).Run(ctx, state, batches,
@@ -153,10 +146,8 @@ func TestFromGoMLX_hooks(t *testing.T) {
 		loop.Watch(loop.Every(loop.Steps(25)), note(&every)),                   // EveryNSteps
 		loop.Watch(loop.Times(10, loop.Steps(100)), note(&often)),              // NTimesDuringLoop
 		loop.Watch(loop.Every(loop.Time(time.Hour)).AndAtEnd(), note(&seldom)), // PeriodicCallback with callOnEnd
-		loop.NonFinite(loop.FailRun), loop.KeepBest("loss_test", loop.Lowest))
-	check(err)
-	at, losses, err := result.History.Series("loss_test")
-	check(err)
+		loop.NonFinite(loop.FailRun), loop.KeepBest("loss_test", loop.Lowest)))
+	at, losses := must.M2(result.History.Series("loss_test"))
 
 	require.Equal(t, []int64{25, 50, 75, 100}, every)
 	require.Len(t, often, 10)
@@ -173,9 +164,8 @@ func stepsOf(at []loop.Elapsed) (steps []int64) {
 }
 
 func TestFromGoMLX_hyperparameters(t *testing.T) {
-	ctx, model := t.Context(), mlp
+	ctx, strategy := t.Context(), jit()
 	training, _ := digits()
-	strategy := jit()
 
 	type config struct {
 		Units int     `json:"units"`
@@ -183,21 +173,18 @@ func TestFromGoMLX_hyperparameters(t *testing.T) {
 	}
 	c := config{Units: 32, Rate: 1e-2} // of flags, or of a file
 	step := func(b *managed.Builder) {
-		b.Vars().SetParam("units", c.Units) // what the model reads by GetParamOr
-		logits := model(b.Vars(), nil, []*managed.Node{b.Node("x")})[0]
+		b.Scope().SetParam("units", c.Units) // what the model reads by GetParamOr
+		logits := mlp(b.Scope(), b.Node("x"))
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	}
-	state, err := managed.New(strategy, managed.WithOptimizer(optim.New(c.Rate, optim.Adam{})))
-	check(err)
+	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(c.Rate, optim.Adam{}))))
 	defer state.Close()
-	_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, training.Batches(32))
-	check(err)
+	must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, training.Batches(32)))
 
 	require.Equal(t, 64*32+32+32*10+10, state.Parameters())
 
-	check(state.SetLearningRate(1e-3)) // nothing is compiled again
-	rate, err := state.LearningRate()
-	check(err)
+	must.M(state.SetLearningRate(1e-3)) // nothing is compiled again
+	rate := must.M1(state.LearningRate())
 
 	require.InDelta(t, 1e-3, rate, 1e-9)
 }
@@ -208,16 +195,12 @@ func TestFromGoMLX_devices(t *testing.T) {
 	batches := training.Batches(32, data.Shuffle(0), data.Forever())
 	adam := func() managed.Optimizer { return optim.New(1e-2, optim.Adam{}) }
 
-	runtime, err := xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(4)))
-	check(err)
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(4))))
 	defer runtime.Close()
-	parallel, err := strategies.DataParallel(runtime)
-	check(err)
-	state, err := managed.New(parallel, managed.WithOptimizer(adam()), managed.WithSeed(0))
-	check(err)
+	parallel := must.M1(strategies.DataParallel(runtime))
+	state := must.M1(managed.New(parallel, managed.WithOptimizer(adam()), managed.WithSeed(0)))
 	defer state.Close()
-	result, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, batches, loop.Until(loop.Steps(50)))
-	check(err)
+	result := must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, batches, loop.Until(loop.Steps(50))))
 
 	one, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, fresh(t), batches, loop.Until(loop.Steps(50)))
 	require.NoError(t, err)
@@ -229,43 +212,40 @@ func TestFromGoMLX_devices(t *testing.T) {
 func TestFromGoMLX_importedCheckpoint(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	training, test := digits()
-	theirs := gomlxcontext.New()
-	trainer := gomlx.NewTrainer(cpu(), theirs, mlp, losses.SparseCategoricalCrossEntropyLogits, optimizers.Adam().LearningRate(1e-2).Done(), nil, nil)
+	theirs := model.NewStore()
+	trainer := gomlx.NewTrainer(cpu(), theirs, mlp, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(1e-2).Done(), nil, nil)
 	_, err := gomlx.NewLoop(trainer).RunSteps(inMemory(t, cpu(), training).Infinite(true), 40)
 	require.NoError(t, err)
-	saving, err := checkpoints.Build(theirs).Dir(dir).Done()
+	saving, err := gomlxcheckpoint.Build(theirs).Dir(dir).Done()
 	require.NoError(t, err)
 	require.NoError(t, saving.Save())
 	figures, err := trainer.Eval(inMemory(t, cpu(), test))
 	require.NoError(t, err)
 	step := func(b *managed.Builder) {
-		logits := mlp(b.Vars(), nil, []*managed.Node{b.Node("x")})[0]
+		logits := mlp(b.Scope(), b.Node("x"))
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	}
 	state := fresh(t)
 
-	imported, err := checkpoint.ImportGoMLX(dir)
-	check(err)
-	check(state.Transfer(ctx, imported, func(name string) string {
+	imported := must.M1(checkpoint.ImportGoMLX(dir))
+	must.M(state.Transfer(ctx, imported, func(name string) string {
 		if _, found := imported.Tensor(name); !found || name == "/#rngState" {
 			return "" // stays as it is here
 		}
 		return name
 	}))
-	tested, err := loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, test.Batches(32))
-	check(err)
-	loss, err := tested.History.Mean("loss")
-	check(err)
+	tested := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, test.Batches(32)))
+	loss := must.M1(tested.History.Mean("loss"))
 
 	require.InDelta(t, figures[0].Value(), loss, 1e-5)
 	weights, err := state.Value("/logits/dense/weights")
 	require.NoError(t, err)
-	require.True(t, weights.Equal(theirs.GetVariableByScopeAndName("/logits/dense", "weights").MustValue()))
+	require.True(t, weights.Equal(theirs.GetVariable("/logits/dense/weights").MustValue()))
 	theirs.Finalize()
 
 	// What Adam keeps has come along.
 	trainStep := managed.TrainStep(step)
-	require.NoError(t, trainStep.Prepare(ctx, state, must(managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32)))))
+	require.NoError(t, trainStep.Prepare(ctx, state, must.M1(managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32)))))
 	for _, name := range []string{"/AdamOptimizer/logits/dense/weights_1st_moment", "/AdamOptimizer/hidden/dense/biases_2nd_moment", "/global_step"} {
 		value, err := state.Value(name)
 		require.NoError(t, err)

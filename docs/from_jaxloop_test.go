@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -30,42 +31,38 @@ func TestFromJaxloop_colab(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	var out bytes.Buffer
 
-	cnn := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+	cnn := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i, channels := range []int{32, 64} {
-			x = layers.Convolution(vars.Inf("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-			x = graph.MeanPool(activations.Relu(x)).Window(2).Done()
+			x = layers.Convolution(scope.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
+			x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
 		}
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-		x = activations.Relu(layers.Dense(vars.In("hidden"), x, true, 256))
-		return layers.Dense(vars.In("logits"), x, true, 10)
+		x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 256))
+		return layers.Dense(scope.In("logits"), x, true, 10)
 	}
 
-	training, test, err := data.Digits() // or data.MNIST(folder)
-	check(err)
+	training, test := must.M2(data.Digits()) // or data.MNIST(folder)
+
 	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) { // opened once
 		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
 	}
 	evalData := loop.Fixed(test.Batches(32)) // the same batches for each evaluation
 
 	report := func(b *managed.Builder) {
-		logits := cnn(b.Vars(), b.Node("x"))
+		logits := cnn(b.Scope(), b.Node("x"))
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 	}
 	trainStep, evalStep := managed.TrainStep(report), managed.TestStep(report)
 
-	runtime, err := xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(2)))
-	check(err)
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(2))))
 	defer runtime.Close()
-	parallel, err := strategies.DataParallel(runtime)
-	check(err)
+	parallel := must.M1(strategies.DataParallel(runtime))
 	sgd := optim.New(0.005, optim.Momentum(0.9))
-	state, err := managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0))
-	check(err)
+	state := must.M1(managed.New(parallel, managed.WithOptimizer(sgd), managed.WithSeed(0)))
 	defer state.Close()
 
-	folder, err := checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
-	check(err)
+	folder := must.M1(checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 	defer folder.Close()
 	checkpoints := checkpoint.Restored[*managed.State]{Folder: folder}
 	summary := train.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at train.Border[*managed.State]) error {
@@ -90,10 +87,8 @@ func TestFromJaxloop_colab(t *testing.T) {
 		},
 		Checkpoints: checkpoints, // goes on from the newest, if there is one
 	}
-	result, err := outer.Run(ctx, state, loop.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep))
-	check(err)
-	accuracy, err := result.Evaluations["eval"].Outputs().Float("accuracy")
-	check(err)
+	result := must.M1(outer.Run(ctx, state, loop.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
+	accuracy := must.M1(result.Evaluations["eval"].Outputs().Float("accuracy"))
 
 	require.EqualValues(t, 10, result.Loops)
 	require.EqualValues(t, 100, result.Elapsed.Steps)
@@ -132,16 +127,14 @@ func TestFromJaxloop_stepOfOnesOwn(t *testing.T) {
 		}
 		return data.Array{Flat: pixels, Dims: a.Dims}, nil
 	}))
-	result, err := loop.New(loop.On(loop.EachStep, timed)).Run(ctx, state, brighter)
-	check(err)
+	result := must.M1(loop.New(loop.On(loop.EachStep, timed)).Run(ctx, state, brighter))
 
 	require.EqualValues(t, 8, result.Elapsed.Steps)
 	require.Positive(t, slowest)
 
-	check(trainStep.Prepare(ctx, state, must(managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32)))))
+	must.M(trainStep.Prepare(ctx, state, must.M1(managed.ZeroBatch(data.X(nil, 32, 8, 8, 1), data.Y([]int32(nil), 32)))))
 	fmt.Println(state.Parameters(), "parameters")
-	costs, err := trainStep.Costs()
-	check(err)
+	costs := must.M1(trainStep.Costs())
 	fmt.Println(costs[0].FLOPs, "floating-point operations a step")
 
 	require.Equal(t, 650, state.Parameters())
@@ -167,14 +160,13 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 			When: func(at train.EvalContext) bool { return at.Step > 8 },
 		}},
 	}
-	result, err := outer.Run(ctx, state,
+	result := must.M1(outer.Run(ctx, state,
 		loop.StopEarly("loss_eval", loop.Lowest, loop.Evaluations(2), loop.MinDelta(0.05)),
 		loop.NonFinite(loop.FailRun),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
 			inspected++
 			return nil
-		}))
-	check(err)
+		})))
 	var stop *loop.EarlyStopError
 	if errors.As(result.Stop, &stop) {
 		fmt.Printf("the best %s was %.2f, at step %d\n", stop.Entry, stop.Best.Value, stop.Best.Elapsed.Steps)
@@ -192,7 +184,7 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	training, test := digits()
 	batches := training.Batches(32, data.Forever())
 	evalData := loop.Fixed(test.Batches(64))
-	saved := must(checkpoint.Open(dir, checkpoint.Options{}))
+	saved := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 	outer := train.Outer[*managed.State, data.Batch]{
 		Train: managed.TrainStep(report), TotalSteps: 30, LoopSteps: 10, Dir: dir,
 		Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
@@ -203,18 +195,15 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	require.NoError(t, saved.Close())
 	state := fresh(t)
 
-	folder, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true})
-	check(err)
+	folder := must.M1(checkpoint.Open(dir, checkpoint.Options{ReadOnly: true}))
 	defer folder.Close()
 	evaluation := train.Continuous[*managed.State, data.Batch]{
 		Checkpoints: checkpoint.Restored[*managed.State]{Folder: folder},
 		Evals:       []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: managed.TestStep(report), Data: evalData}},
 		Dir:         dir, // ends when the training has written its file STOPPED there
 	}
-	result, err := evaluation.Run(ctx, state)
-	check(err)
-	_, losses, err := result.History.Series("loss_eval")
-	check(err)
+	result := must.M1(evaluation.Run(ctx, state))
+	_, losses := must.M2(result.History.Series("loss_eval"))
 
 	require.Len(t, losses, 3)
 	require.Less(t, losses[2], losses[0])

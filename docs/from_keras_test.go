@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -58,24 +59,19 @@ func TestKeras_names(t *testing.T) {
 func Example_kerasFit() {
 	ctx := context.Background()
 	training, test := digits()
-	model, err := flaxlike.New(ctx, flaxlike.Sequential(
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
 		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(10)),
 		flaxlike.WithOptimizer("adam"), flaxlike.WithLearningRate(0.01),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
-	check(err)
-	history, err := model.Fit(ctx, training, flaxlike.Fit{
-		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent})
-	check(err)
-	losses, err := history.Collect("avg_loss", "loss_val") // one value an epoch
-	check(err)
-	figures, err := model.Evaluate(ctx, test) // figures["accuracy"]
-	check(err)
-	outputs, err := model.Predict(ctx, test) // outputs["preds"].Flat is a []float32, logits
-	check(err)
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
+		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent}))
+	losses := must.M1(history.Collect("avg_loss", "loss_val")) // one value an epoch
+	figures := must.M1(model.Evaluate(ctx, test))              // figures["accuracy"]
+	outputs := must.M1(model.Predict(ctx, test))               // outputs["preds"].Flat is a []float32, logits
 	fmt.Println("epochs:", len(losses[0]), "and", len(losses[1]))
 	fmt.Println("accuracy above 0.7:", figures["accuracy"] > 0.7)
 	fmt.Println("logits:", outputs["preds"].Dims)
-	check(model.Close())
+	must.M(model.Close())
 	// Output:
 	// epochs: 8 and 8
 	// accuracy above 0.7: true
@@ -84,44 +80,43 @@ func Example_kerasFit() {
 
 func Example_kerasOwn() {
 	ctx, strategy := context.Background(), jit()
-	set := must(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
+	set := must.M1(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
 		data.Named("sum", []float32{5, 5, 5, 5}, 4, 1), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
-	network := func(vars *managed.Vars, input func(name string) *managed.Node) map[string]*managed.Node {
+	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
 		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
-		h := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Activation("tanh"))(vars.In("trunk"), both)
+		h := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Activation("tanh"))(scope.In("trunk"), both)
 		return map[string]*managed.Node{
-			"sum":    flaxlike.Dense(1)(vars.In("sum"), h),
-			"larger": flaxlike.Dense(1)(vars.In("larger"), h),
+			"sum":    flaxlike.Dense(1)(scope.In("sum"), h),
+			"larger": flaxlike.Dense(1)(scope.In("larger"), h),
 		}
 	}
 	pinball := func(labels, output *managed.Node) *managed.Node { // of the quantile 0.9: a value for each example
 		off := graph.Sub(labels, output)
 		return graph.Max(graph.MulScalar(off, 0.9), graph.MulScalar(off, -0.1))
 	}
-	model, err := flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy),
+	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy),
 		flaxlike.WithLossOf(
 			flaxlike.Loss{Name: "pinball", Func: pinball, Output: "sum"},
 			flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}),
-		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "larger"}))
-	check(err)
-	check(must(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Verbose: flaxlike.Silent})).WriteCSV(new(strings.Builder)))
-	figures := must(model.Evaluate(ctx, set))
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "larger"})))
+	must.M(must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 4, Epochs: 2, Verbose: flaxlike.Silent})).WriteCSV(new(strings.Builder)))
+	figures := must.M1(model.Evaluate(ctx, set))
 	_, there := figures["larger_accuracy"]
 	fmt.Println(there)
-	check(model.Close())
+	must.M(model.Close())
 	// Output:
 	// true
 }
 
 func newClassifier(ctx context.Context) *flaxlike.Model {
-	return must(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"), flaxlike.Dense(10)),
+	return must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"), flaxlike.Dense(10)),
 		flaxlike.WithStrategy(jit()), flaxlike.WithLearningRate(0.01), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 }
 
 func Example_kerasCallbacks() {
 	ctx := context.Background()
 	training, test := digits()
-	model, dir := newClassifier(ctx), must(os.MkdirTemp("", "from-keras-"))
+	model, dir := newClassifier(ctx), must.M1(os.MkdirTemp("", "from-keras-"))
 	defer os.RemoveAll(dir)
 	epoch := loop.Steps(training.Len() / 32)
 	callbacks := []loop.Option{
@@ -139,15 +134,13 @@ func Example_kerasCallbacks() {
 			return err
 		}),
 	}
-	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: callbacks, Verbose: flaxlike.Silent})
-	check(err)
-	best, err := history.Best("accuracy_val", loop.Highest)
-	check(err)
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: callbacks, Verbose: flaxlike.Silent}))
+	best := must.M1(history.Best("accuracy_val", loop.Highest))
 	fmt.Println("best accuracy above 0.6:", best.Value > 0.6, "of", history.Len(), "epochs")
-	for _, file := range must(os.ReadDir(dir)) {
+	for _, file := range must.M1(os.ReadDir(dir)) {
 		fmt.Println(file.Name())
 	}
-	check(model.Close())
+	must.M(model.Close())
 	// Output:
 	// best accuracy above 0.6: true of 5 epochs
 	// best.safetensors
@@ -155,18 +148,16 @@ func Example_kerasCallbacks() {
 }
 
 func Example_kerasBackup() {
-	ctx, dir := context.Background(), must(os.MkdirTemp("", "from-keras-"))
+	ctx, dir := context.Background(), must.M1(os.MkdirTemp("", "from-keras-"))
 	defer os.RemoveAll(dir)
 	training, _ := digits()
 	run := func(epochs int) int {
 		model := newClassifier(ctx)
-		folder, err := checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
-		check(err)
-		history, err := model.Fit(ctx, training, flaxlike.Fit{
-			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Verbose: flaxlike.Silent})
-		check(err)
-		check(folder.Close())
-		check(model.Close())
+		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}}))
+		history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
+			Epochs: epochs, Checkpoints: folder, CheckpointEvery: loop.Steps(100), Verbose: flaxlike.Silent}))
+		must.M(folder.Close())
+		must.M(model.Close())
 		return history.Len()
 	}
 	fmt.Println("epochs in the history:", run(2), "and then", run(3))
@@ -179,15 +170,14 @@ func Example_kerasTrainStep() {
 	step := func(b *managed.Builder) {
 		network := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1))
 		x, y := b.Node("x"), b.Node("y")
-		output := network(b.Vars(), x)
+		output := network(b.Scope(), x)
 		b.Loss("loss", managed.MeanSquaredError(y, output))
 		if b.Training() {
 			slope := graph.Gradient(graph.ReduceAllSum(output), x)[0]
 			b.Loss("slope_penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(slope)), 1e-4))
 		}
 	}
-	state, err := managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.ClipByGlobalNorm(1), optim.Adam{})))
-	check(err)
+	state := must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.01, optim.ClipByGlobalNorm(1), optim.Adam{}))))
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Epoch: loop.Steps(training.Len() / 16),
@@ -196,10 +186,9 @@ func Example_kerasTrainStep() {
 			Data: loop.Fixed(training.Batches(64)),
 		}},
 	}
-	result, err := fit.Run(ctx, state, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(400)))
-	check(err)
-	fmt.Println("test loss below 0.1:", must(result.History.Last("loss_test")) < 0.1)
-	check(state.Close())
+	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(400))))
+	fmt.Println("test loss below 0.1:", must.M1(result.History.Last("loss_test")) < 0.1)
+	must.M(state.Close())
 	// Output:
 	// test loss below 0.1: true
 }
@@ -210,42 +199,38 @@ func Example_kerasData() {
 	model := newClassifier(ctx)
 	batches := training.Batches(32, data.Shuffle(0), data.Forever())                        // shuffle, batch, repeat
 	augmented := data.ParallelMap(batches, 2, data.Augment(0, "x", data.RandomShift(1, 1))) // map(num_parallel_calls=2)
-	history, err := model.FitBatches(ctx, data.Prefetch(augmented, 2), flaxlike.Fit{
-		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent})
-	check(err)
+	history := must.M1(model.FitBatches(ctx, data.Prefetch(augmented, 2), flaxlike.Fit{
+		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent}))
 	fmt.Println("epochs:", history.Len())
-	check(model.Close())
+	must.M(model.Close())
 	// Output:
 	// epochs: 2
 }
 
 func Example_kerasFineTuning() {
-	ctx, dir := context.Background(), must(os.MkdirTemp("", "from-keras-"))
+	ctx, dir := context.Background(), must.M1(os.MkdirTemp("", "from-keras-"))
 	defer os.RemoveAll(dir)
 	training, _ := digits()
 	network := flaxlike.Sequential(flaxlike.Flatten(),
 		flaxlike.Named("body", flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"))),
 		flaxlike.Named("head", flaxlike.Dense(10)))
-	old, path := must(flaxlike.New(ctx, network, flaxlike.WithStrategy(jit()), flaxlike.WithLoss("sparse_categorical_crossentropy"))), filepath.Join(dir, "w.safetensors")
-	must(old.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
-	check(old.Save(path))
+	old, path := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(jit()), flaxlike.WithLoss("sparse_categorical_crossentropy"))), filepath.Join(dir, "w.safetensors")
+	must.M1(old.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	must.M(old.Save(path))
 	strategy := jit()
 	frozen := optim.New(1e-3, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{}) // body.trainable = False
-	model, err := flaxlike.New(ctx, network, flaxlike.WithStrategy(strategy),
-		flaxlike.WithOptimizerOf(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy"))
-	check(err)
-	first, err := data.Peek(training.Batches(32))
-	check(err)
-	check(model.Init(ctx, first)) // makes the variables, as Keras's build
-	check(model.Load(ctx, path))
-	_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent})
-	check(err)
+	model := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(strategy),
+		flaxlike.WithOptimizerOf(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy")))
+	first := must.M1(data.Peek(training.Batches(32)))
+	must.M(model.Init(ctx, first)) // makes the variables, as Keras's build
+	must.M(model.Load(ctx, path))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
 	same := func(name string) bool {
-		return must(old.Value(name)).Equal(must(model.Value(name)))
+		return must.M1(old.Value(name)).Equal(must.M1(model.Value(name)))
 	}
 	fmt.Println("body as it was:", same("/model/1/body/0/dense/weights"), "head as it was:", same("/model/2/head/dense/weights"))
-	check(old.Close())
-	check(model.Close())
+	must.M(old.Close())
+	must.M(model.Close())
 	// Output:
 	// body as it was: true head as it was: false
 }
@@ -254,20 +239,19 @@ func Example_kerasAverage() {
 	ctx, strategy, set := context.Background(), jit(), line(64)
 	network := flaxlike.Dense(1)
 	average := optim.Average{Decay: 0.9}
-	averaged := func(vars *managed.Vars, x *managed.Node) (output *managed.Node) {
-		if vars.IsTraining(x.Graph()) {
-			return network(vars, x)
+	averaged := func(scope *managed.Scope, x *managed.Node) (output *managed.Node) {
+		if scope.IsTraining(x.Graph()) {
+			return network(scope, x)
 		}
-		average.In(vars.InAbsPath("/"), x.Graph(), func() { output = network(vars, x) })
+		average.In(scope.Store().RootScope(), x.Graph(), func() { output = network(scope, x) })
 		return output
 	}
-	model, err := flaxlike.New(ctx, flaxlike.Layer(averaged), flaxlike.WithStrategy(strategy),
-		flaxlike.WithOptimizerOf(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse"))
-	check(err)
-	history := must(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
-	figures := must(model.Evaluate(ctx, set))
-	fmt.Println("the average follows behind:", figures["loss"] > must(history.Last("loss")))
-	check(model.Close())
+	model := must.M1(flaxlike.New(ctx, flaxlike.Layer(averaged), flaxlike.WithStrategy(strategy),
+		flaxlike.WithOptimizerOf(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
+	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	figures := must.M1(model.Evaluate(ctx, set))
+	fmt.Println("the average follows behind:", figures["loss"] > must.M1(history.Last("loss")))
+	must.M(model.Close())
 	// Output:
 	// the average follows behind: true
 }

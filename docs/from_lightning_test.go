@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -37,14 +38,13 @@ func Example_lightningModule() {
 	training, validation := digits()
 	step := func(b *managed.Builder) { // training_step and validation_step
 		x := graph.Reshape(b.Node("x"), -1, 64)
-		h := layers.DropoutStatic(b.Vars(), layers.Dense(b.Vars().In("hidden"), x, true, 32), 0.1)
-		logits := layers.Dense(b.Vars().In("logits"), graph.Tanh(h), true, 10)
+		h := layers.DropoutStatic(b.Scope(), layers.Dense(b.Scope().In("hidden"), x, true, 32), 0.1)
+		logits := layers.Dense(b.Scope().In("logits"), graph.Tanh(h), true, 10)
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 		b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits)) // self.log
 	}
-	state, err := managed.New(strategy, managed.WithSeed(1),
-		managed.WithOptimizer(optim.New(0.01, optim.Adam{}))) // configure_optimizers
-	check(err)
+	state := must.M1(managed.New(strategy, managed.WithSeed(1),
+		managed.WithOptimizer(optim.New(0.01, optim.Adam{})))) // configure_optimizers
 	epoch := loop.Steps(training.Len() / 32)
 	trainer := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
@@ -55,35 +55,33 @@ func Example_lightningModule() {
 			Data: loop.Fixed(validation.Batches(32)),
 		}},
 	}
-	result, err := trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1), data.Forever()),
-		loop.Until(8*epoch), loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest))
-	check(err)
-	best := must(result.History.Best("accuracy_val", loop.Highest))
+	result := must.M1(trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1), data.Forever()),
+		loop.Until(8*epoch), loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest)))
+	best := must.M1(result.History.Best("accuracy_val", loop.Highest))
 	fmt.Println("validation accuracy above 0.7:", best.Value > 0.7)
-	check(state.Close())
+	must.M(state.Close())
 	// Output:
 	// validation accuracy above 0.7: true
 }
 
 // regression is a linear model for the tests of what goes around a step.
 func regression(b *managed.Builder) {
-	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Vars(), b.Node("x"), true, 1))))
+	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope(), b.Node("x"), true, 1))))
 }
 
 func Example_lightningTrainer() {
 	ctx, strategy := context.Background(), jit()
 	training, validation := line(128), line(32)
 	step := regression
-	dir := must(os.MkdirTemp("", "from-lightning-"))
+	dir := must.M1(os.MkdirTemp("", "from-lightning-"))
 	defer os.RemoveAll(dir)
 	optimizer := optim.New(0.1,
 		optim.Accumulate(4),       // accumulate_grad_batches=4
 		optim.ClipByGlobalNorm(1), // gradient_clip_val=1
 		optim.Adam{},
 		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)})
-	state, err := managed.New(strategy, managed.WithOptimizer(optimizer),
-		managed.WithPolicy(optim.MixedBFloat16())) // precision="bf16-mixed"
-	check(err)
+	state := must.M1(managed.New(strategy, managed.WithOptimizer(optimizer),
+		managed.WithPolicy(optim.MixedBFloat16()))) // precision="bf16-mixed"
 	test := train.Test[*managed.State, data.Batch]{
 		Step: managed.TestStep(step), Length: loop.Steps(2), // limit_val_batches=2
 		Data: loop.Fixed(validation.Batches(8)),
@@ -92,14 +90,13 @@ func Example_lightningTrainer() {
 		Step:  managed.TrainStep(step),
 		Tasks: []loop.Task[*managed.State, data.Batch]{test.On(loop.Every(loop.Steps(20)).AndAtStart())}, // val_check_interval=20
 	}
-	result, err := trainer.Run(ctx, state, training.Batches(8, data.Forever()),
+	result := must.M1(trainer.Run(ctx, state, training.Batches(8, data.Forever()),
 		loop.Until(loop.Steps(100)), loop.TimeLimit(time.Hour), // max_steps, max_time
 		loop.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))), // log_every_n_steps=50
-		loop.NonFinite(loop.FailRun), loop.Measure(func(t loop.Timing) { fmt.Println("steps timed:", t.Steps) })) // profiler="simple"
-	check(err)
-	fmt.Println("tests:", len(must(result.History.Collect("loss_test"))[0]))
-	fmt.Println("lines:", strings.Count(string(must(os.ReadFile(filepath.Join(dir, "log.jsonl")))), "\n"))
-	check(state.Close())
+		loop.NonFinite(loop.FailRun), loop.Measure(func(t loop.Timing) { fmt.Println("steps timed:", t.Steps) }))) // profiler="simple"
+	fmt.Println("tests:", len(must.M1(result.History.Collect("loss_test"))[0]))
+	fmt.Println("lines:", strings.Count(string(must.M1(os.ReadFile(filepath.Join(dir, "log.jsonl")))), "\n"))
+	must.M(state.Close())
 	// Output:
 	// steps timed: 100
 	// tests: 6
@@ -110,39 +107,31 @@ func Example_lightningDevices() {
 	ctx := context.Background()
 	training := line(64)
 	step := regression
-	runtime, err := xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2)) // accelerator
-	check(err)
-	strategy, err := strategies.DataParallel(runtime, strategies.Devices(2)) // devices=2, strategy="ddp"
-	check(err)
-	state, err := managed.New(strategy, managed.WithOptimizer(optim.New(0.1)))
-	check(err)
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", 2))) // accelerator
+	strategy := must.M1(strategies.DataParallel(runtime, strategies.Devices(2)))        // devices=2, strategy="ddp"
+	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1))))
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	result, err := fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(200)))
-	check(err)
-	fmt.Println("loss below 0.01:", must(result.History.Last("loss")) < 0.01)
-	check(state.Close())
-	check(runtime.Close())
+	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(200))))
+	fmt.Println("loss below 0.01:", must.M1(result.History.Last("loss")) < 0.01)
+	must.M(state.Close())
+	must.M(runtime.Close())
 	// Output:
 	// loss below 0.01: true
 }
 
 func Example_lightningResume() {
-	ctx, strategy, dir := context.Background(), jit(), must(os.MkdirTemp("", "from-lightning-"))
+	ctx, strategy, dir := context.Background(), jit(), must.M1(os.MkdirTemp("", "from-lightning-"))
 	defer os.RemoveAll(dir)
 	training := line(64)
 	run := func(steps int64) (from int64) {
-		state, err := managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{})))
-		check(err)
-		folder, err := checkpoint.Open(dir, checkpoint.Options{
-			Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")}}) // save_last, save_top_k=3, monitor
-		check(err)
-		start, err := checkpoint.Resume(ctx, folder, state) // ckpt_path="last"
-		check(err)
+		state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{}))))
+		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{
+			Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")}})) // save_last, save_top_k=3, monitor
+		start := must.M1(checkpoint.Resume(ctx, folder, state)) // ckpt_path="last"
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
-		_, err = fit.Run(ctx, state, training.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(start.Elapsed.Steps)),
-			start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps)))
-		check(err)
-		check(errors.Join(folder.Close(), state.Close()))
+		must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(start.Elapsed.Steps)),
+			start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps))))
+		must.M(errors.Join(folder.Close(), state.Close()))
 		return start.Elapsed.Steps
 	}
 	fmt.Println("begun at:", run(30), "and", run(50))
@@ -153,14 +142,14 @@ func Example_lightningResume() {
 func Example_lightningOptimizers() {
 	ctx, strategy := context.Background(), jit()
 	training := line(64)
-	network := func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		return layers.Dense(vars.In("out"), graph.Tanh(layers.Dense(vars.In("hidden"), x, true, 8)), true, 1)
+	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return layers.Dense(scope.In("out"), graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 8)), true, 1)
 	}
 	fake := func(b *managed.Builder) *managed.Node {
-		return network(b.Vars().In("generator"), b.Vars().RandomNormal(b.Graph(), b.Node("y").Shape()))
+		return network(b.Scope().In("generator"), b.Scope().RandomNormal(b.Graph(), b.Node("y").Shape()))
 	}
 	judged := func(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
-		return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(network(b.Vars().In("discriminator"), x), sign)))
+		return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(network(b.Scope().At("discriminator"), x), sign)))
 	}
 	discriminate := func(b *managed.Builder) {
 		b.Loss("d_loss", graph.Add(judged(b, b.Node("y"), -1), judged(b, graph.StopGradient(fake(b)), 1)))
@@ -170,16 +159,14 @@ func Example_lightningOptimizers() {
 		return managed.TrainStep(build, managed.By(scope, optim.New(2e-3, optim.Adam{Beta1: 0.5})),
 			managed.Only(func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }))
 	}
-	state, err := managed.New(strategy)
-	check(err)
+	state := must.M1(managed.New(strategy))
 	fit := loop.New(
 		loop.On(loop.EachStep, of("discriminator", discriminate)),
 		loop.On(loop.Every(loop.Steps(2)), of("generator", generate)))
-	result, err := fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20)))
-	check(err)
-	losses := must(result.History.Collect("g_loss"))[0]
-	fmt.Println(len(must(result.History.Collect("d_loss"))[0]), len(losses), math.IsNaN(losses[len(losses)-1]))
-	check(state.Close())
+	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20))))
+	losses := must.M1(result.History.Collect("g_loss"))[0]
+	fmt.Println(len(must.M1(result.History.Collect("d_loss"))[0]), len(losses), math.IsNaN(losses[len(losses)-1]))
+	must.M(state.Close())
 	// Output:
 	// 20 10 false
 }
@@ -209,7 +196,7 @@ func (m *module) EpochEnd(ctx context.Context, turn *loop.Turn[*module, data.Bat
 
 func Example_lightningHooks() {
 	ctx, training := context.Background(), line(64)
-	m := &module{State: must(managed.New(jit(), managed.WithOptimizer(optim.New(0.1)))), train: managed.TrainStep(regression), test: managed.TestStep(regression)}
+	m := &module{State: must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.1)))), train: managed.TrainStep(regression), test: managed.TestStep(regression)}
 	validation := loop.Fixed(training.Batches(64))
 	trainer := train.Of[*module, data.Batch]() // finds TrainStep, EpochEnd and other hooks among the methods
 	trainer.Epoch = loop.Steps(4)
@@ -218,10 +205,9 @@ func Example_lightningHooks() {
 		turn.Logs.Metric("epoch", 0)
 		return nil
 	}
-	result, err := trainer.Run(ctx, m, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(12)))
-	check(err)
-	fmt.Println(must(result.History.Collect("epoch"))[0])
-	check(m.Close())
+	result := must.M1(trainer.Run(ctx, m, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(12))))
+	fmt.Println(must.M1(result.History.Collect("epoch"))[0])
+	must.M(m.Close())
 	// Output:
 	// [0 1 2 3]
 }
@@ -229,10 +215,10 @@ func Example_lightningHooks() {
 func Example_lightningThaw() {
 	ctx, strategy, training := context.Background(), jit(), line(64)
 	step := func(b *managed.Builder) {
-		h := layers.Dense(b.Vars().In("backbone"), b.Node("x"), true, 4)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("head"), h, true, 1)))
+		h := layers.Dense(b.Scope().In("backbone"), b.Node("x"), true, 4)
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 	}
-	state := must(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
+	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.01, optim.Adam{}))))
 	thawed := loop.After(loop.Steps(10)) // unfreeze_backbone_at_epoch
 	head := managed.Only(func(name string) bool { return strings.HasPrefix(name, "/head/") })
 	fit := loop.New(
@@ -241,15 +227,14 @@ func Example_lightningThaw() {
 	var before, frozen, after string
 	note := func(in *string) loop.Watcher {
 		return func(context.Context, loop.Report) error {
-			*in = fmt.Sprint(must(state.Value("/backbone/dense/weights")).Value())
+			*in = fmt.Sprint(must.M1(state.Value("/backbone/dense/weights")).Value())
 			return nil
 		}
 	}
-	_, err := fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20)),
-		loop.Watch(loop.At(loop.Steps(1)), note(&before)), loop.Watch(loop.At(loop.Steps(9)), note(&frozen)), loop.Watch(loop.AtEnd, note(&after)))
-	check(err)
+	must.M1(fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20)),
+		loop.Watch(loop.At(loop.Steps(1)), note(&before)), loop.Watch(loop.At(loop.Steps(9)), note(&frozen)), loop.Watch(loop.AtEnd, note(&after))))
 	fmt.Println("frozen:", before == frozen, "thawed:", after != frozen)
-	check(state.Close())
+	must.M(state.Close())
 	// Output:
 	// frozen: true thawed: true
 }

@@ -17,12 +17,12 @@ import (
 
 // others are the packages besides lazo's that documents name. Where two have one name, either will do.
 var others = []string{
-	"github.com/gomlx/gomlx/pkg/core/graph", "github.com/gomlx/gomlx/pkg/core/tensors", "github.com/gomlx/gomlx/pkg/core/shapes",
-	"github.com/gomlx/gomlx/pkg/core/dtypes", "github.com/gomlx/gomlx/pkg/ml/context", "github.com/gomlx/gomlx/pkg/ml/context/initializers",
-	"github.com/gomlx/gomlx/pkg/ml/layers", "github.com/gomlx/gomlx/pkg/ml/layers/activations", "github.com/gomlx/gomlx/pkg/ml/layers/batchnorm",
-	"github.com/gomlx/gomlx/pkg/ml/layers/lstm", "github.com/gomlx/gomlx/pkg/ml/layers/regularizers", "github.com/gomlx/gomlx/pkg/ml/train",
-	"github.com/gomlx/gomlx/pkg/ml/train/losses", "github.com/gomlx/gomlx/pkg/ml/train/metrics", "github.com/gomlx/gomlx/pkg/ml/train/optimizers",
-	"github.com/gomlx/gomlx/backends", "context", "io", "iter", "log/slog", "os", "time",
+	"github.com/gomlx/compute", "github.com/gomlx/compute/dtypes", "github.com/gomlx/compute/shapes",
+	"github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/core/tensors", "github.com/gomlx/gomlx/ml/model", "github.com/gomlx/gomlx/ml/model/initializer",
+	"github.com/gomlx/gomlx/ml/layers", "github.com/gomlx/gomlx/ml/layers/activation", "github.com/gomlx/gomlx/ml/layers/attention",
+	"github.com/gomlx/gomlx/ml/layers/lstm", "github.com/gomlx/gomlx/ml/layers/norm", "github.com/gomlx/gomlx/ml/layers/regularizer",
+	"github.com/gomlx/gomlx/ml/train", "github.com/gomlx/gomlx/ml/train/loss", "github.com/gomlx/gomlx/ml/train/metric", "github.com/gomlx/gomlx/ml/train/optimizer",
+	"github.com/janpfeifer/must", "context", "io", "iter", "log/slog", "os", "time",
 }
 
 // values are the variables that documents write as if all knew them, with their types.
@@ -72,7 +72,7 @@ func TestNamesTellApart(t *testing.T) {
 	known := exported(t)
 	for name, there := range map[string]bool{
 		"loop.StopEarly": true, "loop.StopLate": false, "loop.Elapsed.Steps": true, "loop.Elapsed.Stops": false, "Fit.Epochs": true, "Fit.Periods": false,
-		"model.Fit": true, "model.SetLearningRate": true, "managed.Vars.In": true, "managed.Vars.Out": false, "lop.Steps": false,
+		"model.Fit": true, "model.SetLearningRate": true, "model.Fits": false, "model.Scope.In": true, "model.Scope.Out": false, "managed.Scope.In": true, "managed.Scope.Out": false, "lop.Steps": false,
 		"loop.History.Collect": true, "flaxlike.Bar": true, "layers.Dense": true, "slog.Logger": true, "optim.Adamax": true,
 	} {
 		require.Equal(t, there, known.has(name), name)
@@ -106,9 +106,10 @@ type declarations struct {
 // has looks a name up; a type without its package is looked for in all.
 func (d declarations) has(name string) bool {
 	owner, member, _ := strings.Cut(name, ".")
-	if kind, isValue := values[owner]; isValue {
-		name = kind + "." + member
-	} else if owner[0] >= 'A' && owner[0] <= 'Z' {
+	if kind, isValue := values[owner]; isValue && d.has(kind+"."+member) {
+		return true
+	}
+	if owner[0] >= 'A' && owner[0] <= 'Z' {
 		for known := range d.names {
 			if at := strings.IndexByte(known, '.'); known[at+1:] == owner && d.has(known+"."+member) {
 				return true

@@ -8,13 +8,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -22,18 +22,17 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// What snippets may use without saying where it comes from; quote no line that calls these, but for check.
+// What snippets may use without saying where it comes from; quote no line that calls these.
 
 // cpu is opened once, by the first that asks; `make setup` installs the plugin.
-var cpu = sync.OnceValue(func() *xla.Runtime { return must(xla.Open(context.Background(), xla.CPU)) })
+var cpu = sync.OnceValue(func() *xla.Runtime { return must.M1(xla.Open(context.Background(), xla.CPU)) })
 
 func jit() strategies.Strategy { return strategies.Jit(cpu()) }
 
 // digits is 256 images [8, 8, 1] with their labels to train on, and 64 to test with.
 func digits() (training, test *data.Set) {
-	training, test, err := data.Digits()
-	check(err)
-	return must(training.Slice(0, 256)), must(test.Slice(0, 64))
+	training, test = must.M2(data.Digits())
+	return must.M1(training.Slice(0, 256)), must.M1(test.Slice(0, 64))
 }
 
 // line is n examples of y = 3x + 1, both [n, 1].
@@ -43,18 +42,7 @@ func line(n int) *data.Set {
 		x[i] = float32(i%16)/8 - 1
 		y[i] = 3*x[i] + 1
 	}
-	return must(data.New(data.X(x, n, 1), data.Y(y, n, 1)))
-}
-
-func must[T any](value T, err error) T {
-	check(err)
-	return value
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
+	return must.M1(data.New(data.X(x, n, 1), data.Y(y, n, 1)))
 }
 
 // Every Go block of a document stands in a function that is compiled and run.

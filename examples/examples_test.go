@@ -71,19 +71,22 @@ func TestFit(t *testing.T) {
 	require.GreaterOrEqual(t, sum/3, 0.91)
 }
 
-// It prints a value on its way, and the line that makes the first NaN.
+// It prints a value on its way, and the line that makes the first NaN, as the README shows.
 func TestEager(t *testing.T) {
 	out, err := exec.Command("go", "run", "./eager").Output()
 	require.NoError(t, err)
 	lines := strings.Split(string(out), "\n")
 	require.Equal(t, "sums: [[3] [0]]", lines[0])
-	place := regexp.MustCompile(`eager/main\.go:(\d+): Div\(\(Float32\)\[2 2\], \(Float32\)\[2 1\]\) -> \(Float32\)\[2 2\] is the first to make NaN`).FindStringSubmatch(lines[1])
+	place := regexp.MustCompile(`eager/main\.go:(\d+): Div\(\(Float32\)\[2, 2\], \(Float32\)\[2, 1\]\) -> \(Float32\)\[2, 2\] is the first to make NaN`).FindStringSubmatch(lines[1])
 	require.NotNil(t, place, lines[1])
 	text, err := os.ReadFile("eager/main.go")
 	require.NoError(t, err)
 	at, err := strconv.Atoi(place[1])
 	require.NoError(t, err)
 	require.Contains(t, strings.Split(string(text), "\n")[at-1], "graph.Div(")
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), string(out), "what the README says that it prints")
 	_, body, found := strings.Cut(string(text), "\nfunc step")
 	require.True(t, found)
 	t.Logf("%d lines below the imports", strings.Count(body, "\n"))

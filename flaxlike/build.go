@@ -6,23 +6,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// scope is where the network's variables are, apart from those of the optimizer and the metrics.
-const scope = "model"
+// modelScope is where the network's variables are, apart from those of the optimizer and the metrics.
+const modelScope = "model"
 
 // outputs builds the network.
 func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
-	vars := b.Vars().In(scope)
+	scope := b.Scope().In(modelScope)
 	var layers trace
-	vars.SetGraphParam(b.Graph(), traceParam, &layers)
-	defer vars.SetGraphParam(b.Graph(), traceParam, nil) // the variables keep what they were given for each graph
-	vars.SetGraphParam(b.Graph(), dtypeParam, b.DType())
-	out := m.network.outputs(vars, func(name string) *managed.Node { return m.field(b, name, "the network takes as an input") })
+	scope.SetGraphParam(b.Graph(), traceParam, &layers)
+	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
+	out := m.network.outputs(scope, func(name string) *managed.Node { return m.field(b, name, "the network takes as an input") })
 	m.seen.layers = layers.rowsOf(m.network, out)
 	for name, v := range out {
 		if v.DType().IsFloat() {
@@ -30,8 +29,8 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		}
 	}
 	m.seen.variables = nil
-	for v := range vars.IterVariablesInScope() {
-		m.seen.variables = append(m.seen.variables, variable{v.ScopeAndName(), v.Shape(), v.Trainable})
+	for v := range scope.IterVariables() {
+		m.seen.variables = append(m.seen.variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
 	return out
 }

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -25,13 +25,6 @@ import (
 )
 
 type ctxOf = context.Context
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // counting counts what leaves the device.
 type counting struct {
@@ -64,7 +57,7 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 	loss, err := flaxlike.LossByName(sparse)
 	require.NoError(t, err)
 	step := managed.TrainStep(func(b *managed.Builder) {
-		logits := layers.Dense(b.Vars(), b.Node("x"), true, 3)
+		logits := layers.Dense(b.Scope(), b.Node("x"), true, 3)
 		v := loss(b.Node("y"), logits)
 		b.Loss("loss", graph.ReduceMean(v))
 		b.Mean("avg_loss", v)

@@ -3,10 +3,10 @@ package flaxlike_test
 import (
 	"context"
 	"fmt"
-	"log"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -16,22 +16,18 @@ import (
 
 // A network of GoMLX's functions and Fit with callbacks.
 func ExampleModel_Fit() {
-	gated := func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		return graph.Mul(layers.Dense(vars.In("value"), x, true, 32), graph.Sigmoid(layers.Dense(vars.In("gate"), x, true, 32)))
+	gated := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return graph.Mul(layers.Dense(scope.In("value"), x, true, 32), graph.Sigmoid(layers.Dense(scope.In("gate"), x, true, 32)))
 	}
-	training, test, err := data.Digits()
-	check(err)
-	model, err := flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), gated, flaxlike.Dense(10)),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01))
-	check(err)
-	history, err := model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
-		Callbacks: []loop.Option{loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest)}})
-	check(err)
-	found, err := model.Evaluate(context.Background(), test)
-	check(err)
+	training, test := must.M2(data.Digits())
+	model := must.M1(flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), gated, flaxlike.Dense(10)),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)))
+	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
+		Callbacks: []loop.Option{loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest)}}))
+	found := must.M1(model.Evaluate(context.Background(), test))
 	fmt.Println("stopped early:", history.Len() < 50)
 	fmt.Println("test accuracy above 0.93:", found["accuracy"] > 0.93)
-	check(model.Close())
+	must.M(model.Close())
 	// Output:
 	// stopped early: true
 	// test accuracy above 0.93: true
@@ -39,31 +35,22 @@ func ExampleModel_Fit() {
 
 // Two inputs and two outputs, each with a loss of its own.
 func ExampleFunctional() {
-	network := func(vars *managed.Vars, input func(name string) *managed.Node) map[string]*managed.Node {
+	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
 		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
-		sum, larger := flaxlike.Dense(1)(vars.In("sum"), both), flaxlike.Dense(1)(vars.In("larger"), both)
+		sum, larger := flaxlike.Dense(1)(scope.In("sum"), both), flaxlike.Dense(1)(scope.In("larger"), both)
 		return map[string]*managed.Node{"sum": sum, "larger": larger}
 	}
-	model, err := flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLossOf(
+	model := must.M1(flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLossOf(
 		flaxlike.Loss{Name: "mse", Output: "sum"},
-		flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5}))
-	check(err)
-	set, err := data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
-		data.Named("sum", []float32{5, 5, 5, 5}, 4), data.Named("larger", []float32{0, 0, 1, 1}, 4))
-	check(err)
-	_, err = model.Fit(context.Background(), set, flaxlike.Fit{BatchSize: 4, Verbose: flaxlike.Silent})
-	check(err)
+		flaxlike.Loss{Name: "binary_crossentropy", Output: "larger", Weight: 0.5})))
+	set := must.M1(data.New(data.Named("left", []float32{1, 2, 3, 4}, 4, 1), data.Named("right", []float32{4, 3, 2, 1}, 4, 1),
+		data.Named("sum", []float32{5, 5, 5, 5}, 4), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
+	must.M1(model.Fit(context.Background(), set, flaxlike.Fit{BatchSize: 4, Verbose: flaxlike.Silent}))
 	for _, l := range model.Summary().Layers {
 		fmt.Println(l.Name, l.Output)
 	}
-	check(model.Close())
+	must.M(model.Close())
 	// Output:
-	// larger (Float32)[4 1]
-	// sum (Float32)[4 1]
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
+	// larger (Float32)[4, 1]
+	// sum (Float32)[4, 1]
 }

@@ -6,8 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -46,7 +47,7 @@ func TestLosses_asKeras(t *testing.T) {
 			const n, width = 6, 4
 			loss, err := flaxlike.LossByName(row.Name)
 			require.NoError(t, err)
-			gradient, err := graph.ExecOnce(must(cpu()), func(labels, output *graph.Node) *graph.Node {
+			gradient, err := graph.CallOnce(must.M1(cpu()), func(labels, output *graph.Node) *graph.Node {
 				return graph.Gradient(graph.ReduceAllMean(loss(labels, output)), output)[0]
 			}, tensors.FromFlatDataAndDimensions(row.Labels, n, width), tensors.FromFlatDataAndDimensions(row.Output, n, width))
 			require.NoError(t, err)
@@ -59,7 +60,7 @@ func TestLosses_asKeras(t *testing.T) {
 				}
 				require.False(t, math.IsNaN(float64(got[i])))
 			}
-			set := must(data.New(data.X(row.Output, n, width), data.Y(row.Labels, n, width)))
+			set := must.M1(data.New(data.X(row.Output, n, width), data.Y(row.Labels, n, width)))
 			options := []flaxlike.Option{flaxlike.WithLoss(row.Name), flaxlike.WithBatchSize(n + 2)}
 			if o, there := of[row.Name]; there {
 				options = append(options, o)
@@ -88,7 +89,7 @@ func TestGRU_asKeras(t *testing.T) {
 	raw, err := os.ReadFile("testdata/keras.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
-	set := must(data.New(data.X(f.GRU.Input, 2, 5, 4)))
+	set := must.M1(data.New(data.X(f.GRU.Input, 2, 5, 4)))
 	m := newModel(t, flaxlike.GRU(3))
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 	for i, name := range []string{"weights", "recurrent", "biases"} {

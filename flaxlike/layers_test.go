@@ -3,7 +3,8 @@ package flaxlike_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -44,7 +45,7 @@ func TestLayers(t *testing.T) {
 		{"lstm", flaxlike.LSTM(3), []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 8*3, false},
 		{"residual", flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("relu")), []int{4}, []int{4}, 20, false},
 		{"named", flaxlike.Named("here", flaxlike.Dense(2)), []int{2}, []int{2}, 6, false},
-		{"own", func(_ *managed.Vars, x *managed.Node) *managed.Node { return graph.Square(x) }, []int{3}, []int{3}, 0, false},
+		{"own", func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }, []int{3}, []int{3}, 0, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			const n = 4
@@ -85,7 +86,7 @@ func TestCausalAttention(t *testing.T) {
 		causal bool
 	}{{flaxlike.CausalAttention(2, 4), true}, {flaxlike.Attention(2, 4), false}} {
 		m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.PositionEmbedding(4), row.layer))
-		out, err := m.Predict(t.Context(), must(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 4, 0}, 2, 4))))
+		out, err := m.Predict(t.Context(), must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 4, 0}, 2, 4))))
 		require.NoError(t, err)
 		v := out["preds"].Flat.([]float32) // [2, 4, 8]
 		if row.causal {
@@ -99,6 +100,6 @@ func TestCausalAttention(t *testing.T) {
 
 func TestPositionEmbedding_tooLong(t *testing.T) {
 	m := newModel(t, flaxlike.PositionEmbedding(4))
-	_, err := m.Predict(t.Context(), must(data.New(data.X(make([]float32, 2*5*3), 2, 5, 3))))
-	require.ErrorContains(t, err, "PositionEmbedding in /model: the input is (Float32)[2 5 3], expected at most 4 places in its second axis")
+	_, err := m.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*5*3), 2, 5, 3))))
+	require.ErrorContains(t, err, "PositionEmbedding in /model: the input is (Float32)[2, 5, 3], expected at most 4 places in its second axis")
 }

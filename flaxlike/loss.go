@@ -3,7 +3,7 @@ package flaxlike
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/managed"
 )

@@ -14,7 +14,7 @@ import (
 const masked = "masked_sparse_categorical_crossentropy"
 
 // identity is a network whose outputs are the inputs.
-func identity(_ *managed.Vars, x *managed.Node) *managed.Node { return x }
+func identity(_ *managed.Scope, x *managed.Node) *managed.Node { return x }
 
 // The losses and metrics by name, against what they are by their formulas.
 func TestNames(t *testing.T) {

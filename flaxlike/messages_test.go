@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -114,8 +114,8 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "mae", Output: "pred"}))
 	}},
 	{"loss of several outputs", func(m desk) error {
-		heads := func(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
-			return map[string]*managed.Node{"a": flaxlike.Dense(1)(vars.In("a"), input("x")), "b": flaxlike.Dense(1)(vars.In("b"), input("x"))}
+		heads := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+			return map[string]*managed.Node{"a": flaxlike.Dense(1)(scope.In("a"), input("x")), "b": flaxlike.Dense(1)(scope.In("b"), input("x"))}
 		}
 		return m.fit(flaxlike.Functional(heads), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
@@ -156,7 +156,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Embedding(10, 4), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"a layer that gives nothing", func(m desk) error {
-		return m.fit(flaxlike.Sequential(func(*managed.Vars, *managed.Node) *managed.Node { return nil }), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+		return m.fit(flaxlike.Sequential(func(*managed.Scope, *managed.Node) *managed.Node { return nil }), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"settings of no validation", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{ValidationSteps: 3}, flaxlike.WithLoss("mse"))

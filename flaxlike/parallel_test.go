@@ -30,5 +30,9 @@ func TestDataParallel(t *testing.T) {
 	require.InDeltaSlice(t, one, both, 1e-5)
 	path := filepath.Join(t.TempDir(), "weights")
 	require.NoError(t, m.Save(path))
-	require.ErrorIs(t, m.Load(t.Context(), path), strategies.ErrLeftover, "what Load says that it cannot")
+	other := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(two), flaxlike.WithSeed(5))
+	require.NoError(t, other.Init(t.Context(), first(t, set, 8)))
+	require.NotEqual(t, values(t, m), values(t, other))
+	require.NoError(t, other.Load(t.Context(), path))
+	require.Equal(t, values(t, m), values(t, other))
 }

@@ -4,7 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -60,9 +61,9 @@ func TestB86_simpleTrainer(t *testing.T) {
 
 // Jaxloop's TransformerStep: what the mask leaves out is in neither sum, and a batch with nothing in it costs nothing.
 func TestTransformerStep(t *testing.T) {
-	decoder := func(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
+	decoder := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
 		h := flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.Attention(2, 4), flaxlike.LayerNorm(), flaxlike.Dropout(0.1), flaxlike.Dense(5))
-		return map[string]*managed.Node{"logits": h(vars, input("input_ids"))}
+		return map[string]*managed.Node{"logits": h(scope, input("input_ids"))}
 	}
 	ids, mask, err := data.PadSequences([][]int32{{1, 2, 3, 4}, {2, 3}, {4}, {3, 4, 1}}, -100)
 	require.NoError(t, err)
@@ -100,7 +101,7 @@ func TestElegy(t *testing.T) {
 	_, _, err := m.TrainStep(t.Context(), batch)
 	require.NoError(t, err)
 	// eager, and back: the strategy of a model that has trained.
-	eager := strategies.Eager(must(cpu()))
+	eager := strategies.Eager(must.M1(cpu()))
 	require.NoError(t, m.MoveTo(t.Context(), eager))
 	_, _, err = m.TrainStep(t.Context(), batch)
 	require.NoError(t, err)
@@ -116,9 +117,9 @@ func TestElegy(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, h.Len())
 	// A metric that sees the inputs too, as a test step's arguments do, is the network's own.
-	seen := newModel(t, flaxlike.Layer(func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1)(vars, x)
-		managed.AddMetric(vars, "slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
+	seen := newModel(t, flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		y := flaxlike.Dense(1)(scope, x)
+		managed.AddMetric(scope, "slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
 		return y
 	}), flaxlike.WithLoss("mse"))
 	found, err := seen.Evaluate(t.Context(), set)

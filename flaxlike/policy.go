@@ -3,9 +3,10 @@ package flaxlike
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/train"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -49,17 +50,19 @@ func (s *settings) scaleLoss(b *managed.Builder, v *managed.Node) *managed.Node 
 	if s.scale == nil {
 		return v
 	}
-	return s.scale.Loss(b.Vars(), v)
+	return s.scale.Loss(b.Scope(), v)
 }
 
-// scalePenalties scales what GoMLX's regularizers have left for a trainer, which managed takes in behind the step's function.
+// scalePenalties scales what a model and GoMLX's regularizers have left for a trainer, which managed takes in behind the step's function.
 func (s *settings) scalePenalties(b *managed.Builder) {
 	if s.scale == nil {
 		return
 	}
-	vars := b.Vars().InAbsPath(train.TrainerAbsoluteScope)
-	if v, ok := vars.GetGraphParam(b.Graph(), train.TrainerLossGraphParamKey); ok {
-		vars.SetGraphParam(b.Graph(), train.TrainerLossGraphParamKey, s.scale.Loss(b.Vars(), v.(*managed.Node)))
+	for _, key := range []string{train.TrainerMainLossGraphParamKey, train.TrainerRegularizationLossGraphParamKey} {
+		path := model.JoinPath(train.TrainerAbsoluteScope, key)
+		if v, ok := model.GetGraphParam(b.Graph(), path); ok {
+			model.SetGraphParam(b.Graph(), path, s.scale.Loss(b.Scope(), v.(*managed.Node)))
+		}
 	}
 }
 
@@ -67,19 +70,19 @@ func (s *settings) scalePenalties(b *managed.Builder) {
 const dtypeParam = "lazo.flaxlike.dtype"
 
 // dtypeOf is that type for a layer that cannot tell it from its input.
-func dtypeOf(vars *managed.Vars, x *managed.Node) managed.DType {
-	if param, _ := vars.GetGraphParam(x.Graph(), dtypeParam); param != nil {
+func dtypeOf(scope *managed.Scope, x *managed.Node) managed.DType {
+	if param, _ := scope.GetGraphParam(x.Graph(), dtypeParam); param != nil {
 		return param.(managed.DType)
 	}
 	return dtypes.Float32
 }
 
 // normal builds a normalisation, whose sums lose too much in 16 bits.
-func normal(vars *managed.Vars, x *managed.Node, build func(x *managed.Node) *managed.Node) *managed.Node {
+func normal(scope *managed.Scope, x *managed.Node, build func(x *managed.Node) *managed.Node) *managed.Node {
 	if x.DType().Size() > 2 {
 		return build(x)
 	}
-	return managed.FullPrecision(vars, x, build)
+	return managed.FullPrecision(scope, x, build)
 }
 
 // uncast is a field of the batch as it came in: under a policy, layers see it in fewer bits.

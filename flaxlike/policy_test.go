@@ -4,11 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers/regularizers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -66,12 +67,12 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 // and what vanishes without a scale does not.
 func TestWithPolicy_float16(t *testing.T) {
 	const tiny = 1e-9 // of which float16 has 0
-	network := flaxlike.Layer(func(vars *managed.Vars, x *managed.Node) *managed.Node {
-		vars.SetParam(regularizers.ParamL2, 0.25)
-		return flaxlike.Dense(1)(vars, x)
+	network := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		scope.SetParam(regularizer.ParamL2, 0.25)
+		return flaxlike.Dense(1)(scope, x)
 	})
 	moved := func(options ...flaxlike.Option) (w, b float32) {
-		set := must(data.New(data.X([]float32{1, 1}, 2, 1), data.Y([]float32{0, 0}, 2, 1)))
+		set := must.M1(data.New(data.X([]float32{1, 1}, 2, 1), data.Y([]float32{0, 0}, 2, 1)))
 		loss := flaxlike.Loss{Name: "tiny", Func: func(_, output *managed.Node) *managed.Node { return graph.MulScalar(output, tiny) }}
 		m := newModel(t, network, append(options, flaxlike.WithLossOf(loss), flaxlike.WithBatchSize(2))...)
 		require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
@@ -97,7 +98,7 @@ func TestWithPolicy_float16(t *testing.T) {
 
 // Labels keep their digits, of which bfloat16 has three.
 func TestWithPolicy_labelsStay(t *testing.T) {
-	set := must(data.New(data.X([]float32{0, 0}, 2, 1), data.Y([]float32{1000.5, 1001.5}, 2, 1), data.Named("w", []float32{1.001, 1.001}, 2)))
+	set := must.M1(data.New(data.X([]float32{0, 0}, 2, 1), data.Y([]float32{1000.5, 1001.5}, 2, 1), data.Named("w", []float32{1.001, 1.001}, 2)))
 	loss := flaxlike.Loss{Name: "label", Func: func(labels, output *managed.Node) *managed.Node {
 		return graph.Add(labels, graph.MulScalar(output, 0))
 	}}
@@ -108,7 +109,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 }
 
 func TestWithPolicy_sequences(t *testing.T) {
-	set := must(data.New(data.X([]int32{0, 1, 2, 3, 3, 2, 1, 0}, 2, 4), data.Y([]int32{1, 2}, 2)))
+	set := must.M1(data.New(data.X([]int32{0, 1, 2, 3, 3, 2, 1, 0}, 2, 4), data.Y([]int32{1, 2}, 2)))
 	network := flaxlike.Sequential(flaxlike.Embedding(4, 8), flaxlike.Attention(2, 4), flaxlike.RMSNorm(), flaxlike.LSTM(8), flaxlike.Dense(3))
 	m := newModel(t, network, flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(sparse), flaxlike.WithBatchSize(2), flaxlike.WithLearningRate(0.05))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 30}))
@@ -127,13 +128,13 @@ func TestWithPolicy_errors(t *testing.T) {
 	f16 := flaxlike.WithPolicy(optim.MixedFloat16())
 	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithInnerLosses()), "flaxlike: new model: policy parameters Float32, compute Float16, outputs Float32: "+
 		"the losses that the network reports itself would not be scaled, expected no WithInnerLosses")
-	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizerOf(optimizers.Adam().Done())), "cannot scale losses, expected one of package optim")
+	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizerOf(optimizer.Adam().Done())), "cannot scale losses, expected one of package optim")
 	require.ErrorContains(t, desk{t}.made(flaxlike.WithPolicy(optim.Policy{})), "expected floating-point types")
 	require.ErrorContains(t, desk{t}.fit(flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Activation("softmax")), sorted(t, 64), flaxlike.Fit{},
 		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")
 }
 
-func tensor(v any) *managed.Tensor { return tensors.FromAnyValue(v) }
+func tensor(v any) *managed.Tensor { return tensors.MustFromAnyValue(v) }
 
 // flat is the only number of a variable.
 func flat(t testing.TB, m *flaxlike.Model, name string) float32 {

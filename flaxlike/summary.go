@@ -40,7 +40,7 @@ func (m *Model) Summary() Summary {
 			continue
 		}
 		for _, v := range s.Rows {
-			if within := strings.TrimSuffix("/"+scope+"/"+row.Name, "/"); v.Layer == within || strings.HasPrefix(v.Layer, within+"/") {
+			if within := strings.TrimSuffix("/"+modelScope+"/"+row.Name, "/"); v.Layer == within || strings.HasPrefix(v.Layer, within+"/") {
 				row.Size += v.Size
 			}
 		}
@@ -79,18 +79,18 @@ const (
 type trace struct{ rows []LayerRow }
 
 // traced runs a layer and notes what came of it.
-func traced(l Layer, vars *managed.Vars, x *managed.Node) *managed.Node {
+func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
 	kind := kindOf(l)
-	param, _ := vars.GetGraphParam(x.Graph(), traceParam)
+	param, _ := scope.GetGraphParam(x.Graph(), traceParam)
 	t, ok := param.(*trace)
 	if !ok { // outside of a model
 		t = new(trace)
 	}
 	at := len(t.rows) // those inside of it come behind it
-	t.rows = append(t.rows, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(vars.Scope(), "/"+scope), "/"), Kind: kind})
-	y := l(vars, x)
+	t.rows = append(t.rows, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind})
+	y := l(scope, x)
 	if y == nil {
-		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, vars.Scope()))
+		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, scope.Scope()))
 	}
 	t.rows[at].Output = y.Shape()
 	return y

@@ -3,7 +3,7 @@ package flaxlike_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -12,8 +12,8 @@ import (
 )
 
 // gated is a layer of one's own.
-func gated(vars *managed.Vars, x *managed.Node) *managed.Node {
-	return graph.Mul(flaxlike.Dense(4)(vars.In("value"), x), graph.Sigmoid(flaxlike.Dense(4)(vars.In("gate"), x)))
+func gated(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return graph.Mul(flaxlike.Dense(4)(scope.In("value"), x), graph.Sigmoid(flaxlike.Dense(4)(scope.In("gate"), x)))
 }
 
 func TestB107_summaryOfLayers(t *testing.T) {
@@ -42,7 +42,7 @@ func TestB107_summaryOfLayers(t *testing.T) {
 total          variables  size  bytes
 trainable      14         159   636
 not trainable  3          12    48
-optimizer      32         322   1300
+optimizer      32         322   1296
 metric         2          2     16
 random         1          3     24
 `, s.String())
@@ -63,14 +63,14 @@ random         1          3     24
 }
 
 func TestSummary_ofNamedOutputs(t *testing.T) {
-	m := newModel(t, flaxlike.Functional(func(vars *managed.Vars, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Named("trunk", flaxlike.Dense(8))(vars, input("x"))
-		return map[string]*managed.Node{"b": flaxlike.Dense(1)(vars.In("b"), h), "a": h}
+	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		h := flaxlike.Named("trunk", flaxlike.Dense(8))(scope, input("x"))
+		return map[string]*managed.Node{"b": flaxlike.Dense(1)(scope.In("b"), h), "a": h}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string
 	for _, l := range m.Summary().Layers {
 		got = append(got, l.Name+" "+l.Kind+" "+l.Output.String())
 	}
-	require.Equal(t, []string{"trunk Dense (Float32)[32 8]", "a output (Float32)[32 8]", "b output (Float32)[32 1]"}, got)
+	require.Equal(t, []string{"trunk Dense (Float32)[32, 8]", "a output (Float32)[32, 8]", "b output (Float32)[32, 1]"}, got)
 }

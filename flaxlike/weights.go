@@ -7,14 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -98,8 +94,7 @@ func syncDir(dir string) error {
 
 // Load puts the variables of a file that [Model.Save] wrote in place of the network's: all, or after an error none. The
 // file must have just these, of the same shapes and types, and the model must have met a batch ([Model.Init]). What the
-// optimizer keeps stays as it is. Under a strategy of several devices it is an error that wraps strategies.ErrLeftover: load
-// under jit.
+// optimizer keeps stays as it is.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, err)
@@ -111,69 +106,67 @@ func (m *Model) load(ctx context.Context, path string) error {
 	if err := m.built(); err != nil {
 		return err
 	}
-	f, err := os.Open(path)
+	content, err := readTensors(path)
 	if err != nil {
 		return err
+	}
+	needed := map[string]bool{}
+	for _, v := range m.seen.variables {
+		needed[short(v.name)] = true
+	}
+	for _, t := range content.Tensors {
+		if !needed[t.Name] {
+			return fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
+		}
+	}
+	err = m.Transfer(ctx, content, func(name string) string {
+		if name = short(name); needed[name] {
+			return name
+		}
+		return ""
+	})
+	var unlike *managed.MismatchError
+	if !errors.As(err, &unlike) {
+		return err
+	}
+	v := unlike.Mismatches[0]
+	if v.Saved == "" {
+		var names []string
+		for _, t := range content.Tensors {
+			names = append(names, fmt.Sprintf("%q", t.Name))
+		}
+		return fmt.Errorf("the file has no %q, which the model needs: is it of another model?\n  the file has: %s", short(v.Name), strings.Join(names, ", "))
+	}
+	return fmt.Errorf("%q is %s in the file, and %s in the model: is it of another model?", short(v.Name), v.Saved, v.Model)
+}
+
+// readTensors reads a file of tensors as what a checkpoint has of them.
+func readTensors(path string) (*checkpoint.Checkpoint, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := safetensors.NewReader(f, info.Size(), safetensors.Limits{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	batch := data.Batch{Size: 1}
-	variables := slices.Clone(m.seen.variables)
-	known := map[string]bool{}
-	for _, v := range variables {
-		name := short(v.name)
-		known[name] = true
-		t, ok := r.Tensor(name)
-		if !ok {
-			return fmt.Errorf("the file has no %q, which the model needs: is it of another model?\n  the file has: %s", name, strings.Join(namesIn(r), ", "))
-		}
-		like, dims := reflect.MakeSlice(reflect.SliceOf(v.shape.DType.GoType()), 0, 0).Interface(), v.shape.Dimensions
-		if _, dtype := bytesOf(like); t.DType.String() != dtype || !slices.Equal(t.Dims, dims) {
-			return fmt.Errorf("%q is %s %v in the file, and %s %v in the model: is it of another model?", name, t.DType, t.Dims, dtype, dims)
-		}
-		bytes, _, err := r.Read(name)
-		if err != nil {
-			return err
-		}
-		flat, err := valuesLike(like, bytes)
-		if err != nil {
-			return err
-		}
-		batch.Fields = append(batch.Fields, data.Named(v.name, flat, append([]int{1}, dims...)...))
-	}
+	var c checkpoint.Checkpoint
 	for t := range r.Tensors() {
-		if !known[t.Name] {
-			return fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
+		bytes, _, err := r.Read(t.Name)
+		if err != nil {
+			return nil, err
 		}
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: bytes})
 	}
-	// A step that does nothing but set them: as each step, it is made as a whole or not at all.
-	set := managed.TestStep(func(b *managed.Builder) {
-		for _, v := range variables {
-			i := strings.LastIndexByte(v.name, '/')
-			variable := b.Vars().GetVariableByScopeAndName(v.name[:i], v.name[i+1:])
-			variable.ValueGraph(b.Graph())
-			variable.SetValueGraph(graph.Reshape(b.Node(v.name), v.shape.Dimensions...))
-		}
-	})
-	_, _, err = set.Step(ctx, m.State, batch)
-	return errors.Join(err, m.Wait(), set.Close())
+	return &c, nil
 }
 
-func short(name string) string { return strings.TrimPrefix(name, "/"+scope+"/") }
-
-func namesIn(r *safetensors.Reader) (names []string) {
-	for t := range r.Tensors() {
-		names = append(names, fmt.Sprintf("%q", t.Name))
-	}
-	return names
-}
+func short(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }
 
 // bytesOf are the bytes of a slice of numbers, and what the format calls their type.
 func bytesOf(flat any) (bytes []byte, dtype string) {
@@ -202,33 +195,4 @@ func bytesOf(flat any) (bytes []byte, dtype string) {
 		return safetensors.Bytes(f), "U64"
 	}
 	return nil, fmt.Sprintf("%T", flat)
-}
-
-// valuesLike are the numbers of bytes, in the type of another slice.
-func valuesLike(flat any, bytes []byte) (any, error) {
-	switch flat.(type) {
-	case []float32:
-		return safetensors.Values[float32](bytes)
-	case []float64:
-		return safetensors.Values[float64](bytes)
-	case []int32:
-		return safetensors.Values[int32](bytes)
-	case []int64:
-		return safetensors.Values[int64](bytes)
-	case []bool:
-		return safetensors.Values[bool](bytes)
-	case []uint8:
-		return safetensors.Values[uint8](bytes)
-	case []int8:
-		return safetensors.Values[int8](bytes)
-	case []int16:
-		return safetensors.Values[int16](bytes)
-	case []uint16:
-		return safetensors.Values[uint16](bytes)
-	case []uint32:
-		return safetensors.Values[uint32](bytes)
-	case []uint64:
-		return safetensors.Values[uint64](bytes)
-	}
-	return nil, fmt.Errorf("%T cannot be read", flat)
 }

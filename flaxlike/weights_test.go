@@ -1,13 +1,17 @@
 package flaxlike_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/xla/export"
 )
@@ -71,12 +75,44 @@ func TestLoadAllOrNothing(t *testing.T) {
 	require.ErrorIs(t, m.Load(t.Context(), filepath.Join(dir, "good")), flaxlike.ErrNotBuilt)
 	require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 	before := values(t, m)
-	for name, want := range map[string]string{"wide": `"0/dense/weights" is F32 [3 5] in the file, and F32 [3 4] in the model`, "few": `the file has no "1/`,
+	for name, want := range map[string]string{"wide": `"0/dense/biases" is float32[5] in the file, and float32[4] in the model`, "few": `the file has no "1/`,
 		"more": `the file has "3/dense/`, "torn": "torn", "absent": "no such file"} {
 		require.ErrorContains(t, m.Load(t.Context(), filepath.Join(dir, name)), want, name)
 		require.Equal(t, before, values(t, m), name)
 	}
 	require.Error(t, m.Save(filepath.Join(dir, "absent", "model")))
+}
+
+// What was saved when GoMLX kept the heads of attention apart and scaled twice, up to v0.26, loads, and the model predicts what it did.
+func TestLoad_headsApart(t *testing.T) {
+	const path = "testdata/attention_gomlx_v0.26.safetensors"
+	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 4), flaxlike.Attention(2, 3), flaxlike.Dense(2)))
+	set := must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 0}, 2, 3)))
+	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
+	require.NoError(t, m.Load(t.Context(), path))
+	// What the lazo that saved it predicted.
+	there := []float32{5.571454, -2.501322, -0.7608004, 0.77349895, 2.2216997, -0.7850703, -0.34692547, 0.7704849, 4.568568, -1.6850665, -0.0015024211, 0.5995558}
+	predicted, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.InDeltaSlice(t, there, predicted["preds"].Flat, 1e-5)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	r, err := safetensors.NewReader(bytes.NewReader(text), int64(len(text)), safetensors.Limits{})
+	require.NoError(t, err)
+	apart := 0
+	for saved := range r.Tensors() {
+		want, _, err := r.Read(saved.Name)
+		require.NoError(t, err)
+		v, err := m.Value("/model/" + saved.Name)
+		require.NoError(t, err)
+		if len(saved.Dims) != v.Rank() {
+			apart++
+		}
+		if !strings.Contains(saved.Name, "/query/") { // which was divided by the root of a head's width
+			require.NoError(t, v.ConstBytes(func(got []byte) { require.Equal(t, want, got, saved.Name) }))
+		}
+	}
+	require.Equal(t, 6, apart, "weights and biases of query, key and value")
 }
 
 func TestExport(t *testing.T) {

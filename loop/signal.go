@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -72,4 +73,15 @@ func ExitCode(err error) int {
 		return signalled.ExitCode()
 	}
 	return 1
+}
+
+// Exit ends the program if err is not nil: it prints err by the standard logger and exits with its [ExitCode]. Deferred calls do
+// not run. It is for the main of a program, as what package must does with errors:
+//
+//	must.M = loop.Exit // in place of a panic, whose trace says little about a missing file, and nothing about Ctrl-C
+func Exit(err error) {
+	if err != nil {
+		log.Print(err)
+		os.Exit(ExitCode(err))
+	}
 }

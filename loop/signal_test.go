@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -153,5 +155,38 @@ func TestExitCode(t *testing.T) {
 		{"terminated", &loop.SignalError{Signal: syscall.SIGTERM}, 143},
 	} {
 		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, loop.ExitCode(row.err)) })
+	}
+}
+
+const exitChild = "LAZO_LOOP_TEST_EXIT"
+
+// TestExitChild is the process that Exit ends; run for itself it does nothing.
+func TestExitChild(*testing.T) {
+	switch os.Getenv(exitChild) {
+	case "well":
+		loop.Exit(nil)
+		os.Exit(7) // it came here
+	case "failed":
+		loop.Exit(errors.New("no such file"))
+	case "interrupted":
+		loop.Exit(fmt.Errorf("loop: cancelled: %w", &loop.SignalError{Signal: syscall.SIGINT}))
+	}
+}
+
+// A program that Exit ends says why in one line, and its exit code is that of the error.
+func TestExit(t *testing.T) {
+	for place, want := range map[string]struct {
+		code int
+		line string
+	}{"well": {7, `^$`}, "failed": {1, `^\S+ \S+ no such file\n$`}, "interrupted": {130, `^\S+ \S+ loop: cancelled: interrupt\n$`}} {
+		t.Run(place, func(t *testing.T) {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestExitChild$")
+			child.Env = append(os.Environ(), exitChild+"="+place)
+			var stderr strings.Builder
+			child.Stderr = &stderr
+			require.Error(t, child.Run())
+			require.Equal(t, want.code, child.ProcessState.ExitCode())
+			require.Regexp(t, want.line, stderr.String())
+		})
 	}
 }

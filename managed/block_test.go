@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -16,12 +16,12 @@ import (
 
 func convolving(b *managed.Builder) {
 	x := graph.Reshape(b.Node("x"), -1, 1, 1, 1)
-	x = layers.Convolution(b.Vars().In("conv"), x).Channels(1).KernelSize(1).PadSame().Done()
+	x = layers.Convolution(b.Scope().In("conv"), x).Channels(1).KernelSize(1).PadSame().Done()
 	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.Reshape(x, -1, 1)))
 }
 
 func large(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 600_000)
+	h := layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 600_000)
 	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.InsertAxes(graph.ReduceMean(h, -1), -1)))
 }
 
@@ -40,7 +40,7 @@ func TestStepBlock_groupingChangesNoBit(t *testing.T) {
 	var want map[string][]byte
 	var wantLosses []float64
 	for _, sizes := range [][]int{{steps}, {1}, {7, 1, 100, 3}, {99, 131}} {
-		state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(5))
+		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(5))
 		step := managed.TrainStep(noisy)
 		var all []loop.Logs
 		for i, rest := 0, batches; len(rest) > 0; i++ {

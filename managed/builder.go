@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/strategies"
@@ -20,7 +20,7 @@ type Build func(b *Builder)
 // which it reports.
 type Builder struct {
 	graph  *graph.Graph
-	vars   *Vars
+	scope  *Scope
 	names  []string
 	batch  []*Node
 	sets   []strategies.Slot // those on the device that the batch is of
@@ -38,11 +38,12 @@ type Builder struct {
 // Graph is the graph being built.
 func (b *Builder) Graph() *graph.Graph { return b.graph }
 
-// Vars are the model's variables, to be given to layers.
-func (b *Builder) Vars() *Vars { return b.vars }
+// Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built: in one
+// build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
+func (b *Builder) Scope() *Scope { return b.scope }
 
 // Training tells whether the step trains, as layers such as dropout ask.
-func (b *Builder) Training() bool { return b.vars.IsTraining(b.graph) }
+func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
 // Node is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
 func (b *Builder) Node(name string) *Node {
@@ -70,19 +71,19 @@ func (b *Builder) mask() *Node {
 // Steps is how many training steps the state has made before this one, an int64. Counted in the state, it is right in blocks
 // of steps and in a run that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what
 // the state has been through.
-func (b *Builder) Steps() *Node { return optimizers.GetGlobalStepVar(b.vars).ValueGraph(b.graph) }
+func (b *Builder) Steps() *Node { return optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph) }
 
 // Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count. It is
 // counted from the first training step that asks.
 func (b *Builder) Samples() *Node {
-	v := b.vars.InAbsPath("/").Checked(false).VariableWithValue("samples", int64(0)).SetTrainable(false)
-	n := v.ValueGraph(b.graph)
+	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
+	n := v.NodeValue(b.graph)
 	if b.samples == nil && b.Training() && len(b.batch) > 0 {
 		now := graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 		if mask := b.mask(); mask != nil {
 			now = graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
 		}
-		v.SetValueGraph(graph.Add(n, now))
+		v.SetNodeValue(graph.Add(n, now))
 	}
 	if b.samples == nil {
 		b.samples = n

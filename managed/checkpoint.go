@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/strategies"
@@ -53,7 +53,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	}
 	var spare []byte // for values on their way, one after the other
 	for _, v := range s.values {
-		name := v.variable.ScopeAndName()
+		name := v.variable.Path()
 		write := func(w io.Writer) error { return s.writeValue(w, v, &spare) }
 		if err := add(name, v.variable.Shape(), write, s.saved.origins[name]); err != nil {
 			return c, err
@@ -73,7 +73,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 
 // writeValue copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to spare.
 func (s *State) writeValue(w io.Writer, v value, spare *[]byte) error {
-	size := int(v.variable.Shape().Memory())
+	size := int(v.variable.Shape().ByteSize())
 	var memory []byte
 	if to, ok := w.(interface{ AvailableBuffer() []byte }); ok {
 		memory = to.AvailableBuffer()
@@ -172,8 +172,13 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		known[i] = v.variable
 	}
 	r.all, r.tensors = len(given), given
+	r, err := s.renewed(r, known)
+	if err != nil {
+		return err
+	}
+	given = r.tensors
 	if len(known) > 0 {
-		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.ScopeAndName()].Train })
+		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.Path()].Train })
 		gathers := func(v *variable) bool { _, ok := s.resets[v]; return ok }
 		if err := r.check(known, given, trained, gathers, s.pending()); err != nil {
 			return err
@@ -221,18 +226,18 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 			err = fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.lost)
 		}
 		if t != nil && err == nil {
-			put[i], err = s.strategy.Put(v.variable.ParameterName(), t)
+			put[i], err = s.strategy.Put(v.variable.Path(), t)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", v.variable.ScopeAndName(), err), s.strategy.Free(put...))
+			return errors.Join(fmt.Errorf("%s: %w", v.variable.Path(), err), s.strategy.Free(put...))
 		}
 	}
 	for i := range put {
 		if put[i] != nil {
 			put[i], s.values[i].buffer = s.values[i].buffer, put[i]
 		}
-		if o, ok := r.origins[s.values[i].variable.ScopeAndName()]; ok {
-			s.saved.note(s.values[i].variable.ScopeAndName(), o)
+		if o, ok := r.origins[s.values[i].variable.Path()]; ok {
+			s.saved.note(s.values[i].variable.Path(), o)
 		}
 	}
 	if r.from == nil {

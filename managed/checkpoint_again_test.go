@@ -3,8 +3,8 @@ package managed_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -19,10 +19,10 @@ func TestRestoreAgainAndAgain(t *testing.T) {
 	r := runtime(t)
 	set := line(t, 64)
 	network := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("a"), b.Node("x"), true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("a"), b.Node("x"), true, 1)))
 	}
 	train, test := stepper(t, managed.TrainStep(network)), stepper(t, managed.TestStep(network))
-	adam := func() *managed.State { return newState(t, r, managed.WithOptimizer(optimizers.Adam().Done())) }
+	adam := func() *managed.State { return newState(t, r, managed.WithOptimizer(optimizer.Adam().Done())) }
 	f := folder(t, checkpoint.Options{})
 	save := func(step checkpoint.Step, state *managed.State) {
 		content, err := state.Content(t.Context())

@@ -43,7 +43,7 @@ func TestContentIsCopiedOnce(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, state.Close()) })
 			step := stepper(t, managed.TestStep(func(b *managed.Builder) {
 				for _, name := range []string{"a", "b", "c"} {
-					b.Vars().VariableWithValue(name, make([]float32, numbers)).ValueGraph(b.Graph())
+					b.Scope().VariableWithValue(name, make([]float32, numbers)).NodeValue(b.Graph())
 				}
 				b.Metric("x", b.Node("x"))
 			}))

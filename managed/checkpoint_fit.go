@@ -1,13 +1,13 @@
 package managed
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
@@ -81,42 +81,43 @@ type restored struct {
 
 func (r *restored) nameOf(v *variable) string {
 	if r.from == nil {
-		return v.ScopeAndName()
+		return v.Path()
 	}
-	return r.from(v.ScopeAndName())
+	return r.from(v.Path())
 }
 
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
 func (s *State) fit(fresh []*variable, train bool) error {
-	r := s.saved.restored
-	if r != nil {
-		if err := r.check(fresh, r.tensors, train, nil, nil); err != nil {
-			return err
-		}
-		for _, v := range fresh {
-			if t := r.tensors[r.nameOf(v)]; r.from != nil && t != nil {
-				s.given[v.ScopeAndName()] = t
-			}
+	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.given}), fresh)
+	if s.saved.restored != nil && err == nil {
+		err = r.check(fresh, r.tensors, train, nil, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if s.saved.restored != nil {
+		s.saved.restored = r
+	}
+	if r.from == nil {
+		s.given = r.tensors
+	}
+	for _, v := range fresh {
+		if t := r.tensors[r.nameOf(v)]; r.from != nil && t != nil {
+			s.given[v.Path()] = t
 		}
 	}
 	group := 0
-	for _, o := range s.saved.origins {
-		group = max(group, o.Group+1)
-	}
-	if r != nil {
-		for _, o := range r.origins {
+	for _, origins := range []map[string]origin{s.saved.origins, r.origins} {
+		for _, o := range origins {
 			group = max(group, o.Group+1)
 		}
 	}
 	for _, v := range fresh {
-		name := v.ScopeAndName()
-		o := origin{Trainable: v.Trainable, Group: group, Train: train}
-		if r != nil {
-			if old, ok := r.origins[name]; ok {
-				o = old
-			}
+		o, ok := r.origins[v.Path()]
+		if !ok {
+			o = origin{Trainable: v.Trainable, Group: group, Train: train}
 		}
-		s.saved.note(name, o)
+		s.saved.note(v.Path(), o)
 	}
 	return nil
 }
@@ -132,11 +133,11 @@ func (r *restored) check(variables []*variable, waiting map[string]*Tensor, trai
 		t := waiting[name]
 		switch {
 		case t != nil && !t.Shape().Equal(v.Shape()):
-			e.Mismatches = append(e.Mismatches, Mismatch{v.ScopeAndName(), describe(t.DType(), t.Shape().Dimensions), describe(v.DType(), v.Shape().Dimensions)})
+			e.Mismatches = append(e.Mismatches, Mismatch{v.Path(), describe(t.DType(), t.Shape().Dimensions), describe(v.DType(), v.Shape().Dimensions)})
 			fallthrough
 		case t != nil:
 			found[name] = true
-			if o := r.origins[name]; v.Scope() != model.RootScope || v.Name() != model.RNGStateVariableName {
+			if o := r.origins[name]; v.Path() != randomName {
 				touched[o.Group], trained = true, trained || o.Train
 			}
 		case name != "":
@@ -146,7 +147,7 @@ func (r *restored) check(variables []*variable, waiting map[string]*Tensor, trai
 	first := len(waiting) == r.all
 	for _, v := range missing {
 		if r.from != nil || v.Trainable && (first || len(touched) > 0) || !v.Trainable && train && trained && (gathers == nil || !gathers(v)) {
-			e.Mismatches = append(e.Mismatches, Mismatch{Name: v.ScopeAndName(), Model: describe(v.DType(), v.Shape().Dimensions)})
+			e.Mismatches = append(e.Mismatches, Mismatch{Name: v.Path(), Model: describe(v.DType(), v.Shape().Dimensions)})
 		}
 	}
 	if r.from == nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -19,7 +19,7 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 	return stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		x := b.Node("x")
 		for _, name := range names {
-			x = layers.Dense(b.Vars().In(name), x, true, 1)
+			x = layers.Dense(b.Scope().In("%s", name), x, true, 1)
 		}
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), x))
 	}))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -29,8 +29,8 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 	set := line(t, 64)
 	model := func(name string, width int) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			h := layers.Dense(b.Vars().In(name), b.Node("x"), true, width)
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("out"), h, true, 1)))
+			h := layers.Dense(b.Scope().In("%s", name), b.Node("x"), true, width)
+			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 		}))
 	}
 	saved := newState(t, r, managed.WithOptimizer(sgd()))
@@ -81,7 +81,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 		})
 	}
 	t.Run("another optimizer", func(t *testing.T) {
-		state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 		require.NoError(t, state.Restore(t.Context(), load()))
 		err := model("h", 4).Prepare(t.Context(), state, first(t, set.Batches(16)))
 		var mismatch *managed.MismatchError
@@ -116,12 +116,12 @@ func TestRestoreOfStepsThatCameLater(t *testing.T) {
 	set := line(t, 64)
 	network := func(name string) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In(name), b.Node("x"), true, 1)))
-		}, managed.By(name+"_rule", optimizers.Adam().Done()), managed.Only(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
+			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("%s", name), b.Node("x"), true, 1)))
+		}, managed.By(name+"_rule", optimizer.Adam().Done()), managed.Only(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") })))
 	}
 	one, two := network("one"), network("two")
 	test := stepper(t, managed.TestStep(func(b *managed.Builder) {
-		predicted := layers.Dense(b.Vars().In("one"), b.Node("x"), true, 1)
+		predicted := layers.Dense(b.Scope().In("one"), b.Node("x"), true, 1)
 		b.Mean("mean", predicted)
 	}))
 	f := folder(t, checkpoint.Options{})
@@ -171,8 +171,8 @@ func TestTransfer(t *testing.T) {
 	c, err := f.Newest(t.Context())
 	require.NoError(t, err)
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		h := layers.Dense(b.Vars().In("encoder"), b.Node("x"), true, 3)
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("head"), h, true, 1)))
+		h := layers.Dense(b.Scope().In("encoder"), b.Node("x"), true, 3)
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("head"), h, true, 1)))
 	}))
 	names := func(name string) string {
 		if name == "/encoder/dense/weights" {

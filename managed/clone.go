@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -46,7 +45,9 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 		}
 		c.saved.restored = &own
 	}
-	s.vars.EnumerateParams(func(scope, key string, value any) { c.vars.InAbsPath(scope).SetParam(key, value) })
+	for path, value := range s.store.IterParams() {
+		c.store.SetParam(path, value)
+	}
 	if err := s.cloneVariables(c); err != nil {
 		return nil, err
 	}
@@ -64,13 +65,12 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 // because the step that brought it in failed, is left out: the step makes it again.
 func (s *State) cloneVariables(c *State) error {
 	c.values = make([]value, len(s.values))
-	for v := range s.vars.IterVariables() { // in GoMLX's order, in which optimizers see them
+	for v := range s.store.IterVariables() { // in GoMLX's order, in which optimizers see them
 		at, known := s.index[v]
-		random := v.Scope() == model.RootScope && v.Name() == model.RNGStateVariableName
-		if !known && !random {
+		if !known && v.Path() != randomName {
 			continue
 		}
-		made := c.vars.InAbsPath(v.Scope()).VariableWithShape(v.Name(), v.Shape()).SetTrainable(v.Trainable)
+		made := c.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
 		if !known { // the seed's, before the first step
 			t, err := hostValue(v)

@@ -27,7 +27,7 @@ const (
 type Discrepancy struct {
 	Name   string // in full: "/dense/weights"
 	Aspect Aspect
-	// A and B are what the states have, as text: "(Float32)[4 3]" of a missing or extra variable, "[4 3]", "Float32", "true".
+	// A and B are what the states have, as text: "(Float32)[4, 3]" of a missing or extra variable, "[4 3]", "Float32", "true".
 	A, B string
 	// Count is how many numbers differ, Of how many there are, Largest the largest difference of two (infinite or NaN where one
 	// of them is); for ValuesDiffer.
@@ -99,7 +99,7 @@ func CompareValues(ctx context.Context, a, b *State, tolerance float64) (Diff, e
 	all := Compare(a, b)
 	other := b.byName()
 	for _, v := range a.values {
-		name := v.variable.ScopeAndName()
+		name := v.variable.Path()
 		if y := other[name]; y == nil || !y.Shape().Equal(v.variable.Shape()) {
 			continue
 		}
@@ -146,7 +146,7 @@ func (s *State) byName() map[string]*variable {
 	}
 	all := make(map[string]*variable, len(s.values))
 	for _, v := range s.values {
-		all[v.variable.ScopeAndName()] = v.variable
+		all[v.variable.Path()] = v.variable
 	}
 	return all
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -22,9 +22,9 @@ func holding(t *testing.T, values map[string]any) *managed.State {
 				if f, ok := value.(fixedValue); ok {
 					trained = f.value
 				}
-				v := b.Vars().VariableWithValue(name, trained)
+				v := b.Scope().VariableWithValue(name, trained)
 				_, isFixed := value.(fixedValue)
-				v.SetTrainable(!isFixed).ValueGraph(b.Graph())
+				v.SetTrainable(!isFixed).NodeValue(b.Graph())
 			}
 		}
 		b.Metric("x", b.Node("x"))

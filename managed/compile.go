@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/train"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -147,11 +147,10 @@ func (s *Stepper) compile(c *compiled) error {
 	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
 		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
 			b = s.builder(g, c, batch)
-			defer b.end()
 			s.report(b, c)
 			if s.train {
 				graphs.At(s.build, func() { s.update(state, b.loss()) })
-				train.ExecPerStepUpdateGraphFn(state.vars, g)
+				train.ExecPerStepUpdateGraphFn(g)
 			}
 			used, built = state.slots(g)
 			built.State = append(built.State, b.sets...)
@@ -191,75 +190,30 @@ func (s *Stepper) compile(c *compiled) error {
 }
 
 func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Builder {
-	b := &Builder{graph: g, vars: c.state.vars, kind: "test", averages: s.averages}
+	store := c.state.store
+	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", averages: s.averages}
 	b.names, b.batch, b.sets = c.fields(g, batch)
 	if s.train {
 		b.kind = "train"
 	}
-	b.vars.SetTraining(g, s.train)
-	b.vars.InAbsPath("/").SetGraphParam(g, builderParam, b)
+	model.SetStore(g, store)
+	store.SetTraining(g, s.train)
+	model.SetGraphParam(g, builderParam, b)
 	return b
 }
 
 // slots are the variables that a graph uses, and what becomes of them.
 func (s *State) slots(g *graph.Graph) (used []*variable, built strategies.Built) {
-	for v := range s.vars.IterVariables() {
+	for v := range s.store.IterVariables() {
 		if !v.InUseByGraph(g) {
 			continue
 		}
 		used = append(used, v)
-		slot := strategies.Slot{Parameter: g.GetParameterByName(v.ParameterName())}
+		slot := strategies.Slot{Parameter: g.GetParameterByName(v.Path())}
 		if v.ChangedInGraph(g) {
-			slot.New = v.ValueGraph(g)
+			slot.New = v.NodeValue(g)
 		}
 		built.State = append(built.State, slot)
 	}
 	return used, built
-}
-
-// update adds the gradient and the optimizer's rule to the graph.
-func (s *Stepper) update(state *State, loss *Node) {
-	rule, vars := state.optimizer, state.vars
-	if s.rule != nil {
-		rule = s.rule
-	}
-	if s.scope != "" {
-		vars = vars.In(s.scope)
-	}
-	if rule == nil {
-		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
-	}
-	by, ok := rule.(gradientOptimizer)
-	if !ok {
-		panic(fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", rule))
-	}
-	var parameters []*Node
-	var left []string // out by Only
-	before := map[*variable]bool{}
-	for v := range state.vars.IterVariables() {
-		before[v] = true
-		switch {
-		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
-		case s.only != nil && !s.only(v.ScopeAndName()):
-			left = append(left, v.ScopeAndName())
-			v.Trainable = false // optimizers look for themselves which variables the gradients are of
-			defer func() { v.Trainable = true }()
-		default:
-			parameters = append(parameters, v.ValueGraph(loss.Graph()))
-		}
-	}
-	if len(parameters) == 0 && len(left) > 0 {
-		panic(fmt.Errorf("the train step uses no trainable variable that managed.Only matches; it uses %q", left))
-	}
-	if len(parameters) == 0 {
-		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Vars to layers"))
-	}
-	defer func() { // also after a panic: the next build finds the variables there
-		for v := range state.vars.IterVariables() {
-			if !before[v] {
-				state.ofOptimizer[v] = true
-			}
-		}
-	}()
-	by.UpdateGraphWithGradients(vars, autodiff.Gradient(loss, parameters...), loss.DType())
 }

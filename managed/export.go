@@ -6,8 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
@@ -147,7 +146,7 @@ func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
 			p.Outputs, out.Outputs = append(p.Outputs, v), append(out.Outputs, n)
 		}
 		for _, slot := range built.State {
-			name := model.JoinScope(model.VariableScopeAndNameFromParameterName(slot.Parameter.GetParameterName()))
+			name := slot.Parameter.GetParameterName()
 			place := int(slot.Parameter.GetParameterHandle())
 			p.Inputs[place] = export.Value{Name: name, Role: export.State, Shape: slot.Parameter.Shape()}
 			if slot.New != nil {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
@@ -30,7 +30,7 @@ func ExampleExportModel() {
 	}
 	defer state.Close()
 	model := func(b *managed.Builder) map[string]*managed.Node {
-		return map[string]*managed.Node{"logits": layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 3)}
+		return map[string]*managed.Node{"logits": layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 3)}
 	}
 	parent, err := os.MkdirTemp("", "example-*")
 	if err != nil {
@@ -64,9 +64,9 @@ func ExampleExportModel() {
 	}
 	fmt.Println(outputs["logits"].Value())
 	// Output:
-	// in  x batch (Float32)[2 4]
-	// in  /dense/dense/weights state (Float32)[4 3]
+	// in  x batch (Float32)[2, 4]
+	// in  /dense/dense/weights state (Float32)[4, 3]
 	// in  /dense/dense/biases state (Float32)[3]
-	// out logits output (Float32)[2 3]
+	// out logits output (Float32)[2, 3]
 	// [[0 0 0] [0 0 0]]
 }

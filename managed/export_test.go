@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -34,7 +34,7 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 		steps int
 	}{{"regression", regression, 3}, {"with dropout", noisy, 3}, {"convolution", convolving, 2}} {
 		t.Run(row.name, func(t *testing.T) {
-			state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(7))
+			state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(7))
 			step := managed.TrainStep(row.build)
 			t.Cleanup(func() { require.NoError(t, step.Close()) })
 			batch := first(t, line(t, 64).Batches(16))
@@ -79,8 +79,8 @@ func TestExport_sameBitsAsTheStep(t *testing.T) {
 }
 
 func predictor(b *managed.Builder) map[string]*managed.Node {
-	h := graph.Tanh(layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 4))
-	return map[string]*managed.Node{"y": layers.Dense(b.Vars().In("out"), h, true, 1), "hidden": h}
+	h := graph.Tanh(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4))
+	return map[string]*managed.Node{"y": layers.Dense(b.Scope().In("out"), h, true, 1), "hidden": h}
 }
 
 func TestExportModel(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -147,7 +147,7 @@ var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
 func TestF32_leftovers(t *testing.T) {
 	set := line(t, 33)
 	build := func(b *managed.Builder) {
-		y := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+		y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 		b.Loss("loss", graph.ReduceSum(graph.Square(graph.Sub(y, b.Node("y"))), -1))
 		count := graph.Scalar(b.Graph(), dtypes.Int32, float64(b.Node("x").Shape().Dimensions[0]))
 		if mask := b.Mask(); mask != nil {

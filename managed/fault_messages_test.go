@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -72,7 +72,7 @@ var mistakes = []mistake{
 		return m.train(func(b *managed.Builder) { graph.Mul(b.Node("x"), graph.Const(b.Graph(), int32(2))) })
 	}},
 	{"product of matrices that do not fit", func(m desk) error {
-		return m.train(func(b *managed.Builder) { graph.Dot(b.Node("x"), b.Node("y")) })
+		return m.train(func(b *managed.Builder) { graph.Dot(b.Node("x"), b.Node("y")).Product() })
 	}},
 	{"reshape to another size", func(m desk) error {
 		return m.train(func(b *managed.Builder) { graph.Reshape(b.Node("x"), 3, 5) })
@@ -92,17 +92,17 @@ var mistakes = []mistake{
 	}},
 	{"two layers in one scope", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			h := layers.Dense(b.Vars().In("layer"), b.Node("x"), true, 8)
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("layer"), h, true, 1)))
+			h := layers.Dense(b.Scope().In("layer"), b.Node("x"), true, 8)
+			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("layer"), h, true, 1)))
 		})
 	}},
 	{"convolution of rows", func(m desk) error {
 		return m.train(func(b *managed.Builder) {
-			layers.Convolution(b.Vars(), b.Node("x")).Channels(4).KernelSize(3).Done()
+			layers.Convolution(b.Scope(), b.Node("x")).Channels(4).KernelSize(3).Done()
 		})
 	}},
 	{"embedding of floats", func(m desk) error {
-		return m.train(func(b *managed.Builder) { layers.Embedding(b.Vars(), b.Node("x"), dtypes.Float32, 10, 4, false) })
+		return m.train(func(b *managed.Builder) { layers.Embedding(b.Scope(), b.Node("x"), dtypes.Float32, 10, 4, false) })
 	}},
 	{"node of another graph", func(m desk) error {
 		var kept *managed.Node
@@ -110,7 +110,7 @@ var mistakes = []mistake{
 			if kept == nil {
 				kept = b.Node("x")
 			}
-			b.Loss("loss", graph.ReduceAllMean(layers.Dense(b.Vars().In("dense"), graph.Add(kept, b.Node("x")), true, 1)))
+			b.Loss("loss", graph.ReduceAllMean(layers.Dense(b.Scope().In("dense"), graph.Add(kept, b.Node("x")), true, 1)))
 		}
 		if err := m.train(build); err != nil {
 			return err
@@ -124,7 +124,7 @@ var mistakes = []mistake{
 		return m.train(func(b *managed.Builder) { b.Loss("errors", graph.ConvertDType(b.Node("x"), dtypes.Int32)) })
 	}},
 	{"loss named twice", func(m desk) error {
-		return m.train(func(b *managed.Builder) { regression(b); regression(b) })
+		return m.train(func(b *managed.Builder) { regression(b); b.Loss("loss", b.Node("x")) })
 	}},
 	{"nothing to train", func(m desk) error {
 		return m.train(func(b *managed.Builder) { b.Loss("loss", b.Node("x")) })
@@ -181,8 +181,8 @@ var mistakes = []mistake{
 			return xla.Built{Outputs: []*graph.Node{graph.Add(x, x)}}
 		})
 		require.NoError(m, err)
-		defer func() { require.NoError(m, errors.Join(p.Close(), other.BufferFinalize(x))) }()
-		_, err = p.Run([]backends.Buffer{x}, nil)
+		defer func() { require.NoError(m, errors.Join(p.Close(), x.Finalize())) }()
+		_, err = p.Run([]compute.Buffer{x}, nil)
 		return err
 	}},
 	{"field with too few numbers", func(m desk) error {
@@ -252,7 +252,7 @@ var mistakes = []mistake{
 	}},
 	{"averages before any training", func(m desk) error {
 		average := optim.Average{Decay: 0.9}
-		step := managed.TestStep(func(b *managed.Builder) { average.In(b.Vars(), b.Graph(), func() { regression(b) }) })
+		step := managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { regression(b) }) })
 		_, _, err := step.Step(m.Context(), m.state, m.batch)
 		return errors.Join(err, step.Close())
 	}},

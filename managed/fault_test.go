@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -29,8 +29,8 @@ func shapeOf(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims
 func greedy(b *managed.Builder) {
 	regression(b)
 	column := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21, 1)
-	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21))
-	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, column)))
+	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)).Product()
+	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, column).Product()))
 }
 
 // failingStrategy is a strategy of which one call, the one with the number at, fails.
@@ -115,8 +115,8 @@ func TestF17_failCallK(t *testing.T) {
 
 // hiddenFour has a layer of four units, of which four devices can have one each.
 func hiddenFour(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 4)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("dense"), h, true, 1)))
+	h := layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4)
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("dense"), h, true, 1)))
 }
 
 // onFour is data parallel on four devices.
@@ -212,7 +212,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	require.Len(t, test.StableHLO(), shapes)
 	require.Equal(t, 1+shapes, strings.Count(log.String(), "xla: program compiled"))
 	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"))
-	require.Regexp(t, `level=WARN msg="managed: the test step was compiled for 8 shapes of batches; each takes time and memory: give it batches of one shape" newest="\[\{x \(Float32\)\[23 1\]\}`, log.String())
+	require.Regexp(t, `level=WARN msg="managed: the test step was compiled for 8 shapes of batches; each takes time and memory: give it batches of one shape" newest="\[\{x \(Float32\)\[23, 1\]\}`, log.String())
 	require.EqualValues(t, shapes, pjrt.Live().Executables-before.Executables)
 	require.NoError(t, errors.Join(step.Close(), test.Close()))
 	require.EqualValues(t, -1, pjrt.Live().Executables-before.Executables)

@@ -1,35 +1,37 @@
 package managed
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Every GoMLX name that this package shows is an alias here, because GoMLX renames most of them in a coming version:
-// then this is the file that changes.
+// Every GoMLX name that this package shows is an alias here: a name that GoMLX changes is changed in this file.
 type (
-	// Vars is GoMLX's context: the named variables of a model, in scopes. Layers take it as their first argument.
-	Vars = context.Context
+	// Scope is a place among the named variables of a model, as a directory among files. Layers take it as their first argument.
+	Scope = model.Scope
 	// Node is a value in a graph.
 	Node = graph.Node
 	// Tensor is a value on the host or a device.
 	Tensor = tensors.Tensor
 	// Shape is the dtype and the dimensions of a value.
 	Shape = shapes.Shape
-	// Optimizer is a rule to update the parameters from their gradients; GoMLX's package optimizers has them.
-	Optimizer = optimizers.Interface
+	// Optimizer is a rule to update the parameters from their gradients; GoMLX's package optimizer has them.
+	Optimizer = optimizer.Interface
 	// DType is a type of number.
 	DType = dtypes.DType
 
-	variable = context.Variable
+	variable = model.Variable
 )
+
+// chained is an optimizer of package optim, or one that has it inside: from any scope it trains all that the graph uses.
+type chained interface{ ScalesLoss() bool }
 
 // gradientOptimizer is an optimizer that takes gradients; all of GoMLX's do. The other way in, by the loss, would let
 // GoMLX differentiate, past internal/autodiff.
 type gradientOptimizer interface {
-	UpdateGraphWithGradients(vars *Vars, gradients []*Node, lossDType dtypes.DType)
+	UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType)
 }

@@ -3,13 +3,13 @@ package managed_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/context/checkpoints"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train"
-	"github.com/gomlx/gomlx/pkg/ml/train/losses"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	gomlx "github.com/gomlx/gomlx/ml/model/checkpoint"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -18,28 +18,26 @@ import (
 )
 
 // twoLayers is a model of both: GoMLX's trainer and managed give it variables and inputs.
-func twoLayers(vars *context.Context, x *graph.Node) *graph.Node {
-	return layers.Dense(vars.In("out"), graph.Tanh(layers.Dense(vars.In("h"), x, true, 8)), true, 1)
+func twoLayers(scope *model.Scope, x *graph.Node) *graph.Node {
+	return layers.Dense(scope.In("out"), graph.Tanh(layers.Dense(scope.In("h"), x, true, 8)), true, 1)
 }
 
 // What GoMLX's own trainer made goes on in a managed state: with the same bits of the state, the same evaluation, and the same
 // losses of the steps after, Adam's moments being there too.
 func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
 	r := runtime(t)
-	for name, form := range map[string]checkpoints.BinFormat{"gzip": checkpoints.BinGZIP, "raw": checkpoints.BinUncompressed} {
+	for name, form := range map[string]gomlx.BinFormat{"gzip": gomlx.BinGZIP, "raw": gomlx.BinUncompressed} {
 		t.Run(name, func(t *testing.T) {
-			vars := context.New()
-			trainer := train.NewTrainer(r, vars, func(ctx *context.Context, _ any, inputs []*graph.Node) []*graph.Node {
-				return []*graph.Node{twoLayers(ctx, inputs[0])}
-			}, losses.MeanSquaredError, adam(), nil, nil)
+			store := model.NewStore()
+			trainer := train.NewTrainer(r, store, twoLayers, loss.MeanSquaredError, adam(), nil, nil)
 			batch := first(t, line(t, 16).Batches(16))
 			tensorOf := func(field int) []*tensors.Tensor {
 				values, ok := batch.Fields[field].Array.Flat.([]float32)
 				require.True(t, ok)
 				return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, 16, 1)}
 			}
-			lossOf := func(do func(any, []*tensors.Tensor, []*tensors.Tensor) ([]*tensors.Tensor, error)) float64 {
-				metrics, err := do(nil, tensorOf(0), tensorOf(1))
+			lossOf := func(do func(train.Batch) ([]*tensors.Tensor, error)) float64 {
+				metrics, err := do(train.Batch{Inputs: tensorOf(0), Labels: tensorOf(1)})
 				require.NoError(t, err)
 				return float64(tensors.ToScalar[float32](metrics[0]))
 			}
@@ -47,7 +45,7 @@ func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
 				lossOf(trainer.TrainStep)
 			}
 			dir := t.TempDir()
-			handler, err := checkpoints.Build(vars).Dir(dir).WithCompression(form).Done()
+			handler, err := gomlx.Build(store).Dir(dir).WithCompression(form).Done()
 			require.NoError(t, err)
 			require.NoError(t, handler.Save())
 
@@ -57,7 +55,7 @@ func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
 			state := newState(t, r, managed.WithOptimizer(adam()))
 			require.NoError(t, state.Transfer(t.Context(), c, func(variable string) string { return variable }))
 			model := func(b *managed.Builder) {
-				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), twoLayers(b.Vars(), b.Node("x"))))
+				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), twoLayers(b.Scope(), b.Node("x"))))
 			}
 			step := func(s *managed.Stepper, batch data.Batch) float64 {
 				_, logs, err := s.Step(t.Context(), state, batch)

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -17,7 +17,7 @@ import (
 // adopt gives values to the variables that a step brought in and moves them to where the strategy wants them.
 func (s *State) adopt(train bool) error {
 	var fresh []*variable
-	for v := range s.vars.IterVariables() {
+	for v := range s.store.IterVariables() {
 		if _, known := s.index[v]; !known {
 			fresh = append(fresh, v)
 		}
@@ -61,6 +61,9 @@ func (s *State) adopt(train bool) error {
 	return nil
 }
 
+// randomName is the full name of the variable that holds GoMLX's random state.
+const randomName = model.RootScopePath + model.RNGStateVariableName
+
 // drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a large
 // state is not to exist twice, not even in the beginning.
 const drawnAtOnce = 1 << 20
@@ -76,7 +79,7 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 			drawn = append(drawn, i)
 		}
 	}
-	random := s.vars.GetVariableByScopeAndName(model.RootScope, model.RNGStateVariableName)
+	random := s.store.GetVariable(randomName)
 	before, err := hostValue(random)
 	if err != nil {
 		return nil, err
@@ -132,10 +135,10 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
 			var t *Tensor
 			if t, err = hostValue(v); err == nil {
-				buffers[i], err = s.strategy.Put(v.ParameterName(), t)
+				buffers[i], err = s.strategy.Put(v.Path(), t)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", v.ScopeAndName(), err)
+				return nil, fmt.Errorf("%s: %w", v.Path(), err)
 			}
 		}
 	}
@@ -171,10 +174,10 @@ func (s *State) put(v *variable) (strategies.Buffer, error) {
 	}
 	var b strategies.Buffer
 	if err == nil {
-		b, err = s.strategy.Put(v.ParameterName(), t)
+		b, err = s.strategy.Put(v.Path(), t)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", v.ScopeAndName(), err)
+		return nil, fmt.Errorf("%s: %w", v.Path(), err)
 	}
 	return b, nil
 }
@@ -188,15 +191,15 @@ func (s *State) initialize() error {
 	if err != nil {
 		return err
 	}
-	err = s.vars.InitializeVariables(host, nil)
+	err = s.store.InitializeVariables(host, nil)
 	if err != nil { // its errors do not tell an operation or a type that it lacks from others
-		if s.vars.InitializeVariables(s.strategy.Runtime(), nil) == nil {
+		if s.store.InitializeVariables(s.strategy.Runtime(), nil) == nil {
 			err = nil
 		}
 	}
 	// The values belong to the host backend until they are moved; it holds nothing that would have to be freed. The random
 	// state is wanted by another one next.
-	if random := s.vars.GetVariableByScopeAndName(model.RootScope, model.RNGStateVariableName); err == nil && random != nil {
+	if random := s.store.GetVariable(randomName); err == nil && random != nil {
 		var t *Tensor
 		if t, err = random.Value(); err == nil {
 			err = t.ToLocal()
@@ -208,7 +211,7 @@ func (s *State) initialize() error {
 // lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as it
 // does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
 func (s *State) lendRandomState() (place int, err error) {
-	v := s.vars.GetVariableByScopeAndName(model.RootScope, model.RNGStateVariableName)
+	v := s.store.GetVariable(randomName)
 	i, known := s.index[v]
 	if v == nil || !known {
 		return -1, nil

@@ -6,12 +6,12 @@ import (
 	goruntime "runtime"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -50,23 +50,42 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 	t.Logf("F18: %d steps, at most %d buffers at once, %d left", steps, most-before, pjrt.Live().Buffers-before)
 }
 
+// The graphs of steps are let go, of which eager makes one each.
+func TestEager_keepsNoGraph(t *testing.T) {
+	state, err := managed.New(strategies.Eager(runtime(t)), managed.WithOptimizer(adam()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	step, batch := stepper(t, managed.TrainStep(regression)), first(t, line(t, 16).Batches(16))
+	after := func(steps int) int64 {
+		for range steps {
+			one(t, step, state, batch)
+		}
+		return takeFootprint(t).heap
+	}
+	const steps = 400
+	before := after(steps)
+	grown := (after(steps) - before) / steps
+	require.Less(t, grown, int64(500), "bytes a step")
+	t.Logf("%d steps of %d variables: the host holds %+d bytes a step more", steps, len(state.Names()), grown)
+}
+
 // A state is held once: the host draws the initial values of a large one bit by bit, and keeps none. They are those that
 // GoMLX draws all at once.
 func TestState_isHeldOnce(t *testing.T) {
 	const width = 1_200 // four layers and Adam's moments are 17 million numbers, 69 MB, drawn in five parts
-	hidden := func(vars *managed.Vars, x *managed.Node) *managed.Node {
+	hidden := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i := range 4 {
-			x = layers.Dense(vars.Inf("dense_%d", i), x, true, width)
+			x = layers.Dense(scope.In("dense_%d", i), x, true, width)
 		}
 		return x
 	}
 	set, err := data.New(data.X(make([]float32, width), 1, width), data.Y(make([]float32, width), 1, width))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(3))
+	state := newState(t, runtime(t), managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
 	before := takeFootprint(t)
 	train, test := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), hidden(b.Vars(), b.Node("x"))))
-	}), managed.TestStep(func(b *managed.Builder) { b.Metric("sum", graph.ReduceAllSum(hidden(b.Vars(), b.Node("x")))) })
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), hidden(b.Scope(), b.Node("x"))))
+	}), managed.TestStep(func(b *managed.Builder) { b.Metric("sum", graph.ReduceAllSum(hidden(b.Scope(), b.Node("x")))) })
 	for _, step := range []*managed.Stepper{test, train} { // parameters, and the optimizer's later
 		_, _, err := step.Step(t.Context(), state, first(t, set.Batches(1)))
 		require.NoError(t, err)
@@ -74,17 +93,17 @@ func TestState_isHeldOnce(t *testing.T) {
 		if step == test {
 			host, err := xla.Open(t.Context(), xla.Go)
 			require.NoError(t, err)
-			vars := context.New().Checked(false)
-			require.NoError(t, vars.SetRNGStateFromSeed(3))
+			store := model.NewStore()
+			require.NoError(t, store.SetRNGStateFromSeed(3))
 			g := graph.NewGraph(host, "reference")
-			hidden(vars, graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, width)))
-			require.NoError(t, vars.InitializeVariables(host, nil))
-			for v := range vars.IterVariables() {
+			hidden(store.RootScope(), graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, width)))
+			require.NoError(t, store.InitializeVariables(host, nil))
+			for v := range store.IterVariables() {
 				want, err := v.Value()
 				require.NoError(t, err)
-				got, err := state.Value(v.ScopeAndName())
+				got, err := state.Value(v.Path())
 				require.NoError(t, err)
-				require.True(t, want.Equal(got), v.ScopeAndName())
+				require.True(t, want.Equal(got), v.Path())
 			}
 		}
 	}

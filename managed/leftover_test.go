@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -28,7 +28,7 @@ func devices(t *testing.T, n int) *xla.Runtime {
 // What becomes of the 10 examples of a batch on 4 devices.
 func TestLeftover(t *testing.T) {
 	perExample := func(b *managed.Builder) {
-		y := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+		y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 		b.Loss("loss", graph.Square(graph.Sub(y, b.Node("y"))))
 		b.Metric("x", graph.Squeeze(b.Node("x")))
 		// What is computed of the padding may be of any size.
@@ -95,7 +95,7 @@ func TestLeftover(t *testing.T) {
 	t.Log(fmt.Sprint("losses of 10 examples: on one device ", all, ", padded on four ", padded))
 
 	scalar := func(b *managed.Builder) {
-		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)))
+		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)))
 	}
 	even, _, err := losses(one, 8, scalar)
 	require.NoError(t, err)
@@ -105,13 +105,13 @@ func TestLeftover(t *testing.T) {
 	_, _, err = losses(four(strategies.PadLeftover), 10, scalar)
 	require.ErrorContains(t, err, `"loss" is (Float32), but the batch is padded: report a value for each of its 12 examples, whose mean leaves the padding out, or use the builder's Mask`)
 	masking := func(b *managed.Builder) {
-		square := graph.Square(graph.Sub(layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1), b.Node("y")))
+		square := graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1), b.Node("y")))
 		if b.Mask() == nil {
 			b.Loss("loss", square)
 			return
 		}
 		mask := graph.ConvertDType(b.Mask(), square.DType())
-		b.Loss("loss", graph.Div(graph.Dot(graph.Squeeze(square, -1), mask), graph.ReduceAllSum(mask)))
+		b.Loss("loss", graph.Div(graph.Dot(graph.Squeeze(square, -1), mask).Product(), graph.ReduceAllSum(mask)))
 	}
 	padded, _, err = losses(four(strategies.PadLeftover), 10, masking)
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestLeftover(t *testing.T) {
 func TestRunningAverages_weighExamples(t *testing.T) {
 	r := devices(t, 4)
 	build := func(b *managed.Builder) {
-		managed.AddLoss(b.Vars(), "penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
+		managed.AddLoss(b.Scope(), "penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
 		b.Loss("loss", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
 		b.Mean("same", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
 	}

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -59,7 +59,7 @@ func TestMaskedMean_refusesAnotherShape(t *testing.T) {
 		b.Metric("x", managed.MaskedMean(managed.CrossEntropies(b.Node("labels"), b.Node("logits")), b.Node("logits")))
 	})
 	_, _, err := step.Step(t.Context(), newState(t, runtime(t)), sequences())
-	require.ErrorContains(t, err, "MaskedMean: expected floating-point values and a mask of their dimensions, got values (Float32)[2 3] and mask (Float32)[2 3 2]")
+	require.ErrorContains(t, err, "MaskedMean: expected floating-point values and a mask of their dimensions, got values (Float32)[2, 3] and mask (Float32)[2, 3, 2]")
 }
 
 func TestArray(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -32,7 +32,7 @@ func runtime(t *testing.T, options ...xla.Option) *xla.Runtime {
 }
 
 func sgd() managed.Optimizer {
-	return optimizers.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done()
+	return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done()
 }
 
 // line is y = 3x + 1.
@@ -49,7 +49,7 @@ func line(t *testing.T, n int) *data.Set {
 }
 
 func regression(b *managed.Builder) {
-	predicted := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+	predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
 	b.Metric("largest", graph.ReduceAllMax(predicted))
 }
@@ -105,10 +105,10 @@ func TestTrainStep_dots(t *testing.T) {
 	const n = 32
 	set, err := data.New(data.X(make([]float32, n*16), n, 16), data.Y(make([]int32, n), n))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizers.Adam().Done()))
+	state := newState(t, runtime(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
-		h := activations.Relu(layers.Dense(b.Vars().In("hidden"), b.Node("x"), true, 64))
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Vars().In("logits"), h, true, 10)))
+		h := activation.Relu(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 64))
+		b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Scope().In("logits"), h, true, 10)))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	_, _, err = step.Step(t.Context(), state, first(t, set.Batches(n)))
@@ -122,11 +122,11 @@ func TestTrainStep_dots(t *testing.T) {
 func TestTrainStep_sameSeedSameBits(t *testing.T) {
 	r := runtime(t)
 	train := func(seed int64) (losses []float64, weights []float32) {
-		state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(seed))
+		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(seed))
 		step := managed.TrainStep(func(b *managed.Builder) {
-			h := layers.Dense(b.Vars().In("h"), b.Node("x"), true, 8)
-			h = layers.Dropout(b.Vars().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
-			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("out"), h, true, 1)))
+			h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 8)
+			h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
+			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 		})
 		defer func() { require.NoError(t, step.Close()) }()
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Shuffle(7), data.Forever()), loop.Until(loop.Steps(20)))
@@ -246,8 +246,8 @@ func TestF17_outOfMemoryKeepsTheState(t *testing.T) {
 		regression(b)
 		row := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21)
 		// A sort-like product that XLA cannot fuse away: 2^21 × 2^21 floats are 16 TiB.
-		square := graph.Dot(graph.Reshape(row, 1<<21, 1), graph.Reshape(row, 1, 1<<21))
-		b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1))))
+		square := graph.Dot(graph.Reshape(row, 1<<21, 1), graph.Reshape(row, 1, 1<<21)).Product()
+		b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1)).Product()))
 	})
 	defer func() { require.NoError(t, greedy.Close()) }()
 	for range 5 {

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -23,16 +23,16 @@ import (
 // everything is a model with all that a state holds: parameters, statistics of a normalisation, random numbers, a metric,
 // counters.
 func everything(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("a"), b.Node("x"), false, 8)
-	h = batchnorm.New(b.Vars().In("norm"), h, -1).Done()
-	h = layers.Dropout(b.Vars().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
-	h = layers.Dense(b.Vars().In("b"), h, true, 1)
+	h := layers.Dense(b.Scope().In("a"), b.Node("x"), false, 8)
+	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
+	h = layers.Dropout(b.Scope().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
+	h = layers.Dense(b.Scope().In("b"), h, true, 1)
 	b.Loss("loss", graph.Square(graph.Sub(h, b.Node("y"))))
 	b.Mean("mean", graph.Square(h))
 	b.Metric("samples", b.Samples())
 }
 
-func adam() managed.Optimizer { return optimizers.Adam().LearningRate(0.01).Done() }
+func adam() managed.Optimizer { return optimizer.Adam().LearningRate(0.01).Done() }
 
 // turns makes the steps from the i-th to before the j-th.
 func turns(t require.TestingT, step *managed.Stepper, state *managed.State, set *data.Set, i, j int) {

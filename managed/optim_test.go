@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -21,10 +21,10 @@ func TestOptim_schedulesAndRatesCompileNothing(t *testing.T) {
 	optimizer := optim.New(0.1, optim.ScaleBySchedule(schedule))
 	state := newState(t, runtime(t), managed.WithOptimizer(optimizer))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		predicted := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+		predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 		loss := managed.MeanSquaredError(b.Node("y"), predicted)
 		b.Loss("loss", loss)
-		b.Metric("rate", optimizer.Rate(b.Vars(), loss))
+		b.Metric("rate", optimizer.Rate(b.Scope(), loss))
 	}))
 	var batches []data.Batch
 	for b, err := range data.Take(line(t, 64).Batches(16, data.Forever()), 200) {
@@ -83,10 +83,10 @@ func TestOptim_accumulationUnderDataParallel(t *testing.T) {
 
 // A model with something of each kind for groups and masks.
 func branches(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("encoder"), b.Node("x"), true, 6)
-	h = graph.Tanh(layers.Dense(b.Vars().In("hidden"), h, true, 6))
-	h = layers.Dropout(b.Vars().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.1))
-	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Vars().In("out"), h, true, 1))))
+	h := layers.Dense(b.Scope().In("encoder"), b.Node("x"), true, 6)
+	h = graph.Tanh(layers.Dense(b.Scope().In("hidden"), h, true, 6))
+	h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.1))
+	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope().In("out"), h, true, 1))))
 }
 
 // Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be in the
@@ -111,8 +111,8 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 			build := branches
 			if row.policy.NeedsLossScale() {
 				build = func(b *managed.Builder) {
-					y := b.Out(layers.Dense(b.Vars().In("encoder"), b.Node("x"), true, 1))
-					b.Loss("loss", scale.Loss(b.Vars(), managed.MeanSquaredError(b.Out(b.Node("y")), y)))
+					y := b.Out(layers.Dense(b.Scope().In("encoder"), b.Node("x"), true, 1))
+					b.Loss("loss", scale.Loss(b.Scope(), managed.MeanSquaredError(b.Out(b.Node("y")), y)))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(0.02, row.chain...)), managed.WithPolicy(row.policy))
@@ -150,7 +150,7 @@ func TestOptim_averageInATestStep(t *testing.T) {
 	average := optim.Average{Decay: decay}
 	state := newState(t, runtime(t), managed.WithOptimizer(optim.New(0.1, optim.ClipByGlobalNorm(1), average)))
 	step := stepper(t, managed.TrainStep(slope))
-	test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Vars(), b.Graph(), func() { slope(b) }) }))
+	test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { slope(b) }) }))
 	_, _, err := test.Step(t.Context(), state, ones(t, 2))
 	require.ErrorIs(t, err, optim.ErrNoAverage)
 	sum, weight := 0.0, 0.0

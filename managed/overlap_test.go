@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -64,10 +64,10 @@ func (f failing) Wait() error {
 func heavy(b *managed.Builder) {
 	h := b.Node("x")
 	for i := range 10 {
-		h = layers.Dense(b.Vars().Inf("dense_%d", i), h, true, 64) // 41,600 numbers in all
+		h = layers.Dense(b.Scope().In("dense_%d", i), h, true, 64) // 41,600 numbers in all
 		h = graph.Tanh(h)
 	}
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("out"), h, true, 1)))
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 }
 
 // The next block is gathered while the one before runs.
@@ -133,7 +133,7 @@ func TestF17_aLateFailure(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			on := &watched{Strategy: strategies.Jit(runtime(t)), fail: 2}
-			state, err := managed.New(on, managed.WithOptimizer(optimizers.Adam().Done()))
+			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))
 			for range 2 {
@@ -157,7 +157,7 @@ func TestF17_aLateFailure(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			on := &watched{Strategy: strategies.Jit(runtime(t)), fail: row.fail}
-			state, err := managed.New(on, managed.WithOptimizer(optimizers.Adam().Done()))
+			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))
 			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(7)))

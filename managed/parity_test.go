@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -48,11 +48,11 @@ func on(t *testing.T, each func(t *testing.T, state *managed.State), options ...
 func TestB30_aStepOfNoBatch(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			g, vars := b.Graph(), b.Vars()
-			own := vars.VariableWithValue("own", []int32{7, 8}).SetTrainable(false)
-			own.SetValueGraph(graph.AddScalar(own.ValueGraph(g), 1))
-			w := vars.VariableWithValue("w", float32(2)).ValueGraph(g)
-			noise := graph.ReduceAllMean(vars.RandomUniform(g, shapeOf(8)))
+			g, scope := b.Graph(), b.Scope()
+			own := scope.VariableWithValue("own", []int32{7, 8}).SetTrainable(false)
+			own.SetNodeValue(graph.AddScalar(own.NodeValue(g), 1))
+			w := scope.VariableWithValue("w", float32(2)).NodeValue(g)
+			noise := graph.ReduceAllMean(scope.RandomUniform(g, shapeOf(8)))
 			b.Loss("loss", graph.Mul(w, graph.AddScalar(noise, 1)))
 		}))
 		_, logs, err := step.Step(t.Context(), state, data.Batch{})
@@ -74,8 +74,8 @@ func TestB30_aStepOfNoBatch(t *testing.T) {
 func TestTrainStep_sumsTheLosses(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-			w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
-			managed.AddLoss(b.Vars(), "inner", graph.MulScalar(w, 4))
+			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
+			managed.AddLoss(b.Scope(), "inner", graph.MulScalar(w, 4))
 			b.Loss("first", graph.MulScalar(w, 1))
 			b.Loss("second", graph.MulScalar(w, 2))
 			b.Metric("no loss", graph.MulScalar(w, 100))
@@ -144,16 +144,16 @@ func TestBuilder_training(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		build := func(b *managed.Builder) {
 			x := graph.OnesLike(b.Node("x"))
-			dropped := layers.Dropout(b.Vars().In("drop"), x, graph.Scalar(b.Graph(), x.DType(), 0.5))
+			dropped := layers.Dropout(b.Scope().In("drop"), x, graph.Scalar(b.Graph(), x.DType(), 0.5))
 			b.Metric("kept", graph.ReduceAllMax(dropped)) // 2 in training, where half of them are 0
 			b.Metric("zeros", graph.IsZero(dropped))
-			normal := batchnorm.New(b.Vars().In("norm"), b.Node("x"), -1).Done()
+			normal := norm.BatchNorm(b.Scope().In("norm"), b.Node("x"), -1).Done()
 			training := 0.0
 			if b.Training() {
 				training = 1
 			}
 			b.Metric("training", graph.Scalar(b.Graph(), dtypes.Float32, training))
-			b.Loss("loss", graph.Add(graph.Square(graph.Sub(layers.Dense(b.Vars().In("dense"), normal, true, 1), b.Node("y"))), graph.MulScalar(dropped, 0)))
+			b.Loss("loss", graph.Add(graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), normal, true, 1), b.Node("y"))), graph.MulScalar(dropped, 0)))
 		}
 		train, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
 		for range 2 {
@@ -200,13 +200,14 @@ func TestStepper_onSeveralStrategies(t *testing.T) {
 func TestAddLoss_names(t *testing.T) {
 	state := newState(t, runtime(t))
 	step := stepper(t, managed.TestStep(func(b *managed.Builder) {
-		for i, scope := range []string{"a", "b"} {
-			vars := b.Vars().In("block").In(scope)
+		block := b.Scope().In("block")
+		for i, name := range []string{"a", "b"} {
+			scope := block.In("%s", name)
 			v := graph.Scalar(b.Graph(), dtypes.Float32, float64(i+1))
-			managed.AddLoss(vars, strings.TrimPrefix(vars.Scope(), "/")+"/penalty", v)
-			managed.AddMetric(vars, "size", v)
+			managed.AddLoss(scope, strings.TrimPrefix(scope.Scope(), "/")+"/penalty", v)
+			managed.AddMetric(scope, "size", v)
 		}
-		managed.AddMetric(b.Vars(), "size", graph.Scalar(b.Graph(), dtypes.Float32, 3))
+		managed.AddMetric(b.Scope(), "size", graph.Scalar(b.Graph(), dtypes.Float32, 3))
 	}, managed.RunningAverages()))
 	_, logs, err := step.Step(t.Context(), state, firstBatch(t))
 	require.NoError(t, err)
@@ -246,7 +247,7 @@ func TestB79_howValuesLie(t *testing.T) {
 func TestB85_trainingChangesParameters(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		build := func(b *managed.Builder) {
-			logits := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 3)
+			logits := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 3)
 			b.Output("logits", logits)
 			b.Loss("loss", graph.Square(logits))
 		}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -45,7 +45,7 @@ func (s *State) warnOfScale() {
 	if s.policy == nil || s.optimizer == nil || !s.policy.NeedsLossScale() {
 		return
 	}
-	if o, ok := s.optimizer.(*optim.Optimizer); ok && o.ScalesLoss() {
+	if o, ok := s.optimizer.(chained); ok && o.ScalesLoss() {
 		return
 	}
 	s.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
@@ -71,8 +71,8 @@ func (b *Builder) Out(x *Node) *Node {
 // FullPrecision builds a part of a model in the type that the parameters are kept in, as normalisations want it, whose sums
 // lose too much in 16 bits; what it says has x's type again. Without a policy it is build(x). It works inside the step
 // functions of this package.
-func FullPrecision(vars *Vars, x *Node, build func(x *Node) *Node) *Node {
-	c := builderOf(vars, x).casting
+func FullPrecision(scope *Scope, x *Node, build func(x *Node) *Node) *Node {
+	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
 		return build(x)
 	}
@@ -87,8 +87,6 @@ type casting struct {
 	policy optim.Policy
 	dtype  DType // in which layers calculate
 	casts  []cast
-	// entered: layers see the variables in that type now.
-	entered bool
 }
 
 // cast is a variable that layers see in another type.
@@ -114,7 +112,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	b.casting = &casting{policy: *p, dtype: p.Compute}
 	b.castBatch()
 	for _, v := range c.cast {
-		k := cast{variable: v, kept: v.ValueGraph(b.graph)}
+		k := cast{variable: v, kept: v.NodeValue(b.graph)}
 		k.computed = p.In(k.kept)
 		k.seen = k.computed
 		if _, known := c.state.index[v]; !known {
@@ -139,7 +137,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	for _, k := range b.casting.casts {
 		if k.seen != k.computed {
 			panic(fmt.Errorf("the step's function sets the trainable variable %s, which it cannot under a policy: do it in the optimizer, or make it not trainable",
-				k.variable.ScopeAndName()))
+				k.variable.Path()))
 		}
 	}
 }
@@ -154,13 +152,12 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
 		batch[i] = graph.Parameter(g, in.Name, in.Shape)
 	}
 	b := s.builder(g, c, batch)
-	defer b.end()
 	b.casting = &casting{policy: p, dtype: p.Parameters}
 	b.castBatch()
 	s.build(b)
 	b.modelLosses()
 	trained := []*variable{}
-	for v := range c.state.vars.IterVariables() {
+	for v := range c.state.store.IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) && v.DType().IsFloat() {
 			trained = append(trained, v)
 		}
@@ -181,23 +178,21 @@ func (b *Builder) castBatch() {
 // enter has layers see the variables in the policy's Compute.
 func (c *casting) enter() {
 	for _, k := range c.casts {
-		k.variable.SetValueGraph(k.seen)
+		k.variable.SetNodeValue(k.seen)
 		retype(k.variable, k.computed.DType())
 	}
-	c.entered = true
 }
 
 // leave has them see the variables as they are kept.
 func (c *casting) leave() {
 	for i, k := range c.casts {
 		value := k.kept
-		if c.casts[i].seen = k.variable.ValueGraph(k.kept.Graph()); c.casts[i].seen != k.computed {
+		if c.casts[i].seen = k.variable.NodeValue(k.kept.Graph()); c.casts[i].seen != k.computed {
 			value = graph.ConvertDType(c.casts[i].seen, k.kept.DType())
 		}
-		k.variable.SetValueGraph(value)
+		k.variable.SetNodeValue(value)
 		k.restore()
 	}
-	c.entered = false
 }
 
 // restore has the variable be, out of the graph, as it was.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -26,8 +26,8 @@ import (
 // perceptron has two layers.
 func perceptron(b *managed.Builder) *managed.Node {
 	x := graph.Reshape(b.Node("x"), -1, 64)
-	x = activations.Relu(layers.Dense(b.Vars().In("hidden"), x, true, 32))
-	return b.Out(layers.Dense(b.Vars().In("logits"), x, true, 10))
+	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 32))
+	return b.Out(layers.Dense(b.Scope().In("logits"), x, true, 10))
 }
 
 func classifier(b *managed.Builder) { b.Loss("loss", managed.CrossEntropy(b.Node("y"), perceptron(b))) }
@@ -76,7 +76,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 			if row.policy.NeedsLossScale() {
 				chain = []optim.Transformation{scale, optim.Adam{}}
 				build = func(b *managed.Builder) {
-					b.Loss("loss", scale.Loss(b.Vars(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
+					b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(3e-3, chain...)), managed.WithPolicy(row.policy))
@@ -97,7 +97,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 				FindAllStringSubmatch(step.StableHLO()[0], -1)
 			require.Len(t, dots, 5)
 			for _, dot := range dots {
-				require.Equal(t, []string{row.dots, row.dots, row.dots}, dot[1:])
+				require.Equal(t, []string{row.dots, row.dots, "f32"}, dot[1:], "GoMLX adds up in float32")
 			}
 			t.Logf("%s: loss %.3f at first, %.4f over the last 50 of 300 steps (float32 %.4f); 5 of 5 dots in %s, 0 values of the state in 16 bits",
 				row.name, losses[0], last, want, row.dots)
@@ -122,7 +122,7 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	scale := optim.LossScale{Start: 256}
 	state := newState(t, runtime(t), managed.WithOptimizer(optim.New(3e-3, scale, optim.Adam{})), managed.WithPolicy(optim.MixedFloat16()))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", scale.Loss(b.Vars(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
+		b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
 	}))
 	const bad = 7
 	var skipped []int
@@ -168,13 +168,13 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
 	model := func(b *managed.Builder) *managed.Node {
 		require.NotEqual(t, dtypes.InvalidDType, b.DType())
-		x := layers.Dense(b.Vars().In("first"), b.Node("x"), true, 8)
-		x = managed.FullPrecision(b.Vars(), x, func(x *managed.Node) *managed.Node {
+		x := layers.Dense(b.Scope().In("first"), b.Node("x"), true, 8)
+		x = managed.FullPrecision(b.Scope(), x, func(x *managed.Node) *managed.Node {
 			require.Equal(t, dtypes.Float32, x.DType())
-			return batchnorm.New(b.Vars().In("norm"), x, -1).Done()
+			return norm.BatchNorm(b.Scope().In("norm"), x, -1).Done()
 		})
 		require.Equal(t, b.DType(), x.DType())
-		return b.Out(layers.Dense(b.Vars().In("second"), activations.Relu(x), true, 1))
+		return b.Out(layers.Dense(b.Scope().In("second"), activation.Relu(x), true, 1))
 	}
 	loss := func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), model(b))) }
 	four, err := strategies.DataParallel(devices(t, 4))
@@ -186,7 +186,7 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, state.Close()) }()
 			train := stepper(t, managed.TrainStep(loss, managed.RunningAverages()))
-			test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Vars(), b.Graph(), func() { loss(b) }) }))
+			test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { loss(b) }) }))
 			losses := learn(t, state, train, line(t, 64).Batches(16, data.Forever()), 40)
 			require.Less(t, losses[39], losses[0]/4)
 			tested := learn(t, state, test, line(t, 64).Batches(16), 4)
@@ -220,8 +220,8 @@ func TestWithPolicy_errors(t *testing.T) {
 		if b.DType() == dtypes.BFloat16 && broken {
 			panic("broken")
 		}
-		if w := b.Vars().In("dense").In("dense").GetVariable("weights"); set {
-			w.SetValueGraph(graph.Neg(w.ValueGraph(b.Graph())))
+		if w := b.Scope().Shared("dense").At("dense").GetVariable("weights"); set {
+			w.SetNodeValue(graph.Neg(w.NodeValue(b.Graph())))
 		}
 	}))
 	_, _, err = step.Step(t.Context(), state, first(t, line(t, 64).Batches(16)))

@@ -5,9 +5,9 @@ import (
 	"runtime/pprof"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -25,11 +25,11 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 	}
 	set, err := data.New(data.X(x, n, 784), data.Y(y, n))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizers.Adam().Done()))
+	state := newState(t, runtime(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := b.Node("x")
 		for i := range 3 {
-			h = activations.Relu(layers.Dense(b.Vars().Inf("dense_%d", i), h, true, 512))
+			h = activation.Relu(layers.Dense(b.Scope().In("dense_%d", i), h, true, 512))
 		}
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), h))
 	})

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	model "github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
@@ -23,11 +22,8 @@ var ErrNoLearningRate = errors.New("no learning rate")
 
 var _ loop.LearningRater = (*State)(nil)
 
-// rateScope is where GoMLX's optimizers keep their learning rate.
-const rateScope = model.RootScope + optimizers.Scope
-
-// rateName is its full name.
-const rateName = rateScope + model.ScopeSeparator + "learning_rate"
+// rateName is the full name of the variable in which GoMLX's optimizers keep their learning rate.
+const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
 // LearningRate reads the optimizer's learning rate from the device, as it is held there: a rate of 0.1 in float32 is
 // 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's gradient
@@ -116,7 +112,7 @@ func (s *State) rateIndex() (int, error) {
 }
 
 func (s *State) rateVariable() *variable {
-	return s.vars.GetVariableByScopeAndName(rateScope, optimizers.ParamLearningRate)
+	return s.store.GetVariable(rateName)
 }
 
 // tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one number.
@@ -126,12 +122,14 @@ func (s *State) tryOptimizer() error {
 	if err != nil {
 		return err
 	}
-	trial := model.New().Checked(false)
+	trial := model.NewStore()
 	err = graphs.Catch(func() {
-		number := trial.VariableWithValue("number", float32(0)).ValueGraph(graph.NewGraph(host, "learning rate"))
-		s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial, []*Node{number}, number.DType())
+		g := graph.NewGraph(host, "learning rate")
+		model.SetStore(g, trial)
+		number := trial.VariableWithValue("number", float32(0)).NodeValue(g)
+		s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial.RootScope(), []*Node{number}, number.DType())
 	})
-	if trial.GetVariableByScopeAndName(rateScope, optimizers.ParamLearningRate) != nil {
+	if trial.GetVariable(rateName) != nil {
 		return nil // a rule that failed then, as Muon's, which is for matrices, may still do for the model
 	}
 	if err != nil {
@@ -171,8 +169,8 @@ type startingAt struct {
 	rate  float64
 }
 
-func (o *startingAt) UpdateGraphWithGradients(vars *Vars, gradients []*Node, lossDType dtypes.DType) {
-	o.Optimizer.(gradientOptimizer).UpdateGraphWithGradients(vars, gradients, lossDType)
+func (o *startingAt) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
+	o.Optimizer.(gradientOptimizer).UpdateGraphWithGradients(scope, gradients, lossDType)
 	v := o.state.rateVariable()
 	if v == nil {
 		panic(fmt.Errorf("the learning rate was set to %g, but the optimizer %T made no variable %s", o.rate, o.Optimizer, rateName))
@@ -186,11 +184,14 @@ func (o *startingAt) UpdateGraphWithGradients(vars *Vars, gradients []*Node, los
 	}
 }
 
-func rateTensor(rate float64, dtype dtypes.DType) (*Tensor, error) {
+func rateTensor(rate float64, dtype DType) (*Tensor, error) {
 	if !dtype.IsFloat() {
 		return nil, fmt.Errorf("%s is %s, expected a floating-point number", rateName, dtype)
 	}
-	t := tensors.FromAnyValue(shapes.CastAsDType(rate, dtype))
+	t, err := tensors.FromAnyValue(shapes.CastAsDType(rate, dtype))
+	if err != nil {
+		return nil, err
+	}
 	held, err := scalarOf(t)
 	if err == nil && (math.IsInf(held, 0) || held == 0 && rate != 0) {
 		err = fmt.Errorf("as %s it would be %g", dtype, held)

@@ -3,7 +3,7 @@ package managed_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/managed"
@@ -21,7 +21,7 @@ func TestSetLearningRate_beforeTheFirstStepOfOptim(t *testing.T) {
 			optim.Group{Name: "rest", Match: optim.Under("/dense"), Chain: optim.Chain{optim.Adam{}}})}
 	}
 	weights := func(b *managed.Builder) { // a matrix alone, as Muon wants it
-		predicted := layers.Dense(b.Vars().In("dense"), b.Node("x"), false, 1)
+		predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), false, 1)
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
 	}
 	for _, row := range []struct {

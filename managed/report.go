@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/ml/train"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/metrics"
@@ -64,7 +65,7 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 			weights = graph.Where(mask, weights, graph.ZerosLike(weights))
 		}
 	}
-	vars := b.vars.InAbsPath("/metrics/" + b.kind + "/" + name).Checked(false)
+	scope := b.scope.Store().Scope("/metrics/" + b.kind + "/" + name)
 	list := m.Accumulators()
 	slots, acc := make([]*variable, len(list)), make([]*Node, len(list))
 	for i, a := range list {
@@ -72,8 +73,8 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 		if err != nil {
 			panic(fmt.Errorf("metric %q: accumulator %q: %w", name, a.Name, err))
 		}
-		slots[i] = vars.VariableWithValue(a.Name, initial).SetTrainable(false)
-		acc[i] = slots[i].ValueGraph(b.graph)
+		slots[i] = scope.VariableWithValue(a.Name, initial).SetTrainable(false)
+		acc[i] = slots[i].NodeValue(b.graph)
 		b.resets = append(b.resets, reset{slots[i], a})
 	}
 	for i := range inputs {
@@ -81,7 +82,7 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 	}
 	acc = m.Update(acc, weights, inputs...)
 	for i, v := range slots {
-		v.SetValueGraph(acc[i])
+		v.SetNodeValue(acc[i])
 	}
 	for _, v := range m.Compute(acc) {
 		full := name
@@ -104,32 +105,30 @@ func (b *Builder) Mean(name string, v *Node) { b.Track(name, metrics.Mean(), nil
 func (b *Builder) Output(name string, v *Node) { b.whole(loop.Outputs, name, v) }
 
 // AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so that a
-// layer that is used twice reports two. What GoMLX's own AddLoss collects, as its regularizers do, is the loss "aux_loss".
-func AddLoss(vars *Vars, name string, v *Node) {
-	b := builderOf(vars, v)
+// layer that is used twice reports two. What GoMLX's own AddRegularizationLoss collects, as its regularizers do, is the loss
+// "aux_loss", and what its AddMainLoss collects is "main_loss".
+func AddLoss(scope *Scope, name string, v *Node) {
+	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
 // AddMetric reports a metric of the batch from inside a model, under a name that is made unique.
-func AddMetric(vars *Vars, name string, v *Node) {
-	b := builderOf(vars, v)
+func AddMetric(scope *Scope, name string, v *Node) {
+	b := builderOf(v)
 	b.Metric(b.unique(loop.Metrics, name), v)
 }
 
-// builderParam is where the variables have the builder of the step that is being built.
-const builderParam = "lazo.builder"
+// builderParam is where the graph has the builder of the step that is being built.
+const builderParam = "/lazo.builder"
 
-func builderOf(vars *Vars, v *Node) *Builder {
-	param, _ := vars.GetGraphParam(v.Graph(), builderParam)
+func builderOf(v *Node) *Builder {
+	param, _ := model.GetGraphParam(v, builderParam)
 	b, ok := param.(*Builder)
 	if !ok {
 		panic(fmt.Errorf("AddLoss and AddMetric work inside the step functions of package managed alone"))
 	}
 	return b
 }
-
-// end lets go of the graph: GoMLX's variables keep what they were given for each graph.
-func (b *Builder) end() { b.vars.InAbsPath("/").SetGraphParam(b.graph, builderParam, nil) }
 
 func (b *Builder) unique(c loop.Collection, name string) string {
 	full := name
@@ -184,8 +183,11 @@ func (b *Builder) mean(name string, v *Node) *Node {
 
 // modelLosses takes in what GoMLX's layers have left for a trainer.
 func (b *Builder) modelLosses() {
-	if v, ok := b.vars.InAbsPath(train.TrainerAbsoluteScope).GetGraphParam(b.graph, train.TrainerLossGraphParamKey); ok {
-		AddLoss(b.vars, "aux_loss", v.(*Node))
+	if v := train.GetMainLoss(b.graph); v != nil {
+		b.Loss(b.unique(loop.Losses, "main_loss"), v)
+	}
+	if v := train.GetRegularizationLoss(b.graph); v != nil {
+		b.Loss(b.unique(loop.Losses, "aux_loss"), v)
 	}
 }
 

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	mlcontext "github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/regularizers"
-	"github.com/gomlx/gomlx/pkg/ml/train"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	mlmodel "github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -54,7 +54,7 @@ func float(t *testing.T, l loop.Logs, name string) float64 {
 func TestTrack(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		build := func(b *managed.Builder) {
-			y := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+			y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 			b.Mean("mean_x", b.Node("x"))
 			b.Track("largest", metrics.Max(), nil, b.Node("y"))
@@ -63,7 +63,7 @@ func TestTrack(t *testing.T) {
 		}
 		if block { // an array is logged apart, and a step that has one is not made in blocks
 			build = func(b *managed.Builder) {
-				y := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+				y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 				b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 				b.Mean("mean_x", b.Node("x"))
 				b.Track("largest", metrics.Max(), nil, b.Node("y"))
@@ -134,7 +134,7 @@ func TestOutput(t *testing.T) {
 		require.Len(t, flat, 16)
 		require.Equal(t, float32(-2), flat[0])
 		_, err = e.Value.Float()
-		require.EqualError(t, err, "managed: (Float32)[16 1] is not a number; its Any gives the tensor")
+		require.EqualError(t, err, "managed: (Float32)[16, 1] is not a number; its Any gives the tensor")
 	}
 	logs = nil
 	before := pjrt.Live().Buffers
@@ -149,18 +149,18 @@ func TestOutput(t *testing.T) {
 func TestAddLoss(t *testing.T) {
 	updates := 0
 	model := func(b *managed.Builder) {
-		vars := b.Vars()
+		scope := b.Scope()
 		penalty := func(v *managed.Node) {
-			managed.AddLoss(vars, "penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(v)), 0.01))
-			managed.AddMetric(vars, "norm", graph.ReduceAllSum(graph.Abs(v)))
+			managed.AddLoss(scope, "penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(v)), 0.01))
+			managed.AddMetric(scope, "norm", graph.ReduceAllSum(graph.Abs(v)))
 		}
-		h := layers.Dense(vars.In("a"), b.Node("x"), true, 4)
+		h := layers.Dense(scope.In("a"), b.Node("x"), true, 4)
 		penalty(h)
 		penalty(h)
-		vars = vars.In("b")
-		vars.SetParam(regularizers.ParamL2, 0.5)
-		y := layers.Dense(vars, h, true, 1)
-		train.AddPerStepUpdateGraphFn(vars.In("limit"), b.Graph(), func(*managed.Vars, *graph.Graph) { updates++ })
+		scope = scope.In("b")
+		scope.SetParam(regularizer.ParamL2, 0.5)
+		y := layers.Dense(scope, h, true, 1)
+		train.AddPerStepUpdateGraphFn(scope.In("limit"), b.Graph(), func(*managed.Scope, *graph.Graph) { updates++ })
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 	}
 	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
@@ -173,7 +173,7 @@ func TestAddLoss(t *testing.T) {
 	defer func() { require.ErrorContains(t, recover().(error), "work inside the step functions") }()
 	r := runtime(t)
 	g := graph.NewGraph(r, "outside")
-	managed.AddLoss(mlcontext.New(), "x", graph.Scalar(g, dtypes.Float32, 1))
+	managed.AddLoss(mlmodel.NewStore().RootScope(), "x", graph.Scalar(g, dtypes.Float32, 1))
 }
 
 // A generator and a discriminator in one state, each with an optimizer and a step of its own.
@@ -182,12 +182,12 @@ func TestOnly(t *testing.T) {
 		return func(name string) bool { return strings.HasPrefix(name, "/"+scope+"/") }
 	}
 	model := func(b *managed.Builder) {
-		h := layers.Dense(b.Vars().In("first"), b.Node("x"), true, 4)
-		y := layers.Dense(b.Vars().In("second"), h, true, 1)
+		h := layers.Dense(b.Scope().In("first"), b.Node("x"), true, 4)
+		y := layers.Dense(b.Scope().In("second"), h, true, 1)
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 	}
 	state := newState(t, runtime(t))
-	first := stepper(t, managed.TrainStep(model, managed.Only(in("first")), managed.By("adam", optimizers.Adam().LearningRate(0.1).Done())))
+	first := stepper(t, managed.TrainStep(model, managed.Only(in("first")), managed.By("adam", optimizer.Adam().LearningRate(0.1).Done())))
 	second := stepper(t, managed.TrainStep(model, managed.Only(in("second")), managed.By("sgd", sgd())))
 	values := func() map[string][]byte { return bits(t, state) }
 	each(t, first, state, 64, false)
@@ -219,7 +219,7 @@ func TestOnly(t *testing.T) {
 // The state counts its steps and examples, and steps see the counts, in blocks too.
 func TestSteps(t *testing.T) {
 	build := func(b *managed.Builder) {
-		y := layers.Dense(b.Vars().In("dense"), b.Node("x"), true, 1)
+		y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 		b.Metric("steps", b.Steps())
 		b.Metric("samples", b.Samples())

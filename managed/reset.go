@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/metrics"
 )
@@ -64,7 +64,7 @@ func (s *State) ResetMetrics() error {
 			err = s.set(at, t)
 		}
 		if err != nil {
-			return fmt.Errorf("managed: reset metrics: %s: %w", v.ScopeAndName(), err)
+			return fmt.Errorf("managed: reset metrics: %s: %w", v.Path(), err)
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func Reset(_ context.Context, state *State) (*State, error) { return state, stat
 
 // set gives a variable a value, which is used up.
 func (s *State) set(at int, t *Tensor) error {
-	b, err := s.strategy.Put(s.values[at].variable.ParameterName(), t)
+	b, err := s.strategy.Put(s.values[at].variable.Path(), t)
 	if err != nil {
 		return err
 	}

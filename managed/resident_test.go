@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -18,8 +18,8 @@ import (
 
 func weighed(b *managed.Builder) {
 	x := graph.ConvertDType(b.Node("x"), b.Node("y").DType())
-	x = layers.DropoutStatic(b.Vars(), x, 0.1)
-	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Vars().In("dense"), x, true, 1), b.Node("y"))))
+	x = layers.DropoutStatic(b.Scope(), x, 0.1)
+	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), x, true, 1), b.Node("y"))))
 }
 
 // pixels are examples of whole numbers with a few of them masked.
@@ -60,7 +60,7 @@ func TestOnDevice(t *testing.T) {
 			var want map[string][]byte
 			var losses [2][]float64
 			for i, batches := range []loop.Data[data.Batch]{set.Batches(10, options...), data.OnDevice(set).Batches(10, options...)} {
-				state, err := managed.New(row.strategy, managed.WithOptimizer(optimizers.Adam().Done()), managed.WithSeed(3))
+				state, err := managed.New(row.strategy, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
 				require.NoError(t, err)
 				step := managed.TrainStep(weighed)
 				task := loop.On(loop.EachStep, step)

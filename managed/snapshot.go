@@ -37,7 +37,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 			c.values[i], err = s.strategy.Fetch(v.buffer)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("managed: snapshot: %s: %w", v.variable.ScopeAndName(), err)
+			return nil, fmt.Errorf("managed: snapshot: %s: %w", v.variable.Path(), err)
 		}
 	}
 	return c, nil
@@ -74,10 +74,10 @@ func (c *snapshot) Restore(ctx context.Context) error {
 		}
 		var b strategies.Buffer
 		if err == nil {
-			b, err = s.strategy.Put(s.values[i].variable.ParameterName(), t)
+			b, err = s.strategy.Put(s.values[i].variable.Path(), t)
 		}
 		if err != nil {
-			err = fmt.Errorf("managed: restore: %s: %w", s.values[i].variable.ScopeAndName(), err)
+			err = fmt.Errorf("managed: restore: %s: %w", s.values[i].variable.Path(), err)
 			return errors.Join(err, s.strategy.Free(put...))
 		}
 		put = append(put, b)

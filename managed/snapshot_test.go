@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -24,9 +24,9 @@ import (
 
 // noisy is a model whose steps draw random numbers.
 func noisy(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("h"), b.Node("x"), true, 8)
-	h = layers.Dropout(b.Vars().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars().In("out"), h, true, 1)))
+	h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 8)
+	h = layers.Dropout(b.Scope().In("drop"), h, graph.Scalar(b.Graph(), h.DType(), 0.3))
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 }
 
 // bits are all values of a state, byte by byte.
@@ -69,11 +69,11 @@ func TestSnapshot_goesOnWithTheSameBits(t *testing.T) {
 			set := line(t, 64)
 			step := stepper(t, managed.TrainStep(noisy))
 
-			unbroken := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+			unbroken := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 			before := steps(t, step, unbroken, set, 0, 3)
 			after := steps(t, step, unbroken, set, 3, 8)
 
-			state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+			state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.Equal(t, before, steps(t, step, state, set, 0, 3))
 			atThree := bits(t, state)
 			kept := take(t, state)
@@ -97,7 +97,7 @@ func TestSnapshot_law(t *testing.T) {
 	r := runtime(t)
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(noisy))
-	state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 	steps(t, step, state, set, 0, 1)
 	type kept struct {
 		snapshot loop.Snapshot
@@ -138,7 +138,7 @@ func TestSnapshot_law(t *testing.T) {
 
 func TestSnapshot_newerVariables(t *testing.T) {
 	r := runtime(t)
-	state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 	train, test := managed.TrainStep(regression), managed.TestStep(regression)
 	defer func() { require.NoError(t, errors.Join(train.Close(), test.Close())) }()
 	batch := first(t, line(t, 16).Batches(16))
@@ -239,7 +239,7 @@ func TestF17_aSnapshotHealsALostState(t *testing.T) {
 	on := &breaking{Strategy: strategies.Jit(runtime(t)), runs: -1, puts: -1}
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(noisy))
-	state, err := managed.New(on, managed.WithOptimizer(optimizers.Adam().Done()))
+	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	steps(t, step, state, set, 0, 3)
@@ -276,7 +276,7 @@ func TestF17_aSnapshotHealsALostState(t *testing.T) {
 func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 	r := runtime(t)
 	on := &breaking{Strategy: strategies.Jit(r), runs: -1, puts: -1}
-	state, err := managed.New(on, managed.WithOptimizer(optimizers.Adam().Done()))
+	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := stepper(t, managed.TrainStep(noisy))
@@ -309,7 +309,7 @@ func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 
 func TestF18_snapshotsLeaveNoBuffer(t *testing.T) {
 	r := runtime(t)
-	state := newState(t, r, managed.WithOptimizer(optimizers.Adam().Done()))
+	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 	step := stepper(t, managed.TrainStep(noisy))
 	set := line(t, 64)
 	steps(t, step, state, set, 0, 2)

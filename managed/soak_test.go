@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -54,8 +54,8 @@ func takeFootprint(t *testing.T) footprint {
 func hungry(b *managed.Builder) {
 	regression(b)
 	row := graph.BroadcastToDims(graph.ReduceAllMax(b.Node("x")), 1<<21)
-	square := graph.Dot(graph.Reshape(row, 1<<21, 1), graph.Reshape(row, 1, 1<<21))
-	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1))))
+	square := graph.Dot(graph.Reshape(row, 1<<21, 1), graph.Reshape(row, 1, 1<<21)).Product()
+	b.Metric("huge", graph.ReduceAllMax(graph.Dot(square, graph.Reshape(row, 1<<21, 1)).Product()))
 }
 
 // soak is what the rows of the soak have: a state, steps on it, and batches of three shapes.

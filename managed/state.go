@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/metrics"
@@ -19,7 +19,7 @@ import (
 // time.
 type State struct {
 	strategy  strategies.Strategy
-	vars      *Vars
+	store     *model.Store
 	optimizer Optimizer
 	policy    *optim.Policy // nil: types are what layers make them
 	// values holds the variables in the order in which steps came to need them; index finds them.
@@ -67,7 +67,7 @@ func WithOptimizer(o Optimizer) Option {
 // WithSeed makes the initial parameters and all random numbers of steps a function of the seed. Without it the seed
 // is 0, so that a run can be repeated unless somebody asks for something else.
 func WithSeed(seed int64) Option {
-	return func(s *State) error { return s.vars.SetRNGStateFromSeed(seed) }
+	return func(s *State) error { return s.store.SetRNGStateFromSeed(seed) }
 }
 
 // New makes an empty state. Its variables come into being when the first step is compiled.
@@ -87,9 +87,7 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
-	// Unchecked variables: the same model function builds the training and the test step, so each variable is made by
-	// the first and found by the second.
-	return &State{strategy: strategy, vars: model.New().Checked(false), index: map[*variable]int{},
+	return &State{strategy: strategy, store: model.NewStore(), index: map[*variable]int{},
 		resets: map[*variable]metrics.Accumulator{}, ofOptimizer: map[*variable]bool{}}
 }
 
@@ -101,7 +99,7 @@ func (s *State) Strategy() strategies.Strategy { return s.strategy }
 func (s *State) Names() []string {
 	names := make([]string, len(s.values))
 	for i, v := range s.values {
-		names[i] = v.variable.ScopeAndName()
+		names[i] = v.variable.Path()
 	}
 	return names
 }
@@ -112,7 +110,7 @@ func (s *State) Value(name string) (*Tensor, error) {
 		return nil, fmt.Errorf("managed: value of %q: %w", name, err)
 	}
 	for _, v := range s.values {
-		if v.variable.ScopeAndName() == name {
+		if v.variable.Path() == name {
 			return s.strategy.Fetch(v.buffer)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"log"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -33,7 +33,7 @@ func check(err error) {
 
 // affine is y = wx + b.
 func affine(b *managed.Builder) {
-	predicted := layers.Dense(b.Vars(), b.Node("x"), true, 1)
+	predicted := layers.Dense(b.Scope(), b.Node("x"), true, 1)
 	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), predicted))
 }
 
@@ -123,7 +123,7 @@ func ExampleCompare() {
 	build := func(width int, bias bool) *managed.State {
 		state := must(managed.New(strategies.Jit(runtime)))
 		step := managed.TestStep(func(b *managed.Builder) {
-			b.Metric("mean", layers.Dense(b.Vars(), b.Node("x"), bias, width))
+			b.Metric("mean", layers.Dense(b.Scope(), b.Node("x"), bias, width))
 		})
 		check(step.Prepare(ctx, state, exampleBatch()))
 		check(step.Close())
@@ -140,7 +140,7 @@ func ExampleCompare() {
 
 // A variable of one's own: it is part of the state, kept in snapshots and moved with it. Here it counts examples whose target
 // is large.
-func ExampleBuilder_Vars() {
+func ExampleBuilder_Scope() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU))
 	defer runtime.Close()
@@ -148,10 +148,10 @@ func ExampleBuilder_Vars() {
 	defer state.Close()
 	step := managed.TrainStep(func(b *managed.Builder) {
 		affine(b)
-		seen := b.Vars().In("mine").VariableWithValue("large", float32(0)).SetTrainable(false)
+		seen := b.Scope().In("mine").VariableWithValue("large", float32(0)).SetTrainable(false)
 		large := graph.GreaterThan(b.Node("y"), graph.Scalar(b.Graph(), b.Node("y").DType(), 5))
 		now := graph.ReduceAllSum(graph.ConvertDType(large, b.Node("y").DType()))
-		seen.SetValueGraph(graph.Add(seen.ValueGraph(b.Graph()), now))
+		seen.SetNodeValue(graph.Add(seen.NodeValue(b.Graph()), now))
 	})
 	defer step.Close()
 	for range 3 {

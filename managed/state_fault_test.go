@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/managed"
@@ -17,7 +17,7 @@ import (
 
 // wider is a test step that brings two further variables in, one of them drawn.
 func wider(b *managed.Builder) {
-	h := layers.Dense(b.Vars().In("wide"), b.Node("x"), true, 4)
+	h := layers.Dense(b.Scope().In("wide"), b.Node("x"), true, 4)
 	b.Metric("mean", h)
 	b.Mean("running", h)
 }
@@ -25,7 +25,7 @@ func wider(b *managed.Builder) {
 // small has what a state of a few variables can hold: parameters, random numbers, a metric.
 func small(b *managed.Builder) {
 	regression(b)
-	noise := b.Vars().RandomNormal(b.Graph(), b.Node("x").Shape())
+	noise := b.Scope().RandomNormal(b.Graph(), b.Node("x").Shape())
 	b.Mean("noise", noise)
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	model "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted ([Summary.Total]). The
@@ -66,7 +66,7 @@ func (s *State) Summary() Summary {
 	for _, v := range s.values {
 		shape := v.variable.Shape()
 		sum.Rows = append(sum.Rows, Row{Layer: v.variable.Scope(), Name: v.variable.Name(), Kind: s.kind(v.variable), Shape: shape,
-			Size: int64(shape.Size()), Bytes: int64(shape.Memory())})
+			Size: int64(shape.Size()), Bytes: shape.ByteSize()})
 	}
 	slices.SortFunc(sum.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Name, b.Name))
@@ -83,7 +83,7 @@ func (s *State) kind(v *variable) Kind {
 		return MetricState
 	case s.ofOptimizer[v]:
 		return OptimizerState
-	case v.Scope() == model.RootScope && v.Name() == model.RNGStateVariableName:
+	case v.Path() == randomName:
 		return RandomState
 	}
 	return Fixed
@@ -96,7 +96,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 	sum.Moments = true
 	for i := range sum.Rows {
 		row := &sum.Rows[i]
-		name := model.JoinScope(row.Layer, row.Name)
+		name := model.JoinPath(row.Layer, row.Name)
 		err := context.Cause(ctx)
 		var t *Tensor
 		if err == nil {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -135,8 +135,8 @@ func TestSummary_moments(t *testing.T) {
 func TestSummary_thousands(t *testing.T) {
 	state := newState(t, runtime(t))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
-		v := b.Vars().VariableWithShape("w", shapeOf(1234, 1000))
-		b.Metric("w", graph.ReduceAllMean(v.ValueGraph(b.Graph())))
+		v := b.Scope().VariableWithShape("w", shapeOf(1234, 1000))
+		b.Metric("w", graph.ReduceAllMean(v.NodeValue(b.Graph())))
 	})), state, ones(t, 1))
 	require.Contains(t, state.Summary().String(), "/      w          [1234 1000]  Float32  1,234,000  4,936,000  trainable")
 }

@@ -49,7 +49,7 @@ func (s *State) give(fresh []*variable) error {
 	var wrong []string
 	unused := maps.Clone(s.given)
 	for _, v := range fresh {
-		name := v.ScopeAndName()
+		name := v.Path()
 		t, given := s.given[name]
 		delete(unused, name)
 		switch {
@@ -67,7 +67,7 @@ func (s *State) give(fresh []*variable) error {
 		return fmt.Errorf("%w: %s%s", ErrValues, strings.Join(wrong, "; "), left)
 	}
 	for _, v := range fresh {
-		t, given := s.given[v.ScopeAndName()]
+		t, given := s.given[v.Path()]
 		if !given {
 			continue
 		}
@@ -76,7 +76,7 @@ func (s *State) give(fresh []*variable) error {
 			err = v.SetValuePreservingOld(clone)
 		}
 		if err != nil {
-			return fmt.Errorf("the given value of %s: %w", v.ScopeAndName(), err)
+			return fmt.Errorf("the given value of %s: %w", v.Path(), err)
 		}
 	}
 	return nil
@@ -86,8 +86,8 @@ func (s *State) give(fresh []*variable) error {
 func (s *State) taken(fresh []*variable) error {
 	var errs []error
 	for _, v := range fresh {
-		if _, given := s.given[v.ScopeAndName()]; given {
-			delete(s.given, v.ScopeAndName())
+		if _, given := s.given[v.Path()]; given {
+			delete(s.given, v.Path())
 			errs = append(errs, empty(v))
 		}
 	}
@@ -108,7 +108,7 @@ func (s *State) setValue(name string, t *Tensor) error {
 	if err := s.settled(); err != nil {
 		return err
 	}
-	at := slices.IndexFunc(s.values, func(v value) bool { return v.variable.ScopeAndName() == name })
+	at := slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })
 	switch {
 	case t == nil:
 		return errors.New("the tensor is nil")
@@ -136,10 +136,10 @@ func (s *State) copyTo(ctx context.Context, to strategies.Strategy) ([]strategie
 			t, err = s.strategy.Fetch(v.buffer)
 		}
 		if err == nil {
-			buffers[i], err = to.Put(v.variable.ParameterName(), t)
+			buffers[i], err = to.Put(v.variable.Path(), t)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", v.variable.ScopeAndName(), err), to.Free(buffers[:i]...))
+			return nil, errors.Join(fmt.Errorf("%s: %w", v.variable.Path(), err), to.Free(buffers[:i]...))
 		}
 	}
 	return buffers, nil

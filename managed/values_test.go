@@ -3,8 +3,8 @@ package managed_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/managed"
@@ -81,9 +81,9 @@ func TestWithValues_refuse(t *testing.T) {
 		{"a misspelt one", given{weights: w, "/dense/dense/bias": b}, nil,
 			"the given values do not fit the model: /dense/dense/biases (Float32)[1] is missing; given, but not in the model so far: /dense/dense/bias"},
 		{"another shape, another dtype", given{weights: b, biases: tensors.FromValue([]float64{1})}, nil,
-			"the given values do not fit the model: /dense/dense/weights is (Float32)[1], expected (Float32)[1 1]; /dense/dense/biases is (Float64)[1], expected (Float32)[1]"},
+			"the given values do not fit the model: /dense/dense/weights is (Float32)[1], expected (Float32)[1, 1]; /dense/dense/biases is (Float64)[1], expected (Float32)[1]"},
 		{"none", given{}, nil,
-			"the given values do not fit the model: /dense/dense/weights (Float32)[1 1] is missing; /dense/dense/biases (Float32)[1] is missing"},
+			"the given values do not fit the model: /dense/dense/weights (Float32)[1, 1] is missing; /dense/dense/biases (Float32)[1] is missing"},
 		{"one that is not trained", given{weights: w, biases: b, "/optimizers/learning_rate": b}, nil,
 			"the given values do not fit the model: /optimizers/learning_rate is (Float32)[1], expected (Float32)"},
 	} {
@@ -154,8 +154,8 @@ func TestWithValues_types(t *testing.T) {
 	want := tensors.FromValue([]int64{1 << 40, -1})
 	state := newState(t, r, managed.WithValues(map[string]*managed.Tensor{"/counts": want}))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
-		v := b.Vars().VariableWithValue("counts", []int64{0, 0}).SetTrainable(false)
-		b.Metric("count", v.ValueGraph(b.Graph()))
+		v := b.Scope().VariableWithValue("counts", []int64{0, 0}).SetTrainable(false)
+		b.Metric("count", v.NodeValue(b.Graph()))
 	})), state, ones(t, 1))
 	got, err := state.Value("/counts")
 	require.NoError(t, err)

@@ -3,8 +3,8 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // AUC is the area under the ROC curve: how likely an example of label 1 has a greater prediction than one of label 0, equals
@@ -40,7 +40,7 @@ func AveragePrecision(thresholds int) Metric {
 // first bin is for what is 0.
 func newCurve(name string, thresholds int, value func(ones, zeros *Node) *Node) Metric {
 	name = fmt.Sprintf("%s(%d)", name, thresholds)
-	bins := shapes.Make(dtype, max(thresholds, 0))
+	bins := shapes.Make(dtype, max(thresholds, 1))
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
 		keeps: []Accumulator{{Name: "ones", Shape: bins}, {Name: "zeros", Shape: bins}},
 		batch: func(weights *Node, in []*Node) []*Node {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/metrics"
@@ -194,8 +194,8 @@ func TestMetrics_refuse(t *testing.T) {
 		{"too few inputs", metrics.Accuracy(), inputs([]int32{1, 1}), "metrics: Accuracy: 1 inputs given, expected 2: [labels predictions]"},
 		{"complex numbers", metrics.Mean(), inputs([]complex64{1}), "metrics: Mean: the values must be real numbers"},
 		{"weights too long", metrics.Mean(), batch{[]float32{1, 1, 1}, []any{scores}}, "metrics: Mean: weights (Float32)[3] do not fit examples of dimensions [2 2]"},
-		{"weights of more axes", metrics.Accuracy(), batch{scores, []any{[]int32{1, 1}, scores}}, "weights (Float32)[2 2] do not fit examples of dimensions [2]"},
-		{"labels and scores of other lengths", metrics.Accuracy(), inputs([]int32{1, 1, 1}, scores), "labels (Int32)[3] and predictions (Float32)[2 2] do not fit"},
+		{"weights of more axes", metrics.Accuracy(), batch{scores, []any{[]int32{1, 1}, scores}}, "weights (Float32)[2, 2] do not fit examples of dimensions [2]"},
+		{"labels and scores of other lengths", metrics.Accuracy(), inputs([]int32{1, 1, 1}, scores), "labels (Int32)[3] and predictions (Float32)[2, 2] do not fit"},
 		{"labels of truth values", metrics.Accuracy(), inputs([]bool{true, true}, scores), "metrics: Accuracy: labels (Bool)[2] are no classes: expected integers"},
 		{"one-hot of other classes", metrics.Accuracy(), inputs([][]float32{{1, 0, 0}, {1, 0, 0}}, scores), "do not fit"},
 		{"classes for scores", metrics.TopK(1), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: TopK(1): expected k of at least 1 and predictions as scores"},
@@ -241,13 +241,13 @@ func TestB90_whatWasNotReducedIsAnError(t *testing.T) {
 		"merge":   func(g *graph.Graph) { c.Merge(c.Initial(g), devices(g)) },
 		"reduce":  func(g *graph.Graph) { c.Reduce(devices(g), c.Initial(g)) },
 	} {
-		_, err := graph.ExecOnce(r, func(g *graph.Graph) *graph.Node { f(g); return graph.Const(g, 1) })
+		_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node { f(g); return graph.Const(g, 1) })
 		require.ErrorContains(t, err, `accumulator "mean/total" has shape (Float64)[2], expected (Float64); those of several devices need Reduce first`, name)
 		refused++
 	}
 	for _, e := range c.Collection {
 		m := e.Metric
-		_, err := graph.ExecOnce(r, func(g *graph.Graph) *graph.Node {
+		_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node {
 			var two []*graph.Node
 			for _, a := range metrics.Initial(m, g) {
 				two = append(two, graph.Stack([]*graph.Node{a, a}, 0))
@@ -258,7 +258,7 @@ func TestB90_whatWasNotReducedIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, "need Reduce first", e.Name)
 		refused++
 	}
-	_, err = graph.ExecOnce(r, func(g *graph.Graph) *graph.Node { c.Compute(c.Initial(g)[1:]); return graph.Const(g, 1) })
+	_, err = graph.CallOnce(r, func(g *graph.Graph) *graph.Node { c.Compute(c.Initial(g)[1:]); return graph.Const(g, 1) })
 	require.ErrorContains(t, err, "accumulators given, expected")
 	t.Logf("B90: %d of %d refused, %d accumulators", refused, 3+len(c.Collection), n)
 }
@@ -281,7 +281,7 @@ func TestCollection_refuses(t *testing.T) {
 		{"no metric", metrics.Collection{{Name: "loss"}}, nil, `metrics: collection: entry "loss" has no metric`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := graph.ExecOnce(r, func(g *graph.Graph) *graph.Node {
+			_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node {
 				outputs := map[string]*graph.Node{}
 				for _, name := range row.outputs {
 					outputs[name] = graph.Const(g, []float32{1})

@@ -3,8 +3,8 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // ConfusionMatrix is the weight of the examples of each label that were given each prediction: [classes, classes], row label,
@@ -12,7 +12,7 @@ import (
 func ConfusionMatrix(classes int) Metric {
 	name := fmt.Sprintf("ConfusionMatrix(%d)", classes)
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
-		keeps: []Accumulator{{Name: "matrix", Shape: shapes.Make(dtype, max(classes, 0), max(classes, 0))}},
+		keeps: []Accumulator{{Name: "matrix", Shape: shapes.Make(dtype, max(classes, 1), max(classes, 1))}},
 		batch: func(weights *Node, in []*Node) []*Node {
 			labels, predictions, w, invalid := classified(name, classes, weights, in)
 			cell := graph.Add(graph.MulScalar(labels, classes), predictions)

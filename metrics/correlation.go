@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. All elements are taken

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/xla"
@@ -37,7 +37,7 @@ func Example() {
 		{[]bool{true, true}, []int32{0, 1}, [][]float32{{0.9, 0.1}, {0.2, 0.8}}},
 		{[]bool{true, false}, []int32{1, 0}, [][]float32{{0.7, 0.3}, {0, 0}}},
 	} {
-		total, weight, value, err = update.Exec3(total, weight, b.mask, b.labels, b.scores)
+		total, weight, value, err = update.Call3(total, weight, b.mask, b.labels, b.scores)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -78,7 +78,7 @@ func ExampleCollection() {
 		}
 		return figures
 	})
-	figures, err := step.Exec()
+	figures, err := step.Call()
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -130,7 +130,7 @@ func ExampleMetric() {
 	defer runtime.Close()
 
 	var m metrics.Metric = geometricMean{}
-	mean, err := graph.ExecOnce(runtime, func(values *graph.Node) *graph.Node {
+	mean, err := graph.CallOnce(runtime, func(values *graph.Node) *graph.Node {
 		acc := m.Update(metrics.Initial(m, values.Graph()), nil, values)
 		return m.Compute(acc)[0].Node
 	}, []float32{1, 10, 100})
@@ -155,7 +155,7 @@ func ExampleMapInputs() {
 		off := graph.Abs(graph.Sub(in[0], in[1]))
 		return []*graph.Node{graph.LessThan(off, graph.Scalar(off.Graph(), off.DType(), 0.5))}
 	})
-	share, err := graph.ExecOnce(runtime, func(targets, predictions *graph.Node) *graph.Node {
+	share, err := graph.CallOnce(runtime, func(targets, predictions *graph.Node) *graph.Node {
 		acc := near.Update(metrics.Initial(near, targets.Graph()), nil, targets, predictions)
 		return near.Compute(acc)[0].Node
 	}, []float32{1, 2, 3, 4}, []float32{1.1, 2.9, 3, 4.2})

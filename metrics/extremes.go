@@ -3,8 +3,8 @@ package metrics
 import (
 	"math"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Min is the least element of its input, values of any shape; of weights it only matters which are 0. Without any example it

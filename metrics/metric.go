@@ -3,8 +3,8 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Metric says how a figure is gathered over many batches. What was gathered so far is in accumulators, which are nodes of a graph

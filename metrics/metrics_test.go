@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/metrics"
@@ -79,7 +79,7 @@ func (s state) and(more ...any) []any {
 }
 
 func (g *gauge) empty(t require.TestingT) state {
-	s, err := g.initial.Exec()
+	s, err := g.initial.Call()
 	require.NoError(t, err)
 	return s
 }
@@ -92,21 +92,21 @@ func (g *gauge) add(t require.TestingT, s state, batches ...batch) state {
 			in = append(in, b.weights)
 		}
 		var err error
-		s, err = g.update[b.weights != nil].Exec(append(in, b.inputs...)...)
+		s, err = g.update[b.weights != nil].Call(append(in, b.inputs...)...)
 		require.NoError(t, err)
 	}
 	return s
 }
 
 func join(t require.TestingT, how *graph.Exec, a, b state) state {
-	s, err := how.Exec(a.and(b.and()...)...)
+	s, err := how.Call(a.and(b.and()...)...)
 	require.NoError(t, err)
 	return s
 }
 
 // values are the numbers of each value by its name.
 func (g *gauge) values(t require.TestingT, s state) map[string][]float64 {
-	out, err := g.compute.Exec(s.and()...)
+	out, err := g.compute.Call(s.and()...)
 	require.NoError(t, err)
 	all := map[string][]float64{}
 	for i, v := range out {
@@ -133,7 +133,7 @@ func measure(r *xla.Runtime, m metrics.Metric, b batch) ([]float64, error) {
 		return nil, err
 	}
 	defer exec.Finalize()
-	v, err := exec.Exec1(in...)
+	v, err := exec.Call1(in...)
 	if err != nil {
 		return nil, err
 	}

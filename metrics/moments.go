@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // moments are the weight, the mean, and the sum of squared distances from that mean, of numbers gathered so far. Joined by the

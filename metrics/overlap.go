@@ -3,7 +3,7 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // IoU is the intersection over union of a class, Jaccard's index: the examples that are of it and predicted to be, as a share of

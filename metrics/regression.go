@@ -3,7 +3,7 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // MeanSquaredError is the weighted mean squared difference of targets and predictions, its two inputs, of one shape: each

@@ -3,8 +3,8 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Average says how the scores of classes become one.
@@ -78,7 +78,7 @@ var (
 
 func newScores(name string, n int, average Average, scores ...score) Metric {
 	name = fmt.Sprintf("%s(%d, %s)", name, n, average)
-	each := shapes.Make(dtype, max(n, 0))
+	each := shapes.Make(dtype, max(n, 1))
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
 		keeps: []Accumulator{{Name: "hit", Shape: each}, {Name: "predicted", Shape: each}, {Name: "labelled", Shape: each}},
 		batch: func(weights *Node, in []*Node) []*Node {

@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // sums is a metric all of whose accumulators are sums over the examples: a batch adds its own, and so does a merge.

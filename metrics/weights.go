@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // weigh gives each of the examples its weight, as float64.
@@ -61,8 +61,7 @@ func tally(bin, weights, invalid *Node, n int) *Node {
 	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
 	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)
 	size := bin.Shape().Size()
-	// Not graph.Scatter: GoMLX v0.26.0's tells the device that no index comes twice.
-	return graph.ScatterSum(graph.Zeros(bin.Graph(), shapes.Make(dtype, n)), graph.Reshape(bin, size, 1), graph.Reshape(weights, size), false, false)
+	return graph.Scatter(graph.Reshape(bin, size, 1), graph.Reshape(weights, size), shapes.Make(dtype, n), false, false)
 }
 
 func nan(g *Graph) *Node { return graph.Scalar(g, dtype, math.NaN()) }

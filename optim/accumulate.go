@@ -1,6 +1,6 @@
 package optim
 
-import "github.com/gomlx/gomlx/pkg/core/graph"
+import "github.com/gomlx/gomlx/core/graph"
 
 // Accumulate makes one update of k batches: it passes on the mean of their updates at every k-th, and holds the step back
 // at the others. The links before it see every batch, those behind it only the means; their counts, the schedules and
@@ -17,12 +17,12 @@ func (accumulate) Name() string { return "accumulate" }
 func (k accumulate) Update(s *Step) {
 	check(k >= 1, "Accumulate is given %d, expected 1 batch or more", int(k))
 	batches := s.Number("batches", int32(0))
-	n := graph.AddScalar(batches.ValueGraph(s.graph), 1)
+	n := graph.AddScalar(batches.NodeValue(s.graph), 1)
 	full := graph.GreaterOrEqual(n, graph.Scalar(s.graph, n.DType(), float64(k)))
 	s.Set(batches, graph.Where(full, graph.ZerosLike(n), n))
 	for p := range s.Parameters() {
 		v := s.Zeros(p, "mean")
-		mean := v.ValueGraph(s.graph)
+		mean := v.NodeValue(s.graph)
 		mean = graph.Add(mean, graph.Div(graph.Sub(p.Update, mean), graph.ConvertDType(n, s.dtype)))
 		s.Set(v, graph.Where(full, graph.ZerosLike(mean), mean))
 		p.Update = mean

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Adafactor is [RMSProp] that keeps of a matrix's squares only the means of rows and columns, so that its state is that much
@@ -39,7 +39,7 @@ func (t Adafactor) Update(s *Step) {
 	n := s.time()
 	forget := graph.Pow(n, graph.Scalar(s.graph, s.dtype, -power))
 	average := func(v *Variable, value *Node) *Node {
-		next := graph.Add(graph.Mul(graph.OneMinus(forget), v.ValueGraph(s.graph)), graph.Mul(forget, value))
+		next := graph.Add(graph.Mul(graph.OneMinus(forget), v.NodeValue(s.graph)), graph.Mul(forget, value))
 		s.Set(v, next)
 		return next
 	}

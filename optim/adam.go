@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
 // Adam divides a moving average of the updates by the root of one of their squares, both free of the zeros that they began
 // with (Kingma and Ba 2015). With [WeightDecay] behind it it is AdamW. A zero field takes its default.
 //
-// The rule is GoMLX's, and so are its variables: /AdamOptimizer/…, as for a model trained with GoMLX's Adam alone.
+// Its variables are those of GoMLX's Adam, /AdamOptimizer/…, so that a model trained with that goes on, and the other way
+// round; they hold numbers of the [Step.DType].
 type Adam struct {
 	// Beta1 and Beta2 are how much of the averages of updates and squares stays: 0.9 and 0.999.
 	Beta1, Beta2 float64
@@ -25,7 +25,11 @@ type Adam struct {
 func (Adam) Name() string { return "adam" }
 
 // Update is one step of the rule.
-func (t Adam) Update(s *Step) { t.update(s, optimizers.Adam()) }
+func (t Adam) Update(s *Step) {
+	t.update(s, func(squares *Variable, update, unbiased *Node, decay float64) *Node {
+		return graph.Sqrt(graph.Mul(s.average(squares, decay, graph.Square(update)), unbiased))
+	})
+}
 
 // Adamax is [Adam] with a decaying maximum instead of the root of squares (section 7 of the same paper).
 type Adamax Adam
@@ -34,89 +38,41 @@ type Adamax Adam
 func (Adamax) Name() string { return "adamax" }
 
 // Update is one step of the rule.
-func (t Adamax) Update(s *Step) { Adam(t).update(s, optimizers.Adam().Adamax()) }
+func (t Adamax) Update(s *Step) {
+	Adam(t).update(s, func(largest *Variable, update, _ *Node, decay float64) *Node {
+		next := graph.Max(graph.MulScalar(largest.NodeValue(s.graph), decay), graph.Abs(update))
+		s.Set(largest, next)
+		return next
+	})
+}
 
-func (t Adam) update(s *Step, rule *optimizers.AdamConfig) {
+// update divides the average by what size makes of the second moment.
+func (t Adam) update(s *Step, size func(moment *Variable, update, unbiased *Node, decay float64) *Node) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
-	// GoMLX has its moments at the root of all scopes; so the scope is one name, which tells groups apart.
-	scope := goMLXScope + strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.vars)), "/adam"), "/", "_")
-	s.transform(rule.Betas(b1, b2).Epsilon(epsilon).DType(s.dtype).Scope(scope).Done())
+	// GoMLX has the moments at the root of all scopes, whatever the optimizer's is; so ours are told apart by one name.
+	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
+	moment := func(p *Parameter, which string) *Variable {
+		return s.zerosAt(adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
+	}
+	var unbiased1, unbiased2 *Node
+	s.each(func(p *Parameter) *Node {
+		if unbiased1 == nil {
+			steps := s.zerosAt(adamPath(s.model.Scope(), link, "step"), nil)
+			n := graph.AddScalar(steps.NodeValue(s.graph), 1)
+			s.Set(steps, n)
+			unbiased1, unbiased2 = unbias(b1, n), unbias(b2, n)
+		}
+		mean := graph.Mul(s.average(moment(p, "_1st_moment"), b1, p.Update), unbiased1)
+		return graph.Div(mean, graph.AddScalar(size(moment(p, "_2nd_moment"), p.Update, unbiased2, b2), epsilon))
+	})
 }
 
-const goMLXScope = optimizers.AdamDefaultScope
-
-// goMLXScopes are the scopes at the root that Adam made.
-func goMLXScopes(vars *Vars) []string {
-	seen := map[string]bool{}
-	var all []string
-	for v := range vars.IterVariables() {
-		first, _, _ := strings.Cut(strings.TrimPrefix(v.Scope(), context.RootScope), context.ScopeSeparator)
-		if strings.HasPrefix(first, goMLXScope) && !seen[first] {
-			seen[first] = true
-			all = append(all, context.RootScope+first)
-		}
-	}
-	return all
-}
-
-// transform makes a transformation of one of GoMLX's optimizers, which know only how to change variables: for the time of
-// the call each parameter is zero and the rate 1, so that it becomes minus the update, and all else that the optimizer
-// changes is its state. It must not decay weights (they are zero).
-func (s *Step) transform(o optimizers.Interface) {
-	mine := map[*Variable]*Parameter{}
-	var updates []*Node
-	for p := range s.Parameters() {
-		mine[p.variable] = p
-		updates = append(updates, p.Update)
-	}
-	if len(updates) == 0 {
-		return
-	}
-	for _, v := range trained(s.vars, s.graph) {
-		if mine[v] == nil { // it would be taken for one that has an update
-			v.SetTrainable(false)
-			defer v.SetTrainable(true)
-		}
-	}
-	before := map[*Variable]*Node{}
-	for v := range s.vars.IterVariables() {
-		if v.InUseByGraph(s.graph) {
-			before[v] = v.ValueGraph(s.graph)
-		}
-	}
-	rate := optimizers.LearningRateVarWithValue(s.vars, s.dtype, 1) // which is there
-	rate.SetValueGraph(graph.Scalar(s.graph, s.dtype, 1.0))
-	for p := range s.Parameters() {
-		p.variable.SetValueGraph(graph.ZerosLike(before[p.variable]))
-	}
-	o.(gradientOptimizer).UpdateGraphWithGradients(s.vars, updates, s.dtype)
-	steps := optimizers.GetGlobalStepVar(s.vars) // counted by the chain
-	for v := range s.vars.IterVariables() {
-		if !v.InUseByGraph(s.graph) {
-			continue
-		}
-		old, now := before[v], v.ValueGraph(s.graph)
-		if old == nil {
-			old = s.graph.GetParameterByName(v.ParameterName())
-		}
-		if now == old {
-			continue
-		}
-		v.SetValueGraph(old)
-		switch p := mine[v]; {
-		case p != nil:
-			p.Update = graph.ConvertDType(graph.Neg(now), s.dtype)
-		case v != rate && v != steps:
-			s.Set(v, now)
-		}
-	}
-}
-
-type gradientOptimizer interface {
-	UpdateGraphWithGradients(vars *Vars, gradients []*Node, lossDType dtypes.DType)
+// adamPath is where GoMLX's Adam keeps something; link is "" but for those of groups.
+func adamPath(scope, link string, names ...string) string {
+	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
 }
 
 // LAMB is [Adam] with weight decay whose updates have the norm of their parameters (You et al. 2020, "Large batch

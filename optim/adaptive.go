@@ -3,7 +3,7 @@ package optim
 import (
 	"cmp"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011): what changed much changes less
@@ -23,7 +23,7 @@ func (t Adagrad) Update(s *Step) {
 	positive("Adagrad.Epsilon", epsilon)
 	s.each(func(p *Parameter) *Node {
 		v := s.Zeros(p, "squares") // without the start, which is so a setting and no part of the state
-		squares := graph.Add(v.ValueGraph(s.graph), graph.Square(p.Update))
+		squares := graph.Add(v.NodeValue(s.graph), graph.Square(p.Update))
 		s.Set(v, squares)
 		return graph.Mul(p.Update, graph.Rsqrt(graph.AddScalar(squares, start+epsilon)))
 	})
@@ -46,7 +46,7 @@ func (t Adadelta) Update(s *Step) {
 	positive("Adadelta.Epsilon", epsilon)
 	s.each(func(p *Parameter) *Node {
 		squares := s.moment(p, "squares", decay, graph.Square(p.Update))
-		before := s.Zeros(p, "updates").ValueGraph(s.graph)
+		before := s.Zeros(p, "updates").NodeValue(s.graph)
 		update := graph.Mul(p.Update, graph.Mul(graph.Sqrt(graph.AddScalar(before, epsilon)), graph.Rsqrt(graph.AddScalar(squares, epsilon))))
 		s.moment(p, "updates", decay, graph.Square(update))
 		return update

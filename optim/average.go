@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
 // Average keeps a moving average of the parameters beside them (Polyak and Juditsky 1992), to be evaluated instead of
@@ -17,7 +17,7 @@ import (
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)
 //	test := managed.TestStep(func(b *managed.Builder) {
-//		average.In(b.Vars(), b.Graph(), func() { logits := model(b.Vars(), b.Node("x")); … })
+//		average.In(b.Scope(), b.Graph(), func() { logits := model(b.Scope(), b.Node("x")); … })
 //	})
 type Average struct {
 	// Decay is how much of the average stays in an update, as 0.999.
@@ -36,9 +36,9 @@ func (t Average) Update(s *Step) {
 	share("Average.Decay", t.Decay)
 	n := s.Number("updates", int64(0))
 	s.After(func() {
-		s.Set(n, graph.AddScalar(n.ValueGraph(s.graph), 1))
+		s.Set(n, graph.AddScalar(n.NodeValue(s.graph), 1))
 		for p := range s.Parameters() {
-			s.moment(p, "sum", t.Decay, graph.ConvertDType(p.variable.ValueGraph(s.graph), s.dtype))
+			s.moment(p, "sum", t.Decay, graph.ConvertDType(p.variable.NodeValue(s.graph), s.dtype))
 		}
 	})
 }
@@ -47,51 +47,51 @@ func (t Average) Update(s *Step) {
 // used as they are. The state does not change. The training step must have been compiled before, and have kept averages:
 // else it panics with [ErrNoAverage].
 //
-// vars may be in any scope, as those of a part of the model: the averages are those of the optimizer in that scope, or in the
+// The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in the
 // nearest one around it, or else of the only one that keeps some. Of several in other scopes (managed.By) it panics, and
 // lists them.
-func (t Average) In(vars *Vars, g *Graph, build func()) {
-	n := t.find(vars)
-	scope, updates := n.Scope(), n.ValueGraph(g)
+func (t Average) In(scope *Scope, g *Graph, build func()) {
+	n := t.find(scope)
+	store, updates := scope.Store(), n.NodeValue(g)
 	old := map[*Variable]*Node{}
-	for sum := range vars.IterVariables() {
-		name, ok := strings.CutPrefix(sum.Scope(), scope)
-		if !ok || !strings.HasPrefix(name, "/") || sum.Name() != "sum" {
+	for sum := range store.Scope(n.Scope()).IterVariables() {
+		name, ok := strings.CutSuffix(strings.TrimPrefix(sum.Path(), n.Scope()), "/sum")
+		if !ok {
 			continue
 		}
-		v := vars.GetVariableByScopeAndName(context.SplitScope(name))
-		check(v != nil, "%s is the average of %s, which is not there", sum.ScopeAndName(), name)
-		value, average := v.ValueGraph(g), sum.ValueGraph(g)
+		v := store.GetVariable(name)
+		check(v != nil, "%s is the average of %s, which is not there", sum.Path(), name)
+		value, average := v.NodeValue(g), sum.NodeValue(g)
 		average = graph.Mul(average, unbias(t.Decay, graph.ConvertDType(updates, average.DType())))
 		average = graph.Where(graph.IsZero(updates), value, graph.ConvertDType(average, value.DType()))
 		old[v] = value
-		v.SetValueGraph(average)
+		v.SetNodeValue(average)
 	}
 	build()
 	for v, value := range old {
-		v.SetValueGraph(value)
+		v.SetNodeValue(value)
 	}
 }
 
 // find gives the number of the averages that are meant in a scope of the model.
-func (t Average) find(vars *Vars) *Variable {
-	below := context.JoinScope(optimizers.Scope, t.Name())
-	for scope := vars.Scope(); ; scope, _ = context.SplitScope(scope) {
-		if n := vars.GetVariableByScopeAndName(context.JoinScope(scope, below), "updates"); n != nil {
+func (t Average) find(scope *Scope) *Variable {
+	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
+	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {
+		if n := scope.Store().GetVariable(model.JoinPath(around, below)); n != nil {
 			return n
 		}
-		if scope == context.RootScope {
+		if around == model.RootScopePath {
 			break
 		}
 	}
 	var others []*Variable
-	for v := range vars.IterVariables() {
-		if v.Name() == "updates" && strings.HasSuffix(v.Scope(), context.ScopeSeparator+below) {
+	for v := range scope.Store().IterVariables() {
+		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {
 			others = append(others, v)
 		}
 	}
-	check(len(others) > 0, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scopeIn(vars))
-	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the vars in the scope of one",
-		len(others), vars.Scope(), names(others))
+	check(len(others) > 0, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scopeIn(scope))
+	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the scope of one",
+		len(others), scope.Scope(), names(others))
 	return others[0]
 }

@@ -3,9 +3,9 @@ package optim_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -22,12 +22,12 @@ func TestAverage_inATestStep(t *testing.T) {
 	average := optim.Average{Decay: decay}
 	state := newState(t, r, optim.New(rate, average))
 	model := func(b *managed.Builder) *managed.Node {
-		w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 		return graph.Mul(w, graph.ReduceAllMean(b.Node("x")))
 	}
 	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", graph.Square(model(b))) })
 	test := managed.TestStep(func(b *managed.Builder) {
-		average.In(b.Vars(), b.Graph(), func() { b.Metric("averaged", model(b)) })
+		average.In(b.Scope(), b.Graph(), func() { b.Metric("averaged", model(b)) })
 		b.Metric("plain", model(b))
 	})
 	defer func() { require.NoError(t, test.Close()) }()
@@ -60,7 +60,7 @@ func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	batches := slopes(t, 2, 1)
 	train(t, trainStep(t, bowl), state, batches[:1])
 	test := managed.TestStep(func(b *managed.Builder) {
-		average.In(b.Vars(), b.Graph(), func() { b.Metric("averaged", bowlLoss(b)) })
+		average.In(b.Scope(), b.Graph(), func() { b.Metric("averaged", bowlLoss(b)) })
 		b.Metric("plain", bowlLoss(b))
 	})
 	defer func() { require.NoError(t, test.Close()) }()
@@ -79,14 +79,14 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	const rate, decay = 0.125, 0.5
 	average := optim.Average{Decay: decay}
 	model := func(b *managed.Builder) *managed.Node {
-		loss := b.Vars().In("a").In("b").VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+		loss := b.Scope().In("a").In("b").VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 		return graph.Mul(loss, graph.ReduceAllMean(b.Node("x")))
 	}
 	loss := func(b *managed.Builder) { b.Loss("loss", graph.Square(model(b))) }
 	batch := batchOf(t, []float32{1, 1}, 2)
 	in := func(scope string) managed.Build {
 		return func(b *managed.Builder) {
-			average.In(b.Vars().InAbsPath(scope), b.Graph(), func() { b.Metric("averaged", model(b)) })
+			average.In(b.Scope().Store().Scope(scope), b.Graph(), func() { b.Metric("averaged", model(b)) })
 		}
 	}
 	averaged := func(state *managed.State, scope string) (float64, error) {
@@ -120,11 +120,12 @@ func TestAverage_fromAnyScope(t *testing.T) {
 		require.InDelta(t, 0.75, got, 1e-6, scope)
 	}
 	train(t, by("c"), state, []data.Batch{batch})
+	require.Equal(t, 1.0, number(t, state, "/a/global_step"), "each counts its own steps")
 	for scope, want := range map[string]float64{"/a": 0.75, "/a/b": 0.75, "/c": 0.5625, "/c/d": 0.5625} {
 		got, err := averaged(state, scope)
 		require.NoError(t, err, scope)
 		require.InDelta(t, want, got, 1e-6, scope)
 	}
 	_, err := averaged(state, "/")
-	require.ErrorContains(t, err, "optim: 2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the vars in the scope of one")
+	require.ErrorContains(t, err, "optim: 2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
 }

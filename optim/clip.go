@@ -1,6 +1,6 @@
 package optim
 
-import "github.com/gomlx/gomlx/pkg/core/graph"
+import "github.com/gomlx/gomlx/core/graph"
 
 // Clip limits each number of the updates to -limit … limit. At the start of the chain these are the gradients; GoMLX's
 // clip_step_by_value clips the finished step.

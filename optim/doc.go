@@ -1,6 +1,6 @@
 // Package optim makes optimizers of small parts: a learning rate and a chain of transformations, each of which changes the
 // updates on their way from the gradients to the parameters, as optax has it. All of it is inside of the training program,
-// so it runs in blocks of steps and costs no call of its own. [Optimizer] is one of GoMLX's optimizers.Interface: give it to
+// so it runs in blocks of steps and costs no call of its own. [Optimizer] is one of GoMLX's optimizer.Interface: give it to
 // managed.WithOptimizer.
 //
 //	optimizer := optim.New(3e-4,
@@ -11,7 +11,7 @@
 //			optim.Part{Steps: 500, Schedule: optim.Warmup(1, 500)},
 //			optim.Part{Schedule: optim.Cosine(1, 0, 9500)})))
 //
-// The rules are checked against optax for 100 steps, to 1e-5. What GoMLX has (Adam, Adamax) is GoMLX's.
+// The rules are checked against optax for 100 steps, to 1e-5.
 //
 // # Names
 //

@@ -6,7 +6,7 @@ import (
 	"log"
 	"regexp"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -29,13 +29,13 @@ func Example() {
 			optim.Part{Schedule: optim.Cosine(1, 0, 280)})),
 		average)
 	loss := func(b *managed.Builder) *managed.Node {
-		w := b.Vars().VariableWithValue("w", []float32{0, 0}).ValueGraph(b.Graph())
+		w := b.Scope().VariableWithValue("w", []float32{0, 0}).NodeValue(b.Graph())
 		predicted := graph.ReduceSum(graph.Mul(b.Node("x"), graph.InsertAxes(w, 0)), -1)
 		return managed.MeanSquaredError(b.Node("y"), predicted)
 	}
 	train := managed.TrainStep(func(b *managed.Builder) { b.Loss("mse", loss(b)) })
 	test := managed.TestStep(func(b *managed.Builder) {
-		average.In(b.Vars(), b.Graph(), func() { b.Loss("mse", loss(b)) })
+		average.In(b.Scope(), b.Graph(), func() { b.Loss("mse", loss(b)) })
 	})
 
 	cpu, err := xla.Open(ctx, xla.CPU)
@@ -108,7 +108,7 @@ func (doubled) Name() string { return "doubled" }
 func (doubled) Update(s *optim.Step) {
 	for p := range s.Parameters() {
 		last := s.Zeros(p, "sign")
-		again := graph.GreaterThan(graph.Mul(last.ValueGraph(s.Graph()), p.Update), graph.ZerosLike(p.Update))
+		again := graph.GreaterThan(graph.Mul(last.NodeValue(s.Graph()), p.Update), graph.ZerosLike(p.Update))
 		s.Set(last, graph.Sign(p.Update))
 		p.Update = graph.Where(again, graph.MulScalar(p.Update, 2), p.Update)
 	}

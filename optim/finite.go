@@ -5,7 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first. How many steps it held back is
@@ -23,7 +24,7 @@ func (skipNonFinite) Update(s *Step) {
 		return
 	}
 	skipped := s.Number("skipped", int32(0))
-	n := skipped.ValueGraph(s.graph)
+	n := skipped.NodeValue(s.graph)
 	s.Set(skipped, graph.Where(finite, n, graph.AddScalar(n, 1)))
 	s.Require(finite)
 }
@@ -53,7 +54,7 @@ func (s *Step) finite() *Node {
 //
 //	scale := optim.LossScale{}
 //	optimizer := optim.New(1e-3, scale, optim.Adam{})
-//	… b.Loss("loss", scale.Loss(b.Vars(), loss))
+//	… b.Loss("loss", scale.Loss(b.Scope(), loss))
 //
 // The scale is in /optimizers/loss_scale/scale, the good steps since it was changed in /optimizers/loss_scale/good. A zero
 // field takes its default.
@@ -70,14 +71,13 @@ type LossScale struct {
 func (LossScale) Name() string { return "loss_scale" }
 
 // Loss is the loss as it is, with a gradient that is multiplied by the scale. In a step that does not train nothing is done.
-func (t LossScale) Loss(vars *Vars, loss *Node) *Node {
+func (t LossScale) Loss(scope *Scope, loss *Node) *Node {
 	g := loss.Graph()
-	if !vars.IsTraining(g) {
+	if !scope.IsTraining(g) {
 		return loss
 	}
-	s := &Step{update: &update{vars: vars.Checked(false), graph: g}}
-	s.scope = scopeIn(s.vars) + "/" + t.Name()
-	scale := t.scale(s).ValueGraph(g)
+	s := &Step{update: &update{model: scope, graph: g}, scope: model.JoinPath(scopeIn(scope), t.Name())}
+	scale := t.scale(s).NodeValue(g)
 	return graph.IdentityWithCustomGradient(loss, func(_, v *Node) *Node {
 		return graph.Mul(v, graph.ConvertDType(scale, v.DType()))
 	})
@@ -108,8 +108,8 @@ func (t LossScale) Update(s *Step) {
 	check(every > 0, "LossScale.Every is %d, expected a positive number of steps", every)
 	variable := t.scale(s)
 	// managed tries optimizers out on a graph without a model, which is no training graph.
-	check(variable.InUseByGraph(s.graph) || !s.vars.IsTraining(s.graph), "the gradients were not scaled: give LossScale.Loss the loss in the step's graph")
-	scale := variable.ValueGraph(s.graph)
+	check(variable.InUseByGraph(s.graph) || !s.model.IsTraining(s.graph), "the gradients were not scaled: give LossScale.Loss the loss in the step's graph")
+	scale := variable.NodeValue(s.graph)
 	divisor := graph.ConvertDType(scale, s.dtype)
 	s.each(func(p *Parameter) *Node { return graph.Div(p.Update, divisor) })
 	finite := s.finite()
@@ -117,7 +117,7 @@ func (t LossScale) Update(s *Step) {
 		return
 	}
 	good := s.Number("good", int32(0))
-	n := graph.AddScalar(good.ValueGraph(s.graph), 1)
+	n := graph.AddScalar(good.NodeValue(s.graph), 1)
 	due := graph.GreaterOrEqual(n, graph.Scalar(s.graph, n.DType(), float64(every)))
 	larger := graph.MulScalar(scale, factor)
 	larger = graph.Where(graph.LogicalAnd(due, graph.IsFinite(larger)), larger, scale)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -54,7 +54,7 @@ func TestLossScale_followsTheGradients(t *testing.T) {
 	scale := optim.LossScale{Start: 1024, Every: 3}
 	chain := []optim.Transformation{scale, optim.Momentum(0.5)}
 	state := newState(t, r, optim.New(0.05, chain...))
-	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Vars(), bowlLoss(b))) })
+	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Scope(), bowlLoss(b))) })
 	good := slopes(t, 12, 1)
 	x := make([]float32, size)
 	x[3] = float32(math.Inf(1))
@@ -85,7 +85,7 @@ func TestLossScale_float16(t *testing.T) {
 	require.True(t, policy.NeedsLossScale())
 	build := func(loss func(b *managed.Builder, l *managed.Node) *managed.Node) managed.Build {
 		return func(b *managed.Builder) {
-			w := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Node("x"))))
 			l := graph.MulScalar(policy.Out(y), tiny)
 			b.Loss("loss", loss(b, l))
@@ -105,7 +105,7 @@ func TestLossScale_float16(t *testing.T) {
 			state := newState(t, r, optim.New(1e6, chain...))
 			step := trainStep(t, build(func(b *managed.Builder, l *managed.Node) *managed.Node {
 				if row.scale {
-					l = scale.Loss(b.Vars(), l)
+					l = scale.Loss(b.Scope(), l)
 				}
 				return l
 			}))
@@ -150,10 +150,10 @@ func TestRules_parametersOf16Bits(t *testing.T) {
 			state := newState(t, r, optim.New(0.05, rule))
 			step := trainStep(t, func(b *managed.Builder) {
 				g := b.Graph()
-				w := b.Vars().VariableWithValue("w", []float32{1, -1}).ValueGraph(g)
+				w := b.Scope().VariableWithValue("w", []float32{1, -1}).NodeValue(g)
 				_ = w
-				h := b.Vars().WithInitializer(func(g *graph.Graph, s optim.Shape) *graph.Node { return graph.Ones(g, s) }).
-					VariableWithShape("half", shapeOf(dtypes.BFloat16, 3)).ValueGraph(g)
+				h := b.Scope().WithInitializer(func(g *graph.Graph, s optim.Shape) *graph.Node { return graph.Ones(g, s) }).
+					VariableWithShape("half", shapeOf(dtypes.BFloat16, 3)).NodeValue(g)
 				b.Loss("loss", graph.Add(graph.ReduceAllSum(graph.Square(w)), graph.ReduceAllSum(graph.Square(graph.ConvertDType(h, dtypes.Float32)))))
 			})
 			_, _, err := step.StepBlock(t.Context(), state, slopes(t, 20, 1))
@@ -179,9 +179,9 @@ func TestRules_float64(t *testing.T) {
 	o := optim.New(0.1, optim.ClipByGlobalNorm(10), optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.5})
 	state := newState(t, runtime(t), o)
 	step := trainStep(t, func(b *managed.Builder) {
-		loss := graph.Square(b.Vars().VariableWithValue("w", 1.0).ValueGraph(b.Graph()))
+		loss := graph.Square(b.Scope().VariableWithValue("w", 1.0).NodeValue(b.Graph()))
 		b.Loss("loss", loss)
-		b.Metric("rate", o.Rate(b.Vars(), loss))
+		b.Metric("rate", o.Rate(b.Scope(), loss))
 	})
 	train(t, step, state, slopes(t, 30, 1))
 	for _, n := range state.Names() {

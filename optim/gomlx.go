@@ -1,18 +1,18 @@
 package optim
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // The GoMLX names that this package shows, as in package managed.
 type (
-	// Vars is GoMLX's context: the named variables of a model.
-	Vars = context.Context
+	// Scope is GoMLX's: the named variables of a model, seen from a place among them.
+	Scope = model.Scope
 	// Variable is one of them.
-	Variable = context.Variable
+	Variable = model.Variable
 	// Graph is a program being built.
 	Graph = graph.Graph
 	// Node is a value in a graph.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -17,8 +17,8 @@ import (
 func raw(b *managed.Builder) {
 	g := b.Graph()
 	x := graph.ReduceMean(b.Node("x"), 0)
-	w := b.Vars().VariableWithValue("w", make([]float32, matrixSize)).ValueGraph(g)
-	v := b.Vars().VariableWithValue("b", make([]float32, size-matrixSize)).ValueGraph(g)
+	w := b.Scope().VariableWithValue("w", make([]float32, matrixSize)).NodeValue(g)
+	v := b.Scope().VariableWithValue("b", make([]float32, size-matrixSize)).NodeValue(g)
 	b.Loss("loss", graph.ReduceAllSum(graph.Mul(x, graph.Concatenate([]*graph.Node{w, v}, 0))))
 }
 
@@ -178,7 +178,7 @@ func TestAccumulate_holdsBack(t *testing.T) {
 			changed[name] = string(now[name]) != string(before[name])
 		}
 		if i%4 == 3 {
-			for _, name := range []string{"/w", "/b", "/optimizers/updates", "/AdamOptimizer/global_step", "/AdamOptimizer/w_1st_moment", "/optimizers/average/updates", "/optimizers/average/w/sum"} {
+			for _, name := range []string{"/w", "/b", "/optimizers/updates", "/AdamOptimizer/step", "/AdamOptimizer/w_1st_moment", "/optimizers/average/updates", "/optimizers/average/w/sum"} {
 				require.True(t, changed[name], "%s at batch %d", name, i)
 			}
 		} else if i > 0 {
@@ -198,7 +198,7 @@ func TestFrozen_law(t *testing.T) {
 	negative := math.Float32frombits(1 << 31)
 	build := func(b *managed.Builder) {
 		g := b.Graph()
-		zeros := b.Vars().VariableWithValue("zeros", []float32{negative, 0, 1}).ValueGraph(g)
+		zeros := b.Scope().VariableWithValue("zeros", []float32{negative, 0, 1}).NodeValue(g)
 		b.Loss("loss", graph.Add(bowlLoss(b), graph.ReduceAllSum(graph.Mul(zeros, graph.Slice(graph.ReduceMean(b.Node("x"), 0), graph.AxisRange(0, 3))))))
 	}
 	frozen := optim.Frozen(func(name string, _ optim.Shape) bool { return name != "/w" })

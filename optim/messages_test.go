@@ -4,8 +4,15 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	gomlx "github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/optim"
@@ -54,29 +61,70 @@ func TestRules_refuse(t *testing.T) {
 // In GoMLX's own hands, as of its trainer, an optimizer differentiates by itself; Clear leaves the model alone.
 func TestOptimizer_inGoMLXsHands(t *testing.T) {
 	r := runtime(t)
-	vars := context.New().Checked(false)
+	store := model.NewStore()
 	o := optim.New(0.25, optim.Adam{}, optim.Momentum(0.5))
-	exec, err := context.NewExec(r, vars, func(vars *context.Context, g *graph.Graph) *graph.Node {
-		vars.SetTraining(g, true)
-		w := vars.VariableWithValue("w", float32(1))
-		loss := graph.Square(w.ValueGraph(g))
-		o.UpdateGraph(vars, g, loss)
+	exec, err := model.NewExec(r, store, func(scope *model.Scope, g *graph.Graph) *graph.Node {
+		store.SetTraining(g, true)
+		w := scope.VariableWithValue("w", float32(1))
+		loss := graph.Square(w.NodeValue(g))
+		o.UpdateGraph(scope, g, loss)
 		return loss
 	})
 	require.NoError(t, err)
 	defer exec.Finalize()
 	var losses []float32
 	for range 5 {
-		out, err := exec.Exec1()
+		out, err := exec.Call1()
 		require.NoError(t, err)
 		losses = append(losses, out.Value().(float32))
 	}
 	require.Less(t, losses[4], losses[0])
-	require.Equal(t, int64(5), vars.GetVariableByScopeAndName("/", "global_step").MustValue().Value())
-	require.NoError(t, o.Clear(vars))
+	require.Equal(t, int64(5), store.GetVariable("/global_step").MustValue().Value())
+	require.NoError(t, o.Clear(store.RootScope()))
 	var left []string
-	for v := range vars.IterVariables() {
-		left = append(left, v.ScopeAndName())
+	for v := range store.IterVariables() {
+		left = append(left, v.Path())
 	}
 	require.ElementsMatch(t, []string{"/w", "/global_step"}, left)
+}
+
+// GoMLX's trainer gives the sum of the main loss and of the regularisation; also where it adds gradients up itself. Ours ends where
+// GoMLX's own Adam does.
+func TestOptimizer_inGoMLXsTrainer(t *testing.T) {
+	r := runtime(t)
+	x, y := tensors.FromFlatDataAndDimensions(made(12, 5, 11, 8, 0), 4, 3), tensors.FromFlatDataAndDimensions(made(4, 3, 7, 4, 0), 4, 1)
+	weights := func(rule optimizer.Interface, together int, decay float64) []float32 {
+		store := model.NewStore()
+		trainer := gomlx.NewTrainer(r, store, func(scope *model.Scope, x *graph.Node) *graph.Node {
+			w := scope.WithInitializer(initializer.One).VariableWithShape("w", shapeOf(dtypes.Float32, 3, 1))
+			if decay > 0 {
+				regularizer.L2(decay)(x.Graph(), w)
+			}
+			return graph.MatMul(x, w.NodeValue(x))
+		}, loss.MeanSquaredError, rule, nil, nil)
+		if together > 1 {
+			require.NoError(t, trainer.AccumulateGradients(together))
+		}
+		for range 20 {
+			batch, err := gomlx.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{y}}.Clone()
+			require.NoError(t, err)
+			metrics, err := trainer.TrainStep(batch)
+			require.NoError(t, err)
+			for _, m := range metrics {
+				require.NoError(t, m.FinalizeAll())
+			}
+		}
+		require.Equal(t, int64(20/together), store.GetVariable("/global_step").MustValue().Value())
+		flat, err := tensors.CopyFlatData[float32](store.GetVariable("/w").MustValue())
+		require.NoError(t, err)
+		store.Finalize()
+		return flat
+	}
+	ours := func() optimizer.Interface { return optim.New(0.125, optim.Adam{}) }
+	theirs := func() optimizer.Interface { return optimizer.Adam().LearningRate(0.125).Epsilon(1e-8).Done() }
+	for _, together := range []int{1, 2} {
+		got := weights(ours(), together, 0.5)
+		require.LessOrEqual(t, farthest(t, weights(theirs(), together, 0.5), got), 1e-5, together)
+		require.Greater(t, farthest(t, weights(ours(), together, 0), got), 0.05, "the regularisation counts")
+	}
 }

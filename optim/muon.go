@@ -3,7 +3,7 @@ package optim
 import (
 	"cmp"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Muon makes the momentum of each matrix orthogonal, by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an optimizer
@@ -58,9 +58,9 @@ func orthogonal(x *Node, epsilon float64) *Node {
 	}
 	x = graph.Div(x, graph.AddScalar(norm(x), epsilon))
 	for range steps {
-		square := graph.Dot(x, graph.Transpose(x, 0, 1))
-		polynomial := graph.Add(graph.MulScalar(square, b), graph.Dot(graph.MulScalar(square, c), square))
-		x = graph.Add(graph.MulScalar(x, a), graph.Dot(polynomial, x))
+		square := graph.Dot(x, graph.Transpose(x, 0, 1)).Product()
+		polynomial := graph.Add(graph.MulScalar(square, b), graph.Dot(graph.MulScalar(square, c), square).Product())
+		x = graph.Add(graph.MulScalar(x, a), graph.Dot(polynomial, x).Product())
 	}
 	if tall {
 		x = graph.Transpose(x, 0, 1)

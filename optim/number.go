@@ -3,7 +3,7 @@ package optim
 import (
 	"math"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // number is a scalar on the host or, with a node, in a graph: so the formula of a schedule is written once, for both.

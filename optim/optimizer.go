@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
@@ -24,7 +26,7 @@ type Optimizer struct {
 	chain Chain
 }
 
-var _ optimizers.Interface = (*Optimizer)(nil)
+var _ optimizer.Interface = (*Optimizer)(nil)
 
 // New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a constant
 // rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
@@ -36,31 +38,31 @@ func New(rate float64, chain ...Transformation) *Optimizer {
 }
 
 // UpdateGraph differentiates a scalar loss and adds the update to the graph; GoMLX's own trainer calls it.
-func (o *Optimizer) UpdateGraph(vars *Vars, g *Graph, loss *Node) {
+func (o *Optimizer) UpdateGraph(scope *Scope, g *Graph, loss *Node) {
 	if !loss.Shape().IsScalar() {
 		panic(fmt.Errorf("optim: the loss has shape %s, expected a scalar", loss.Shape()))
 	}
 	var values []*Node
-	for _, v := range trained(vars, g) {
-		values = append(values, v.ValueGraph(g))
+	for _, v := range trained(scope, g) {
+		values = append(values, v.NodeValue(g))
 	}
 	if len(values) == 0 {
 		panic(errNothing)
 	}
-	o.UpdateGraphWithGradients(vars, autodiff.Gradient(loss, values...), loss.DType())
+	o.UpdateGraphWithGradients(scope, autodiff.Gradient(loss, values...), loss.DType())
 }
 
 var errNothing = errors.New("optim: the graph uses no trainable variable: nothing to train")
 
 // UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the graph
-// uses, in the order of the context. All arithmetic and all state is in float32, or in float64 where the loss is; optax
+// uses, in the order of the store. All arithmetic and all state is in float32, or in float64 where the loss is; optax
 // keeps moments in the parameters' type, in which those of a 16-bit model lose what they sum up.
-func (o *Optimizer) UpdateGraphWithGradients(vars *Vars, gradients []*Node, lossDType dtypes.DType) {
+func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType dtypes.DType) {
 	if len(gradients) == 0 {
 		panic(errNothing)
 	}
-	vars, g := vars.Checked(false), gradients[0].Graph()
-	variables := trained(vars, g)
+	g := gradients[0].Graph()
+	variables := trained(scope, g)
 	if len(variables) != len(gradients) {
 		panic(fmt.Errorf("optim: %d gradients for %d trainable variables in use: %s", len(gradients), len(variables), names(variables)))
 	}
@@ -68,17 +70,19 @@ func (o *Optimizer) UpdateGraphWithGradients(vars *Vars, gradients []*Node, loss
 		panic(fmt.Errorf("optim: the learning rate is %g, expected a positive, finite number", o.rate))
 	}
 	dtype := typeFor(lossDType)
-	optimizers.IncrementGlobalStepGraph(vars, g, dtypes.Int64) // as all of GoMLX's optimizers do: it counts the batches
-	rate := o.rateVariable(vars, dtype).ValueGraph(g)
-	count := countVariable(vars)
-	u := &update{vars: vars, graph: g, dtype: dtype, count: count.ValueGraph(g), taken: map[string]bool{}}
-	s := &Step{update: u, scope: scopeIn(vars)}
+	// GoMLX's optimizers count all batches of the store at its root; ours count their own, where several may train.
+	batches := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
+	batches.SetNodeValue(graph.AddScalar(batches.NodeValue(g), 1))
+	rate := o.rateVariable(scope, dtype).NodeValue(g)
+	count := countVariable(scope)
+	u := &update{model: scope, graph: g, dtype: dtype, count: count.NodeValue(g), taken: map[string]bool{}}
+	s := &Step{update: u, scope: scopeIn(scope)}
 	for i, v := range variables {
 		if !v.DType().IsFloat() {
-			panic(fmt.Errorf("optim: %s is %s, expected real floating-point numbers", v.ScopeAndName(), v.Shape()))
+			panic(fmt.Errorf("optim: %s is %s, expected real floating-point numbers", v.Path(), v.Shape()))
 		}
 		s.parameters = append(s.parameters, &Parameter{variable: v,
-			Value: graph.ConvertDType(v.ValueGraph(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)})
+			Value: graph.ConvertDType(v.NodeValue(g), dtype), Update: graph.ConvertDType(gradients[i], dtype)})
 	}
 	o.chain.Update(s)
 	for p := range s.Parameters() {
@@ -91,10 +95,13 @@ func (o *Optimizer) UpdateGraphWithGradients(vars *Vars, gradients []*Node, loss
 }
 
 // Clear deletes all variables of the optimizer, as of a model that will not be trained any more.
-func (o *Optimizer) Clear(vars *Vars) error {
-	err := vars.InAbsPath(scopeIn(vars)).DeleteVariablesInScope()
-	for _, scope := range goMLXScopes(vars) {
-		err = errors.Join(err, vars.InAbsPath(scope).DeleteVariablesInScope())
+func (o *Optimizer) Clear(scope *Scope) error {
+	own := []string{scopeIn(scope) + "/", adamPath(model.RootScopePath, ""), adamPath(scope.Scope(), "")}
+	var err error
+	for _, v := range slices.Collect(scope.Store().IterVariables()) {
+		if slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(v.Path(), prefix) }) {
+			err = errors.Join(err, scope.Store().DeleteVariable(v.Path()))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("optim: clear: %w", err)
@@ -105,11 +112,11 @@ func (o *Optimizer) Clear(vars *Vars) error {
 // Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
 // times the schedules in the chain (those inside of groups and masks are not in it). The loss, of several the first, says
 // in which graph and in which type.
-func (o *Optimizer) Rate(vars *Vars, loss *Node) *Node {
-	vars, g := vars.Checked(false), loss.Graph()
-	rate := o.rateVariable(vars, typeFor(loss.DType())).ValueGraph(g)
+func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
+	g := loss.Graph()
+	rate := o.rateVariable(scope, typeFor(loss.DType())).NodeValue(g)
 	for _, s := range o.chain.schedules() {
-		rate = graph.Mul(rate, s.Node(countVariable(vars).ValueGraph(g), rate.DType()))
+		rate = graph.Mul(rate, s.Node(countVariable(scope).NodeValue(g), rate.DType()))
 	}
 	return graph.StopGradient(rate)
 }
@@ -137,8 +144,8 @@ func (c Chain) schedules() []Schedule {
 	return all
 }
 
-func (o *Optimizer) rateVariable(vars *Vars, dtype DType) *Variable {
-	return optimizers.LearningRateVarWithValue(vars, dtype, o.rate)
+func (o *Optimizer) rateVariable(scope *Scope, dtype DType) *Variable {
+	return optimizer.LearningRateVarWithValue(scope, dtype, o.rate)
 }
 
 // typeFor is what the optimizer calculates in.
@@ -150,17 +157,17 @@ func typeFor(loss DType) DType {
 }
 
 // countVariable counts the updates that were made; a step that was held back is none.
-func countVariable(vars *Vars) *Variable {
-	return vars.InAbsPath(scopeIn(vars)).VariableWithValue("updates", int64(0)).SetTrainable(false)
+func countVariable(scope *Scope) *Variable {
+	return scope.At(optimizer.Scope).VariableWithValue("updates", int64(0)).SetTrainable(false)
 }
 
 // scopeIn is where an optimizer's variables are: in GoMLX's scope for optimizers.
-func scopeIn(vars *Vars) string { return context.JoinScope(vars.Scope(), optimizers.Scope) }
+func scopeIn(scope *Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
-// trained are the variables that get a gradient.
-func trained(vars *Vars, g *Graph) []*Variable {
+// trained are the variables that get a gradient, whatever the optimizer's scope is.
+func trained(scope *Scope, g *Graph) []*Variable {
 	var all []*Variable
-	for v := range vars.IterVariables() {
+	for v := range scope.Store().IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) {
 			all = append(all, v)
 		}
@@ -171,7 +178,7 @@ func trained(vars *Vars, g *Graph) []*Variable {
 func names(variables []*Variable) []string {
 	all := make([]string, len(variables))
 	for i, v := range variables {
-		all[i] = v.ScopeAndName()
+		all[i] = v.Path()
 	}
 	return all
 }

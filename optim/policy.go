@@ -3,8 +3,8 @@ package optim
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Policy says in which types of numbers a model works, as jmp.Policy and Keras' DTypePolicy: what its parameters are kept in,

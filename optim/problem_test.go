@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -78,7 +78,7 @@ func bowl(b *managed.Builder) { b.Loss("loss", bowlLoss(b)) }
 func bowlLoss(b *managed.Builder) *managed.Node {
 	g := b.Graph()
 	part := func(name string, start, target, h []float32, dims []int, slope *managed.Node) *managed.Node {
-		p := b.Vars().VariableWithValue(name, tensors.FromFlatDataAndDimensions(start, dims...)).ValueGraph(g)
+		p := b.Scope().VariableWithValue(name, tensors.FromFlatDataAndDimensions(start, dims...)).NodeValue(g)
 		constant := func(v []float32) *managed.Node {
 			return graph.Const(g, tensors.FromFlatDataAndDimensions(v, dims...))
 		}

@@ -3,7 +3,7 @@ package optim
 import (
 	"cmp"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Momentum adds up the updates, each step forgetting 1 - decay of the sum (Polyak 1964); decay is 0.9 mostly. It is
@@ -25,7 +25,7 @@ func (t momentum) Update(s *Step) {
 	s.each(func(p *Parameter) *Node {
 		sum := s.Zeros(p, "sum")
 		add := func(to *Node) *Node { return graph.Add(p.Update, graph.MulScalar(to, t.decay)) }
-		next := add(sum.ValueGraph(s.graph))
+		next := add(sum.NodeValue(s.graph))
 		s.Set(sum, next)
 		if t.ahead {
 			return add(next)
@@ -34,10 +34,13 @@ func (t momentum) Update(s *Step) {
 	})
 }
 
-// moment is the variable of a moving average of f(update), already with its new value, which is returned.
+// moment moves the average that a slot of a parameter is on by a value, and returns it.
 func (s *Step) moment(p *Parameter, slot string, decay float64, value *Node) *Node {
-	v := s.Zeros(p, slot)
-	next := mix(v.ValueGraph(s.graph), value, decay)
+	return s.average(s.Zeros(p, slot), decay, value)
+}
+
+func (s *Step) average(v *Variable, decay float64, value *Node) *Node {
+	next := mix(v.NodeValue(s.graph), value, decay)
 	s.Set(v, next)
 	return next
 }
@@ -69,7 +72,7 @@ func (t Lion) Update(s *Step) {
 	share("Lion.Beta1", b1)
 	share("Lion.Beta2", b2)
 	s.each(func(p *Parameter) *Node {
-		old := s.Zeros(p, "momentum").ValueGraph(s.graph)
+		old := s.Zeros(p, "momentum").NodeValue(s.graph)
 		s.moment(p, "momentum", b2, p.Update)
 		return graph.Sign(mix(old, p.Update, b1))
 	})

@@ -22,7 +22,7 @@ func TestScaled(t *testing.T) {
 	batches := slopes(t, 20, 1)
 	want := run(t, r, plain, batches)
 	state := newState(t, r, scaled)
-	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Vars(), bowlLoss(b))) }), state, batches)
+	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Scope(), bowlLoss(b))) }), state, batches)
 	require.LessOrEqual(t, farthest(t, parameters(t, want), parameters(t, state)), tolerance)
 	require.Equal(t, 20.0, number(t, state, "/optimizers/loss_scale/good"))
 }

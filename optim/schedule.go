@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Schedule is a function of the number of updates made so far, so 0 for the first one. It is computed inside of the program

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -37,7 +37,7 @@ func inGraph(t require.TestingT, r *xla.Runtime, s optim.Schedule, steps []int64
 	defer exec.Finalize()
 	values := make([]float32, len(steps))
 	for i, at := range steps {
-		out, err := exec.Exec1(at)
+		out, err := exec.Call1(at)
 		require.NoError(t, err)
 		values[i] = out.Value().(float32)
 	}

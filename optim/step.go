@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/context/initializers"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 )
 
 // Transformation is one link of an optimizer's chain: it changes the updates of a step on their way from the gradients to
@@ -29,7 +29,7 @@ type Step struct {
 
 // update is what all links of an optimizer share in a step.
 type update struct {
-	vars  *Vars
+	model *Scope // that the optimizer was given
 	graph *Graph
 	dtype DType
 	count *Node
@@ -47,7 +47,7 @@ type Parameter struct {
 }
 
 // Name is the variable's full name, as "/dense/weights".
-func (p *Parameter) Name() string { return p.variable.ScopeAndName() }
+func (p *Parameter) Name() string { return p.variable.Path() }
 
 // Shape is the variable's shape.
 func (p *Parameter) Shape() Shape { return p.variable.Shape() }
@@ -93,21 +93,24 @@ func (s *Step) Zeros(p *Parameter, slot string) *Variable {
 }
 
 func (s *Step) zeros(p *Parameter, slot string, dimensions ...int) *Variable {
-	return s.vars.InAbsPath(s.scope+p.Name()).WithInitializer(initializers.Zero).
-		VariableWithShape(slot, shapes.Make(s.dtype, dimensions...)).SetTrainable(false)
+	return s.zerosAt(model.JoinPath(s.scope, p.Name(), slot), dimensions)
+}
+
+func (s *Step) zerosAt(path string, dimensions []int) *Variable {
+	return s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero).SetTrainable(false)
 }
 
 // Number is a variable of the link: a scalar that starts with the given value, of its type.
 func (s *Step) Number(slot string, start any) *Variable {
-	return s.vars.InAbsPath(s.scope).VariableWithValue(slot, start).SetTrainable(false)
+	return s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start).SetTrainable(false)
 }
 
 // Set gives a variable its value after the step; it keeps the old one if a link before this one holds the step back.
 func (s *Step) Set(v *Variable, value *Node) {
 	if s.gate != nil {
-		value = graph.Where(s.gate, value, v.ValueGraph(s.graph))
+		value = graph.Where(s.gate, value, v.NodeValue(s.graph))
 	}
-	v.SetValueGraph(value)
+	v.SetNodeValue(value)
 }
 
 // Require holds the step back unless a condition, a scalar bool, is true: then the links after this one change nothing, nor
@@ -130,7 +133,7 @@ func (s *Step) in(scope string, parameters []*Parameter) *Step {
 // claim gives a link a scope of its own: the second of a name gets a number, so that a link of another name can be put in
 // without any variable changing its name.
 func (s *Step) claim(name string) string {
-	base := context.JoinScope(s.scope, name)
+	base := model.JoinPath(s.scope, name)
 	scope := base
 	for n := 2; s.taken[scope]; n++ {
 		scope = fmt.Sprintf("%s_%d", base, n)
@@ -141,7 +144,7 @@ func (s *Step) claim(name string) string {
 
 // once is for links of which an optimizer can have one only.
 func (s *Step) once(name string) {
-	if want := context.JoinScope(scopeIn(s.vars), name); s.scope != want {
+	if want := model.JoinPath(scopeIn(s.model), name); s.scope != want {
 		panic(fmt.Errorf("optim: %s is at %s; it can be in a chain once, and not inside of a group", name, s.scope))
 	}
 }

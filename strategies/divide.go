@@ -1,8 +1,8 @@
 package strategies
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // cut copies a part out of a tensor, from a place on.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
@@ -18,7 +18,6 @@ import (
 //
 // The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in each
 // step. It may look at values and build something else each time, but only from variables that it used the first time.
-// What GoMLX's variables keep of each graph stays until the state is closed: some 600 bytes for each variable and step.
 func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
 	autodiff.Install()
 	e := &eager{jit: jit{on}}

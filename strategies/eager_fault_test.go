@@ -8,10 +8,10 @@ import (
 	goruntime "runtime"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/managed"
@@ -52,12 +52,12 @@ func TestF14_eagerStepFailsHalfWay(t *testing.T) {
 		{"a wrong shape", func(x *graph.Node) {
 			other := graph.Ones(x.Graph(), shapes.Make(dtypes.Float32, 4, 3))
 			where = here(1)
-			graph.Dot(x, other)
-		}, "[12 5]"},
+			graph.Dot(x, other).Product()
+		}, "[12, 5]"},
 		{"NaN", func(x *graph.Node) {
 			where = here(1)
 			graph.Log(graph.SubScalar(x, 2))
-		}, "Log((Float32)[12 5]) -> (Float32)[12 5] is the first to make NaN"},
+		}, "Log((Float32)[12, 5]) -> (Float32)[12, 5] is the first to make NaN"},
 		{"a reader's own error", func(x *graph.Node) {
 			v, err := xla.Value(x)
 			if err != nil {
@@ -89,7 +89,7 @@ func TestF14_eagerStepFailsHalfWay(t *testing.T) {
 func TestCheckFinite_findsTheFirstInAGradient(t *testing.T) {
 	where := ""
 	build := func(b *managed.Builder) {
-		weights := b.Vars().VariableWithValue("w", []float32{0, 1}).ValueGraph(b.Graph())
+		weights := b.Scope().VariableWithValue("w", []float32{0, 1}).NodeValue(b.Graph())
 		where = here(1)
 		root := graph.Sqrt(weights)
 		root = graph.MulScalar(graph.Neg(root), -2)
@@ -109,7 +109,7 @@ func TestCheckFinite_findsTheFirstInAGradient(t *testing.T) {
 // A state that came in with NaN, as from a run that went wrong, is told by the name of its variable.
 func TestCheckFinite_namesTheVariable(t *testing.T) {
 	eager := newTraining(t, strategies.Eager(cpu(t), strategies.CheckFinite()), func(b *managed.Builder) {
-		weights := b.Vars().VariableWithValue("w", []float32{float32(math.NaN()), 1}).ValueGraph(b.Graph())
+		weights := b.Scope().VariableWithValue("w", []float32{float32(math.NaN()), 1}).NodeValue(b.Graph())
 		b.Loss("loss", graph.ReduceAllMean(weights))
 	})
 	defer eager.close()

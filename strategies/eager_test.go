@@ -6,14 +6,14 @@ import (
 	goruntime "runtime"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -35,10 +35,10 @@ func cpu(t *testing.T) *xla.Runtime {
 // parameters.
 func mlp(b *managed.Builder) {
 	// No bias: its gradient before a batch normalisation is zero but for rounding, of which Adam makes whole steps.
-	h := layers.Dense(b.Vars().In("hidden"), b.Node("x"), false, 16)
-	h = batchnorm.New(b.Vars().In("norm"), h, -1).Done()
-	h = layers.DropoutStatic(b.Vars(), activations.Relu(h), 0.25)
-	logits := layers.Dense(b.Vars().In("logits"), h, true, 3)
+	h := layers.Dense(b.Scope().In("hidden"), b.Node("x"), false, 16)
+	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
+	h = layers.DropoutStatic(b.Scope(), activation.Relu(h), 0.25)
+	logits := layers.Dense(b.Scope().In("logits"), h, true, 3)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
@@ -71,7 +71,7 @@ type training struct {
 
 func newTraining(t *testing.T, on strategies.Strategy, build managed.Build) *training {
 	t.Helper()
-	state, err := managed.New(on, managed.WithSeed(3), managed.WithOptimizer(optimizers.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(on, managed.WithSeed(3), managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
 	require.NoError(t, err)
 	return &training{t, state, managed.TrainStep(build), managed.TestStep(build)}
 }
@@ -167,7 +167,7 @@ func TestEager_wrongShapeNamesTheLine(t *testing.T) {
 	eager := newTraining(t, strategies.Eager(cpu(t)), func(b *managed.Builder) {
 		x := b.Node("x")
 		where = here(1)
-		b.Loss("loss", graph.ReduceAllMean(graph.Dot(x, x)))
+		b.Loss("loss", graph.ReduceAllMean(graph.Dot(x, x).Product()))
 	})
 	defer eager.close()
 	_, _, err := eager.train.Step(t.Context(), eager.state, points(t, 12))
@@ -181,7 +181,7 @@ func TestEager_valuesCanBeRead(t *testing.T) {
 	var read []float32
 	without := 0
 	eager := newTraining(t, strategies.Eager(cpu(t)), func(b *managed.Builder) {
-		weights := b.Vars().VariableWithValue("w", float32(1)).ValueGraph(b.Graph())
+		weights := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 		loss := graph.Square(graph.MulScalar(weights, 3))
 		v, err := xla.Value(loss)
 		if err != nil {

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
@@ -26,6 +27,11 @@ func (j *jit) Put(_ string, t *tensors.Tensor) (Buffer, error) {
 	if j.runtime.IsFinalized() {
 		return nil, fmt.Errorf("strategies: jit: move %s to the device: the runtime is %w", t.Shape(), xla.ErrClosed)
 	}
+	if on, err := t.Backend(); err != nil || on != compute.Backend(j.runtime) {
+		if err := t.ToLocal(); err != nil { // GoMLX moves no tensor between backends
+			return nil, fmt.Errorf("strategies: jit: move %s to the device: %w", t.Shape(), xla.WrapError(err))
+		}
+	}
 	b, err := t.DonateBuffer(j.runtime, 0)
 	if err != nil {
 		return nil, fmt.Errorf("strategies: jit: move %s to the device: %w", t.Shape(), xla.WrapError(err))
@@ -37,13 +43,13 @@ func (j *jit) Fetch(b Buffer) (*tensors.Tensor, error) {
 	if b == nil { // the runtime would panic
 		return nil, errors.New("strategies: jit: fetch: there is no value (nil)")
 	}
-	shape, err := j.runtime.BufferShape(b)
+	shape, err := b.Shape()
 	if err != nil {
 		return nil, fmt.Errorf("strategies: jit: fetch: %w", xla.WrapError(err))
 	}
 	t := tensors.FromShape(shape)
 	var copyErr error
-	err = t.MutableFlatData(func(flat any) { copyErr = j.runtime.BufferToFlatData(b, flat) })
+	err = t.MutableFlatData(func(flat any) { copyErr = b.ToFlatData(flat) })
 	if err == nil {
 		err = copyErr
 	}
@@ -73,7 +79,7 @@ func (j *jit) Free(buffers ...Buffer) error {
 		if b == nil {
 			continue
 		}
-		if err := j.runtime.BufferFinalize(b); err != nil && first == nil {
+		if err := b.Finalize(); err != nil && first == nil {
 			first = fmt.Errorf("strategies: jit: free: %w", xla.WrapError(err))
 		}
 	}

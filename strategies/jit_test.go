@@ -3,10 +3,10 @@ package strategies_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -94,7 +94,7 @@ func TestJit_stateIsInPlace(t *testing.T) {
 	s := jit(t)
 	p := accumulate(t, s)
 	address := func(b strategies.Buffer) *byte {
-		view, err := b.(*pjrt.Buffer).View()
+		view, err := b.(interface{ View() (*pjrt.View, error) }).View()
 		require.NoError(t, err)
 		defer func() { require.NoError(t, view.Close()) }()
 		return &view.Data[0]
@@ -120,8 +120,8 @@ func TestJit_firstRunKeepsTheState(t *testing.T) {
 	p, err := s.Compile(strategies.Step{Name: "greedy", Build: func(g *graph.Graph, _ []*graph.Node) strategies.Built {
 		a := graph.Parameter(g, "a", shape)
 		column := graph.BroadcastToDims(graph.ReduceAllMax(a), 1<<21, 1)
-		square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)) // 16 TiB
-		return strategies.Built{State: []strategies.Slot{{Parameter: a, New: graph.Add(a, graph.ReduceAllMax(graph.Dot(square, column)))}}}
+		square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)).Product() // 16 TiB
+		return strategies.Built{State: []strategies.Slot{{Parameter: a, New: graph.Add(a, graph.ReduceAllMax(graph.Dot(square, column).Product()))}}}
 	}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()

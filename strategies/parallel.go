@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
@@ -124,7 +124,7 @@ func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 	case strings.HasPrefix(parameter, batchPrefix):
 		return xla.Split{{DataAxis}}
 	case p.rule != nil:
-		return p.rule(strings.TrimPrefix(parameter, "var:"), shape)
+		return p.rule(parameter, shape)
 	}
 	return nil
 }
@@ -137,6 +137,32 @@ type divided struct {
 	split xla.Split
 	shape shapes.Shape // of the whole; not known of what a step gave
 }
+
+var _ Buffer = (*divided)(nil)
+
+// Finalize frees all parts.
+func (v *divided) Finalize() error {
+	var errs []error
+	for _, part := range v.parts {
+		errs = append(errs, part.Finalize())
+	}
+	return errors.Join(errs...)
+}
+
+// errDivided is what GoMLX's ways to a value come to: this one lies on several devices, and its strategy fetches it.
+var errDivided = errors.New("strategies: data parallel: the value is divided over several devices: use the strategy's Fetch")
+
+func (v *divided) Backend() compute.Backend { return v.parts[0].Backend() }
+func (v *divided) Shape() (shapes.Shape, error) {
+	if !v.shape.Ok() {
+		return v.shape, errDivided
+	}
+	return v.shape, nil
+}
+func (v *divided) DeviceNum() (compute.DeviceNum, error)                  { return 0, errDivided }
+func (v *divided) ToFlatData(any) error                                   { return errDivided }
+func (v *divided) Data() (any, error)                                     { return nil, errDivided }
+func (v *divided) CopyToDevice(compute.DeviceNum) (compute.Buffer, error) { return nil, errDivided }
 
 // partOf is what a device has of a value.
 func partOf(b Buffer, device int) Buffer {
@@ -240,7 +266,7 @@ func (p *parallel) send(device int, t *tensors.Tensor) (Buffer, error) {
 	var b Buffer
 	var err error
 	flatErr := t.ConstFlatData(func(flat any) {
-		b, err = p.runtime.BufferFromFlatData(backends.DeviceNum(device), flat, t.Shape())
+		b, err = p.runtime.BufferFromFlatData(compute.DeviceNum(device), flat, t.Shape())
 	})
 	return b, errors.Join(flatErr, err)
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/xla"

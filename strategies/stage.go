@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/xla"

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/xla"
@@ -24,7 +24,7 @@ import (
 var ErrStateLost = errors.New("the state is lost")
 
 // Buffer is a value where the strategy keeps it.
-type Buffer = backends.Buffer
+type Buffer = compute.Buffer
 
 // Strategy is a way to run steps.
 type Strategy interface {

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -29,14 +29,14 @@ func addTo(t *testing.T, r *xla.Runtime, n float64) []float32 {
 	defer func() { require.NoError(t, p.Close()) }()
 	x, err := r.BufferFromFlatData(0, []float32{1, 2}, shape)
 	require.NoError(t, err)
-	inputs := []backends.Buffer{x}
+	inputs := []compute.Buffer{x}
 	for range 3 {
 		_, err = p.Run(inputs, nil)
 		require.NoError(t, err)
 	}
 	got := []float32{0, 0}
-	require.NoError(t, r.BufferToFlatData(inputs[0], got))
-	require.NoError(t, r.BufferFinalize(inputs[0]))
+	require.NoError(t, inputs[0].ToFlatData(got))
+	require.NoError(t, inputs[0].Finalize())
 	return got
 }
 

@@ -4,39 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// capture is a backend that takes what a graph compiles to: GoMLX's graph keeps its executable to itself, and runs it
-// only through tensors.
+// capture is a backend that compiles a graph as the program's placement and what replaces what say: GoMLX's graphs know
+// nothing of values written in place, of blocks, and of parameters that are divided over devices.
 type capture struct {
 	*Runtime
 	program *Program
 }
 
-func (c *capture) Builder(name string) backends.Builder {
-	if on, ok := c.Runtime.Backend.(*client); ok && !c.closed.Load() {
-		b := &capturingModule{to: c}
-		b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return c.takeModule(on, m) }).ForCPU(on.plugin.Kind == CPU)
-		if mesh := c.program.place.Mesh; len(mesh.Axes) > 0 {
-			if err := b.DistributedAutoSharding(mesh.gomlx()); err != nil {
-				panic(err) // GoMLX asks for no error here; Compile recovers it
-			}
+func (c *capture) Builder(name string) compute.Builder {
+	on, ok := c.Runtime.Backend.(*client)
+	if !ok || c.closed.Load() {
+		if c.program.place.Mesh.Devices() > 1 {
+			panic(fmt.Errorf("%v runs on one device", c.plugin)) // GoMLX asks for no error here; Compile recovers it
 		}
-		return b
+		return c.Runtime.Builder(name)
 	}
-	if c.program.place.Mesh.Devices() > 1 {
-		panic(fmt.Errorf("%v runs on one device", c.plugin))
-	}
-	return &capturingBuilder{Builder: c.Runtime.Builder(name), to: c}
+	return c.program.builder(on.builder(name, func(m *hlo.Module) (compute.Executable, error) { return c.takeModule(on, m) }))
 }
 
-func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, error) {
+// builder makes a builder that places the values of the program's graph.
+func (p *Program) builder(b *hlo.Builder) compute.Builder {
+	if len(p.place.Mesh.Axes) > 0 {
+		if err := b.DistributedAutoSharding(p.place.Mesh.gomlx()); err != nil {
+			panic(err)
+		}
+	}
+	return &placedBuilder{b, &placed{Function: b.Main().(*hlo.Function), builder: b, program: p}}
+}
+
+func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, error) {
 	p := c.program
 	p.block = 1
 	if scan := p.built.Scan; scan.Length != 0 {
@@ -49,7 +52,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 		}
 		m = scanned
 	}
-	if p.built.Block > 1 && len(p.built.InPlace)+len(p.built.Host) > 0 && !(on.plugin.Kind == CPU && m.Ops[backends.OpTypeConvGeneral] > 0) {
+	if p.built.Block > 1 && len(p.built.InPlace)+len(p.built.Host) > 0 && !(on.plugin.Kind == CPU && m.Ops[compute.OpTypeConvGeneral] > 0) {
 		steps, err := m.Steps(p.built.Block, p.built.Host...)
 		if err != nil {
 			return nil, err
@@ -79,62 +82,52 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (backends.Executable, er
 	return e, nil
 }
 
-type capturingModule struct {
+type placedBuilder struct {
 	*hlo.Builder
-	to     *capture
-	splits []Split // of the parameters
+	main *placed
+}
+
+func (b *placedBuilder) Main() compute.Function { return b.main }
+
+// placed is the main function of a program's graph.
+type placed struct {
+	*hlo.Function
+	builder *hlo.Builder
+	program *Program
+	splits  []Split // of the parameters
 }
 
 // Parameter places a parameter as the program's placement says.
-func (b *capturingModule) Parameter(name string, shape shapes.Shape, sharding *backends.ShardingSpec) (backends.Op, error) {
-	if sharding == nil && len(b.to.program.place.Mesh.Axes) > 0 {
-		split := b.to.program.place.split(name, shape)
-		b.splits = append(b.splits, split)
+func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
+	if sharding == nil && len(f.program.place.Mesh.Axes) > 0 {
+		split := f.program.place.split(name, shape)
+		f.splits = append(f.splits, split)
 		sharding = split.gomlx(shape.Rank())
 	}
-	return b.Builder.Parameter(name, shape, sharding)
+	return f.Function.Parameter(name, shape, sharding)
 }
 
-func (b *capturingModule) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	p := b.to.program
+// Return has what replaces a parameter lie where that lies, and all else whole on each device.
+func (f *placed) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
+	p := f.program
 	for output, input := range p.built.InPlace {
-		if err := b.InPlace(output, input); err != nil {
-			return nil, err
+		if err := f.builder.InPlace(output, input); err != nil {
+			return err
 		}
 	}
 	if len(p.place.Mesh.Axes) > 0 {
-		shardings = make([]*backends.ShardingSpec, len(outputs))
+		shardings = make([]*compute.ShardingSpec, len(outputs))
 		for i, o := range outputs {
-			shape, err := b.OpShape(o)
+			shape, err := f.Shape(o)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			var split Split
 			if input, replaces := p.built.InPlace[i]; replaces {
-				split = b.splits[input]
+				split = f.splits[input]
 			}
 			shardings[i] = split.gomlx(shape.Rank())
 		}
 	}
-	return b.Builder.Compile(outputs, shardings)
-}
-
-type capturingBuilder struct {
-	backends.Builder
-	to *capture
-}
-
-func (b *capturingBuilder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	if b.to.program.built.Scan.Length != 0 {
-		return nil, fmt.Errorf("%w: %v runs no scan", ErrUnimplemented, b.to.plugin)
-	}
-	start := time.Now()
-	exec, err := b.Builder.Compile(outputs, shardings)
-	if err != nil {
-		return nil, err
-	}
-	p := b.to.program
-	p.block = 1
-	p.runs, p.took = &plain{b.to.Runtime, exec, p.built}, time.Since(start)
-	return exec, nil
+	return f.Function.Return(outputs, shardings)
 }

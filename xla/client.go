@@ -5,19 +5,21 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// client is a PJRT client as a GoMLX backend. Its buffers are [*pjrt.Buffer]s.
+// client is a PJRT client as a GoMLX backend.
 type client struct {
+	runtime *Runtime
 	plugin  Plugin
 	client  *pjrt.Client
 	devices []*pjrt.Device
@@ -25,9 +27,11 @@ type client struct {
 	shared  shared
 	log     *slog.Logger
 	closed  atomic.Bool
+
+	widestHead int // of attention by cuDNN; 0: none
 }
 
-var _ backends.Backend = (*client)(nil)
+var _ compute.Backend = (*client)(nil)
 
 func (c *client) Name() string   { return "lazo" }
 func (c *client) String() string { return "lazo:" + c.plugin.Kind }
@@ -39,7 +43,7 @@ func (c *client) Description() string {
 func (c *client) NumDevices() int { return len(c.devices) }
 
 // DeviceDescription is the plugin's own word for a device.
-func (c *client) DeviceDescription(n backends.DeviceNum) string {
+func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
 		return err.Error()
@@ -47,10 +51,35 @@ func (c *client) DeviceDescription(n backends.DeviceNum) string {
 	return d.String()
 }
 
-func (c *client) Capabilities() backends.Capabilities { return hlo.Capabilities() }
+func (c *client) Capabilities() compute.Capabilities {
+	own := hlo.Capabilities()
+	if c.widestHead > 0 {
+		own.Operations[compute.OpTypeFusedScaledDotProductAttention] = true
+		own.Operations[compute.OpTypeFusedScaledDotProductAttentionVJP] = true
+	}
+	return own
+}
 
-func (c *client) Builder(name string) backends.Builder {
-	return hlo.New(name, c.compile).ForCPU(c.plugin.Kind == CPU)
+func (c *client) Builder(name string) compute.Builder { return c.builder(name, c.compile) }
+
+// builder makes one for the client's devices.
+func (c *client) builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
+	return hlo.New(name, compile).ForCPU(c.plugin.Kind == CPU).ForCUDA(c.widestHead)
+}
+
+// widestHead is up to which width of a head cuDNN has flash attention, forwards and backwards, on a CUDA device of such a
+// compute capability, "9.0"; 0 for none. JAX takes 256 from 9.0 on, where it was asked for cuDNN; here nobody was, and what it
+// refuses would be a program that does not compile.
+func widestHead(capability any) int {
+	var major, minor int
+	text, _ := capability.(string)
+	switch n, _ := fmt.Sscanf(text, "%d.%d", &major, &minor); {
+	case n != 2 || major < 8:
+		return 0
+	case major == 9:
+		return 256
+	}
+	return 128
 }
 
 func (c *client) IsFinalized() bool { return c.closed.Load() }
@@ -64,97 +93,127 @@ func (c *client) close() error {
 	return errors.Join(c.shared.close(), c.client.Close())
 }
 
-func (c *client) device(n backends.DeviceNum) (*pjrt.Device, error) {
+func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {
 	if n < 0 || int(n) >= len(c.devices) {
 		return nil, fmt.Errorf("xla: device %d: there are %d", n, len(c.devices))
 	}
 	return c.devices[n], nil
 }
 
-func bufferOf(b backends.Buffer) (*pjrt.Buffer, error) {
-	buffer, ok := b.(*pjrt.Buffer)
-	if !ok || buffer == nil {
+// buffer is a value on a device as GoMLX knows it.
+type buffer struct {
+	*pjrt.Buffer
+	of *client
+}
+
+var _ compute.Buffer = (*buffer)(nil)
+
+func bufferOf(b compute.Buffer) (*buffer, error) {
+	own, ok := b.(*buffer)
+	if !ok || own == nil {
 		return nil, fmt.Errorf("xla: a buffer of type %T is none of this runtime's", b)
 	}
-	return buffer, nil
+	return own, nil
 }
 
-// BufferFinalize frees a buffer.
-func (c *client) BufferFinalize(b backends.Buffer) error {
-	buffer, err := bufferOf(b)
+// wrap makes values of GoMLX's kind; a nil pointer stays out of the interface.
+func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return buffer.Close()
+	return &buffer{b, c}, nil
 }
 
-func (c *client) BufferShape(b backends.Buffer) (shapes.Shape, error) {
-	buffer, err := bufferOf(b)
-	if err != nil {
-		return shapes.Invalid(), err
+// wrapAll makes values of GoMLX's kind of what a run gave, one device after the other.
+func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
+	n := 0
+	for _, part := range made {
+		n += len(part)
 	}
-	return toGoMLX(buffer.Shape()), nil
-}
-
-func (c *client) BufferDeviceNum(b backends.Buffer) (backends.DeviceNum, error) {
-	buffer, err := bufferOf(b)
-	if err != nil {
-		return 0, err
+	if n == 0 {
+		return nil
 	}
-	for i, d := range c.devices {
-		if d == buffer.Device() {
-			return backends.DeviceNum(i), nil
+	own, all := make([]buffer, 0, n), make([]compute.Buffer, 0, n)
+	for _, part := range made {
+		for _, b := range part {
+			own = append(own, buffer{b, c})
+			all = append(all, &own[len(own)-1])
 		}
 	}
-	return 0, fmt.Errorf("xla: the buffer's device %v is none of this runtime's", buffer.Device())
+	return all
 }
 
-func (c *client) BufferToFlatData(b backends.Buffer, flat any) error {
-	buffer, err := bufferOf(b)
+// Backend is the [Runtime]: GoMLX's tensors hold against each other where they are and where they are wanted.
+func (b *buffer) Backend() compute.Backend { return b.of.runtime }
+
+// Finalize frees the value.
+func (b *buffer) Finalize() error { return b.Close() }
+
+func (b *buffer) Shape() (shapes.Shape, error) { return toGoMLX(b.Buffer.Shape()), nil }
+
+func (b *buffer) DeviceNum() (compute.DeviceNum, error) {
+	for i, d := range b.of.devices {
+		if d == b.Device() {
+			return compute.DeviceNum(i), nil
+		}
+	}
+	return 0, fmt.Errorf("xla: the buffer's device %v is none of this runtime's", b.Device())
+}
+
+func (b *buffer) ToFlatData(flat any) error {
+	s := b.Buffer.Shape()
+	if bits := packedBits(s); bits != 0 {
+		packed, err := packedOf(flat, s, bits)
+		if err != nil {
+			return err
+		}
+		apart := make([]byte, elements(s))
+		if err := b.ToHost(apart); err != nil {
+			return err
+		}
+		pack(packed, apart, bits)
+		return nil
+	}
+	memory, err := memoryOf(flat, s)
 	if err != nil {
 		return err
 	}
-	memory, err := memoryOf(flat, buffer.Shape())
-	if err != nil {
-		return err
-	}
-	return buffer.ToHost(memory)
+	return b.ToHost(memory)
 }
 
-func (c *client) BufferFromFlatData(n backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
+func (b *buffer) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
+	d, err := b.of.device(n)
+	if err != nil {
+		return nil, err
+	}
+	if d == b.Device() {
+		return nil, fmt.Errorf("xla: copy to device %d: the buffer is there already", n)
+	}
+	return b.of.wrap(b.CopyTo(d))
+}
+
+func (b *buffer) Data() (any, error) { return nil, errNotShared }
+
+func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	d, err := c.device(n)
 	if err != nil {
 		return nil, err
 	}
 	s := fromGoMLX(shape)
-	memory, err := memoryOf(flat, s)
+	var memory []byte
+	if bits := packedBits(s); bits != 0 {
+		var packed []byte
+		if packed, err = packedOf(flat, s, bits); err == nil {
+			memory = make([]byte, elements(s))
+			unpack(memory, packed, bits)
+		}
+	} else {
+		memory, err = memoryOf(flat, s)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return notNil(d.Put(pjrt.Array{Shape: s, Data: memory}))
-}
-
-// notNil keeps a nil pointer out of an interface.
-func notNil(b *pjrt.Buffer, err error) (backends.Buffer, error) {
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-func (c *client) BufferCopyToDevice(source backends.Buffer, n backends.DeviceNum) (backends.Buffer, error) {
-	buffer, err := bufferOf(source)
-	if err != nil {
-		return nil, err
-	}
-	d, err := c.device(n)
-	if err != nil {
-		return nil, err
-	}
-	if d == buffer.Device() {
-		return nil, fmt.Errorf("xla: copy to device %d: the buffer is there already", n)
-	}
-	return notNil(buffer.CopyTo(d))
+	return c.wrap(d.Put(pjrt.Array{Shape: s, Data: memory}))
 }
 
 // HasSharedBuffers is false: a tensor that GoMLX writes to while a program reads it is a fault that nobody would see.
@@ -162,11 +221,9 @@ func (c *client) HasSharedBuffers() bool { return false }
 
 var errNotShared = errors.New("xla: this runtime has no shared buffers")
 
-func (c *client) NewSharedBuffer(backends.DeviceNum, shapes.Shape) (backends.Buffer, any, error) {
+func (c *client) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffer, any, error) {
 	return nil, nil, errNotShared
 }
-
-func (c *client) BufferData(backends.Buffer) (any, error) { return nil, errNotShared }
 
 // toGoMLX and fromGoMLX translate shapes. The numbers of the types are the same in both.
 func toGoMLX(s pjrt.Shape) shapes.Shape { return shapes.Make(dtypes.DType(s.DType), s.Dims...) }
@@ -177,6 +234,9 @@ func fromGoMLX(s shapes.Shape) pjrt.Shape {
 
 // memoryOf is the memory of a slice of the elements of an array.
 func memoryOf(flat any, shape pjrt.Shape) ([]byte, error) {
+	if flat == nil && slices.Contains(shape.Dims, 0) {
+		return []byte{}, nil // as GoMLX's FromRaw gives an array without elements
+	}
 	v := reflect.ValueOf(flat)
 	want := dtypes.DType(shape.DType)
 	if v.Kind() != reflect.Slice || dtypes.FromGoType(v.Type().Elem()) != want {

@@ -3,10 +3,10 @@ package xla_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -33,17 +33,17 @@ func TestCompile_productWithChangedSides(t *testing.T) {
 		return values
 	}
 	x, y := numbers(m), numbers(k)
-	args := make([]backends.Buffer, 2)
+	args := make([]compute.Buffer, 2)
 	for i, values := range [][]float32{x, y} {
 		args[i], err = r.BufferFromFlatData(0, values, shape(len(values)/n))
 		require.NoError(t, err)
-		defer func() { require.NoError(t, r.BufferFinalize(args[i])) }()
+		defer func() { require.NoError(t, args[i].Finalize()) }()
 	}
 	outputs, err := p.Run(args, nil)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, r.BufferFinalize(outputs[0])) }()
+	defer func() { require.NoError(t, outputs[0].Finalize()) }()
 	got := make([]float32, m*k)
-	require.NoError(t, r.BufferToFlatData(outputs[0], got))
+	require.NoError(t, outputs[0].ToFlatData(got))
 	for i := range m {
 		for j := range k {
 			var sum float32

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -92,11 +92,11 @@ func (e *Eager) Close() error {
 // Run calls build with a new graph whose operations run as they come, and gives the values of the nodes that it returns,
 // nil for a nil node; they are the caller's. inputs has the values of the graph's parameters by their names; they stay as they
 // are. After an error nothing is left of the run. Nodes must not be used after it.
-func (e *Eager) Run(name string, inputs map[string]backends.Buffer, build func(g *graph.Graph) []*graph.Node) (outputs []backends.Buffer, err error) {
+func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g *graph.Graph) []*graph.Node) (outputs []compute.Buffer, err error) {
 	if e.runtime.closed.Load() {
 		return nil, during(errClosed, "run %s", name)
 	}
-	r := &eagerRun{Runtime: e.runtime, eager: e, inputs: inputs, state: map[backends.Buffer]finiteness{}, lines: map[backends.Buffer]string{}}
+	r := &eagerRun{Runtime: e.runtime, eager: e, inputs: inputs, state: map[compute.Buffer]finiteness{}, lines: map[compute.Buffer]string{}}
 	g := graph.NewGraph(r, name)
 	if caught := graphs.Catch(func() { outputs, err = r.take(build(g)) }); caught != nil {
 		err = caught
@@ -104,18 +104,14 @@ func (e *Eager) Run(name string, inputs map[string]backends.Buffer, build func(g
 			err = first // what it came wrapped in says that the operation was refused
 		}
 	}
-	nodes := g.Nodes()
 	g.Finalize()
-	for _, n := range nodes {
-		*n = graph.Node{} // GoMLX's variables keep nodes of each graph they were in, and those all that they were made of
-	}
 	if freeErr := r.free(); freeErr != nil {
 		err = errors.Join(err, freeErr)
 	}
 	if err != nil {
 		for _, b := range outputs {
 			if b != nil {
-				err = errors.Join(err, e.on.BufferFinalize(b))
+				err = errors.Join(err, b.Finalize())
 			}
 		}
 		return nil, during(err, "run %s operation by operation", name)
@@ -127,12 +123,16 @@ func (e *Eager) Run(name string, inputs map[string]backends.Buffer, build func(g
 // with [ErrNoValue] in a graph that is compiled as a whole, and after the run.
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
-		return nil, fmt.Errorf("xla: %w: it is nil, or its run is over", ErrNoValue)
+		return nil, fmt.Errorf("xla: %w: it is nil", ErrNoValue)
 	}
 	var t *tensors.Tensor
 	err := graphs.Catch(func() {
-		r, ok := n.Graph().Backend().(*eagerRun)
-		if !ok {
+		of := n.Graph().Backend()
+		r, ok := of.(*eagerRun)
+		switch {
+		case of == nil:
+			panic(fmt.Errorf("%w: its run is over", ErrNoValue))
+		case !ok:
 			panic(fmt.Errorf("%w: its graph %q is not run operation by operation", ErrNoValue, n.Graph().Name()))
 		}
 		b, err := r.buffer(n)
@@ -141,7 +141,7 @@ func Value(n *graph.Node) (*tensors.Tensor, error) {
 		}
 		t = tensors.FromShape(n.Shape())
 		var copyErr error
-		if err = t.MutableFlatData(func(flat any) { copyErr = r.eager.on.BufferToFlatData(b, flat) }); err == nil {
+		if err = t.MutableFlatData(func(flat any) { copyErr = b.ToFlatData(flat) }); err == nil {
 			err = copyErr
 		}
 		if err != nil {
@@ -155,7 +155,7 @@ func Value(n *graph.Node) (*tensors.Tensor, error) {
 }
 
 // execute compiles a module, unless that was done, and runs it.
-func (e *Eager) execute(m *hlo.Module, operands []backends.Buffer) ([]backends.Buffer, error) {
+func (e *Eager) execute(m *hlo.Module, operands []compute.Buffer) ([]compute.Buffer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	text := m.Text()
@@ -196,21 +196,25 @@ func (e *Eager) evict() error {
 }
 
 // simple runs a program of one input and one output.
-func (e *Eager) simple(name string, shape shapes.Shape, build func(b *hlo.Builder, x backends.Op) (backends.Op, error), of backends.Buffer) (backends.Buffer, error) {
-	var outputs []backends.Buffer
-	b := hlo.New(name, func(m *hlo.Module) (_ backends.Executable, err error) {
-		outputs, err = e.execute(m, []backends.Buffer{of})
+func (e *Eager) simple(name string, shape shapes.Shape, build func(f compute.Function, x compute.Value) (compute.Value, error), of compute.Buffer) (compute.Buffer, error) {
+	var outputs []compute.Buffer
+	b := hlo.New(name, func(m *hlo.Module) (_ compute.Executable, err error) {
+		outputs, err = e.execute(m, []compute.Buffer{of})
 		return &executable{module: m}, err
 	})
-	x, err := b.Parameter("x", shape, nil)
+	main := b.Main()
+	x, err := main.Parameter("x", shape, nil)
 	if err != nil {
 		return nil, err
 	}
-	y, err := build(b, x)
+	y, err := build(main, x)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.Compile([]backends.Op{y}, nil); err != nil {
+	if err := main.Return([]compute.Value{y}, nil); err != nil {
+		return nil, err
+	}
+	if _, err := b.Compile(); err != nil {
 		return nil, err
 	}
 	return outputs[0], nil

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
@@ -62,7 +62,7 @@ const (
 )
 
 // check looks at what an operation made.
-func (r *eagerRun) check(o hlo.Single, outputs []backends.Buffer) error {
+func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 	worst, line := finite, o.Where
 	var operands []shapes.Shape
 	for i, b := range o.Operands {
@@ -92,7 +92,7 @@ func (r *eagerRun) check(o hlo.Single, outputs []backends.Buffer) error {
 }
 
 // note keeps what is to be known of a value that was not made by an operation. A constant may be infinite.
-func (r *eagerRun) note(b backends.Buffer, shape shapes.Shape) (err error) {
+func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	if r.eager.options.CheckFinite {
 		r.lines[b] = r.places.Here()
 		r.state[b], err = r.eager.finiteness(b, shape)
@@ -101,15 +101,15 @@ func (r *eagerRun) note(b backends.Buffer, shape shapes.Shape) (err error) {
 }
 
 // finiteness asks the device, so that one byte travels and not the whole value.
-func (e *Eager) finiteness(b backends.Buffer, shape shapes.Shape) (finiteness, error) {
+func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, error) {
 	if !shape.DType.IsFloat() && !shape.DType.IsComplex() || shape.Size() == 0 {
 		return finite, nil
 	}
-	found, err := e.simple("finiteness", shape, func(b *hlo.Builder, x backends.Op) (backends.Op, error) {
-		c := &checks{Builder: b}
+	found, err := e.simple("finiteness", shape, func(f compute.Function, x compute.Value) (compute.Value, error) {
+		c := &checks{Function: f}
 		if shape.DType.IsComplex() {
-			re, im := c.one(b.Real, x), c.one(b.Imag, x)
-			return c.two(b.Max, c.worst(re), c.worst(im)), c.err
+			re, im := c.one(f.Real, x), c.one(f.Imag, x)
+			return c.two(f.Max, c.worst(re), c.worst(im)), c.err
 		}
 		return c.worst(x), c.err
 	}, b)
@@ -117,36 +117,36 @@ func (e *Eager) finiteness(b backends.Buffer, shape shapes.Shape) (finiteness, e
 		return finite, fmt.Errorf("check for NaN: %w", err)
 	}
 	flat := []uint8{0}
-	err = errors.Join(e.on.BufferToFlatData(found, flat), e.on.BufferFinalize(found))
+	err = errors.Join(found.ToFlatData(flat), found.Finalize())
 	return finiteness(flat[0]), err
 }
 
 // checks builds the program that finds a value's [finiteness], and keeps the first error.
 type checks struct {
-	*hlo.Builder
+	compute.Function
 	err error
 }
 
-func (c *checks) do(f func() (backends.Op, error)) (op backends.Op) {
+func (c *checks) do(f func() (compute.Value, error)) (op compute.Value) {
 	if c.err == nil {
 		op, c.err = f()
 	}
 	return op
 }
 
-func (c *checks) one(f func(x backends.Op) (backends.Op, error), x backends.Op) backends.Op {
-	return c.do(func() (backends.Op, error) { return f(x) })
+func (c *checks) one(f func(x compute.Value) (compute.Value, error), x compute.Value) compute.Value {
+	return c.do(func() (compute.Value, error) { return f(x) })
 }
 
-func (c *checks) two(f func(x, y backends.Op) (backends.Op, error), x, y backends.Op) backends.Op {
-	return c.do(func() (backends.Op, error) { return f(x, y) })
+func (c *checks) two(f func(x, y compute.Value) (compute.Value, error), x, y compute.Value) compute.Value {
+	return c.do(func() (compute.Value, error) { return f(x, y) })
 }
 
 // worst is 1 for each element that is not finite and 1 more if it is NaN, and of all elements the largest.
-func (c *checks) worst(x backends.Op) backends.Op {
-	number := func(truth backends.Op) backends.Op {
-		return c.do(func() (backends.Op, error) { return c.ConvertDType(truth, dtypes.Uint8) })
+func (c *checks) worst(x compute.Value) compute.Value {
+	number := func(truth compute.Value) compute.Value {
+		return c.do(func() (compute.Value, error) { return c.ConvertDType(truth, dtypes.Uint8) })
 	}
 	bad := c.two(c.Add, number(c.one(c.LogicalNot, c.one(c.IsFinite, x))), number(c.one(c.IsNaN, x)))
-	return c.do(func() (backends.Op, error) { return c.ReduceMax(bad) })
+	return c.do(func() (compute.Value, error) { return c.ReduceMax(bad) })
 }

@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -20,21 +20,22 @@ type eagerRun struct {
 	*Runtime
 	eager   *Eager
 	builder *eagerBuilder
-	inputs  map[string]backends.Buffer
-	made    []backends.Buffer // the run's own
+	inputs  map[string]compute.Buffer
+	made    []compute.Buffer // the run's own
 	// Those of CheckFinite: what is known of values, and the user's lines that made them.
-	state  map[backends.Buffer]finiteness
-	lines  map[backends.Buffer]string
+	state  map[compute.Buffer]finiteness
+	lines  map[compute.Buffer]string
 	places graphs.Places
 }
 
-func (r *eagerRun) Builder(name string) backends.Builder {
-	r.builder = &eagerBuilder{Builder: hlo.NewEager(name, r.operation), run: r}
+func (r *eagerRun) Builder(name string) compute.Builder {
+	b := hlo.NewEager(name, r.operation)
+	r.builder = &eagerBuilder{b, &eagerMain{Function: b.Main().(*hlo.Function), builder: b, run: r}}
 	return r.builder
 }
 
 // operation runs one operation.
-func (r *eagerRun) operation(o hlo.Single) ([]backends.Buffer, error) {
+func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 	outputs, err := r.eager.execute(o.Module, o.Operands)
 	if err != nil {
 		return nil, err
@@ -47,18 +48,18 @@ func (r *eagerRun) operation(o hlo.Single) ([]backends.Buffer, error) {
 }
 
 // buffer finds the value of a node. GoMLX shows nobody the operation behind a node, but it hands it to the builder.
-func (r *eagerRun) buffer(n *graph.Node) (backends.Buffer, error) {
+func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	if of, ok := n.Graph().Backend().(*eagerRun); !ok || of != r {
 		return nil, fmt.Errorf("it is of another graph, %q", n.Graph().Name())
 	}
 	graph.Identity(n)
-	return r.builder.Value(r.builder.last)
+	return r.builder.Value(r.builder.main.last)
 }
 
 // take gives the values of nodes away.
-func (r *eagerRun) take(nodes []*graph.Node) ([]backends.Buffer, error) {
-	outputs := make([]backends.Buffer, len(nodes))
-	taken := map[backends.Buffer]bool{}
+func (r *eagerRun) take(nodes []*graph.Node) ([]compute.Buffer, error) {
+	outputs := make([]compute.Buffer, len(nodes))
+	taken := map[compute.Buffer]bool{}
 	for _, b := range r.inputs {
 		taken[b] = true
 	}
@@ -85,12 +86,12 @@ func (r *eagerRun) take(nodes []*graph.Node) ([]backends.Buffer, error) {
 	return outputs, nil
 }
 
-func (r *eagerRun) copy(b backends.Buffer) (backends.Buffer, error) {
-	shape, err := r.BufferShape(b)
+func (r *eagerRun) copy(b compute.Buffer) (compute.Buffer, error) {
+	shape, err := b.Shape()
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := r.eager.simple("copy", shape, func(_ *hlo.Builder, x backends.Op) (backends.Op, error) { return x, nil }, b)
+	outputs, err := r.eager.simple("copy", shape, func(_ compute.Function, x compute.Value) (compute.Value, error) { return x, nil }, b)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (r *eagerRun) copy(b backends.Buffer) (backends.Buffer, error) {
 func (r *eagerRun) free() error {
 	var first error
 	for _, b := range r.made {
-		if err := r.eager.on.BufferFinalize(b); err != nil && first == nil {
+		if err := b.Finalize(); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -109,61 +110,69 @@ func (r *eagerRun) free() error {
 	return first
 }
 
-// eagerBuilder gives a graph its parameters and constants as values.
 type eagerBuilder struct {
 	*hlo.Builder
-	run  *eagerRun
-	last backends.Op // what Identity was called with
+	main *eagerMain
+}
+
+func (b *eagerBuilder) Main() compute.Function { return b.main }
+
+// eagerMain gives a graph its parameters and constants as values.
+type eagerMain struct {
+	*hlo.Function
+	builder *hlo.Builder
+	run     *eagerRun
+	last    compute.Value // what Identity was called with
 }
 
 // Identity hands on what it got: see [eagerRun.buffer].
-func (b *eagerBuilder) Identity(x backends.Op) (backends.Op, error) {
-	b.last = x
+func (f *eagerMain) Identity(x compute.Value) (compute.Value, error) {
+	f.last = x
 	return x, nil
 }
 
-func (b *eagerBuilder) Parameter(name string, shape shapes.Shape, sharding *backends.ShardingSpec) (backends.Op, error) {
+func (f *eagerMain) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	if sharding != nil {
 		return nil, fmt.Errorf("parameter %q is split over devices: operation by operation there is one", name)
 	}
-	v, ok := b.run.inputs[name]
+	v, ok := f.run.inputs[name]
 	if !ok {
 		return nil, fmt.Errorf("no value was given for parameter %q, %s", name, shape)
 	}
-	got, err := b.run.BufferShape(v)
+	got, err := v.Shape()
 	if err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", name, err)
 	}
 	if !got.Equal(shape) {
 		return nil, fmt.Errorf("parameter %q: expected a value of shape %s, got %s", name, shape, got)
 	}
-	if err := b.run.note(v, shape); err != nil {
+	if err := f.run.note(v, shape); err != nil {
 		return nil, err
 	}
-	if found := b.run.state[v]; found != finite {
-		return nil, &NotFiniteError{Op: backends.OpTypeParameter.String(), Parameter: name, NaN: found == notANumber, Output: shape, Where: b.run.lines[v]}
+	if found := f.run.state[v]; found != finite {
+		return nil, &NotFiniteError{Op: compute.OpTypeParameter.String(), Parameter: name, NaN: found == notANumber, Output: shape, Where: f.run.lines[v]}
 	}
-	return b.Known(backends.OpTypeParameter, shape, v)
+	return f.builder.Known(compute.OpTypeParameter, shape, v)
 }
 
 // Constant puts values on the device: to compile a program for each of them would be a waste.
-func (b *eagerBuilder) Constant(flat any, dims ...int) (backends.Op, error) {
+func (f *eagerMain) Constant(flat any, dims ...int) (compute.Value, error) {
 	t := reflect.TypeOf(flat)
 	if t == nil || t.Kind() != reflect.Slice {
 		return nil, fmt.Errorf("constant of type %T, expected a slice", flat)
 	}
 	shape := shapes.Shape{DType: dtypes.FromGoType(t.Elem()), Dimensions: slices.Clone(dims)}
-	v, err := b.run.BufferFromFlatData(0, flat, shape)
+	v, err := f.run.BufferFromFlatData(0, flat, shape)
 	if err != nil {
 		return nil, fmt.Errorf("constant: %w", err)
 	}
-	b.run.made = append(b.run.made, v)
-	if err := b.run.note(v, shape); err != nil {
+	f.run.made = append(f.run.made, v)
+	if err := f.run.note(v, shape); err != nil {
 		return nil, err
 	}
-	return b.Known(backends.OpTypeConstant, shape, v)
+	return f.builder.Known(compute.OpTypeConstant, shape, v)
 }
 
-func (b *eagerBuilder) Compile([]backends.Op, []*backends.ShardingSpec) (backends.Executable, error) {
-	return nil, errors.New("a graph that runs operation by operation is not compiled")
+func (f *eagerMain) Return([]compute.Value, []*compute.ShardingSpec) error {
+	return errors.New("a graph that runs operation by operation is not compiled")
 }

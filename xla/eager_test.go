@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -46,7 +46,7 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 	x, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
 	require.NoError(t, err)
 	var kept *graph.Node
-	outputs, err := e.Run("numbers", map[string]backends.Buffer{"x": x}, func(g *graph.Graph) []*graph.Node {
+	outputs, err := e.Run("numbers", map[string]compute.Buffer{"x": x}, func(g *graph.Graph) []*graph.Node {
 		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 3))
 		require.Equal(t, []float32{1, 2, 3}, value(t, x))
 		sum := graph.ReduceAllSum(x)
@@ -72,10 +72,10 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, outputs[1])
 	flat := make([]float32, 3)
-	require.NoError(t, r.BufferToFlatData(outputs[0], flat))
+	require.NoError(t, outputs[0].ToFlatData(flat))
 	require.Equal(t, []float32{-1, -2, -3}, flat)
-	for _, b := range []backends.Buffer{x, outputs[0], outputs[2]} {
-		require.NoError(t, r.BufferFinalize(b))
+	for _, b := range []compute.Buffer{x, outputs[0], outputs[2]} {
+		require.NoError(t, b.Finalize())
 	}
 	_, err = xla.Value(kept)
 	require.ErrorIs(t, err, xla.ErrNoValue)
@@ -129,7 +129,7 @@ func TestEager_errors(t *testing.T) {
 	e := newEager(t, r, xla.EagerOptions{})
 	x, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
 	require.NoError(t, err)
-	defer func() { require.NoError(t, r.BufferFinalize(x)) }()
+	defer func() { require.NoError(t, x.Finalize()) }()
 	before := pjrt.Live().Buffers
 	var other *graph.Node
 	for _, row := range []struct {
@@ -142,14 +142,14 @@ func TestEager_errors(t *testing.T) {
 		{"a value of another shape", func(g *graph.Graph) { graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2)) },
 			`parameter "x": expected a value of shape (Float32)[2], got (Float32)[3]`},
 		{"operands that do not fit", func(g *graph.Graph) {
-			graph.Dot(graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3)), graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3)))
+			graph.Dot(graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3)), graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3))).Product()
 		},
-			"Dot((Float32)[2 3], (Float32)[2 3])"},
+			"DotGeneral((Float32)[2, 3], (Float32)[2, 3])"},
 		{"a node of another graph", func(*graph.Graph) { other = graph.Const(graph.NewGraph(r, "other"), 1) }, "output 0: it is of another graph, \"other\""},
 		{"compiling", func(g *graph.Graph) { g.Compile(graph.Const(g, 1)) }, "is not compiled"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := e.Run("step", map[string]backends.Buffer{"x": x}, func(g *graph.Graph) []*graph.Node {
+			_, err := e.Run("step", map[string]compute.Buffer{"x": x}, func(g *graph.Graph) []*graph.Node {
 				graph.Exp(graph.Const(g, float32(2))) // something that has to go again
 				row.build(g)
 				return []*graph.Node{other}
@@ -171,7 +171,7 @@ func TestValue_outsideOfARun(t *testing.T) {
 	_, err := xla.Value(nil)
 	require.ErrorIs(t, err, xla.ErrNoValue)
 	asked := 0
-	_, err = graph.ExecOnce(r, func(x *graph.Node) *graph.Node {
+	_, err = graph.CallOnce(r, func(x *graph.Node) *graph.Node {
 		_, err := xla.Value(x)
 		require.ErrorIs(t, err, xla.ErrNoValue)
 		require.ErrorContains(t, err, "is not run operation by operation")

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/gomlx/backends/notimplemented"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/notimplemented"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/hlo"

@@ -53,7 +53,7 @@ func (e *executable) memoryText() string {
 	for i, op := range e.module.Largest(shown) {
 		outputs, bytes := make([]string, len(op.Outputs)), int64(0)
 		for i, s := range op.Outputs {
-			outputs[i], bytes = s.String(), bytes+int64(s.Memory())
+			outputs[i], bytes = s.String(), bytes+int64(s.ByteSize())
 		}
 		most = max(most, bytes)
 		if bytes < most/100 {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -21,17 +21,19 @@ func TestLocated(t *testing.T) {
 	defer func() { require.NoError(t, r.Close()) }()
 	c := r.Backend.(*client)
 	var plain *hlo.Module
-	b := hlo.New("spoilt", func(m *hlo.Module) (backends.Executable, error) { plain = m; return &executable{module: m}, nil })
-	x, err := b.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil)
+	b := hlo.New("spoilt", func(m *hlo.Module) (compute.Executable, error) { plain = m; return &executable{module: m}, nil })
+	f := b.Main()
+	x, err := f.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil)
 	require.NoError(t, err)
-	sum, err := b.ReduceSum(x, 0)
+	sum, err := f.ReduceSum(x, 0)
 	require.NoError(t, err)
-	wave, err := b.Sin(sum)
+	wave, err := f.Sin(sum)
 	require.NoError(t, err)
-	y, err := b.Add(x, x)
+	y, err := f.Add(x, x)
 	require.NoError(t, err)
 	require.NoError(t, b.InPlace(0, 0))
-	_, err = b.Compile([]backends.Op{y, wave}, nil)
+	require.NoError(t, f.Return([]compute.Value{y, wave}, nil))
+	_, err = b.Compile()
 	require.NoError(t, err)
 	steps, err := plain.Steps(3)
 	require.NoError(t, err)
@@ -39,7 +41,7 @@ func TestLocated(t *testing.T) {
 		for _, row := range []struct{ name, from, to, operation, operand string }{
 			{"no such operation", "stablehlo.sine", "stablehlo.sinus", "Sin", "(Float32)[3]"},
 			{"shapes that do not fit", `"stablehlo.sine"(%2)`, `"stablehlo.sine"(%p0)`, "Sin", "(Float32)[3]"},
-			{"an axis that is not there", "dimensions = array<i64: 0>", "dimensions = array<i64: 7>", "ReduceSum", "(Float32)[2 3]"},
+			{"an axis that is not there", "dimensions = array<i64: 0>", "dimensions = array<i64: 7>", "ReduceSum", "(Float32)[2, 3]"},
 		} {
 			t.Run(name+"/"+row.name, func(t *testing.T) {
 				text := strings.ReplaceAll(m.Text(), row.from, row.to)

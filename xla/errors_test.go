@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/notimplemented"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/notimplemented"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -78,17 +78,19 @@ func (d during) Unwrap() error { return d.err }
 func TestOutOfMemory(t *testing.T) {
 	runtime := openCPU(t)
 	builder := runtime.Builder("huge")
-	x, err := builder.Parameter("x", shapes.Make(dtypes.Float32), nil)
+	main := builder.Main()
+	x, err := main.Parameter("x", shapes.Make(dtypes.Float32), nil)
 	require.NoError(t, err)
-	huge, err := builder.BroadcastInDim(x, shapes.Make(dtypes.Float32, 1<<21, 1<<21), nil)
+	huge, err := main.BroadcastInDim(x, shapes.Make(dtypes.Float32, 1<<21, 1<<21), nil)
 	require.NoError(t, err)
-	program, err := builder.Compile([]backends.Op{huge}, nil)
+	require.NoError(t, main.Return([]compute.Value{huge}, nil))
+	program, err := builder.Compile()
 	if err == nil {
 		defer program.Finalize()
-		var input backends.Buffer
+		var input compute.Buffer
 		input, err = runtime.BufferFromFlatData(0, []float32{1}, shapes.Make(dtypes.Float32))
 		require.NoError(t, err)
-		_, err = program.Execute([]backends.Buffer{input}, []bool{false}, 0)
+		_, err = program.Execute([]compute.Buffer{input}, []bool{false}, 0)
 	}
 	require.Error(t, err)
 	require.ErrorIs(t, xla.WrapError(err), xla.ErrOutOfMemory)

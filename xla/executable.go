@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -25,9 +25,9 @@ type executable struct {
 	portable bool
 }
 
-var _ backends.Executable = (*executable)(nil)
+var _ compute.Executable = (*executable)(nil)
 
-func (c *client) compile(m *hlo.Module) (backends.Executable, error) {
+func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 	// A program of one device that nobody assigned may be wanted on any, if there are several.
 	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil, false)
 	if err != nil {
@@ -44,6 +44,8 @@ func (c *client) options() pjrt.CompileOptions {
 		// the same address. What is written in place stays where it is: a test step would go on with the weights of its first
 		// runs, with no error. (Nor is it faster: docs/performance.md.)
 		options.Debug["xla_cpu_use_xnnpack"] = false
+		// The plugin's own default lets a maximum or minimum over an axis pass over NaN, and so hides one; JAX sets this too.
+		options.Debug["xla_cpu_enable_fast_min_max"] = false
 	}
 	return options
 }
@@ -59,7 +61,7 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 		options.Replicas, options.Partitions = max(m.Devices.Replicas, 1), max(m.Devices.Partitions, 1)
 		options.SPMD, options.Shardy = m.Devices.Shardy(), m.Devices.Shardy()
 		for i := range n {
-			at := backends.DeviceNum(i)
+			at := compute.DeviceNum(i)
 			if m.Devices.Assignment != nil {
 				at = m.Devices.Assignment[i]
 			}
@@ -127,7 +129,7 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 
 // Execute runs the program and waits. Inputs and outputs are those of one device after the other. What the program writes
 // over is copied first unless it is donated; what is donated is freed.
-func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backends.DeviceNum) ([]backends.Buffer, error) {
+func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
 	n := len(e.module.Parameters)
 	if len(inputs) != n*devices || donate != nil && len(donate) != len(inputs) {
@@ -147,7 +149,7 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backend
 		if err != nil {
 			return nil, fmt.Errorf("xla: run %s: input %d: %w", e.module.Name, i, err)
 		}
-		args[i/n] = append(args[i/n], b)
+		args[i/n] = append(args[i/n], b.Buffer)
 	}
 	for _, parameter := range e.module.InPlace {
 		if donate == nil || !donate[parameter] {
@@ -164,12 +166,6 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backend
 		}
 		return nil, e.explained(err)
 	}
-	var outputs []backends.Buffer
-	for _, list := range run.Outputs {
-		for _, b := range list {
-			outputs = append(outputs, b)
-		}
-	}
 	for _, done := range run.Done {
 		if closeErr := done.Close(); err == nil {
 			err = closeErr
@@ -182,5 +178,5 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, on backend
 			}
 		}
 	}
-	return outputs, err
+	return e.of.wrapAll(run.Outputs), err
 }

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -26,8 +26,8 @@ func plusOne(g *graph.Graph) xla.Built {
 func greedy(g *graph.Graph) xla.Built {
 	x := graph.Parameter(g, "x", pair)
 	column := graph.BroadcastToDims(graph.ReduceAllMax(x), 1<<21, 1)
-	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21))
-	return xla.Built{Outputs: []*graph.Node{graph.Add(x, graph.ReduceAllMax(graph.Dot(square, column)))}, InPlace: map[int]int{0: 0}}
+	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)).Product()
+	return xla.Built{Outputs: []*graph.Node{graph.Add(x, graph.ReduceAllMax(graph.Dot(square, column).Product()))}, InPlace: map[int]int{0: 0}}
 }
 
 // F17, F18: a run that finds no room says what it needs, and leaves its inputs and nothing else.
@@ -38,7 +38,7 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 	require.NoError(t, err)
 	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
 	require.NoError(t, err)
-	inputs := []backends.Buffer{x}
+	inputs := []compute.Buffer{x}
 	const runs = 20
 	for range runs {
 		_, err = p.Run(inputs, nil)
@@ -47,12 +47,12 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 		var typed *xla.Error
 		require.ErrorAs(t, err, &typed)
 		require.Equal(t, "run greedy", typed.Context)
-		require.Regexp(t, `(?s)^  the program needs 16\.0 TiB: 8 bytes of arguments.*16\.0 TiB: \(Float32\)\[2097152 2097152\] of Dot(General)? at xla/fault_test\.go:\d+`, typed.Memory)
+		require.Regexp(t, `(?s)^  the program needs 16\.0 TiB: 8 bytes of arguments.*16\.0 TiB: \(Float32\)\[2097152, 2097152\] of Dot(General)? at xla/fault_test\.go:\d+`, typed.Memory)
 		got := make([]float32, 2)
-		require.NoError(t, r.BufferToFlatData(inputs[0], got))
+		require.NoError(t, inputs[0].ToFlatData(got))
 		require.Equal(t, []float32{1, 2}, got)
 	}
-	require.NoError(t, errors.Join(p.Close(), r.BufferFinalize(x)))
+	require.NoError(t, errors.Join(p.Close(), x.Finalize()))
 	require.Equal(t, before, pjrt.Live())
 	t.Logf("F17: %d of %d failed runs left the inputs; F18: 0 objects left; %v", runs, runs, err)
 }
@@ -105,7 +105,7 @@ func TestF41_useAfterClose(t *testing.T) {
 	require.NoError(t, err)
 	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
 	require.NoError(t, err)
-	inputs := []backends.Buffer{x}
+	inputs := []compute.Buffer{x}
 	p, err := r.Compile("plus one", plusOne)
 	require.NoError(t, err)
 	q, err := r.Compile("plus one", plusOne)
@@ -125,7 +125,7 @@ func TestF41_useAfterClose(t *testing.T) {
 		require.ErrorIs(t, err, xla.ErrClosed)
 		require.EqualError(t, err, want)
 	}
-	require.ErrorIs(t, r.BufferFinalize(x), xla.ErrClosed)
+	require.ErrorIs(t, x.Finalize(), xla.ErrClosed)
 	require.ErrorIs(t, q.Close(), xla.ErrClosed, "it was freed with the runtime")
 	t.Logf("F41: %d calls after Close: ErrClosed each", len(rows)+3)
 }
@@ -147,7 +147,7 @@ func TestF41_closeWhileItRuns(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-		inputs := []backends.Buffer{x}
+		inputs := []compute.Buffer{x}
 		for range runs {
 			if _, err := p.Run(inputs, nil); err != nil {
 				require.ErrorIs(t, err, xla.ErrClosed)

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -18,7 +18,7 @@ func product(n int) func(g *graph.Graph) xla.Built {
 	return func(g *graph.Graph) xla.Built {
 		s := shapes.Make(dtypes.Float32, n, n)
 		a, b := graph.Parameter(g, "a", s), graph.Parameter(g, "b", s)
-		return xla.Built{Outputs: []*graph.Node{graph.Exp(graph.Dot(a, b))}, InPlace: map[int]int{0: 1}}
+		return xla.Built{Outputs: []*graph.Node{graph.Exp(graph.Dot(a, b).Product())}, InPlace: map[int]int{0: 1}}
 	}
 }
 
@@ -84,7 +84,7 @@ func TestLower(t *testing.T) {
 	_, err = plain.Lower("product", product(4))
 	require.ErrorIs(t, err, xla.ErrClosed)
 	_, err = r.Lower("wrong", func(g *graph.Graph) xla.Built {
-		return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.ScalarZero(g, dtypes.Float32), graph.Iota(g, shapes.Make(dtypes.Int32, 2), 0))}}
+		return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.ScalarZero(g, dtypes.Float32), graph.Iota(g, shapes.Make(dtypes.Int32, 2), 0)).Product()}}
 	})
 	require.ErrorContains(t, err, "xla: lower wrong: ")
 

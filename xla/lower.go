@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -24,7 +24,9 @@ func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Mod
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(l, name)
 		l.program.built = build(g)
-		g.Compile(l.program.built.Outputs...)
+		if err := g.Compile(l.program.built.Outputs...); err != nil {
+			panic(err)
+		}
 	})
 	if err != nil {
 		return nil, during(err, "lower %s", name)
@@ -38,15 +40,13 @@ type lowering struct {
 	module *hlo.Module
 }
 
-func (l *lowering) Capabilities() backends.Capabilities { return hlo.Capabilities() }
+func (l *lowering) Capabilities() compute.Capabilities { return hlo.Capabilities() }
 
-func (l *lowering) Builder(name string) backends.Builder {
-	b := &capturingModule{to: l.capture}
-	b.Builder = hlo.New(name, func(m *hlo.Module) (backends.Executable, error) {
+func (l *lowering) Builder(name string) compute.Builder {
+	return l.program.builder(hlo.New(name, func(m *hlo.Module) (compute.Executable, error) {
 		l.module = m
 		return lowered{&executable{module: m}}, nil
-	})
-	return b
+	}))
 }
 
 // lowered is what a graph takes for its executable.
@@ -54,7 +54,7 @@ type lowered struct{ *executable }
 
 func (lowered) Finalize() {}
 
-func (l lowered) Execute([]backends.Buffer, []bool, backends.DeviceNum) ([]backends.Buffer, error) {
+func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute.Buffer, error) {
 	return nil, fmt.Errorf("xla: run %s: it was only lowered: use Compile", l.module.Name)
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -25,25 +25,27 @@ func openCPU(t *testing.T, opts ...xla.Option) *xla.Runtime {
 }
 
 // double compiles x + x over four numbers and runs it on the device.
-func double(t *testing.T, runtime *xla.Runtime, device backends.DeviceNum, x []float32) []float32 {
+func double(t *testing.T, runtime *xla.Runtime, device compute.DeviceNum, x []float32) []float32 {
 	t.Helper()
 	shape := shapes.Make(dtypes.Float32, len(x))
 	builder := runtime.Builder("double")
 	require.NoError(t, builder.DeviceAssignment(device))
-	parameter, err := builder.Parameter("x", shape, nil)
+	main := builder.Main()
+	parameter, err := main.Parameter("x", shape, nil)
 	require.NoError(t, err)
-	sum, err := builder.Add(parameter, parameter)
+	sum, err := main.Add(parameter, parameter)
 	require.NoError(t, err)
-	program, err := builder.Compile([]backends.Op{sum}, nil)
+	require.NoError(t, main.Return([]compute.Value{sum}, nil))
+	program, err := builder.Compile()
 	require.NoError(t, err)
 	defer program.Finalize()
 	input, err := runtime.BufferFromFlatData(device, x, shape)
 	require.NoError(t, err)
-	outputs, err := program.Execute([]backends.Buffer{input}, []bool{false}, device)
+	outputs, err := program.Execute([]compute.Buffer{input}, []bool{false}, device)
 	require.NoError(t, err)
 	result := make([]float32, len(x))
-	require.NoError(t, runtime.BufferToFlatData(outputs[0], result))
-	require.NoError(t, runtime.BufferFinalize(input))
-	require.NoError(t, runtime.BufferFinalize(outputs[0]))
+	require.NoError(t, outputs[0].ToFlatData(result))
+	require.NoError(t, input.Finalize())
+	require.NoError(t, outputs[0].Finalize())
 	return result
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 )
 
 // Mesh is a grid of devices with named axes: the first devices of a runtime, the last axis running fastest. The zero Mesh
@@ -131,8 +131,8 @@ func (m Mesh) along(device int, axis string) (size, place int) {
 // meshName is what a mesh is called in a program's text.
 const meshName = "mesh"
 
-func (m Mesh) gomlx() backends.Mesh {
-	mesh := backends.Mesh{Name: meshName}
+func (m Mesh) gomlx() compute.Mesh {
+	mesh := compute.Mesh{Name: meshName}
 	for _, a := range m.Axes {
 		mesh.AxesNames, mesh.AxesSizes = append(mesh.AxesNames, a.Name), append(mesh.AxesSizes, a.Size)
 	}
@@ -140,8 +140,8 @@ func (m Mesh) gomlx() backends.Mesh {
 }
 
 // gomlx says of every axis what becomes of it: what is left open, Shardy would decide.
-func (s Split) gomlx(rank int) *backends.ShardingSpec {
-	spec := &backends.ShardingSpec{Mesh: meshName, Axes: make([][]string, rank)}
+func (s Split) gomlx(rank int) *compute.ShardingSpec {
+	spec := &compute.ShardingSpec{Mesh: meshName, Axes: make([][]string, rank)}
 	copy(spec.Axes, s)
 	return spec
 }

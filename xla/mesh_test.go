@@ -3,9 +3,9 @@ package xla_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -27,10 +27,10 @@ func TestMesh_Part(t *testing.T) {
 		{"both", xla.Split{{"data"}, {"model"}}, []int{2, 3}, []int{4, 3}, ""},
 		{"one axis along both", xla.Split{{"data", "model"}}, []int{1, 6}, []int{5, 0}, ""},
 		{"the other way round", xla.Split{{"model", "data"}}, []int{1, 6}, []int{6, 0}, ""},
-		{"not divisible", xla.Split{nil, {"data"}}, nil, nil, "xla: split [[] [data]] of (Float32)[8 6]: axis 1 over 4 devices: the axis cannot be divided into equal parts"},
-		{"no such axis", xla.Split{{"x"}}, nil, nil, "xla: split [[x]] of (Float32)[8 6]: the mesh has no axis \"x\""},
-		{"twice", xla.Split{{"model"}, {"model"}}, nil, nil, "xla: split [[model] [model]] of (Float32)[8 6] names the axis \"model\" of the mesh twice"},
-		{"too many axes", xla.Split{nil, nil, {"data"}}, nil, nil, "xla: split [[] [] [data]] has more axes than (Float32)[8 6]"},
+		{"not divisible", xla.Split{nil, {"data"}}, nil, nil, "xla: split [[] [data]] of (Float32)[8, 6]: axis 1 over 4 devices: the axis cannot be divided into equal parts"},
+		{"no such axis", xla.Split{{"x"}}, nil, nil, "xla: split [[x]] of (Float32)[8, 6]: the mesh has no axis \"x\""},
+		{"twice", xla.Split{{"model"}, {"model"}}, nil, nil, "xla: split [[model] [model]] of (Float32)[8, 6] names the axis \"model\" of the mesh twice"},
+		{"too many axes", xla.Split{nil, nil, {"data"}}, nil, nil, "xla: split [[] [] [data]] has more axes than (Float32)[8, 6]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			part, err := mesh.Part(shapes.Make(dtypes.Float32, 8, 6), row.split)

@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/notimplemented"
-	"github.com/gomlx/gomlx/backends/simplego"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/notimplemented"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -93,13 +93,13 @@ func newOptions(opts []Option) (*options, error) {
 
 // Runtime is a client of an opened plugin, and a GoMLX backend.
 type Runtime struct {
-	backends.Backend
+	compute.Backend
 	plugin Plugin
 	log    *slog.Logger
 	closed atomic.Bool
 }
 
-var _ backends.Backend = (*Runtime)(nil)
+var _ compute.Backend = (*Runtime)(nil)
 
 // Open finds a plugin and makes a client of it. plugin is the path of a library,
 // or a name: [CPU], [CUDA], [TPU], another plugin's name, or [Go].
@@ -150,12 +150,14 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	// One operation at a time: in parallel, products of matrices wait for workers of a pool that such waiting products
 	// have filled, for ever (seen on two cores).
 	start := time.Now()
-	backend, err := simplego.New("ops_sequential")
+	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", Go, err)
 	}
 	logOpened(o.log, plugin, int(backend.NumDevices()), start)
-	return &Runtime{Backend: plainGo{backend}, plugin: plugin, log: o.log}, nil
+	r := &Runtime{plugin: plugin, log: o.log}
+	r.Backend = &plainGo{backend, r}
+	return r, nil
 }
 
 // load makes the client, in this process.
@@ -188,13 +190,21 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	c := &client{plugin: plugin, client: made, devices: devices, log: o.log}
 	c.shared.keep = o.programs
+	if plugin.Kind == CUDA {
+		about, err := devices[0].Attributes()
+		if err != nil {
+			return nil, errors.Join(during(err, "open %s", plugin.Path), made.Close())
+		}
+		c.widestHead = widestHead(about["compute_capability"])
+	}
 	if o.cache != nil {
 		if c.cache, err = o.cache.open(plugin, made, o.log); err != nil {
 			return nil, errors.Join(err, made.Close())
 		}
 	}
 	logOpened(o.log, plugin, len(devices), start)
-	return &Runtime{Backend: c, plugin: plugin, log: o.log}, nil
+	c.runtime = &Runtime{Backend: c, plugin: plugin, log: o.log}
+	return c.runtime, nil
 }
 
 // Plugin says which plugin this is and where it came from.
@@ -213,14 +223,14 @@ func (r *Runtime) Description() string {
 func (r *Runtime) Devices() []string {
 	described := make([]string, r.NumDevices())
 	for i := range described {
-		described[i] = r.DeviceDescription(backends.DeviceNum(i))
+		described[i] = r.DeviceDescription(compute.DeviceNum(i))
 	}
 	return described
 }
 
 // DeviceMemory asks for the state of a device's memory. It fails with [ErrUnimplemented] where the plugin keeps no count,
 // as that of the CPU.
-func (r *Runtime) DeviceMemory(n backends.DeviceNum) (pjrt.MemoryStats, error) {
+func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	c, ok := r.Backend.(*client)
 	if !ok {
 		return pjrt.MemoryStats{}, fmt.Errorf("xla: memory of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
@@ -262,15 +272,15 @@ func (r *Runtime) IsFinalized() bool { return r.closed.Load() }
 
 // Builder starts a new program. After Close every operation of the builder, and
 // its compilation, fail with [ErrClosed].
-func (r *Runtime) Builder(name string) backends.Builder {
+func (r *Runtime) Builder(name string) compute.Builder {
 	if r.closed.Load() {
-		return closedBuilder{notimplemented.Builder{ErrFn: func(backends.OpType) error { return errClosed }}}
+		return closedBuilder{notimplemented.Builder{ErrFn: func(compute.OpType) error { return errClosed }}}
 	}
 	return r.Backend.Builder(name)
 }
 
 // BufferFromFlatData copies a slice to a device. After Close it fails with [ErrClosed].
-func (r *Runtime) BufferFromFlatData(device backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
+func (r *Runtime) BufferFromFlatData(device compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	if r.closed.Load() {
 		return nil, errClosed // GoMLX's own backend would dereference nil here
 	}
@@ -279,6 +289,6 @@ func (r *Runtime) BufferFromFlatData(device backends.DeviceNum, flat any, shape 
 
 type closedBuilder struct{ notimplemented.Builder }
 
-func (closedBuilder) Compile([]backends.Op, []*backends.ShardingSpec) (backends.Executable, error) {
-	return nil, errClosed
-}
+func (closedBuilder) Compile() (compute.Executable, error) { return nil, errClosed }
+
+func (closedBuilder) NewFunction(string) (compute.Function, error) { return nil, errClosed }

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -44,7 +44,7 @@ func TestDeviceCount(t *testing.T) {
 	for _, devices := range []int{1, 2, 8} {
 		runtime := openCPU(t, xla.ClientOption("cpu_device_count", devices))
 		assert.Equal(t, devices, runtime.NumDevices())
-		last := backends.DeviceNum(devices - 1)
+		last := compute.DeviceNum(devices - 1)
 		assert.Equal(t, []float32{2, 4}, double(t, runtime, last, []float32{1, 2}))
 	}
 }
@@ -110,13 +110,10 @@ func TestOpenGo(t *testing.T) {
 	defer runtime.Close()
 	assert.Contains(t, runtime.Description(), "pure-Go")
 	assert.Len(t, runtime.Devices(), 1)
-	shape := shapes.Make(dtypes.Float32, 1)
-	builder := runtime.Builder("pad")
-	x, err := builder.Parameter("x", shape, nil)
+	main := runtime.Builder("waves").Main()
+	x, err := main.Parameter("x", shapes.Make(dtypes.Float32, 4), nil)
 	require.NoError(t, err)
-	zero, err := builder.Constant([]float32{0})
-	require.NoError(t, err)
-	_, err = builder.Pad(x, zero, backends.PadAxis{Start: 1})
+	_, err = main.FFT(x, compute.FFTForwardReal, []int{4})
 	require.ErrorIs(t, xla.WrapError(err), xla.ErrUnimplemented)
 }
 
@@ -133,7 +130,7 @@ func TestOpenGo_randomStateIsDefined(t *testing.T) {
 	defer exec.Finalize()
 	var first []uint64
 	for i := range uint64(50) {
-		outputs, err := exec.Exec([]uint64{1, 2, i})
+		outputs, err := exec.Call([]uint64{1, 2, i})
 		require.NoError(t, err)
 		next := tensors.MustCopyFlatData[uint64](outputs[0])
 		if first == nil {
@@ -154,7 +151,7 @@ func TestF41_AfterClose(t *testing.T) {
 			shape := shapes.Make(dtypes.Float32, 1)
 			buffer, err := runtime.BufferFromFlatData(0, []float32{1}, shape)
 			require.NoError(t, err)
-			require.NoError(t, runtime.BufferFinalize(buffer))
+			require.NoError(t, buffer.Finalize())
 			var group sync.WaitGroup
 			for range 8 {
 				group.Go(func() { assert.NoError(t, runtime.Close()) })
@@ -168,9 +165,9 @@ func TestF41_AfterClose(t *testing.T) {
 			_, err = runtime.BufferFromFlatData(0, []float32{1}, shape)
 			require.ErrorIs(t, err, xla.ErrClosed)
 			builder := runtime.Builder("late")
-			_, err = builder.Parameter("x", shape, nil)
+			_, err = builder.Main().Parameter("x", shape, nil)
 			require.ErrorIs(t, err, xla.ErrClosed)
-			_, err = builder.Compile(nil, nil)
+			_, err = builder.Compile()
 			require.ErrorIs(t, err, xla.ErrClosed)
 			// Closing one client leaves others alone.
 			other, err := xla.Open(t.Context(), name)

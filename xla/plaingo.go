@@ -1,38 +1,138 @@
 package xla
 
 import (
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 )
 
-// plainGo is GoMLX's backend in Go with one fault mended.
-type plainGo struct{ backends.Backend }
-
-func (b plainGo) Builder(name string) backends.Builder {
-	return plainGoBuilder{b.Backend.Builder(name)}
+// plainGo is GoMLX's backend in Go with one fault mended, whose values say that they belong to the runtime: GoMLX's tensors
+// hold that against the backend that they are wanted on.
+type plainGo struct {
+	compute.Backend
+	runtime *Runtime
 }
 
-type plainGoBuilder struct{ backends.Builder }
+func (b *plainGo) Builder(name string) compute.Builder {
+	return plainGoBuilder{b.Backend.Builder(name), b}
+}
+
+func (b *plainGo) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+	made, err := b.Backend.BufferFromFlatData(n, flat, shape)
+	if err != nil {
+		return nil, err
+	}
+	return &plainGoBuffer{made, b}, nil
+}
+
+func (b *plainGo) NewSharedBuffer(n compute.DeviceNum, shape shapes.Shape) (compute.Buffer, any, error) {
+	made, flat, err := b.Backend.NewSharedBuffer(n, shape)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &plainGoBuffer{made, b}, flat, nil
+}
+
+type plainGoBuffer struct {
+	compute.Buffer
+	of *plainGo
+}
+
+func (b *plainGoBuffer) Backend() compute.Backend { return b.of.runtime }
+
+type plainGoExecutable struct {
+	compute.Executable
+	of *plainGo
+}
+
+func (e plainGoExecutable) Execute(inputs []compute.Buffer, donate []bool, n compute.DeviceNum) ([]compute.Buffer, error) {
+	own := make([]compute.Buffer, len(inputs))
+	for i, input := range inputs {
+		own[i] = input
+		if b, ok := input.(*plainGoBuffer); ok {
+			own[i] = b.Buffer
+		}
+	}
+	outputs, err := e.Executable.Execute(own, donate, n)
+	for i, o := range outputs {
+		outputs[i] = &plainGoBuffer{o, e.of}
+	}
+	return outputs, err
+}
+
+type plainGoBuilder struct {
+	compute.Builder
+	of *plainGo
+}
+
+func (b plainGoBuilder) Main() compute.Function { return plainGoFunction{b.Builder.Main()} }
+
+func (b plainGoBuilder) NewFunction(name string) (compute.Function, error) {
+	return mended(b.Builder.NewFunction(name))
+}
+
+func (b plainGoBuilder) Compile() (compute.Executable, error) {
+	e, err := b.Builder.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return plainGoExecutable{e, b.of}, nil
+}
+
+// plainGoFunction mends RNGBitGenerator. The backend knows its own functions only, so they are given back to it.
+type plainGoFunction struct{ compute.Function }
+
+func mended(f compute.Function, err error) (compute.Function, error) {
+	if err != nil {
+		return nil, err
+	}
+	return plainGoFunction{f}, nil
+}
+
+func its(f compute.Function) compute.Function {
+	if own, ok := f.(plainGoFunction); ok {
+		return own.Function
+	}
+	return f
+}
+
+func (f plainGoFunction) Closure() (compute.Function, error) { return mended(f.Function.Closure()) }
+
+func (f plainGoFunction) Call(to compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
+	return f.Function.Call(its(to), inputs...)
+}
+
+func (f plainGoFunction) Sort(less compute.Function, axis int, stable bool, inputs ...compute.Value) ([]compute.Value, error) {
+	return f.Function.Sort(its(less), axis, stable, inputs...)
+}
+
+func (f plainGoFunction) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
+	return f.Function.While(its(cond), its(body), state...)
+}
+
+func (f plainGoFunction) If(pred compute.Value, yes, no compute.Function) ([]compute.Value, error) {
+	return f.Function.If(pred, its(yes), its(no))
+}
 
 // RNGBitGenerator keeps the words of the state that the generator does not use. GoMLX's operation writes the two that it
 // uses, and leaves in the others whatever lay in memory: equal runs would have states that differ.
-func (b plainGoBuilder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newState, values backends.Op, err error) {
+func (f plainGoFunction) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
 	const used = 2
-	newState, values, err = b.Builder.RNGBitGenerator(state, shape)
+	whole, err := f.Shape(state)
 	if err != nil {
 		return nil, nil, err
 	}
-	written, err := b.Slice(newState, []int{0}, []int{used}, []int{1})
+	newState, values, err = f.Function.RNGBitGenerator(state, shape)
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := b.Slice(state, []int{used}, []int{backends.RNGStateShape.Dimensions[0]}, []int{1})
+	written, err := f.Slice(newState, []int{0}, []int{used}, []int{1})
 	if err != nil {
 		return nil, nil, err
 	}
-	newState, err = b.Concatenate(0, written, kept)
+	kept, err := f.Slice(state, []int{used}, []int{whole.Dimensions[0]}, []int{1})
 	if err != nil {
 		return nil, nil, err
 	}
-	return newState, values, nil
+	newState, err = f.Concatenate(0, written, kept)
+	return newState, values, err
 }

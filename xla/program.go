@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
@@ -25,7 +25,7 @@ type Program struct {
 	// Those of a block, which are made once. counts are the numbers from 1 to the size of a block.
 	counts []int32
 	host   []any
-	inputs []backends.Buffer
+	inputs []compute.Buffer
 }
 
 // Built is what came of building a graph: its outputs, and what the inputs are, by their places.
@@ -76,12 +76,28 @@ func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(c, name)
 		p.built = build(g)
-		g.Compile(p.built.Outputs...)
+		if err := p.compile(c, g); err != nil {
+			panic(err)
+		}
 	})
 	if err != nil {
 		return nil, during(err, "compile %s", name)
 	}
 	return p, nil
+}
+
+// compile has the graph compiled. A backend that is not XLA gives it back as the graph's own executable.
+func (p *Program) compile(c *capture, g *graph.Graph) error {
+	_, ours := c.Runtime.Backend.(*client)
+	if !ours && p.built.Scan.Length != 0 {
+		return fmt.Errorf("%w: %v runs no scan", ErrUnimplemented, c.plugin)
+	}
+	start := time.Now()
+	if err := g.Compile(p.built.Outputs...); err != nil || ours {
+		return err
+	}
+	p.block, p.runs, p.took = 1, &plain{c.Runtime, g.Executable(), p.built}, time.Since(start)
+	return nil
 }
 
 // Block is how many runs of the graph the program makes at once, at most: 1, or what [Built] asked for. A graph with a
@@ -105,7 +121,7 @@ func (p *Program) StableHLO() string { return p.text }
 // to write over may be lost; the error then wraps [ErrInputsLost]. The first run writes over nothing and copies
 // instead, because a program that does not fit into memory fails in its first run: what it needs never changes. Only what
 // is larger than 256 MiB on a device is written over at once: a copy of it would be the first thing that does not fit.
-func (p *Program) Run(inputs []backends.Buffer, host []any) (outputs []backends.Buffer, err error) {
+func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
 	outputs, _, err = p.do(inputs, host, 1, toItsEnd)
 	return outputs, err
 }
@@ -119,7 +135,7 @@ func (p *Program) Run(inputs []backends.Buffer, host []any) (outputs []backends.
 // the run is over; those of a single run are the caller's again. That is why a single run on the CPU is over when Start
 // returns: there the copy of a batch costs more than a host gains that shares its cores with the program. On several
 // devices of the CPU, each run is over: runs that wait for each other can fill all its threads.
-func (p *Program) Start(inputs []backends.Buffer, host []any, n int) (outputs []backends.Buffer, running *Running, err error) {
+func (p *Program) Start(inputs []compute.Buffer, host []any, n int) (outputs []compute.Buffer, running *Running, err error) {
 	way := p.way
 	if way == onCopies && p.block > 1 {
 		way = onShared
@@ -127,7 +143,7 @@ func (p *Program) Start(inputs []backends.Buffer, host []any, n int) (outputs []
 	return p.do(inputs, host, n, way)
 }
 
-func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outputs []backends.Buffer, running *Running, err error) {
+func (p *Program) do(inputs []compute.Buffer, host []any, n int, how way) (outputs []compute.Buffer, running *Running, err error) {
 	if p.runs == nil {
 		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
@@ -136,7 +152,7 @@ func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outp
 	}
 	devices := p.place.Mesh.Devices()
 	if p.block > 1 {
-		defer func(given []backends.Buffer) {
+		defer func(given []compute.Buffer) {
 			if err == nil {
 				p.take(given, inputs, devices)
 			}
@@ -158,7 +174,7 @@ func (p *Program) do(inputs []backends.Buffer, host []any, n int, how way) (outp
 }
 
 // counted adds the last input of a block, on each device: how many runs it is to make. No buffer stands for it.
-func (p *Program) counted(inputs []backends.Buffer, host []any, n, devices int) ([]backends.Buffer, []any) {
+func (p *Program) counted(inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
 	p.inputs, p.host = p.inputs[:0], p.host[:0]
 	for d := range devices {
 		p.inputs = append(append(p.inputs, part(inputs, d, devices)...), nil)
@@ -168,7 +184,7 @@ func (p *Program) counted(inputs []backends.Buffer, host []any, n, devices int) 
 }
 
 // take copies what a block made of its inputs to where the caller has them.
-func (p *Program) take(given, inputs []backends.Buffer, devices int) {
+func (p *Program) take(given, inputs []compute.Buffer, devices int) {
 	for d := range devices {
 		copy(part(given, d, devices), part(inputs, d, devices))
 	}

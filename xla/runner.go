@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/compute"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -13,7 +13,7 @@ import (
 
 // runner is how a program runs: on PJRT, or on another backend.
 type runner interface {
-	run(inputs []backends.Buffer, host []any, how way) (outputs []backends.Buffer, running *Running, err error)
+	run(inputs []compute.Buffer, host []any, how way) (outputs []compute.Buffer, running *Running, err error)
 	close() error
 }
 
@@ -96,7 +96,7 @@ func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		sum += int(part.Memory())
+		sum += int(part.ByteSize())
 	}
 	return sum, nil
 }
@@ -129,7 +129,7 @@ func (e *executable) newCall(b Built, place Placement) (*call, error) {
 	return c, nil
 }
 
-func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Buffer, *Running, error) {
+func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buffer, *Running, error) {
 	if len(inputs) != len(c.set) {
 		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(c.set), len(inputs))
 	}
@@ -142,11 +142,11 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		if c.set[i] != b {
-			if err := c.call.Set(i/n, i%n, b); err != nil {
+		if c.set[i] != b.Buffer {
+			if err := c.call.Set(i/n, i%n, b.Buffer); err != nil {
 				return nil, nil, err
 			}
-			c.set[i] = b
+			c.set[i] = b.Buffer
 		}
 	}
 	defer clear(c.memory)
@@ -170,13 +170,7 @@ func (c *call) run(inputs []backends.Buffer, host []any, how way) ([]backends.Bu
 		}
 	}
 	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
-	outputs := make([]backends.Buffer, 0, c.devices*len(made[0]))
-	for _, part := range made {
-		for _, b := range part {
-			outputs = append(outputs, b)
-		}
-	}
-	return outputs, running, nil
+	return c.executable.of.wrapAll(made), running, nil
 }
 
 func (c *call) start(how way) (outputs [][]*pjrt.Buffer, running *Running, err error) {
@@ -218,11 +212,11 @@ func (c *call) close() error { return errors.Join(c.call.Close(), c.executable.c
 // plain runs a program of another backend, which knows no inputs that are replaced in place.
 type plain struct {
 	on    *Runtime
-	exec  backends.Executable
+	exec  compute.Executable
 	built Built
 }
 
-func (p *plain) run(inputs []backends.Buffer, host []any, _ way) (rest []backends.Buffer, _ *Running, err error) {
+func (p *plain) run(inputs []compute.Buffer, host []any, _ way) (rest []compute.Buffer, _ *Running, err error) {
 	all := slices.Clone(inputs)
 	_, shapes := p.exec.Inputs()
 	if len(all) != len(shapes) {
@@ -232,9 +226,9 @@ func (p *plain) run(inputs []backends.Buffer, host []any, _ way) (rest []backend
 		if all[place], err = p.on.BufferFromFlatData(0, host[i], shapes[place]); err != nil {
 			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
 		}
-		defer func() { err = errors.Join(err, p.on.BufferFinalize(all[place])) }()
+		defer func() { err = errors.Join(err, all[place].Finalize()) }()
 	}
-	var outputs []backends.Buffer
+	var outputs []compute.Buffer
 	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(all, nil, 0) }); caught != nil {
 		err = caught
 	}
@@ -247,7 +241,7 @@ func (p *plain) run(inputs []backends.Buffer, host []any, _ way) (rest []backend
 			rest = append(rest, b)
 			continue
 		}
-		if freeErr := p.on.BufferFinalize(inputs[place]); freeErr != nil {
+		if freeErr := inputs[place].Finalize(); freeErr != nil {
 			err = errors.Join(err, freeErr)
 		}
 		inputs[place] = b

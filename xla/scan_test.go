@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -30,19 +30,19 @@ func next(scan xla.Scan) func(g *graph.Graph) xla.Built {
 func TestScan(t *testing.T) {
 	const length = 12
 	r := openCPU(t)
-	put := func(flat any, dims ...int) backends.Buffer {
+	put := func(flat any, dims ...int) compute.Buffer {
 		dtype := dtypes.Float32
 		if _, ok := flat.([]int32); ok {
 			dtype = dtypes.Int32
 		}
 		b, err := r.BufferFromFlatData(0, flat, shapes.Make(dtype, dims...))
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, r.BufferFinalize(b)) })
+		t.Cleanup(func() { require.NoError(t, b.Finalize()) })
 		return b
 	}
-	fetch := func(b backends.Buffer, flat any) {
-		require.NoError(t, r.BufferToFlatData(b, flat))
-		require.NoError(t, r.BufferFinalize(b))
+	fetch := func(b compute.Buffer, flat any) {
+		require.NoError(t, b.ToFlatData(flat))
+		require.NoError(t, b.Finalize())
 	}
 	table, noise := make([]float32, 25), make([]float32, 5*length)
 	for i := range table {
@@ -58,11 +58,11 @@ func TestScan(t *testing.T) {
 	defer func() { require.NoError(t, step.Close()) }()
 	token, tokens, scores := []int32{2}, []int32{}, []float32{}
 	for i := range length {
-		outputs, err := step.Run([]backends.Buffer{tableBuffer, put(append([]int32{}, token...)), put(noise[5*i:5*i+5], 5)}, nil)
+		outputs, err := step.Run([]compute.Buffer{tableBuffer, put(append([]int32{}, token...)), put(noise[5*i:5*i+5], 5)}, nil)
 		require.NoError(t, err)
 		score := []float32{0}
 		fetch(outputs[0], token)
-		require.NoError(t, r.BufferFinalize(outputs[1]))
+		require.NoError(t, outputs[1].Finalize())
 		fetch(outputs[2], score)
 		tokens, scores = append(tokens, token[0]), append(scores, score[0])
 	}
@@ -70,7 +70,7 @@ func TestScan(t *testing.T) {
 	scan, err := r.Compile("scan", next(xla.Scan{Length: length, Carry: map[int]int{0: 1}, Each: []int{2}}))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, scan.Close()) }()
-	outputs, err := scan.Run([]backends.Buffer{tableBuffer, put([]int32{2}), put(noise, length, 5)}, nil)
+	outputs, err := scan.Run([]compute.Buffer{tableBuffer, put([]int32{2}), put(noise, length, 5)}, nil)
 	require.NoError(t, err)
 	last, gotTokens, gotScores := []int32{0}, make([]int32, length), make([]float32, length)
 	fetch(outputs[0], last)

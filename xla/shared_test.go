@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -58,14 +58,14 @@ func TestSharedPrograms_apart(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		inputs := []backends.Buffer{x}
+		inputs := []compute.Buffer{x}
 		for range 10 * (i + 1) {
 			if _, err := programs[i].Run(inputs, nil); err != nil {
 				return err
 			}
 		}
 		results[i] = []float32{0, 0}
-		return errors.Join(r.BufferToFlatData(inputs[0], results[i]), r.BufferFinalize(inputs[0]), programs[i].Close())
+		return errors.Join(inputs[0].ToFlatData(results[i]), inputs[0].Finalize(), programs[i].Close())
 	}))
 	for i, got := range results {
 		require.Equal(t, []float32{float32(11*i + 10), float32(10*i + 10)}, got)

@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -108,15 +108,15 @@ func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll 
 	p := accumulating(t, r, block)
 	state, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
 	require.NoError(t, err)
-	inputs, hosts := []backends.Buffer{state, nil}, [2][]any{{make([]float32, 3*block)}, {make([]float32, 3*block)}}
-	free := func(outputs []backends.Buffer) {
+	inputs, hosts := []compute.Buffer{state, nil}, [2][]any{{make([]float32, 3*block)}, {make([]float32, 3*block)}}
+	free := func(outputs []compute.Buffer) {
 		for _, o := range outputs {
-			require.NoError(t, r.BufferFinalize(o))
+			require.NoError(t, o.Finalize())
 		}
 	}
 	return func(runs int) {
 			var last *xla.Running
-			var outputs []backends.Buffer
+			var outputs []compute.Buffer
 			finish := func() {
 				require.NoError(t, last.Wait())
 				free(outputs)
@@ -138,7 +138,7 @@ func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll 
 			}
 			finish()
 		}, func() error {
-			if err := r.BufferFinalize(state); err != nil {
+			if err := state.Finalize(); err != nil {
 				return err
 			}
 			return p.Close()
@@ -155,7 +155,7 @@ func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) 
 	return func(runs int) {
 			for i := range runs {
 				x := tensors.FromScalarAndDimensions(float32(1), 1+i%3)
-				got, err := e.Exec(x)
+				got, err := e.Call(x)
 				require.NoError(t, err)
 				require.Equal(t, float32(2+i%3), tensors.ToScalar[float32](got[0]))
 				if i%20 > 0 {
@@ -163,7 +163,7 @@ func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) 
 					require.NoError(t, x.FinalizeAll())
 				}
 				if i%100 == 0 {
-					_, err := e.Exec(x, x)
+					_, err := e.Call(x, x)
 					require.Error(t, err)
 				}
 			}
@@ -180,12 +180,12 @@ func buffers(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error
 		for i := range runs {
 			b, err := r.BufferFromFlatData(0, x, shape)
 			require.NoError(t, err)
-			require.NoError(t, r.BufferToFlatData(b, got))
-			require.NoError(t, r.BufferFinalize(b))
+			require.NoError(t, b.ToFlatData(got))
+			require.NoError(t, b.Finalize())
 			if i%100 == 0 {
 				_, err := r.BufferFromFlatData(0, x[1:], shape)
 				require.Error(t, err)
-				require.Error(t, r.BufferToFlatData(b, got))
+				require.Error(t, b.ToFlatData(got))
 			}
 		}
 	}, func() error { return nil }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -23,7 +23,7 @@ func TestProgram_readsWhatAnotherWroteInPlace(t *testing.T) {
 		x, w := shapes.Make(dtypes.Float32, n[0], n[1]), shapes.Make(dtypes.Float32, n[1], n[2])
 		read, err := r.Compile("read", func(g *graph.Graph) xla.Built {
 			a, b := graph.Parameter(g, "x", x), graph.Parameter(g, "w", w)
-			return xla.Built{Outputs: []*graph.Node{graph.Add(graph.Dot(a, b), graph.ScalarOne(g, dtypes.Float32))}}
+			return xla.Built{Outputs: []*graph.Node{graph.Add(graph.Dot(a, b).Product(), graph.ScalarOne(g, dtypes.Float32))}}
 		})
 		require.NoError(t, err)
 		write, err := r.Compile("write", func(g *graph.Graph) xla.Built {
@@ -39,22 +39,22 @@ func TestProgram_readsWhatAnotherWroteInPlace(t *testing.T) {
 		require.NoError(t, err)
 		weights, err := r.BufferFromFlatData(0, make([]float32, w.Size()), w)
 		require.NoError(t, err)
-		state := []backends.Buffer{weights}
+		state := []compute.Buffer{weights}
 		for turn := range 6 {
-			out, err := read.Run([]backends.Buffer{left, state[0]}, nil)
+			out, err := read.Run([]compute.Buffer{left, state[0]}, nil)
 			require.NoError(t, err)
 			got := make([]float32, n[0]*n[2])
-			require.NoError(t, r.BufferToFlatData(out[0], got))
+			require.NoError(t, out[0].ToFlatData(got))
 			want := float32(n[1]*turn + 1)
 			for _, v := range got {
 				require.Equal(t, want, v, "%v: turn %d", n, turn)
 			}
-			require.NoError(t, r.BufferFinalize(out[0]))
+			require.NoError(t, out[0].Finalize())
 			_, err = write.Run(state, nil)
 			require.NoError(t, err)
 		}
-		for _, b := range []backends.Buffer{left, state[0]} {
-			require.NoError(t, r.BufferFinalize(b))
+		for _, b := range []compute.Buffer{left, state[0]} {
+			require.NoError(t, b.Finalize())
 		}
 		require.NoError(t, read.Close())
 		require.NoError(t, write.Close())

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -30,12 +30,12 @@ func TestInteropFlax(t *testing.T) {
 	r, err := xla.Open(t.Context(), xla.CPU)
 	require.NoError(t, err)
 	defer r.Close()
-	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optimizers.Adam().Done()))
+	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
 	defer state.Close()
 	model := func(b *managed.Builder) {
-		h := graph.Tanh(layers.Dense(b.Vars().In("h"), b.Node("x"), true, 5))
-		out := layers.Dense(b.Vars().In("out"), h, true, 2)
+		h := graph.Tanh(layers.Dense(b.Scope().In("h"), b.Node("x"), true, 5))
+		out := layers.Dense(b.Scope().In("out"), h, true, 2)
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), out))
 		b.Output("out", out)
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/install"
@@ -113,7 +113,7 @@ const (
 func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	shape := shapes.Make(dtypes.Float32, side, side)
 	program, err := on.Compile("matmul", func(g *graph.Graph) xla.Built {
-		return xla.Built{Outputs: []*graph.Node{graph.Dot(graph.Parameter(g, "a", shape), graph.Parameter(g, "b", shape))}}
+		return xla.Built{Outputs: []*graph.Node{graph.DotProduct(graph.Parameter(g, "a", shape), graph.Parameter(g, "b", shape))}}
 	})
 	if err != nil {
 		return 0, err
@@ -127,20 +127,20 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	if err != nil {
 		return 0, xla.WrapError(err)
 	}
-	defer on.BufferFinalize(matrix) // the runtime is closed next, whatever this says
+	defer matrix.Finalize() // the runtime is closed next, whatever this says
 	best := time.Duration(1<<63 - 1)
 	for range repeats + 1 { // the first warms up
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		start := time.Now()
-		outputs, err := program.Run([]backends.Buffer{matrix, matrix}, nil)
+		outputs, err := program.Run([]compute.Buffer{matrix, matrix}, nil)
 		if err != nil {
 			return 0, err
 		}
 		best = min(best, time.Since(start))
-		err = on.BufferToFlatData(outputs[0], ones)
-		if err = errors.Join(err, on.BufferFinalize(outputs[0])); err != nil {
+		err = outputs[0].ToFlatData(ones)
+		if err = errors.Join(err, outputs[0].Finalize()); err != nil {
 			return 0, xla.WrapError(err)
 		}
 		if ones[0] != side || ones[len(ones)-1] != side {

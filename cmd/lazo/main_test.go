@@ -103,7 +103,7 @@ func TestHelp(t *testing.T) {
 // golden replaces what differs between machines and runs.
 func golden(text string) string {
 	for _, r := range []struct{ pattern, by string }{
-		{`go1\.\S+ \S+`, "GO"},
+		{`with go1\.\S+ [^ ;]+`, "with GO"},
 		{`/\S*/\S+\.so`, "PATH"},
 		{`[0-9a-f]{64}`, "DIGEST"},
 		{`(lazo +)\S+`, "${1}VERSION"},
@@ -117,9 +117,10 @@ func golden(text string) string {
 }
 
 const versions = `lazo      VERSION
-go        GO
-GoMLX     v0.26.0
-go-xla    v0.1.4
+go        built with GO; needs go1.26.5 or newer
+GoMLX     v0.28.8
+compute   v0.1.6
+go-xla    v0.4.5
 PJRT API  0.81 or a newer 0.x
 `
 
@@ -127,6 +128,11 @@ func TestVersion(t *testing.T) {
 	got := run(t, "version")
 	assert.Equal(t, 0, got.code)
 	assert.Empty(t, cmp.Diff(versions, golden(got.stdout)))
+	module, err := os.ReadFile("../../go.mod")
+	require.NoError(t, err)
+	needs := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(string(module))
+	require.NotNil(t, needs)
+	assert.Contains(t, got.stdout, "needs go"+needs[1]+" or newer", "what go.mod says")
 }
 
 func TestDoctor(t *testing.T) {

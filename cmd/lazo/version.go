@@ -17,10 +17,14 @@ func (versionCommand) Run(s session) error {
 	return nil
 }
 
+// goNeeded is the oldest Go that builds lazo, as go.mod has it.
+const goNeeded = "1.26.5"
+
 func printVersions(w io.Writer) {
 	line(w, "lazo", "%s", moduleVersion("github.com/lazo-ml/lazo"))
-	line(w, "go", "%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	line(w, "go", "built with %s %s/%s; needs go%s or newer", runtime.Version(), runtime.GOOS, runtime.GOARCH, goNeeded)
 	line(w, "GoMLX", "%s", moduleVersion("github.com/gomlx/gomlx"))
+	line(w, "compute", "%s", moduleVersion("github.com/gomlx/compute"))
 	line(w, "go-xla", "%s", moduleVersion("github.com/gomlx/go-xla"))
 	line(w, "PJRT API", "%d.%d or a newer %d.x", pjrt.Major, pjrt.MinMinor, pjrt.Major)
 }

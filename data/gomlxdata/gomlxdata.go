@@ -4,42 +4,33 @@ package gomlxdata
 import (
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"reflect"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/train"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train"
 
 	"github.com/lazo-ml/lazo/data"
 )
 
 // From is the batches of a GoMLX dataset: its inputs and labels become fields of the given names, in that order. Each pass
-// begins with ds.Reset; one pass at a time, as a dataset has one place. Values are copied, and the tensors freed where
-// the dataset passes them on for good. An error of ds is the last that comes. The examples are counted by the first axis of the
-// first field. A dataset that never ends makes a sequence that never ends: see [data.Take].
+// is one of ds; one at a time, as most datasets have one place. Values are copied, and the tensors freed, which are the reader's. An
+// error of ds is the last that comes. The examples are counted by the first axis of the first field; a batch's Spec is left out. A
+// dataset that never ends makes a sequence that never ends: see [data.Take].
 func From(ds train.Dataset, inputs, labels []string) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if ds == nil {
 			yield(data.Batch{}, errors.New("gomlxdata: from: there is no dataset (nil)"))
 			return
 		}
-		ds.Reset()
-		for at := 0; ; {
-			_, in, out, err := ds.Yield()
-			if err == io.EOF {
-				return
-			}
+		at := 0
+		for theirs, err := range ds.Iter() {
 			var b data.Batch
 			if err == nil {
-				b, err = batch(in, out, inputs, labels)
-				if own, ok := ds.(train.DatasetCustomOwnership); !ok || own.IsOwnershipTransferred() {
-					for _, t := range append(append([]*tensors.Tensor{}, in...), out...) {
-						err = errors.Join(err, t.FinalizeAll())
-					}
-				}
+				b, err = batch(theirs.Inputs, theirs.Labels, inputs, labels)
+				err = errors.Join(err, theirs.Finalize())
 			}
 			if err != nil {
 				yield(data.Batch{}, fmt.Errorf("gomlxdata: dataset %q: %w", ds.Name(), err))
@@ -97,67 +88,43 @@ func field(name string, t *tensors.Tensor) (data.Field, error) {
 	return f, nil
 }
 
-// Dataset is batches as a GoMLX dataset. It is for one goroutine at a time, as all of GoMLX's datasets are.
-type Dataset struct {
+// To gives the batches of source to GoMLX's trainer: the fields of the given names as inputs and labels, in that order, copied into
+// tensors that are the reader's. Each pass is one of source; an error is the last that comes.
+func To(name string, source iter.Seq2[data.Batch, error], inputs, labels []string) train.Dataset {
+	return dataset{name, source, inputs, labels}
+}
+
+type dataset struct {
 	name           string
 	source         iter.Seq2[data.Batch, error]
 	inputs, labels []string
-	next           func() (data.Batch, error, bool)
-	stop           func()
-	ended          bool
 }
 
-var _ train.Dataset = (*Dataset)(nil)
+func (d dataset) Name() string { return d.name }
 
-// To gives the batches of source to GoMLX's trainer: the fields of the given names as inputs and labels, in that order, copied into
-// tensors. Reset begins source anew. Close it if it is left before its end.
-func To(name string, source iter.Seq2[data.Batch, error], inputs, labels []string) *Dataset {
-	return &Dataset{name: name, source: source, inputs: inputs, labels: labels}
-}
-
-// Name is the dataset's name.
-func (d *Dataset) Name() string { return d.name }
-
-// Reset goes back to the start of the source.
-func (d *Dataset) Reset() {
-	d.Close()
-	d.ended = false
-}
-
-// Close ends the source, if it is being read. Until a Reset there are no more batches.
-func (d *Dataset) Close() {
-	if d.stop != nil {
-		d.stop()
-	}
-	d.next, d.stop, d.ended = nil, nil, true
-}
-
-// Yield is the next batch as tensors, the caller's own; io.EOF behind the last one. The spec is nil.
-func (d *Dataset) Yield() (spec any, inputs, labels []*tensors.Tensor, err error) {
-	if d.ended {
-		return nil, nil, nil, io.EOF
-	}
-	if d.next == nil {
+func (d dataset) Iter() iter.Seq2[train.Batch, error] {
+	return func(yield func(train.Batch, error) bool) {
 		if d.source == nil {
-			return nil, nil, nil, errors.New("gomlxdata: yield: there is no source (nil)")
+			yield(train.Batch{}, fmt.Errorf("gomlxdata: dataset %q: there is no source (nil)", d.name))
+			return
 		}
-		d.next, d.stop = iter.Pull2(d.source)
+		for ours, err := range d.source {
+			var b train.Batch
+			if err == nil {
+				b.Inputs, err = tensorsOf(ours, d.inputs)
+			}
+			if err == nil {
+				b.Labels, err = tensorsOf(ours, d.labels)
+			}
+			if err != nil {
+				err = errors.Join(fmt.Errorf("gomlxdata: dataset %q: %w", d.name, err), b.Finalize())
+				b = train.Batch{}
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
 	}
-	b, err, ok := d.next()
-	if !ok {
-		d.Close()
-		return nil, nil, nil, io.EOF
-	}
-	if err == nil {
-		inputs, err = tensorsOf(b, d.inputs)
-	}
-	if err == nil {
-		labels, err = tensorsOf(b, d.labels)
-	}
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("gomlxdata: dataset %q: %w", d.name, err)
-	}
-	return nil, inputs, labels, nil
 }
 
 func tensorsOf(b data.Batch, names []string) ([]*tensors.Tensor, error) {
@@ -168,19 +135,14 @@ func tensorsOf(b data.Batch, names []string) ([]*tensors.Tensor, error) {
 			err = a.Check()
 		}
 		if err != nil {
-			return nil, err
-		}
-		for _, d := range a.Dims {
-			if d == 0 {
-				return nil, fmt.Errorf("field %q has dims %v; GoMLX takes no axis of length 0", name, a.Dims)
-			}
+			return all, err
 		}
 		from := reflect.ValueOf(a.Flat)
 		t := tensors.FromShape(shapes.Make(dtypes.FromGoType(from.Type().Elem()), a.Dims...))
-		if err := t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), from) }); err != nil {
-			return nil, err
-		}
 		all = append(all, t)
+		if err := t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), from) }); err != nil {
+			return all, err
+		}
 	}
 	return all, nil
 }

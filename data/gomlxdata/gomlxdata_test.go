@@ -2,11 +2,17 @@ package gomlxdata_test
 
 import (
 	"errors"
-	"io"
 	"iter"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -42,28 +48,44 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 		want[i].Fields = []data.Field{f[0], f[2], f[1]}
 	}
 	require.Equal(t, want, collect(t, back))
-	require.Equal(t, want, collect(t, back), "a pass begins with Reset")
 	for range back {
 		break
 	}
-	_, _, _, err := there.Yield()
-	require.NoError(t, err, "it stands where it was left")
-	there.Close()
-	_, _, _, err = there.Yield()
-	require.Equal(t, io.EOF, err)
+	require.Equal(t, want, collect(t, back), "each pass is a new one")
+
+	none, err := data.New(data.X([]float32{}, 5, 0, 3))
+	require.NoError(t, err)
+	require.Equal(t, collect(t, none.Batches(5)), collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5), []string{"x"}, nil), []string{"x"}, nil)))
 }
 
-type broken struct{ calls int }
+// kept is a dataset of so many batches, then an error; it keeps its tensors to be looked at.
+type kept struct {
+	n     int
+	given []*tensors.Tensor
+	ended int
+}
 
 var errBroken = errors.New("broken")
 
-func (b *broken) Name() string { return "b" }
-func (b *broken) Reset()       {}
-func (b *broken) Yield() (any, []*tensors.Tensor, []*tensors.Tensor, error) {
-	if b.calls++; b.calls > 1 {
-		return nil, nil, nil, errBroken
+func (k *kept) Name() string { return "b" }
+func (k *kept) Iter() iter.Seq2[train.Batch, error] {
+	return func(yield func(train.Batch, error) bool) {
+		defer func() { k.ended++ }()
+		for range k.n {
+			x := tensors.FromValue([]float32{1, 2})
+			k.given = append(k.given, x)
+			if !yield(train.Batch{Inputs: []*tensors.Tensor{x}}, nil) {
+				return
+			}
+		}
+		yield(train.Batch{}, errBroken)
 	}
-	return nil, []*tensors.Tensor{tensors.FromValue([]float32{1, 2})}, nil, nil
+}
+
+func (k *kept) free(t *testing.T) {
+	for _, x := range k.given {
+		require.Error(t, x.CheckValid(), "it was not freed")
+	}
 }
 
 func TestErrors(t *testing.T) {
@@ -73,25 +95,75 @@ func TestErrors(t *testing.T) {
 		}
 		return n, err
 	}
-	n, err := last(gomlxdata.From(&broken{}, []string{"x"}, nil))
+	ds := &kept{n: 1}
+	n, err := last(gomlxdata.From(ds, []string{"x"}, nil))
 	require.Equal(t, 2, n)
 	require.ErrorIs(t, err, errBroken)
 	require.EqualError(t, err, `gomlxdata: dataset "b": broken`)
-	_, err = last(gomlxdata.From(&broken{}, []string{"x"}, []string{"y"}))
+	_, err = last(gomlxdata.From(ds, []string{"x"}, []string{"y"}))
 	require.EqualError(t, err, `gomlxdata: dataset "b": 1 inputs and 0 labels, expected ["x"] and ["y"]`)
 	_, err = last(gomlxdata.From(nil, nil, nil))
 	require.ErrorContains(t, err, "no dataset")
+	for range gomlxdata.From(ds, []string{"x"}, nil) {
+		break
+	}
+	require.Equal(t, 3, ds.ended, "a pass that is left ends")
+	require.Len(t, ds.given, 3)
+	ds.free(t)
 
 	for name, row := range map[string]struct {
-		to   *gomlxdata.Dataset
+		to   train.Dataset
 		want string
 	}{
-		"field":  {gomlxdata.To("d", numbers(t).Batches(2), []string{"z"}, nil), `gomlxdata: dataset "d": data: the batch has no field "z"; there are "x", "y", "even"`},
-		"source": {gomlxdata.To("d", nil, nil, nil), "gomlxdata: yield: there is no source (nil)"},
+		"field":  {gomlxdata.To("d", numbers(t).Batches(2), []string{"x"}, []string{"z"}), `gomlxdata: dataset "d": data: the batch has no field "z"; there are "x", "y", "even"`},
+		"source": {gomlxdata.To("d", nil, nil, nil), `gomlxdata: dataset "d": there is no source (nil)`},
 		"error":  {gomlxdata.To("d", numbers(t).Batches(9), nil, nil), "one full batch"},
 	} {
-		_, _, _, err := row.to.Yield()
-		require.ErrorContains(t, err, row.want, name)
-		row.to.Close()
+		n := 0
+		for b, err := range row.to.Iter() {
+			n++
+			require.ErrorContains(t, err, row.want, name)
+			require.Empty(t, b, name)
+		}
+		require.Equal(t, 1, n, name)
 	}
+}
+
+// GoMLX's own trainer reads a set of ours, in epochs and in steps: no pass is left open, and an error of the source ends it.
+func TestTo_inGoMLXsTrainer(t *testing.T) {
+	backend, err := gobackend.New("ops_sequential")
+	require.NoError(t, err)
+	defer backend.Finalize()
+	var x, y []float32
+	for i := range 16 {
+		x, y = append(x, float32(i)/16), append(y, 2*float32(i)/16+1)
+	}
+	set, err := data.New(data.X(x, 16, 1), data.Y(y, 16, 1))
+	require.NoError(t, err)
+	trainer := train.NewTrainer(backend, model.NewStore(), func(scope *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(scope, x, true, 1) },
+		loss.MeanSquaredError, optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.2).Done(), nil, nil)
+	passes, open := 0, 0
+	source := func(yield func(data.Batch, error) bool) {
+		passes++
+		open++
+		defer func() { open-- }()
+		set.Batches(4)(yield)
+	}
+	ds := gomlxdata.To("line", source, []string{"x"}, []string{"y"})
+	metrics, err := train.NewLoop(trainer).RunEpochs(ds, 100)
+	require.NoError(t, err)
+	require.Less(t, tensors.ToScalar[float32](metrics[0]), float32(1e-3))
+	require.Equal(t, 100, passes)
+	_, err = train.NewLoop(trainer).RunSteps(ds, 3)
+	require.NoError(t, err)
+	require.Zero(t, open, "a pass was left open")
+
+	_, err = train.NewLoop(trainer).RunEpochs(gomlxdata.To("line", func(yield func(data.Batch, error) bool) {
+		for b := range set.Batches(4) {
+			_ = yield(b, nil) && yield(data.Batch{}, errBroken)
+			return
+		}
+	}, []string{"x"}, []string{"y"}), 1)
+	require.ErrorIs(t, err, errBroken)
+	require.ErrorContains(t, err, `gomlxdata: dataset "line": broken`)
 }

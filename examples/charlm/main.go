@@ -19,8 +19,8 @@ import (
 	"flag"
 	"fmt"
 	"iter"
-	"log"
-	"os"
+
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -34,31 +34,25 @@ const (
 )
 
 func main() {
+	must.M = loop.Exit
 	folder := flag.String("text", "", "a `folder` with .md or .txt files; the documents of this repository without it")
 	steps := flag.Int("steps", 1000, "training steps")
 	length := flag.Int("sample", 300, "characters to write")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
-	text, alphabet, err := read(*folder)
-	check(err)
+	text, alphabet := read(*folder)
 	cut := len(text) * 9 / 10
 
-	model, err := flaxlike.New(ctx, network(len(alphabet)), flaxlike.WithBatchSize(batchSize), flaxlike.WithLearningRate(4e-3),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("perplexity"))
-	check(err)
+	model := must.M1(flaxlike.New(ctx, network(len(alphabet)), flaxlike.WithBatchSize(batchSize), flaxlike.WithLearningRate(4e-3),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("perplexity")))
 	defer model.Close()
-	held, err := set(windows(text[cut:], window))
-	check(err)
-	_, err = model.FitBatches(ctx, batches(text[:cut]), flaxlike.Fit{Until: loop.Steps(*steps), StepsPerEpoch: min(250, *steps), Validation: held})
-	check(err)
-	found, err := model.Evaluate(ctx, held)
-	check(err)
+	held := set(windows(text[cut:], window))
+	must.M1(model.FitBatches(ctx, batches(text[:cut]), flaxlike.Fit{Until: loop.Steps(*steps), StepsPerEpoch: min(250, *steps), Validation: held}))
+	found := must.M1(model.Evaluate(ctx, held))
 	fmt.Printf("perplexity: %.2f (by frequencies alone: %.2f; characters: %d)\n",
 		found["perplexity"], byFrequencies(text[:cut], text[cut:], len(alphabet)), len(alphabet))
-	sample, err := write(ctx, model, alphabet, text[cut:cut+window], *length)
-	check(err)
-	fmt.Println(sample)
+	fmt.Println(write(ctx, model, alphabet, text[cut:cut+window], *length))
 }
 
 // windows are runs of the text with one character more than the model sees: the one that it is to tell.
@@ -81,11 +75,4 @@ func batches(text []int32) loop.Data[data.Batch] {
 	return data.Map(data.Chunk(shuffled, batchSize, data.Dropped), func(runs [][]int32) (data.Batch, error) {
 		return data.Batch{Fields: fields(runs), Size: len(runs)}, nil
 	})
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
@@ -24,15 +26,12 @@ func network(characters int) flaxlike.Layer {
 }
 
 // write has the model go on with a text. Each character is drawn from the probabilities that the model gives to all.
-func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []int32, length int) (string, error) {
+func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []int32, length int) string {
 	random := rand.New(rand.NewPCG(0, 0))
 	seen = append([]int32(nil), seen...)
 	for range length {
 		last := seen[len(seen)-window:]
-		out, err := model.PredictStep(ctx, data.Batch{Fields: []data.Field{data.X(last, 1, window)}, Size: 1})
-		if err != nil {
-			return "", err
-		}
+		out := must.M1(model.PredictStep(ctx, data.Batch{Fields: []data.Field{data.X(last, 1, window)}, Size: 1}))
 		logits := out["preds"].Flat.([]float32)
 		seen = append(seen, int32(draw(random, logits[len(logits)-len(alphabet):])))
 	}
@@ -40,7 +39,7 @@ func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []i
 	for i, c := range seen[len(seen)-length:] {
 		written[i] = alphabet[c]
 	}
-	return string(written), nil
+	return string(written)
 }
 
 // draw adds noise to the logits so that the greatest is a draw from their softmax (the Gumbel-max trick). At a temperature below

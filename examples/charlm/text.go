@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/data"
 )
 
 // read gives the text of a folder's files as numbers of characters, and which character each number is.
-func read(folder string) (text []int32, alphabet []rune, err error) {
+func read(folder string) (text []int32, alphabet []rune) {
 	folders := []string{folder}
 	if folder == "" {
 		folder = repository()
@@ -23,22 +25,14 @@ func read(folder string) (text []int32, alphabet []rune, err error) {
 	var all strings.Builder
 	for _, dir := range folders {
 		for _, pattern := range []string{"*.md", "*.txt"} {
-			paths, err := filepath.Glob(filepath.Join(dir, pattern))
-			if err != nil {
-				return nil, nil, err
-			}
-			for _, path := range paths { // sorted
-				content, err := os.ReadFile(path)
-				if err != nil {
-					return nil, nil, err
-				}
-				all.Write(content)
+			for _, path := range must.M1(filepath.Glob(filepath.Join(dir, pattern))) { // sorted
+				all.Write(must.M1(os.ReadFile(path)))
 			}
 		}
 	}
 	characters := []rune(all.String())
 	if len(characters) < 20*window { // the tenth that is held back must have a window
-		return nil, nil, fmt.Errorf("the .md and .txt files of %q have %d characters, expected %d or more: name another folder with -text", folders, len(characters), 20*window)
+		must.M(fmt.Errorf("the .md and .txt files of %q have %d characters, expected %d or more: name another folder with -text", folders, len(characters), 20*window))
 	}
 	alphabet = slices.Clone(characters)
 	slices.Sort(alphabet)
@@ -47,7 +41,7 @@ func read(folder string) (text []int32, alphabet []rune, err error) {
 		i, _ := slices.BinarySearch(alphabet, c)
 		text = append(text, int32(i))
 	}
-	return text, alphabet, nil
+	return text, alphabet
 }
 
 // byFrequencies is the perplexity, on a text, of how often each character comes in another one, each once more than counted.
@@ -75,15 +69,13 @@ func repository() string {
 }
 
 // set is all windows at once, to evaluate on.
-func set(windows iter.Seq2[[]int32, error]) (*data.Set, error) {
+func set(windows iter.Seq2[[]int32, error]) *data.Set {
 	var runs [][]int32
 	for run, err := range windows {
-		if err != nil {
-			return nil, err
-		}
+		must.M(err)
 		runs = append(runs, run)
 	}
-	return data.New(fields(runs)...)
+	return must.M1(data.New(fields(runs)...))
 }
 
 // fields are x, all characters but the last of each run, and y, all but the first: at each place the next one.

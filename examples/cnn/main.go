@@ -13,6 +13,8 @@ import (
 	"log"
 	"os"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -26,32 +28,29 @@ import (
 const inner = loop.Steps(100) // the length of an inner loop
 
 func main() {
+	must.M = loop.Exit
 	steps := flag.Int64("steps", 1000, "training steps in all")
 	dir := flag.String("dir", "", "folder of checkpoints, to go on from and to save into; without it nothing is saved")
 	flag.Parse()
 	if *steps < 1 {
-		check(fmt.Errorf("-steps must be at least 1, got %d", *steps))
+		must.M(fmt.Errorf("-steps must be at least 1, got %d", *steps))
 	}
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 
 	// Datasets. The training one goes on where an earlier run was.
-	training, test, err := data.Digits()
-	check(err)
+	training, test := must.M2(data.Digits())
 	batches := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
 		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
 	}
 	tests := loop.Fixed(test.Batches(120))
 
 	// The state, and what it is made of.
-	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum(0.9))))
-	check(err)
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum(0.9)))))
 	trainStep := managed.TrainStep(step)
-	sample, err := data.Peek(training.Batches(32))
-	check(err)
-	check(trainStep.Prepare(ctx, state, sample))
+	sample := must.M1(data.Peek(training.Batches(32)))
+	must.M(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 
 	lines := loop.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
@@ -67,26 +66,16 @@ func main() {
 		End:        []train.Action[*managed.State]{{Name: "summary", Do: summary(lines)}},
 	}
 	if *dir != "" {
-		folder, err := checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
-		check(err)
+		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 		defer folder.Close()
 		kept := checkpoint.Restored[*managed.State]{Folder: folder}
 		outer.Checkpoints, outer.End = kept, append(outer.End, train.SaveTo(kept, 1))
 	}
-	result, err := outer.Run(ctx, state, loop.ProgressBar(os.Stderr, loop.BarBelow(lines)))
-	check(err)
+	result := must.M1(outer.Run(ctx, state, loop.ProgressBar(os.Stderr, loop.BarBelow(lines))))
 	if result.Last.Steps == 0 {
 		fmt.Printf("-dir %s has %d steps already: ask for more -steps\n", *dir, result.Elapsed.Steps)
 		return
 	}
-	accuracy, err := result.Evaluations["test"].Outputs().Float("accuracy")
-	check(err)
+	accuracy := must.M1(result.Evaluations["test"].Outputs().Float("accuracy"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -15,20 +15,20 @@ import (
 )
 
 // network maps images [batch, height, width, 1] to logits [batch, 10].
-func network(vars *managed.Vars, x *managed.Node) *managed.Node {
+func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	for i, channels := range []int{32, 64} {
-		x = layers.Convolution(vars.Inf("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-		x = graph.MeanPool(activations.Relu(x)).Window(2).Done()
+		x = layers.Convolution(scope.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
+		x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = activations.Relu(layers.Dense(vars.In("hidden"), x, true, 256))
-	return layers.Dense(vars.In("logits"), x, true, 10)
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 256))
+	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
 // step is the one of training and of tests. What it tracks is gathered in the state, over all examples until the next reset, as
 // clu's metrics are.
 func step(b *managed.Builder) {
-	labels, logits := b.Node("y"), network(b.Vars(), b.Node("x"))
+	labels, logits := b.Node("y"), network(b.Scope(), b.Node("x"))
 	b.Loss("loss", managed.CrossEntropy(labels, logits))
 	b.Track("accuracy", metrics.Accuracy(), nil, labels, logits)
 	b.Track("f1", metrics.F1(10, metrics.Macro), nil, labels, logits)

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -22,24 +23,16 @@ func step(b *managed.Builder) {
 		fmt.Println("sums:", v.Value())
 	}
 	shares := graph.Div(b.Node("x"), sums)
-	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Vars(), shares, true, 1)))
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope(), shares, true, 1)))
 }
 
 func main() {
+	must.M = loop.Exit
 	ctx := context.Background()
-	set, err := data.New(data.X([]float32{1, 2, 0, 0}, 2, 2), data.Y([]float32{1, 0}, 2, 1))
-	check(err)
-	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
+	set := must.M1(data.New(data.X([]float32{1, 2, 0, 0}, 2, 2), data.Y([]float32{1, 0}, 2, 1)))
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	eager := strategies.Eager(runtime, strategies.CheckFinite()) // in place of strategies.Jit
-	state, err := managed.New(eager, managed.WithOptimizer(optimizers.Adam().Done()))
-	check(err)
-	_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, set.Batches(2))
+	state := must.M1(managed.New(eager, managed.WithOptimizer(optimizer.Adam().Done())))
+	_, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, set.Batches(2))
 	fmt.Println(err)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

@@ -9,10 +9,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -21,70 +22,48 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-type model func(vars *managed.Vars, x *managed.Node) *managed.Node
+type model func(scope *managed.Scope, x *managed.Node) *managed.Node
 
-func mlp(vars *managed.Vars, x *managed.Node) *managed.Node {
-	x = activations.Relu(layers.Dense(vars.In("hidden"), graph.Reshape(x, -1, 64), true, 64))
-	return layers.Dense(vars.In("logits"), x, true, 10)
+func mlp(scope *managed.Scope, x *managed.Node) *managed.Node {
+	x = activation.Relu(layers.Dense(scope.In("hidden"), graph.Reshape(x, -1, 64), true, 64))
+	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-func cnn(vars *managed.Vars, x *managed.Node) *managed.Node {
+func cnn(scope *managed.Scope, x *managed.Node) *managed.Node {
 	x = graph.Reshape(x, -1, 8, 8, 1)
-	x = activations.Relu(layers.Convolution(vars.In("conv"), x).Channels(16).KernelSize(3).PadSame().Done())
+	x = activation.Relu(layers.Convolution(scope.In("conv"), x).Channels(16).KernelSize(3).PadSame().Done())
 	x = graph.MaxPool(x).Window(2).Done()
-	return layers.Dense(vars.In("logits"), graph.Reshape(x, -1, 4*4*16), true, 10)
+	return layers.Dense(scope.In("logits"), graph.Reshape(x, -1, 4*4*16), true, 10)
 }
 
 func main() {
+	must.M = loop.Exit
 	if len(os.Args) != 2 {
 		log.Fatal("usage: export DIR")
 	}
-	runtime, err := xla.Open(context.Background(), xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
+	runtime := must.M1(xla.Open(context.Background(), xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
-	train, test, err := data.Digits()
-	check(err)
+	train, test := must.M2(data.Digits())
 	for name, f := range map[string]model{"mlp": mlp, "cnn": cnn} {
-		check(export(filepath.Join(os.Args[1], name), strategies.Jit(runtime), train, test, f))
+		export(filepath.Join(os.Args[1], name), strategies.Jit(runtime), train, test, f)
 	}
 }
 
-func export(dir string, on strategies.Strategy, train, test *data.Set, f model) error {
-	state, err := managed.New(on, managed.WithOptimizer(optimizers.Adam().Done()))
-	if err != nil {
-		return err
-	}
+func export(dir string, on strategies.Strategy, train, test *data.Set, f model) {
+	ctx, state := context.Background(), must.M1(managed.New(on, managed.WithOptimizer(optimizer.Adam().Done())))
 	step := managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", managed.CrossEntropy(b.Node("y"), f(b.Vars(), b.Node("x"))))
+		b.Loss("loss", managed.CrossEntropy(b.Node("y"), f(b.Scope(), b.Node("x"))))
 	})
 	training := loop.New(loop.On(loop.EachStep, step))
-	if _, err := training.Run(context.Background(), state, train.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(200))); err != nil {
-		return err
-	}
+	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(200))))
 	predict := func(b *managed.Builder) map[string]*managed.Node {
-		logits := f(b.Vars(), b.Node("x"))
+		logits := f(b.Scope(), b.Node("x"))
 		return map[string]*managed.Node{"logits": logits, "class": graph.ArgMax(logits, -1)}
 	}
-	for batch, err := range test.Batches(32) {
-		if err != nil {
-			return err
-		}
-		// The step wants the labels too, the model the images alone.
-		if err := step.Export(dir+"-step", state, batch, managed.WithExample()); err != nil {
-			return err
-		}
-		batch.Fields = batch.Fields[:1]
-		if err := managed.ExportModel(dir, state, batch, predict, managed.WithExample()); err != nil {
-			return err
-		}
-		fmt.Println("exported", dir, "and", dir+"-step")
-		break
-	}
-	return nil
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
+	// The step wants the labels too, the model the images alone.
+	batch := must.M1(data.Peek(test.Batches(32)))
+	must.M(step.Export(dir+"-step", state, batch, managed.WithExample()))
+	batch.Fields = batch.Fields[:1]
+	must.M(managed.ExportModel(dir, state, batch, predict, managed.WithExample()))
+	fmt.Println("exported", dir, "and", dir+"-step")
 }

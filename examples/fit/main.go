@@ -5,32 +5,25 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
+
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 func main() {
+	must.M = loop.Exit // an error is printed, and ends the program
 	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
 	flag.Parse()
-	training, test, err := data.Digits()
-	check(err)
+	training, test := must.M2(data.Digits())
 	relu := flaxlike.Activation("relu")
-	model, err := flaxlike.New(ctx, flaxlike.Sequential(
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
 		flaxlike.Conv(16, 3), relu, flaxlike.MeanPool(2), flaxlike.Conv(32, 3), relu, flaxlike.MeanPool(2),
 		flaxlike.Flatten(), flaxlike.Dense(64), relu, flaxlike.Dense(10)),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed))
-	check(err)
-	_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 10, Validation: test})
-	check(err)
-	found, err := model.Evaluate(ctx, test)
-	check(err)
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed)))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 10, Validation: test}))
+	found := must.M1(model.Evaluate(ctx, test))
 	fmt.Printf("test accuracy: %.3f\n", found["accuracy"])
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

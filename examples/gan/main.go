@@ -9,9 +9,10 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -20,19 +21,19 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-func network(vars *managed.Vars, x *managed.Node) *managed.Node {
-	h := activations.Relu(layers.Dense(vars.In("hidden"), x, true, 16))
-	return layers.Dense(vars.In("out"), h, true, 1)
+func network(scope *managed.Scope, x *managed.Node) *managed.Node {
+	h := activation.Relu(layers.Dense(scope.In("hidden"), x, true, 16))
+	return layers.Dense(scope.In("out"), h, true, 1)
 }
 
 func generated(b *managed.Builder) *managed.Node {
-	noise := b.Vars().RandomNormal(b.Graph(), b.Node("x").Shape())
-	return network(b.Vars().In("generator"), noise)
+	noise := b.Scope().RandomNormal(b.Graph(), b.Node("x").Shape())
+	return network(b.Scope().In("generator"), noise)
 }
 
 // verdict is the mean loss of a discriminator that should call x real (-1) or not (1).
 func verdict(b *managed.Builder, x *managed.Node, sign float64) *managed.Node {
-	logits := network(b.Vars().In("discriminator"), x)
+	logits := network(b.Scope().At("discriminator"), x)
 	return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(logits, sign)))
 }
 
@@ -50,23 +51,17 @@ func trains(scope string, build managed.Build) *managed.Stepper {
 }
 
 func main() {
+	must.M = loop.Exit
 	ctx := context.Background()
 	numbers := make([]float32, 4096)
 	for i := range numbers {
 		numbers[i] = 4 + 0.5*float32(rand.New(rand.NewPCG(1, uint64(i))).NormFloat64())
 	}
-	set := must(data.New(data.X(numbers, len(numbers), 1)))
-	runtime := must(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	state := must(managed.New(strategies.Jit(runtime)))
+	set := must.M1(data.New(data.X(numbers, len(numbers), 1)))
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	state := must.M1(managed.New(strategies.Jit(runtime)))
 	turns := loop.New(loop.On(loop.EachStep, trains("discriminator", discriminator)), loop.On(loop.EachStep, trains("generator", generator)))
-	result := must(turns.Run(ctx, state, set.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(2000))))
-	means := must(result.History.Collect("mean"))[0]
+	result := must.M1(turns.Run(ctx, state, set.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(2000))))
+	means := must.M1(result.History.Collect("mean"))[0]
 	fmt.Printf("mean of the data: 4, of the generator: %.2f at first, %.2f at last\n", means[0], means[len(means)-1])
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		log.Fatal(err)
-	}
-	return value
 }

@@ -13,7 +13,8 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
+
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -24,21 +25,19 @@ import (
 )
 
 func main() {
+	must.M = loop.Exit
 	name, steps := flag.String("shape", "loop", "of the program: loop, manual or train"), flag.Int64("steps", 1000, "training steps, at least the 44 of an epoch")
 	flag.Parse()
 	shape, found := map[string]func(context.Context, problem) *loop.History{"loop": inLoop, "manual": byHand, "train": predefined}[*name]
 	if !found {
-		check(fmt.Errorf("-shape %s: must be loop, manual or train", *name))
+		must.M(fmt.Errorf("-shape %s: must be loop, manual or train", *name))
 	}
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
-	digits, test, err := data.Digits()
-	check(err)
-	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
+	digits, test := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	adamw := optim.New(1e-3, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw))
-	check(err)
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(adamw)))
 
 	history := shape(ctx, problem{
 		state:   state,
@@ -47,16 +46,7 @@ func main() {
 		epoch:   loop.Steps(digits.Len() / 32),
 		until:   loop.Steps(*steps),
 	})
-	losses, err := history.Collect("loss")
-	check(err)
-	accuracy, err := history.Last("accuracy_test")
-	check(err)
+	losses := must.M1(history.Collect("loss"))
+	accuracy := must.M1(history.Last("accuracy_test"))
 	fmt.Printf("loss: %.3f at first, %.3f at last\ntest accuracy: %.3f\n", losses[0][0], losses[0][len(losses[0])-1], accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -13,7 +14,7 @@ import (
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
@@ -32,32 +33,28 @@ var trainStep, testStep = managed.TrainStep(linear), managed.TestStep(linear)
 func inLoop(ctx context.Context, p problem) *loop.History {
 	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, testStep)), Data: p.test}
 	training := loop.New(loop.On(loop.EachStep, trainStep), testing.On(loop.Every(p.epoch)))
-	result, err := training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr))
-	check(err)
+	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr)))
 	return result.History
 }
 
 func byHand(ctx context.Context, p problem) *loop.History {
 	history, bar, report := &loop.History{}, loop.NewBar(os.Stderr), loop.Report{}
 	for pass, err := range loop.Over(p.batches, loop.Until(p.until)) {
-		check(err)
-		_, logs, err := trainStep.Step(ctx, p.state, pass.Batch)
-		check(err)
+		must.M(err)
+		_, logs := must.M2(trainStep.Step(ctx, p.state, pass.Batch))
 		if pass.Due(loop.Every(p.epoch)) {
-			batches, err := p.test(ctx)
-			check(err)
+			batches := must.M1(p.test(ctx))
 			for b, err := range batches {
-				check(err)
-				_, tested, err := testStep.Step(ctx, p.state, b)
-				check(err)
+				must.M(err)
+				_, tested := must.M2(testStep.Step(ctx, p.state, b))
 				logs.Merge(tested.Suffix("test"))
 			}
 		}
 		history.Commit(pass.Elapsed, logs, pass.Samples())
 		report = pass.Report(logs, history)
-		check(bar.Watch(ctx, report))
+		must.M(bar.Watch(ctx, report))
 	}
-	check(bar.End(ctx, loop.Ending{Report: report}))
+	must.M(bar.End(ctx, loop.Ending{Report: report}))
 	return history
 }
 
@@ -67,7 +64,6 @@ func predefined(ctx context.Context, p problem) *loop.History {
 		Epoch: p.epoch,
 		Tests: []train.Test[*managed.State, data.Batch]{{Step: testStep, Data: p.test}},
 	}
-	result, err := training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr))
-	check(err)
+	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr)))
 	return result.History
 }

@@ -8,9 +8,10 @@ import (
 	"log"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -19,20 +20,18 @@ import (
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
 
 func main() {
+	must.M = loop.Exit
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
-	train, test, err := data.Digits()
-	check(err)
-	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().Done()))
-	check(err)
+	train, test := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 
 	testing := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
@@ -42,18 +41,9 @@ func main() {
 	training := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(linear)),
 		testing.On(loop.Every(loop.Steps(250))))
-	result, err := training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
-		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr))
-	check(err)
+	result := must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
+		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr)))
 
-	accuracy, err := result.History.Last("accuracy_test")
-	check(err)
+	accuracy := must.M1(result.History.Last("accuracy_test"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

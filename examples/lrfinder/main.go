@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -20,30 +21,24 @@ import (
 const steps = 200
 
 func step(b *managed.Builder) {
-	b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)))
+	b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)))
 }
 
 func losses(runtime *xla.Runtime, set *data.Set, optimizer *optim.Optimizer) []float64 {
-	state := must(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer)))
-	result := must(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(context.Background(), state, set.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps))))
-	return must(result.History.Collect("loss"))[0]
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer)))
+	result := must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(context.Background(), state, set.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps))))
+	return must.M1(result.History.Collect("loss"))[0]
 }
 
 func main() {
-	set, _, err := data.Digits()
-	runtime := must(xla.Open(context.Background(), "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	must.M = loop.Exit
+	set, _ := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(context.Background(), "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	sweep, rates := optim.RateSweep(1e-5, 1, steps), make([]float64, steps)
 	for i := range rates {
 		rates[i] = sweep.At(int64(i))
 	}
-	rate := must(optim.SuggestRate(rates, losses(runtime, must(set, err), optim.New(1, optim.Adam{}, optim.ScaleBySchedule(sweep)))))
+	rate := must.M1(optim.SuggestRate(rates, losses(runtime, set, optim.New(1, optim.Adam{}, optim.ScaleBySchedule(sweep)))))
 	trained := losses(runtime, set, optim.New(rate, optim.Adam{}))
 	fmt.Printf("suggested rate: %.4f; loss with it: %.3f at first, %.3f at last\n", rate, trained[0], trained[steps-1])
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		log.Fatal(err)
-	}
-	return value
 }

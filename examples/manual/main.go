@@ -8,9 +8,10 @@ import (
 	"log"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -19,49 +20,38 @@ import (
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
 
 func main() {
+	must.M = loop.Exit
 	ctx := context.Background()
-	train, test, err := data.Digits()
-	check(err)
-	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().Done()))
-	check(err)
+	train, test := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 	trainStep, testStep := managed.TrainStep(linear), managed.TestStep(linear)
 
 	history, bar := &loop.History{}, loop.NewBar(os.Stderr)
 	report := loop.Report{}
 	for pass, err := range loop.Over(train.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(1000))) {
-		check(err)
+		must.M(err)
 		var logs loop.Logs
-		state, logs, err = trainStep.Step(ctx, state, pass.Batch)
-		check(err)
+		state, logs = must.M2(trainStep.Step(ctx, state, pass.Batch))
 		if pass.Due(loop.Every(loop.Steps(250))) {
 			for batch, err := range test.Batches(test.Len()) {
-				check(err)
-				_, tested, err := testStep.Step(ctx, state, batch)
-				check(err)
+				must.M(err)
+				_, tested := must.M2(testStep.Step(ctx, state, batch))
 				logs.Merge(tested.Suffix("test"))
 			}
 		}
 		history.Commit(pass.Elapsed, logs, pass.Samples())
 		report = pass.Report(logs, history)
-		check(bar.Watch(ctx, report))
+		must.M(bar.Watch(ctx, report))
 	}
-	check(bar.End(ctx, loop.Ending{Report: report}))
+	must.M(bar.End(ctx, loop.Ending{Report: report}))
 
-	accuracy, err := history.Last("accuracy_test")
-	check(err)
+	accuracy := must.M1(history.Last("accuracy_test"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

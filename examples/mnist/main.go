@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
@@ -118,7 +118,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 
 	start := time.Now()
-	adam := optimizers.Adam().LearningRate(c.rate).Epsilon(1e-8).Done()
+	adam := optimizer.Adam().LearningRate(c.rate).Epsilon(1e-8).Done()
 	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(adam), managed.WithSeed(c.seed))
 	if err != nil {
 		return err

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -16,19 +16,19 @@ const classes = 10
 
 // network maps images [batch, height, width, 1] to logits [batch, classes]: two convolutions of 3×3, each halved by
 // an average, and two dense layers.
-func network(vars *managed.Vars, x *managed.Node) *managed.Node {
+func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	for i, channels := range []int{16, 32} {
-		x = layers.Convolution(vars.Inf("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-		x = graph.MeanPool(activations.Relu(x)).Window(2).Done()
+		x = layers.Convolution(scope.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
+		x = graph.MeanPool(activation.Relu(x)).Window(2).Done()
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = activations.Relu(layers.Dense(vars.In("hidden"), x, true, 64))
-	return layers.Dense(vars.In("logits"), x, true, classes)
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 64))
+	return layers.Dense(scope.In("logits"), x, true, classes)
 }
 
 // report is what training and testing have in common.
 func report(b *managed.Builder) {
-	logits := network(b.Vars(), b.Node("x"))
+	logits := network(b.Scope(), b.Node("x"))
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }

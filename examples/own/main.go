@@ -10,8 +10,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
+
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
@@ -19,14 +20,14 @@ import (
 )
 
 func main() {
+	must.M = loop.Exit
 	steps := flag.Int64("steps", 20000, "the most training steps")
 	patience := flag.Int("patience", 10, "how many tests in a row may be no better than the best before it stops")
 	dir := flag.String("dir", "", "folder of checkpoints, to go on from and to save into; without it nothing is saved")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
-	training, test, err := data.Digits()
-	check(err)
+	training, test := must.M2(data.Digits())
 
 	testing := loop.Evaluation[model, data.Batch]{
 		Name: "test",
@@ -41,30 +42,17 @@ func main() {
 	var state model
 	var start checkpoint.Start
 	if *dir != "" {
-		folder, err := checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
-		check(err)
+		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}}))
 		defer folder.Close()
-		start, err = checkpoint.Resume(ctx, folder, &state)
-		check(err)
+		start = must.M1(checkpoint.Resume(ctx, folder, &state))
 		options = append(options, start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(500))))
 	}
 	batches := training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(start.Elapsed.Steps))
-	result, err := learning.Run(ctx, state, batches, options...)
-	check(err)
+	result := must.M1(learning.Run(ctx, state, batches, options...))
 
-	best, err := result.History.Best("loss_test", loop.Lowest)
-	check(err)
-	_, logs, err := testing.Run(ctx, result.State)
-	check(err)
-	accuracy, err := logs.Float("accuracy_test")
-	check(err)
+	best := must.M1(result.History.Best("loss_test", loop.Lowest))
+	_, logs := must.M2(testing.Run(ctx, result.State))
+	accuracy := must.M1(logs.Float("accuracy_test"))
 	fmt.Printf("%v after %d steps, best test loss %.3f at step %d\n", result.Reason, result.Elapsed.Steps, best.Value, best.Elapsed.Steps)
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

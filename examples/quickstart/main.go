@@ -6,10 +6,11 @@ import (
 	"log"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -19,34 +20,23 @@ import (
 
 func step(b *managed.Builder) { // runs once: it builds the graph that XLA compiles
 	x := graph.Reshape(b.Node("x"), -1, 64)
-	x = activations.Relu(layers.Dense(b.Vars().In("hidden"), x, true, 64))
-	logits := layers.Dense(b.Vars().In("logits"), x, true, 10)
+	x = activation.Relu(layers.Dense(b.Scope().In("hidden"), x, true, 64))
+	logits := layers.Dense(b.Scope().In("logits"), x, true, 10)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
 
 func main() {
+	must.M = loop.Exit // an error is printed, and ends the program
 	ctx := context.Background()
-	train, test, err := data.Digits()
-	check(err)
-	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().Done()))
-	check(err)
+	train, test := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	_, err = training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
-		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr))
-	check(err)
+	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
+		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr)))
 	testing := loop.New(loop.On(loop.EachStep, managed.TestStep(step)))
-	result, err := testing.Run(ctx, state, test.Batches(test.Len()))
-	check(err)
-	accuracy, err := result.History.Mean("accuracy")
-	check(err)
+	result := must.M1(testing.Run(ctx, state, test.Batches(test.Len())))
+	accuracy := must.M1(result.History.Mean("accuracy"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

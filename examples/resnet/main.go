@@ -14,6 +14,8 @@ import (
 	"log"
 	"os"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -26,22 +28,20 @@ import (
 const batch = 64
 
 func main() {
+	must.M = loop.Exit
 	devices := flag.Int("devices", 4, "how many devices: 1, 2, 4 or 8, so that they divide the batches evenly")
 	epochs := flag.Int("epochs", 10, "passes over the training set")
 	flag.Parse()
 	if *epochs < 1 {
-		check(fmt.Errorf("-epochs must be at least 1, got %d", *epochs))
+		must.M(fmt.Errorf("-epochs must be at least 1, got %d", *epochs))
 	}
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
-	runtime, err := xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", *devices), xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
-	parallel, err := strategies.DataParallel(runtime)
-	check(err)
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", *devices), xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	parallel := must.M1(strategies.DataParallel(runtime))
 
 	// Each image is moved by up to a pixel, another way in each epoch.
-	training, test, err := data.Digits()
-	check(err)
+	training, test := must.M2(data.Digits())
 	epoch := training.Len() / batch
 	steps := *epochs * epoch
 	moved := data.Augment(0, "x", data.RandomShift(1, 1))
@@ -54,8 +54,7 @@ func main() {
 		optim.ScaleBySchedule(optim.Join(
 			optim.Part{Steps: steps / 10, Schedule: optim.Warmup(1, steps/10)},
 			optim.Part{Schedule: optim.Cosine(1, 0, steps-steps/10)})))
-	state, err := managed.New(parallel, managed.WithOptimizer(optimizer))
-	check(err)
+	state := must.M1(managed.New(parallel, managed.WithOptimizer(optimizer)))
 
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
@@ -65,16 +64,7 @@ func main() {
 			Data: loop.Fixed(test.Batches(test.Len())),
 		}},
 	}
-	result, err := fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr), loop.NonFinite(loop.FailRun))
-	check(err)
-	accuracy, err := result.History.Last("accuracy_test")
-	check(err)
+	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr), loop.NonFinite(loop.FailRun)))
+	accuracy := must.M1(result.History.Last("accuracy_test"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

@@ -1,41 +1,41 @@
 package main
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 // network is a ResNet of seven layers (He et al. 2016): from images [batch, 8, 8, 1] to logits [batch, 10].
-func network(vars *managed.Vars, x *managed.Node) *managed.Node {
-	x = normalised(vars.In("stem"), x, 16, 1)
-	x = residual(vars.In("block_0"), activations.Relu(x), 16, 1)
-	x = residual(vars.In("block_1"), x, 32, 2)
+func network(scope *managed.Scope, x *managed.Node) *managed.Node {
+	x = normalised(scope.In("stem"), x, 16, 1)
+	x = residual(scope.In("block_0"), activation.Relu(x), 16, 1)
+	x = residual(scope.In("block_1"), x, 32, 2)
 	x = graph.ReduceMean(x, 1, 2)
-	return layers.Dense(vars.In("logits"), x, true, 10)
+	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
 // residual adds what two convolutions make of x to it. Where they change its shape, a convolution of 1×1 gives x the same.
-func residual(vars *managed.Vars, x *managed.Node, channels, strides int) *managed.Node {
-	h := activations.Relu(normalised(vars.In("first"), x, channels, strides))
-	h = normalised(vars.In("second"), h, channels, 1)
+func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
+	h := activation.Relu(normalised(scope.In("first"), x, channels, strides))
+	h = normalised(scope.In("second"), h, channels, 1)
 	if !x.Shape().Equal(h.Shape()) {
-		x = layers.Convolution(vars.In("shortcut"), x).Channels(channels).KernelSize(1).Strides(strides).PadSame().UseBias(false).Done()
+		x = layers.Convolution(scope.In("shortcut"), x).Channels(channels).KernelSize(1).Strides(strides).PadSame().UseBias(false).Done()
 	}
-	return activations.Relu(graph.Add(x, h))
+	return activation.Relu(graph.Add(x, h))
 }
 
 // normalised is a convolution and a batch normalisation. Under data parallel its mean and variance are those of the whole batch.
 // The averages that tests use forget fast, because the run is short.
-func normalised(vars *managed.Vars, x *managed.Node, channels, strides int) *managed.Node {
-	x = layers.Convolution(vars, x).Channels(channels).KernelSize(3).Strides(strides).PadSame().UseBias(false).Done()
-	return batchnorm.New(vars, x, -1).Momentum(0.9).Done()
+func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
+	x = layers.Convolution(scope, x).Channels(channels).KernelSize(3).Strides(strides).PadSame().UseBias(false).Done()
+	return norm.BatchNorm(scope, x, -1).Momentum(0.9).Done()
 }
 
 func step(b *managed.Builder) {
-	logits := network(b.Vars(), b.Node("x"))
+	logits := network(b.Scope(), b.Node("x"))
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }

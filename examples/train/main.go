@@ -8,9 +8,10 @@ import (
 	"log"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -20,20 +21,18 @@ import (
 )
 
 func linear(b *managed.Builder) {
-	logits := layers.Dense(b.Vars(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
+	logits := layers.Dense(b.Scope(), graph.Reshape(b.Node("x"), -1, 64), true, 10)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
 
 func main() {
+	must.M = loop.Exit
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
-	training, test, err := data.Digits()
-	check(err)
-	runtime, err := xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizers.Adam().Done()))
-	check(err)
+	training, test := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 
 	fit := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(linear),
@@ -43,19 +42,10 @@ func main() {
 			Data: loop.Fixed(test.Batches(test.Len())),
 		}},
 	}
-	result, err := fit.Run(ctx, state, training.Batches(32, data.Shuffle(0), data.Forever()),
+	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0), data.Forever()),
 		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr), loop.KeepBest("accuracy_test", loop.Highest),
-		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3)), loop.NonFinite(loop.FailRun))
-	check(err)
+		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3)), loop.NonFinite(loop.FailRun)))
 
-	best, err := result.History.Best("accuracy_test", loop.Highest)
-	check(err)
+	best := must.M1(result.History.Best("accuracy_test", loop.Highest))
 	fmt.Printf("test accuracy: %.3f\n", best.Value)
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

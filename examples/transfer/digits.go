@@ -1,6 +1,10 @@
 package main
 
-import "github.com/lazo-ml/lazo/data"
+import (
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/data"
+)
 
 // digits are the examples of five digits, the first one on; their labels count from 0.
 func digits(set *data.Set, first int32) *data.Set {
@@ -12,7 +16,6 @@ func digits(set *data.Set, first int32) *data.Set {
 			rows, labels = append(rows, i), append(labels, digit-first)
 		}
 	}
-	five, err := data.New(data.Field{Name: "x", Array: x.Gather(rows)}, data.Y(labels, len(labels)))
-	check(err)
+	five := must.M1(data.New(data.Field{Name: "x", Array: x.Gather(rows)}, data.Y(labels, len(labels))))
 	return five
 }

@@ -20,9 +20,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -34,10 +35,10 @@ import (
 
 // step: the body makes features of a picture, the head tells five digits apart by them.
 func step(b *managed.Builder) {
-	x, body := graph.Reshape(b.Node("x"), -1, 64), b.Vars().In("body")
-	x = activations.Relu(layers.Dense(body.In("0"), x, true, 128))
-	x = activations.Relu(layers.Dense(body.In("1"), x, true, 64))
-	logits := layers.Dense(b.Vars().In("head"), x, true, 5)
+	x, body := graph.Reshape(b.Node("x"), -1, 64), b.Scope().In("body")
+	x = activation.Relu(layers.Dense(body.In("0"), x, true, 128))
+	x = activation.Relu(layers.Dense(body.In("1"), x, true, 64))
+	logits := layers.Dense(b.Scope().In("head"), x, true, 5)
 	b.Loss("loss", managed.CrossEntropy(b.Node("y"), logits))
 	b.Metric("accuracy", managed.Accuracy(b.Node("y"), logits))
 }
@@ -45,33 +46,29 @@ func step(b *managed.Builder) {
 var trainStep, testStep = managed.TrainStep(step), managed.TestStep(step)
 
 func main() {
+	must.M = loop.Exit
 	steps := flag.Int64("steps", 100, "training steps of the new head")
 	seed := flag.Int64("seed", 0, "of the new head")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
-	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
-	training, test, err := data.Digits()
-	check(err)
+	training, test := must.M2(data.Digits())
 	on := strategies.Jit(runtime)
 
-	first, err := managed.New(on, managed.WithOptimizer(optim.New(1e-3, optim.Adam{})))
-	check(err)
+	first := must.M1(managed.New(on, managed.WithOptimizer(optim.New(1e-3, optim.Adam{}))))
 	defer first.Close()
 	accuracy := learn(ctx, first, digits(training, 0), digits(test, 0), 500)
 	fmt.Printf("digits 0 to 4: test accuracy %.3f\n", accuracy)
 
 	frozen := optim.New(1e-2, optim.Frozen(optim.Under("/body")), optim.Adam{})
-	second, err := managed.New(on, managed.WithOptimizer(frozen), managed.WithSeed(*seed),
+	second := must.M1(managed.New(on, managed.WithOptimizer(frozen), managed.WithSeed(*seed),
 		managed.WithValues(parameters(first, "/body/")),
-		managed.DrawMissing(func(name string) bool { return strings.HasPrefix(name, "/head/") }))
-	check(err)
+		managed.DrawMissing(func(name string) bool { return strings.HasPrefix(name, "/head/") })))
 	defer second.Close()
-	batch, err := data.Peek(digits(training, 5).Batches(32))
-	check(err)
-	check(trainStep.Prepare(ctx, second, batch)) // the first step would make the values too; here they are looked at before it
+	batch := must.M1(data.Peek(digits(training, 5).Batches(32)))
+	must.M(trainStep.Prepare(ctx, second, batch)) // the first step would make the values too; here they are looked at before it
 	head := hash(second, "/head/")
 	accuracy = learn(ctx, second, digits(training, 5), digits(test, 5), *steps)
 	fmt.Printf("digits 5 to 9: test accuracy %.3f\n", accuracy)
@@ -80,19 +77,9 @@ func main() {
 
 // learn trains, and gives the accuracy on the test digits.
 func learn(ctx context.Context, state *managed.State, training, test *data.Set, steps int64) float64 {
-	_, err := loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state,
-		training.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr))
-	check(err)
-	result, err := loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(test.Len()))
-	check(err)
-	accuracy, err := result.History.Last("accuracy")
-	check(err)
+	must.M1(loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state,
+		training.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr)))
+	result := must.M1(loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(test.Len())))
+	accuracy := must.M1(result.History.Last("accuracy"))
 	return accuracy
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

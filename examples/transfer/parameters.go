@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -17,8 +19,7 @@ func parameters(state *managed.State, prefix string) map[string]*managed.Tensor 
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		value, err := state.Value(name)
-		check(err)
+		value := must.M1(state.Value(name))
 		found[name] = value
 	}
 	return found
@@ -28,7 +29,7 @@ func parameters(state *managed.State, prefix string) map[string]*managed.Tensor 
 func hash(state *managed.State, prefix string) string {
 	sum, found := sha256.New(), parameters(state, prefix)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		check(found[name].ConstBytes(func(bytes []byte) { sum.Write(bytes) }))
+		must.M(found[name].ConstBytes(func(bytes []byte) { sum.Write(bytes) }))
 	}
 	return fmt.Sprintf("%.8x", sum.Sum(nil))
 }

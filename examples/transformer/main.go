@@ -19,6 +19,8 @@ import (
 	"log"
 	"os"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -33,15 +35,14 @@ const batchSize = 32
 type test = train.Test[*managed.State, data.Batch]
 
 func main() {
+	must.M = loop.Exit
 	steps := flag.Int64("steps", 400, "training steps")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
-	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(3e-3, optim.Adam{})))
-	check(err)
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(3e-3, optim.Adam{}))))
 	defer state.Close()
 
 	training := train.Loop[*managed.State, data.Batch]{
@@ -50,14 +51,11 @@ func main() {
 		Tests: []test{testOn(sentences(2, 512, most))},
 	}
 	batches := sentences(1, 8192, most).Batches(batchSize, data.Shuffle(0), data.Forever())
-	_, err = training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr))
-	check(err)
+	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr)))
 
 	for _, length := range []int{most, longest} { // each length has a program of its own, compiled when its first batch comes
-		tested, err := testOn(sentences(3, 1024, length)).Run(ctx, state)
-		check(err)
-		accuracy, err := tested.Logs.Float("accuracy")
-		check(err)
+		tested := must.M1(testOn(sentences(3, 1024, length)).Run(ctx, state))
+		accuracy := must.M1(tested.Logs.Float("accuracy"))
 		fmt.Printf("test accuracy of sentences padded to %d words: %.3f\n", length, accuracy)
 	}
 }
@@ -65,11 +63,4 @@ func main() {
 func testOn(set *data.Set) test {
 	return test{Step: managed.TestStep(step), Reset: managed.Reset,
 		Data: loop.Fixed(set.Batches(batchSize))}
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
-	}
 }

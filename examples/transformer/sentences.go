@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/janpfeifer/must"
+
 	"github.com/lazo-ml/lazo/data"
 )
 
@@ -32,14 +34,11 @@ func sentences(seed uint64, n, length int) *data.Set {
 		}
 		labels[i] = slices.Repeat([]int32{int32(people[1-verb])}, len(ids[i]))
 	}
-	words, mask, err := data.PadSequences(ids, 0, length)
-	check(err)
-	owners, _, err := data.PadSequences(labels, -100, length)
-	check(err)
-	set, err := data.New(
+	words, mask := must.M2(data.PadSequences(ids, 0, length))
+	owners, _ := must.M2(data.PadSequences(labels, -100, length))
+	set := must.M1(data.New(
 		data.Field{Name: "input_ids", Array: words},
 		data.Field{Name: "attention_mask", Array: mask},
-		data.Field{Name: "labels", Array: owners})
-	check(err)
+		data.Field{Name: "labels", Array: owners}))
 	return set
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"image"
 	"image/png"
 	"math"
 	"os"
+
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
@@ -20,26 +21,13 @@ const (
 )
 
 // writeGrid has the model paint a picture for each pair of numbers, and writes all as one PNG file.
-func writeGrid(ctx context.Context, state *managed.State, path string) error {
+func writeGrid(ctx context.Context, state *managed.State, path string) {
 	batch := data.Batch{Fields: []data.Field{data.Named("z", pairs(), side*side, numbers)}, Size: side * side}
-	_, logs, err := managed.TestStep(paint).Step(ctx, state, batch)
-	if err != nil {
-		return err
-	}
-	pictures, err := managed.Array(logs, "pictures") // waits for the device
-	if err != nil {
-		return err
-	}
-	grid := draw(pictures.Flat.([]float32))
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := png.Encode(file, grid); err != nil {
-		file.Close()
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return file.Close()
+	_, logs := must.M2(managed.TestStep(paint).Step(ctx, state, batch))
+	pictures := must.M1(managed.Array(logs, "pictures")) // waits for the device
+	file := must.M1(os.Create(path))
+	must.M(png.Encode(file, draw(pictures.Flat.([]float32))))
+	must.M(file.Close())
 }
 
 // pairs are numbers as the model was taught to expect them: places of the normal distribution that are equally likely apart.

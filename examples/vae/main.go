@@ -19,9 +19,10 @@ import (
 	"log"
 	"os"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -40,11 +41,11 @@ const (
 // step sees a picture as the mean and the spread of numbers, draws numbers from these, and paints a picture of them.
 func step(b *managed.Builder) {
 	x := graph.Reshape(b.Node("x"), -1, pixels)
-	h := network(b.Vars().In("encoder"), x, 2*numbers)
+	h := network(b.Scope().In("encoder"), x, 2*numbers)
 	mean, logVariance := graph.Slice(h, graph.AxisRange(), graph.AxisRange(0, numbers)), graph.Slice(h, graph.AxisRange(), graph.AxisRange(numbers))
-	noise := b.Vars().RandomNormal(b.Graph(), mean.Shape())
+	noise := b.Scope().RandomNormal(b.Graph(), mean.Shape())
 	z := graph.Add(mean, graph.Mul(noise, graph.Exp(graph.MulScalar(logVariance, 0.5))))
-	logits := network(b.Vars().In("decoder"), z, pixels)
+	logits := network(b.Scope().In("decoder"), z, pixels)
 
 	// Pixels are from 0 to 1: the cross-entropy of each, summed up. The other loss is the divergence of the numbers' distribution
 	// from a normal one, from which they are drawn when there is no picture.
@@ -53,54 +54,41 @@ func step(b *managed.Builder) {
 	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))
 }
 
-func network(vars *managed.Vars, x *managed.Node, outputs int) *managed.Node {
+func network(scope *managed.Scope, x *managed.Node, outputs int) *managed.Node {
 	for _, name := range []string{"hidden_0", "hidden_1"} {
-		x = activations.Relu(layers.Dense(vars.In(name), x, true, 128))
+		x = activation.Relu(layers.Dense(scope.In("%s", name), x, true, 128))
 	}
-	return layers.Dense(vars.In("out"), x, true, outputs)
+	return layers.Dense(scope.In("out"), x, true, outputs)
 }
 
 // paint is the second half: from numbers to a picture.
 func paint(b *managed.Builder) {
-	b.Output("pictures", graph.Sigmoid(network(b.Vars().In("decoder"), b.Node("z"), pixels)))
+	b.Output("pictures", graph.Sigmoid(network(b.Scope().In("decoder"), b.Node("z"), pixels)))
 }
 
 func main() {
+	must.M = loop.Exit
 	steps := flag.Int64("steps", 3000, "training steps")
 	out := flag.String("out", "", "the PNG `file` to write a grid of pictures to")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
-	digits, test, err := data.Digits()
-	check(err)
-	runtime, err := xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))
-	check(err)
+	digits, test := must.M2(data.Digits())
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
-	state, err := managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(1e-3, optim.Adam{})))
-	check(err)
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(1e-3, optim.Adam{}))))
 	defer state.Close()
 
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	_, err = training.Run(ctx, state, digits.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr))
-	check(err)
-	tested, err := train.Test[*managed.State, data.Batch]{
+	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr)))
+	tested := must.M1(train.Test[*managed.State, data.Batch]{
 		Step: managed.TestStep(step),
 		Data: loop.Fixed(test.Batches(test.Len())),
-	}.Run(ctx, state)
-	check(err)
-	reconstruction, err := tested.Logs.Float("reconstruction")
-	check(err)
-	kl, err := tested.Logs.Float("kl")
-	check(err)
+	}.Run(ctx, state))
+	reconstruction := must.M1(tested.Logs.Float("reconstruction"))
+	kl := must.M1(tested.Logs.Float("kl"))
 	fmt.Printf("reconstruction: %.2f, kl: %.2f\n", reconstruction, kl)
 	if *out != "" {
-		check(writeGrid(ctx, state, *out))
-	}
-}
-
-func check(err error) {
-	if err != nil {
-		log.Print(err)
-		os.Exit(loop.ExitCode(err))
+		writeGrid(ctx, state, *out)
 	}
 }

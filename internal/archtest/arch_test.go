@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"optim":                   {"internal/autodiff"},
 	"managed":                 {"checkpoint", "checkpoint/safetensors", "data", "internal/autodiff", "internal/graphs", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
 	"flaxlike":                {"checkpoint", "checkpoint/safetensors", "data", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
-	"examples/fit":            {"data", "flaxlike"},
+	"examples/fit":            {"data", "flaxlike", "loop"},
 	"cmd/lazo":                {"checkpoint", "checkpoint/safetensors", "xla", "xla/export", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":          {"checkpoint", "data", "loop", "managed", "strategies", "tensorboard", "xla"},
 	"examples/quickstart":     {"data", "loop", "managed", "strategies", "xla"},
@@ -67,6 +67,7 @@ var allowed = map[string][]string{
 
 type pkg struct {
 	ImportPath   string
+	Name         string
 	Imports      []string
 	TestImports  []string
 	XTestImports []string
@@ -75,7 +76,7 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,CgoFiles", module+"...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Imports,TestImports,XTestImports,CgoFiles", module+"...").Output()
 	require.NoError(t, err)
 	var list []pkg
 	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
@@ -128,9 +129,22 @@ func TestLoopNeedsTheStandardLibraryAlone(t *testing.T) {
 func TestTheBindingAndTheBackendAreOurs(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-			require.NotContains(t, []string{"github.com/gomlx/gomlx/backends/xla", "github.com/gomlx/go-xla/pkg/pjrt", "github.com/gomlx/gomlx/backends/default"}, i, p.ImportPath)
+			require.NotContains(t, []string{"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/go-xla/pjrt", "github.com/gomlx/gomlx/backends/default"}, i, p.ImportPath)
 		}
 	}
+}
+
+// Package must ends the program: that is for programs, tests and what documents show. A library gives the error back.
+func TestMustIsForPrograms(t *testing.T) {
+	programs := 0
+	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, "github.com/janpfeifer/must") {
+			require.Equal(t, "main", p.Name, "%s imports must: return the error", p.ImportPath)
+			programs++
+		}
+	}
+	require.Positive(t, programs)
+	t.Logf("%d programs", programs)
 }
 
 func TestCgoIsInOnePackage(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
-// attributes are the static parameters of a node (axes, strides and so on). GoMLX v0.26.0 keeps them in unexported
+// attributes are the static parameters of a node (axes, strides and so on). GoMLX v0.28.8 keeps them in unexported
 // fields and has no accessor, so they are read, never written, by reflection. TestAttributes fails if a field changes.
 type attributes struct {
 	node   *graph.Node
@@ -30,7 +30,7 @@ func (a attributes) unknown(name, want string, got reflect.Value) error {
 	if got.IsValid() {
 		found = got.Type().String()
 	}
-	return fmt.Errorf("autodiff: field %q of GoMLX's %v node: expected %s, got %s: this is not GoMLX v0.26.0, use that version",
+	return fmt.Errorf("autodiff: field %q of GoMLX's %v node: expected %s, got %s: this is not GoMLX v0.28.8, use that version",
 		name, a.node.Type(), want, found)
 }
 

@@ -1,13 +1,13 @@
 package autodiff
 
 import (
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // conv are the parameters of a convolution, one value for each spatial axis, with the defaults filled in.
 type conv struct {
-	axes                                     backends.ConvolveAxesConfig
+	axes                                     compute.ConvolveAxesConfig
 	strides, inputDilations, kernelDilations []int
 	paddings                                 [][2]int
 	channelGroups, batchGroups               int
@@ -17,7 +17,7 @@ func convOf(node *graph.Node) conv {
 	a := attributesOf(node)
 	axes := a.sub("axes")
 	c := conv{
-		axes: backends.ConvolveAxesConfig{
+		axes: compute.ConvolveAxesConfig{
 			InputBatch: axes.int("InputBatch"), InputChannels: axes.int("InputChannels"), InputSpatial: axes.ints("InputSpatial"),
 			KernelInputChannels: axes.int("KernelInputChannels"), KernelOutputChannels: axes.int("KernelOutputChannels"),
 			KernelSpatial: axes.ints("KernelSpatial"),
@@ -57,8 +57,8 @@ func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
 func convolution(node, v *graph.Node) []*graph.Node {
 	input, kernel := node.Inputs()[0], node.Inputs()[1]
 	c := convOf(node)
-	if v.Shape().Size() == 0 {
-		return []*graph.Node{graph.ZerosLike(input), graph.ZerosLike(kernel)}
+	if v.Shape().IsZeroSize() {
+		return zeros(node.Inputs())
 	}
 	groups, inputAxis := c.channelGroups, c.axes.InputChannels
 	if c.batchGroups > 1 {
@@ -75,22 +75,12 @@ func convolution(node, v *graph.Node) []*graph.Node {
 	}
 	inputs, kernels := split(input, inputAxis, groups), split(kernel, c.axes.KernelOutputChannels, groups)
 	vs := split(v, c.axes.OutputChannels, groups)
-	gradients := make([]*graph.Node, 2)
-	if wants(node, 0) {
-		parts := make([]*graph.Node, groups)
-		for i := range parts {
-			parts[i] = c.inputGradient(inputs[i], kernels[i], vs[i])
-		}
-		gradients[0] = join(parts, inputAxis)
+	inputParts, kernelParts := make([]*graph.Node, groups), make([]*graph.Node, groups)
+	for i := range groups {
+		inputParts[i] = c.inputGradient(inputs[i], kernels[i], vs[i])
+		kernelParts[i] = c.kernelGradient(inputs[i], kernels[i], vs[i])
 	}
-	if wants(node, 1) {
-		parts := make([]*graph.Node, groups)
-		for i := range parts {
-			parts[i] = c.kernelGradient(inputs[i], kernels[i], vs[i])
-		}
-		gradients[1] = join(parts, c.axes.KernelOutputChannels)
-	}
-	return gradients
+	return []*graph.Node{join(inputParts, inputAxis), join(kernelParts, c.axes.KernelOutputChannels)}
 }
 
 func split(x *graph.Node, axis, n int) []*graph.Node {
@@ -115,7 +105,7 @@ func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 		low := e.kernel - 1 - p[0]
 		paddings[i] = [2]int{low, e.input + e.kernel - 1 - e.output - low}
 	}
-	axes := backends.ConvolveAxesConfig{
+	axes := compute.ConvolveAxesConfig{
 		InputBatch: c.axes.OutputBatch, InputChannels: c.axes.OutputChannels, InputSpatial: c.axes.OutputSpatial,
 		KernelInputChannels: c.axes.KernelOutputChannels, KernelOutputChannels: c.axes.KernelInputChannels,
 		KernelSpatial: c.axes.KernelSpatial,
@@ -135,7 +125,7 @@ func (c conv) kernelGradient(input, kernel, v *graph.Node) *graph.Node {
 		e := c.extents(i, input, kernel, v)
 		paddings[i] = [2]int{p[0], e.output + e.kernel - 1 - e.input - p[0]}
 	}
-	axes := backends.ConvolveAxesConfig{
+	axes := compute.ConvolveAxesConfig{
 		InputBatch: c.axes.InputChannels, InputChannels: c.axes.InputBatch, InputSpatial: c.axes.InputSpatial,
 		KernelInputChannels: c.axes.OutputBatch, KernelOutputChannels: c.axes.OutputChannels, KernelSpatial: c.axes.OutputSpatial,
 		OutputBatch: c.axes.KernelInputChannels, OutputChannels: c.axes.KernelOutputChannels, OutputSpatial: c.axes.KernelSpatial,

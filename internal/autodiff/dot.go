@@ -1,9 +1,11 @@
 package autodiff
 
 import (
+	"reflect"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // operand is one side of a DotGeneral.
@@ -22,38 +24,25 @@ func newOperand(node *graph.Node, batch, contracting []int) operand {
 	return o
 }
 
-// dot contracts the last axis of its left operand with the first of its right one.
-func dot(node, v *graph.Node) []*graph.Node {
-	lhs, rhs := node.Inputs()[0], node.Inputs()[1]
-	return dotGradients(node, v, newOperand(lhs, nil, []int{lhs.Rank() - 1}), newOperand(rhs, nil, []int{0}))
-}
-
 func dotGeneral(node, v *graph.Node) []*graph.Node {
 	a := attributesOf(node)
-	lhs, rhs := node.Inputs()[0], node.Inputs()[1]
-	return dotGradients(node, v,
-		newOperand(lhs, a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes")),
-		newOperand(rhs, a.ints("rhsBatchAxes"), a.ints("rhsContractingAxes")))
-}
-
-func dotGradients(node, v *graph.Node, lhs, rhs operand) []*graph.Node {
-	gradients := make([]*graph.Node, 2)
+	lhs := newOperand(node.Inputs()[0], a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes"))
+	rhs := newOperand(node.Inputs()[1], a.ints("rhsBatchAxes"), a.ints("rhsContractingAxes"))
+	sums := dtypes.DType(a.sub("config").field("AccumulatorDType", reflect.Int32).Int())
 	// The axes of v are the batch axes, then the free ones of lhs, then those of rhs.
 	batch := axesFrom(0, len(lhs.batch))
 	fromLhs := axesFrom(len(batch), len(lhs.free))
 	fromRhs := axesFrom(len(batch)+len(fromLhs), len(rhs.free))
-	if wants(node, 0) {
-		gradients[0] = dotGradient(operand{v, batch, fromRhs, fromLhs}, rhs, lhs)
+	return []*graph.Node{
+		dotGradient(operand{v, batch, fromRhs, fromLhs}, rhs, lhs, sums),
+		dotGradient(operand{v, batch, fromLhs, fromRhs}, lhs, rhs, sums),
 	}
-	if wants(node, 1) {
-		gradients[1] = dotGradient(operand{v, batch, fromLhs, fromRhs}, lhs, rhs)
-	}
-	return gradients
 }
 
 // dotGradient is the gradient with respect to the operand wrt, of which other is the partner: v and other contracted
-// over the axes that other alone brought into the output. Complex values are not conjugated, in GoMLX as in JAX.
-func dotGradient(v, other, wrt operand) *graph.Node {
+// over the axes that other alone brought into the output. Complex values are not conjugated, in GoMLX as in JAX. sums is the
+// type that was given to add up in, if any.
+func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 	// The product's axes, as the axes of wrt that they are: a DotGeneral gives the batch axes in the order asked for, and
 	// the remaining ones of each side in their own order.
 	contracted := slices.Clone(wrt.contracting)
@@ -61,19 +50,26 @@ func dotGradient(v, other, wrt operand) *graph.Node {
 		return other.contracting[slices.Index(wrt.contracting, a)] - other.contracting[slices.Index(wrt.contracting, b)]
 	})
 	order := slices.Concat(wrt.batch, wrt.free, contracted)
+	left, right := v, operand{other.node, other.batch, other.free, other.contracting}
 	if swapped := slices.Concat(wrt.batch, contracted, wrt.free); slices.IsSorted(swapped) {
 		// With the sides changed the axes come out in their places, and no transpose is needed.
-		return graph.DotGeneral(other.node, other.free, other.batch, v.node, v.contracting, v.batch)
+		left, right, order = right, left, swapped
 	}
-	product := graph.DotGeneral(v.node, v.contracting, v.batch, other.node, other.free, other.batch)
+	t := v.node.DType() // not that of the operands where the product was asked for in another one
+	if own := other.node.DType(); own.Bits() > t.Bits() {
+		t = own
+	}
+	product := graph.Dot(graph.ConvertDType(left.node, t), graph.ConvertDType(right.node, t)).WithAccumulatorDType(sums).
+		General(left.contracting, left.batch, right.contracting, right.batch)
+	gradient := graph.ConvertDType(product, wrt.node.DType())
 	if slices.IsSorted(order) {
-		return product
+		return gradient
 	}
 	permutation := make([]int, len(order))
 	for from, to := range order {
 		permutation[to] = from
 	}
-	return graph.TransposeAllAxes(product, permutation...)
+	return graph.TransposeAllAxes(gradient, permutation...)
 }
 
 func axesFrom(first, n int) []int {

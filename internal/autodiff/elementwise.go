@@ -1,20 +1,8 @@
 package autodiff
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
-
-// each makes the gradients of a node of two inputs that broadcast to its shape, from how v reaches each of them before
-// the broadcast is undone.
-func each(node *graph.Node, reach ...func() *graph.Node) []*graph.Node {
-	gradients := make([]*graph.Node, len(reach))
-	for i, f := range reach {
-		if f != nil && wants(node, i) {
-			gradients[i] = unbroadcast(f(), node.Inputs()[i])
-		}
-	}
-	return gradients
-}
 
 // unbroadcast sums v over the axes along which input was broadcast to v's shape.
 func unbroadcast(v, input *graph.Node) *graph.Node {
@@ -33,84 +21,8 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-func add(node, v *graph.Node) []*graph.Node {
-	same := func() *graph.Node { return v }
-	return each(node, same, same)
-}
-
-func sub(node, v *graph.Node) []*graph.Node {
-	gradients := add(node, v)
-	if gradients[1] != nil {
-		gradients[1] = graph.Neg(gradients[1]) // after the sum: the smaller of the two
-	}
-	return gradients
-}
-
-func mul(node, v *graph.Node) []*graph.Node {
-	a, b := node.Inputs()[0], node.Inputs()[1]
-	if a == b {
-		return []*graph.Node{graph.Mul(v, graph.MulScalar(a, 2)), nil}
-	}
-	return each(node,
-		func() *graph.Node { return graph.Mul(v, b) },
-		func() *graph.Node { return graph.Mul(v, a) })
-}
-
-// div: d(a/b) = da/b - (a/b)·db/b. The quotient is the node itself, and b does not vary over the axes that it is
-// broadcast along, so the division by it can follow the sum.
-func div(node, v *graph.Node) []*graph.Node {
-	b := node.Inputs()[1]
-	gradients := each(node,
-		func() *graph.Node { return graph.Div(v, b) },
-		func() *graph.Node { return graph.Mul(v, node) })
-	if gradients[1] != nil {
-		gradients[1] = graph.Neg(graph.Div(gradients[1], b))
-	}
-	return gradients
-}
-
-// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for a positive b, as in JAX; GoMLX gives
-// NaN there.
-func pow(node, v *graph.Node) []*graph.Node {
-	a, b := node.Inputs()[0], node.Inputs()[1]
-	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
-	return each(node,
-		func() *graph.Node { return graph.Mul(v, graph.Mul(b, graph.Pow(a, graph.Sub(b, one)))) },
-		func() *graph.Node {
-			return graph.Mul(v, graph.Mul(graph.Log(graph.Where(graph.Equal(a, zero), one, a)), node))
-		})
-}
-
-func sqrt(node, v *graph.Node) []*graph.Node {
-	return []*graph.Node{graph.Div(graph.MulScalar(v, 0.5), node)}
-}
-
-func log(node, v *graph.Node) []*graph.Node {
-	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
-}
-
-func log1p(node, v *graph.Node) []*graph.Node {
-	return []*graph.Node{graph.Div(v, graph.OnePlus(node.Inputs()[0]))}
-}
-
-// abs has slope 1 at 0, as in GoMLX and JAX.
-func abs(node, v *graph.Node) []*graph.Node {
-	x := node.Inputs()[0]
-	if x.DType().IsComplex() {
-		return stock[graph.NodeTypeAbs](node, []*graph.Node{v}, v.Shape())
-	}
-	return []*graph.Node{graph.Where(graph.LessThan(x, graph.ScalarZero(x.Graph(), x.DType())), graph.Neg(v), v)}
-}
-
-func where(node, v *graph.Node) []*graph.Node {
-	condition := node.Inputs()[0]
-	zero := graph.ScalarZero(v.Graph(), v.DType())
-	return each(node, nil,
-		func() *graph.Node { return graph.Where(condition, v, zero) },
-		func() *graph.Node { return graph.Where(condition, zero, v) })
-}
-
-// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX (in JAX each gets half).
+// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX (in JAX each gets half). GoMLX subtracts, and
+// gives NaN where both are the same infinity.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -122,7 +34,39 @@ func smaller(node, v *graph.Node) []*graph.Node {
 
 func choose(node, v, first *graph.Node) []*graph.Node {
 	zero := graph.ScalarZero(v.Graph(), v.DType())
-	return each(node,
-		func() *graph.Node { return graph.Where(first, v, zero) },
-		func() *graph.Node { return graph.Where(first, zero, v) })
+	return []*graph.Node{
+		unbroadcast(graph.Where(first, v, zero), node.Inputs()[0]),
+		unbroadcast(graph.Where(first, zero, v), node.Inputs()[1]),
+	}
+}
+
+// div: d(a/b) = da/b - (a/b)·db/b. The quotient is the node itself, and b does not vary over the axes that it is
+// broadcast along, so the division by it can follow the sum. GoMLX and JAX divide by b², which float16 has up to 255² alone.
+func div(node, v *graph.Node) []*graph.Node {
+	a, b := node.Inputs()[0], node.Inputs()[1]
+	return []*graph.Node{
+		unbroadcast(graph.Div(v, b), a),
+		graph.Neg(graph.Div(unbroadcast(graph.Mul(v, node), b), b)),
+	}
+}
+
+// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for a positive b, as in JAX; GoMLX gives
+// NaN there. For a constant b, which hardly anyone differentiates by, it is 0 for a negative a too: an eager run that looks for NaN
+// would else find one in x³.
+func pow(node, v *graph.Node) []*graph.Node {
+	a, b := node.Inputs()[0], node.Inputs()[1]
+	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
+	flat := graph.Equal(a, zero)
+	if b.IsConstantExpression() {
+		flat = graph.LessOrEqual(a, zero)
+	}
+	return []*graph.Node{
+		unbroadcast(graph.Mul(v, graph.Mul(b, graph.Pow(a, graph.Sub(b, one)))), a),
+		unbroadcast(graph.Mul(v, graph.Mul(graph.Log(graph.Where(flat, one, a)), node)), b),
+	}
+}
+
+// log divides by x. GoMLX multiplies by 1/x, which is infinite in float16 for a probability of 1e-5.
+func log(node, v *graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
 }

@@ -1,68 +1,47 @@
 package autodiff
 
 import (
-	"sync"
+	"errors"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Gradient returns the gradients of loss, a scalar, with respect to each of wrt, in their order and shapes. It gives what
-// graph.Gradient gives, and panics as it does; but a gradient that leads to none of wrt is not built at all, where
-// graph.Gradient builds it and drops it. A custom gradient that itself differentiates must call this function too.
+// Gradient returns the gradients of loss, a scalar, with respect to each of wrt, in their order and shapes. It is graph.Gradient
+// with the rules of this package, but panics where that would leave out what a closure takes in.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	Install()
-	g := loss.Graph()
-	if g == nil {
-		return graph.Gradient(loss, wrt...) // which panics
-	}
-	outer, nested := selections.Swap(g, newSelection(g, wrt))
-	defer func() {
-		if nested {
-			selections.Store(g, outer)
-		} else {
-			selections.Delete(g)
-		}
-	}()
+	refuseClosures(loss, wrt)
 	return graph.Gradient(loss, wrt...)
 }
 
-// selections has an entry for each graph that is inside a call of [Gradient], and only for so long: a rule is given
-// nothing but the node, so what was selected must be found through the node's graph.
-var selections sync.Map // *graph.Graph → selection
-
-// selection tells for each node, by its number, whether it is one of the selected nodes or computed from one.
-type selection []bool
-
-func newSelection(g *graph.Graph, wrt []*graph.Node) selection {
-	nodes := g.Nodes()
-	leads := make(selection, len(nodes))
-	for _, n := range wrt {
-		if n != nil && n.Graph() == g {
-			leads[n.Id()] = true
-		}
+// refuseClosures panics where loss depends on an If or a While that was built after one of wrt. GoMLX knows no gradient of them. It
+// says so where their own inputs are differentiated; but what their closures take from outside is no input, and gets 0.
+func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
+	if loss == nil || len(wrt) == 0 {
+		return // graph.Gradient's to say
 	}
-	for i, n := range nodes { // inputs come before the nodes that use them
-		if leads[i] || n.StopGradient() {
-			continue
+	first := loss.Id() // of wrt: nothing before it depends on any
+	for _, n := range wrt {
+		if n == nil || n.Graph() != loss.Graph() {
+			return
+		}
+		first = min(first, n.Id())
+	}
+	visited := map[*graph.Node]bool{}
+	var visit func(n *graph.Node)
+	visit = func(n *graph.Node) {
+		number := n.NumOutputs() > 1 || n.DType().IsFloat() || n.DType().IsComplex()
+		if visited[n] || n.Id() <= first || n.StopGradient() || !number {
+			return
+		}
+		visited[n] = true
+		if kind := n.Type(); kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile {
+			panic(errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
+				"(what a closure takes from outside would get 0): use graph.Where or a loop in Go, or put graph.StopGradient around its results"))
 		}
 		for _, input := range n.Inputs() {
-			if leads[input.Id()] {
-				leads[i] = true
-				break
-			}
+			visit(input)
 		}
 	}
-	return leads
-}
-
-// wants tells whether the gradient with respect to the node's i-th input has a use. Outside of [Gradient] every one has.
-func wants(node *graph.Node, i int) bool {
-	found, ok := selections.Load(node.Graph())
-	if !ok {
-		return true
-	}
-	leads := found.(selection)
-	this, input := int(node.Id()), int(node.Inputs()[i].Id())
-	// A node that leads nowhere is visited only by a graph.Gradient nested in this one, whose selection is not known.
-	return this >= len(leads) || !leads[this] || leads[input]
+	visit(loss)
 }

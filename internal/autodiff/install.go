@@ -1,42 +1,36 @@
-// Package autodiff replaces gradient rules of GoMLX v0.26.0 that cost more than they should.
+// Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments, or cost more than they should.
 //
 // GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as open to change. [Install] replaces some of
-// its entries; docs/gradients.md says which, and what each costs before, after and in JAX. [Gradient] differentiates as
-// graph.Gradient does, and lets the rules leave out what nobody asked for.
+// its entries; docs/gradients.md says which and why, and what each costs before, after and in JAX.
 package autodiff
 
 import (
 	"maps"
 	"sync"
 
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // rule gives the gradients with respect to the inputs of a node of one output, v being the gradient with respect to that
-// output. An input without a gradient, or whose gradient nobody [wants], gets nil.
+// output. An input without a gradient gets nil. All others get theirs, asked for or not: what leads to no output of a program is
+// left out of it when it is written.
 type rule func(node, v *graph.Node) []*graph.Node
 
 func rules() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
-		graph.NodeTypeDot:          dot,
 		graph.NodeTypeDotGeneral:   dotGeneral,
 		graph.NodeTypeConvGeneral:  convolution,
 		graph.NodeTypeReduceWindow: pooling,
 		graph.NodeTypeReduceMax:    extremum,
 		graph.NodeTypeReduceMin:    extremum,
+		graph.NodeTypeReduceSum:    unlessEmpty,
+		graph.NodeTypeMul:          unlessEmpty,
 		graph.NodeTypeMax:          larger,
 		graph.NodeTypeMin:          smaller,
-		graph.NodeTypeWhere:        where,
-		graph.NodeTypeAdd:          add,
-		graph.NodeTypeSub:          sub,
-		graph.NodeTypeMul:          mul,
 		graph.NodeTypeDiv:          div,
 		graph.NodeTypePow:          pow,
-		graph.NodeTypeSqrt:         sqrt,
 		graph.NodeTypeLog:          log,
-		graph.NodeTypeLog1p:        log1p,
-		graph.NodeTypeAbs:          abs,
 	}
 }
 

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/simplego"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -46,14 +46,14 @@ func (v *values) parameter(dtype dtypes.DType, dims ...int) node {
 
 // bilinear checks the law that defines the gradient of a function that is linear in each of its operands:
 // ⟨gradient wrt a, a'⟩ = ⟨v, f(a', b)⟩ for all a', and so for b. All numbers are whole, so it holds exactly.
-func bilinear(t require.TestingT, backend backends.Backend, dtype dtypes.DType, a, b []int, f func(a, b node) node) {
+func bilinear(t require.TestingT, backend compute.Backend, dtype dtypes.DType, a, b []int, f func(a, b node) node) {
 	g := graph.NewGraph(backend, "bilinear")
 	defer g.Finalize()
 	drawn := newValues(g, 1)
 	draw := func(dims []int) node { return drawn.parameter(dtype, dims...) }
 	x, y := draw(a), draw(b)
 	out := f(x, y)
-	v := draw(out.Shape().Dimensions)
+	v := drawn.parameter(out.DType(), out.Shape().Dimensions...)
 	inner := func(a, b node) node {
 		p := graph.Mul(a, b)
 		if dtype.IsComplex() {
@@ -77,7 +77,7 @@ func TestDotGradientIsTheAdjoint(t *testing.T) {
 	floats := []dtypes.DType{dtypes.Float32, dtypes.Float64, dtypes.BFloat16}
 	for _, c := range []struct {
 		name    string
-		backend func(testing.TB) backends.Backend
+		backend func(testing.TB) compute.Backend
 		types   []dtypes.DType
 		least   int // GoMLX's Go backend has no empty arrays
 	}{
@@ -93,9 +93,14 @@ func TestDotGradientIsTheAdjoint(t *testing.T) {
 				lhs := newLayout(t, "lhs", batch, contracting, rapid.SliceOfN(size, 0, 3).Draw(t, "free of lhs"))
 				rhs := newLayout(t, "rhs", batch, contracting, rapid.SliceOfN(size, 0, 3).Draw(t, "free of rhs"))
 				dtype := rapid.SampledFrom(c.types).Draw(t, "dtype")
+				sums, out := dtypes.InvalidDType, dtypes.InvalidDType
+				if dtype.IsFloat() {
+					sums = rapid.SampledFrom([]dtypes.DType{dtypes.InvalidDType, dtypes.Float32, dtypes.Float64}).Draw(t, "summed in")
+					out = rapid.SampledFrom([]dtypes.DType{dtypes.InvalidDType, dtype, dtypes.Float32, dtypes.Float64}).Draw(t, "as")
+				}
 				bilinear(t, backend, dtype, lhs.dims, rhs.dims, func(a, b node) node {
-					return graph.DotGeneral(a, slices.Clone(lhs.contracting), slices.Clone(lhs.batch),
-						b, slices.Clone(rhs.contracting), slices.Clone(rhs.batch))
+					return graph.Dot(a, b).WithAccumulatorDType(sums).WithOutputDType(out).General(
+						slices.Clone(lhs.contracting), slices.Clone(lhs.batch), slices.Clone(rhs.contracting), slices.Clone(rhs.batch))
 				})
 				cases++
 			})
@@ -104,9 +109,9 @@ func TestDotGradientIsTheAdjoint(t *testing.T) {
 	}
 }
 
-func goBackend(t testing.TB) backends.Backend {
+func goBackend(t testing.TB) compute.Backend {
 	t.Helper()
-	b, err := simplego.New("ops_sequential")
+	b, err := gobackend.New("ops_sequential")
 	require.NoError(t, err)
 	t.Cleanup(b.Finalize)
 	return b
@@ -140,7 +145,7 @@ func TestDotOfVectorsAndMatrices(t *testing.T) {
 		{"empty result", []int{0, 5}, []int{5, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bilinear(t, backend, dtypes.Float32, c.a, c.b, graph.Dot)
+			bilinear(t, backend, dtypes.Float32, c.a, c.b, graph.DotProduct)
 		})
 	}
 }
@@ -190,7 +195,7 @@ func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
 			return placed
 		}
 		i, k, o := order("input axes"), order("kernel axes"), order("output axes")
-		axes := backends.ConvolveAxesConfig{
+		axes := compute.ConvolveAxesConfig{
 			InputBatch: i[0], InputChannels: i[1], InputSpatial: i[2:],
 			KernelInputChannels: k[0], KernelOutputChannels: k[1], KernelSpatial: k[2:],
 			OutputBatch: o[0], OutputChannels: o[1], OutputSpatial: o[2:],
@@ -222,7 +227,7 @@ func TestPoolingGradient(t *testing.T) {
 		if rapid.Bool().Draw(t, "tiles") {
 			stride, paddings = size, nil
 		}
-		kind := rapid.SampledFrom([]backends.ReduceOpType{backends.ReduceOpMax, backends.ReduceOpMin, backends.ReduceOpSum}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]compute.ReduceOpType{compute.ReduceOpMax, compute.ReduceOpMin, compute.ReduceOpSum}).Draw(t, "kind")
 		g := graph.NewGraph(backend, "pool")
 		defer g.Finalize()
 		drawn := newValues(g, rapid.Uint64().Draw(t, "values"))
@@ -248,12 +253,12 @@ func TestPoolingGradient(t *testing.T) {
 					if r < 0 || c < 0 || r >= n[0] || c >= n[1] {
 						continue
 					}
-					if kind == backends.ReduceOpSum {
+					if kind == compute.ReduceOpSum {
 						want[r][c] += given
 						continue
 					}
 					here, best := at(0)[r][c], at(0)[chosen[0]][chosen[1]]
-					if !found || kind == backends.ReduceOpMax && here > best || kind == backends.ReduceOpMin && here < best {
+					if !found || kind == compute.ReduceOpMax && here > best || kind == compute.ReduceOpMin && here < best {
 						chosen, found = [2]int{r, c}, true
 					}
 				}

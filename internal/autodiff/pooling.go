@@ -4,10 +4,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // maxTaps is the largest window that pooling takes apart: the program grows with it.
@@ -23,14 +23,14 @@ func pooling(node, v *graph.Node) []*graph.Node {
 	for _, size := range w.sizes {
 		taps *= size
 	}
-	dilated := len(a.ints("baseDilations")) > 0 || len(a.ints("windowDilations")) > 0
-	x, kind := node.Inputs()[0], backends.ReduceOpType(a.int("reductionType"))
-	extremum := kind == backends.ReduceOpMax || kind == backends.ReduceOpMin
+	dilated := len(a.ints("inputDilations")) > 0 || len(a.ints("windowDilations")) > 0
+	x, kind := node.Inputs()[0], compute.ReduceOpType(a.int("reductionType"))
+	extremum := kind == compute.ReduceOpMax || kind == compute.ReduceOpMin
 	if w.padding == nil {
 		w.padding = make([][2]int, x.Rank())
 	}
 	switch {
-	case dilated || !x.DType().IsFloat() || len(w.strides) == 0 || v.Shape().Size() == 0 || !extremum && kind != backends.ReduceOpSum:
+	case dilated || !x.DType().IsFloat() || len(w.strides) == 0 || v.Shape().IsZeroSize() || !extremum && kind != compute.ReduceOpSum:
 	case !extremum && w.tiles():
 		return []*graph.Node{w.fill(w.tile(v, node, false), x)}
 	case taps <= maxTaps && extremum:

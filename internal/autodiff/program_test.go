@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 var openCPU = sync.OnceValues(func() (*xla.Runtime, error) { return xla.Open(context.Background(), xla.CPU) })
 
-func cpu(t testing.TB) backends.Backend {
+func cpu(t testing.TB) compute.Backend {
 	t.Helper()
 	b, err := openCPU()
 	require.NoError(t, err, "run `make setup`, which installs the plugin")
@@ -52,21 +52,21 @@ func lower(t testing.TB, build func(g *graph.Graph) []node) (program, *graph.Gra
 
 // recording is a backend that keeps the program that was compiled.
 type recording struct {
-	backends.Backend
+	compute.Backend
 	text string
 }
 
-func (r *recording) Builder(name string) backends.Builder {
+func (r *recording) Builder(name string) compute.Builder {
 	return &recordingBuilder{r.Backend.Builder(name), r}
 }
 
 type recordingBuilder struct {
-	backends.Builder
+	compute.Builder
 	to *recording
 }
 
-func (b *recordingBuilder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	e, err := b.Builder.Compile(outputs, shardings)
+func (b *recordingBuilder) Compile() (compute.Executable, error) {
+	e, err := b.Builder.Compile()
 	if err == nil {
 		b.to.text = e.(interface{ StableHLO() string }).StableHLO()
 	}

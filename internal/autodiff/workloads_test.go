@@ -1,14 +1,15 @@
 package autodiff
 
 import (
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/activations"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
-	"github.com/gomlx/gomlx/pkg/ml/train/losses"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/attention"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/loss"
 )
 
 type node = *graph.Node
@@ -16,7 +17,7 @@ type node = *graph.Node
 // inputs makes the parameters of a workload's graph.
 type inputs struct {
 	g    *graph.Graph
-	vars *context.Context
+	vars *model.Scope
 	wrt  []node
 	made int
 }
@@ -50,15 +51,17 @@ var positive = map[string]bool{"log": true, "log1p": true, "sqrt": true, "pow": 
 
 // loss builds a workload's loss and collects what it is differentiated with respect to.
 func (w workload) loss(g *graph.Graph) (loss node, wrt []node) {
-	in := &inputs{g: g, vars: context.New()}
-	in.vars.SetTraining(g, true)
+	store := model.NewStore()
+	store.SetTraining(g, true)
+	model.SetStore(g, store)
+	in := &inputs{g: g, vars: store.RootScope()}
 	loss = w.build(in)
 	if !loss.IsScalar() {
 		loss = graph.ReduceAllSum(graph.Mul(loss, in.fixed(loss.Shape().Dimensions...)))
 	}
-	for v := range in.vars.IterVariables() {
+	for v := range store.IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) {
-			in.wrt = append(in.wrt, v.ValueGraph(g))
+			in.wrt = append(in.wrt, v.NodeValue(g))
 		}
 	}
 	return loss, in.wrt
@@ -94,34 +97,34 @@ func binary(f func(a, b node) node, dims ...int) func(in *inputs) node {
 var workloads = []workload{
 	{"mlp", func(in *inputs) node {
 		x, labels := in.fixed(128, 784), in.labels(128, 1)
-		x = graph.Add(graph.Dot(x, in.learned(784, 512)), in.learned(1, 512))
-		x = graph.Add(graph.Dot(activations.Relu(x), in.learned(512, 10)), in.learned(1, 10))
-		return losses.SparseCategoricalCrossEntropyLogits([]node{labels}, []node{x})
+		x = graph.Add(graph.DotProduct(x, in.learned(784, 512)), in.learned(1, 512))
+		x = graph.Add(graph.DotProduct(activation.Relu(x), in.learned(512, 10)), in.learned(1, 10))
+		return loss.SparseCategoricalCrossEntropyLogits([]node{labels}, []node{x})
 	}},
 	{"cnn", func(in *inputs) node {
 		x, labels := in.fixed(32, 28, 28, 1), in.labels(32, 1)
 		for i, channels := range []int{32, 64} {
-			x = layers.Convolution(in.vars.Inf("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
-			x = graph.MaxPool(activations.Relu(x)).Window(2).Done()
+			x = layers.Convolution(in.vars.In("conv_%d", i), x).Channels(channels).KernelSize(3).PadSame().Done()
+			x = graph.MaxPool(activation.Relu(x)).Window(2).Done()
 		}
 		x = graph.Reshape(x, 32, -1)
-		x = activations.Relu(layers.Dense(in.vars.In("dense_0"), x, true, 256))
+		x = activation.Relu(layers.Dense(in.vars.In("dense_0"), x, true, 256))
 		x = layers.Dense(in.vars.In("dense_1"), x, true, 10)
-		return losses.SparseCategoricalCrossEntropyLogits([]node{labels}, []node{x})
+		return loss.SparseCategoricalCrossEntropyLogits([]node{labels}, []node{x})
 	}},
 	{"attention", func(in *inputs) node {
 		x := in.learned(8, 64, 128)
-		return layers.MultiHeadAttention(in.vars, x, x, x, 4, 32).Done()
+		return attention.MultiHeadAttention(in.vars, x, x, x, 4, 32).Done()
 	}},
 	{"feed_forward", func(in *inputs) node {
 		x := in.learned(8, 64, 128)
-		x = activations.Gelu(layers.Dense(in.vars.In("up"), x, true, 512))
+		x = activation.Gelu(layers.Dense(in.vars.In("up"), x, true, 512))
 		return layers.Dense(in.vars.In("down"), x, true, 128)
 	}},
-	{"vector_dot_vector", func(in *inputs) node { return graph.Dot(in.learned(512), in.learned(512)) }},
+	{"vector_dot_vector", func(in *inputs) node { return graph.DotProduct(in.learned(512), in.learned(512)) }},
 	{"matrix_dot_vector", func(in *inputs) node {
 		m := in.learned(128, 512)
-		return graph.Dot(m, in.learned(512))
+		return graph.DotProduct(m, in.learned(512))
 	}},
 	{"batched_dot", func(in *inputs) node {
 		q, k := in.learned(8, 64, 4, 32), in.learned(8, 64, 4, 32)
@@ -148,28 +151,28 @@ var workloads = []workload{
 		return layers.Embedding(in.vars, in.labels(128, 16, 1), dtypes.Float32, 1000, 64)
 	}},
 	{"layer_norm", func(in *inputs) node {
-		return layers.LayerNormalization(in.vars, in.learned(128, 512), -1).Epsilon(1e-6).Done()
+		return norm.LayerNorm(in.vars, in.learned(128, 512), -1).Epsilon(1e-6).Done()
 	}},
-	{"rms_norm", func(in *inputs) node { return layers.RMSNorm(in.vars, in.learned(128, 512)).Done() }},
-	{"batch_norm", func(in *inputs) node { return batchnorm.New(in.vars, image(in), -1).Done() }},
+	{"rms_norm", func(in *inputs) node { return norm.RMSNorm(in.vars, in.learned(128, 512)).Done() }},
+	{"batch_norm", func(in *inputs) node { return norm.BatchNorm(in.vars, image(in), -1).Done() }},
 	{"sparse_cross_entropy", func(in *inputs) node {
 		logits := in.learned(128, 512)
-		return losses.SparseCategoricalCrossEntropyLogits([]node{in.labels(128, 1)}, []node{logits})
+		return loss.SparseCategoricalCrossEntropyLogits([]node{in.labels(128, 1)}, []node{logits})
 	}},
 	{"cross_entropy", func(in *inputs) node {
 		logits := in.learned(128, 512)
-		return losses.CategoricalCrossEntropyLogits([]node{in.fixed(128, 512)}, []node{logits})
+		return loss.CategoricalCrossEntropyLogits([]node{in.fixed(128, 512)}, []node{logits})
 	}},
 	{"softmax", unary(func(x node) node { return graph.Softmax(x) })},
 	{"log_softmax", unary(func(x node) node { return graph.LogSoftmax(x) })},
 	{"masked_softmax", unary(func(x node) node {
 		return graph.MaskedSoftmax(x, graph.GreaterThan(x, graph.ScalarZero(x.Graph(), x.DType())))
 	})},
-	{"gelu", unary(activations.Gelu)},
-	{"gelu_approximate", unary(activations.GeluApproximate)},
-	{"relu", unary(activations.Relu)},
-	{"leaky_relu", unary(activations.LeakyRelu)},
-	{"silu", unary(activations.Swish)},
+	{"gelu", unary(activation.Gelu)},
+	{"gelu_approximate", unary(activation.GeluApproximate)},
+	{"relu", unary(activation.Relu)},
+	{"leaky_relu", unary(activation.LeakyRelu)},
+	{"silu", unary(activation.Swish)},
 	{"sigmoid", unary(graph.Sigmoid)},
 	{"tanh", unary(graph.Tanh)},
 	{"softplus", unary(graph.Softplus)},

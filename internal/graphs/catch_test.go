@@ -37,8 +37,9 @@ func TestCatch(t *testing.T) {
 
 func TestIsLibrary(t *testing.T) {
 	for function, want := range map[string]bool{
-		"runtime.gopanic": true,
-		"github.com/gomlx/gomlx/pkg/core/graph.Add":   true,
+		"runtime.gopanic":                             true,
+		"github.com/gomlx/gomlx/core/graph.Add":       true,
+		"github.com/gomlx/compute/gobackend.New":      true,
 		"github.com/lazo-ml/lazo/managed.(*State).x":  true,
 		"github.com/lazo-ml/lazo/examples/mnist.main": false,
 		"github.com/lazo-ml/lazo/bench.main":          false,

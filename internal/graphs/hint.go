@@ -2,10 +2,19 @@ package graphs
 
 import "strings"
 
+const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes anew in each call of the function"
+
 // hints say what to do where GoMLX's words do not. They are looked for in the words; the mistakes behind them are common.
 var hints = []struct{ words, hint string }{
+	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or say that they share its variables: Shared("name") for the second, or At("name") for both`},
+	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, say At("name")`},
+	{"for which no gradient is defined", "the operation has no gradient: leave it out by graph.StopGradient; of Sort and TopK take the places and gather the values: graph.Gather has one"},
 	{"requested to reuse variable", `two layers share a scope, or a batch has another width than the first one: give each layer a scope of its own with In("name")`},
-	{"already been compiled, one cannot further build", "a node of another graph is used, perhaps kept from an earlier call: make all nodes anew in each call of the function"},
+	{"combining nodes from different graphs", kept},
+	{"already compiled and can't be used for building", kept},
+	{"has already returned or been compiled", kept},
+	{"is part of a different graph", kept},
+	{"has been finalized already", kept},
 	{"Convolution requires Filters and KernelSize", "set Channels and KernelSize; the input needs its spatial axes and channels, such as [batch, height, width, channels]"},
 }
 

@@ -68,14 +68,6 @@ func TestPlaces(t *testing.T) {
 	require.LessOrEqual(t, len(p.known), seen+1, "frames are looked at once")
 }
 
-func TestHint(t *testing.T) {
-	for _, h := range hints {
-		err := Catch(func() { panic(Catch(func() { panic("GoMLX: " + h.words + " …") })) })
-		require.Equal(t, 1, strings.Count(err.Error(), "\n  hint: "+h.hint))
-	}
-	require.NotContains(t, Catch(func() { broken(0) }).Error(), "hint")
-}
-
 func TestAt(t *testing.T) {
 	build := func() {} // the line that is named
 	for _, row := range []struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -25,7 +25,7 @@ func TestDataParallel_doesNotHang(t *testing.T) {
 	require.NoError(t, err)
 	start, hangs := time.Now(), &bytes.Buffer{}
 	for range parallelRuns {
-		state, err := managed.New(s, managed.WithOptimizer(optimizers.Adam().Done()))
+		state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
 		require.NoError(t, err)
 		step := managed.TrainStep(deep)
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state,

@@ -12,13 +12,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-	"github.com/gomlx/gomlx/pkg/ml/layers"
-	"github.com/gomlx/gomlx/pkg/ml/layers/batchnorm"
-	"github.com/gomlx/gomlx/pkg/ml/train/optimizers"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -49,14 +49,14 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 		float32(3), []float32{1, 2, 3}, [][]float32{{1, 2}, {3, 4}, {5, 6}, {7, 8}}, []int64{1 << 40, -1}, []bool{true, false, true},
 		[][][]float64{{{1, 2, 3, 4, 5, 6, 7, 8}}, {{9, 10, 11, 12, 13, 14, 15, 16}}}, []uint64{1, 2, 3},
 	} {
-		want := tensors.FromAnyValue(value)
-		b, err := s.Put("/value", tensors.FromAnyValue(value))
+		want := tensors.MustFromAnyValue(value)
+		b, err := s.Put("/value", tensors.MustFromAnyValue(value))
 		require.NoError(t, err)
 		for range 2 { // a value can be fetched any number of times
 			got, err := s.Fetch(b)
 			require.NoError(t, err)
 			require.True(t, want.Equal(got), "%v came back as %v", want, got)
-			memory := make([]byte, want.Memory())
+			memory := make([]byte, want.ByteSize())
 			require.NoError(t, s.FetchInto(b, memory))
 			require.NoError(t, want.ConstBytes(func(bytes []byte) { require.Equal(t, bytes, memory) }))
 			require.Error(t, s.FetchInto(b, memory[1:]))
@@ -76,7 +76,7 @@ func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program 
 		Name:  "sums",
 		Batch: []strategies.Input{{Name: "x", Shape: shapes.Make(dtypes.Float32, examples, 2)}},
 		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
-			a, b := graph.Parameter(g, "var:/a", shape), graph.Parameter(g, "var:/b", shape)
+			a, b := graph.Parameter(g, "/a", shape), graph.Parameter(g, "/b", shape)
 			sum := graph.ReduceAllSum(batch[0])
 			return strategies.Built{
 				State:   []strategies.Slot{{Parameter: a, New: graph.Add(a, graph.Mul(b, sum))}, {Parameter: b}},
@@ -97,9 +97,9 @@ func aStep(t *testing.T, s strategies.Strategy) {
 	const examples = 8
 	p := sums(t, s, examples)
 	defer func() { require.NoError(t, p.Close()) }()
-	a, err := s.Put("var:/a", tensors.FromScalar(float32(1)))
+	a, err := s.Put("/a", tensors.FromScalar(float32(1)))
 	require.NoError(t, err)
-	b, err := s.Put("var:/b", tensors.FromScalar(float32(2)))
+	b, err := s.Put("/b", tensors.FromScalar(float32(2)))
 	require.NoError(t, err)
 	flat := make([]float32, 2*examples)
 	for i := range flat {
@@ -137,9 +137,9 @@ func aStep(t *testing.T, s strategies.Strategy) {
 func wrongBatches(t *testing.T, s strategies.Strategy) {
 	p := sums(t, s, 8)
 	defer func() { require.NoError(t, p.Close()) }()
-	a, err := s.Put("var:/a", tensors.FromScalar(float32(1)))
+	a, err := s.Put("/a", tensors.FromScalar(float32(1)))
 	require.NoError(t, err)
-	b, err := s.Put("var:/b", tensors.FromScalar(float32(2)))
+	b, err := s.Put("/b", tensors.FromScalar(float32(2)))
 	require.NoError(t, err)
 	state := []strategies.Buffer{a, b}
 	for name, batches := range map[string][][]data.Array{
@@ -162,10 +162,10 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 // deep is a model with all that could differ between strategies: random numbers, statistics of the batch, means.
 func deep(b *managed.Builder) {
 	// No bias: behind it, the normalisation takes any away, its gradient is nothing but rounding, and Adam makes steps of that.
-	h := layers.Dense(b.Vars().In("a"), b.Node("x"), false, 16)
-	h = batchnorm.New(b.Vars().In("norm"), h, -1).Done()
-	h = layers.Dropout(b.Vars().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
-	h = layers.Dense(b.Vars().In("b"), h, true, 1)
+	h := layers.Dense(b.Scope().In("a"), b.Node("x"), false, 16)
+	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
+	h = layers.Dropout(b.Scope().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
+	h = layers.Dense(b.Scope().In("b"), h, true, 1)
 	b.Loss("loss", graph.Square(graph.Sub(h, b.Node("y"))))
 	b.Metric("size", graph.Abs(h))
 }
@@ -187,7 +187,7 @@ func wave(t *testing.T, n int) *data.Set {
 
 // trained gives what is logged and the values of the state after some steps, made in blocks of some size.
 func trained(t *testing.T, s strategies.Strategy, steps, block int) (logged []float64, values map[string][]float64) {
-	state, err := managed.New(s, managed.WithOptimizer(optimizers.Adam().LearningRate(0.01).Done()))
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TrainStep(deep)

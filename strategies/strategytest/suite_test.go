@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/strategies"

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"unicode/utf8"
 
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/shapes"
 )
 
 const (

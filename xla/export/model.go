@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -17,7 +17,7 @@ type Model struct {
 	program  Program
 	runtime  *xla.Runtime
 	compiled *xla.Program
-	buffers  []backends.Buffer // of the inputs; nil for the batch
+	buffers  []compute.Buffer // of the inputs; nil for the batch
 	closed   bool
 }
 
@@ -40,7 +40,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	if n := len(p.inputs(State)); p.Weights == nil && n > 0 {
 		return nil, fmt.Errorf("%w: it has %d; set Weights", ErrNoWeights, n)
 	}
-	m = &Model{program: *p, runtime: on, buffers: make([]backends.Buffer, len(p.Inputs))}
+	m = &Model{program: *p, runtime: on, buffers: make([]compute.Buffer, len(p.Inputs))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.Close())
@@ -90,17 +90,17 @@ func same(what string, values []Value, has []shapes.Shape) error {
 }
 
 // put copies a tensor of the host to the first device.
-func put(on *xla.Runtime, t *tensors.Tensor) (b backends.Buffer, err error) {
+func put(on *xla.Runtime, t *tensors.Tensor) (b compute.Buffer, err error) {
 	var putErr error
 	err = t.ConstFlatData(func(flat any) { b, putErr = on.BufferFromFlatData(0, flat, t.Shape()) })
 	return b, xla.WrapError(errors.Join(err, putErr))
 }
 
 // fetch copies a value to the host.
-func fetch(on *xla.Runtime, b backends.Buffer, s shapes.Shape) (*tensors.Tensor, error) {
+func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, error) {
 	t := tensors.FromShape(s)
 	var fetchErr error
-	err := t.MutableFlatData(func(flat any) { fetchErr = on.BufferToFlatData(b, flat) })
+	err := t.MutableFlatData(func(flat any) { fetchErr = b.ToFlatData(flat) })
 	return t, xla.WrapError(errors.Join(err, fetchErr))
 }
 
@@ -131,18 +131,18 @@ func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 			continue
 		}
 		t, fetchErr := fetch(m.runtime, made[0], v.Shape)
-		err = errors.Join(err, fetchErr, m.runtime.BufferFinalize(made[0]))
+		err = errors.Join(err, fetchErr, made[0].Finalize())
 		outputs[v.Name], made = t, made[1:]
 	}
 	return outputs, err
 }
 
 // runOn puts the batch on the device for the time of a run.
-func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []backends.Buffer, err error) {
+func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
 	defer func() {
 		for i, v := range m.program.Inputs {
 			if v.Role == Batch && m.buffers[i] != nil {
-				err = errors.Join(err, m.runtime.BufferFinalize(m.buffers[i]))
+				err = errors.Join(err, m.buffers[i].Finalize())
 				m.buffers[i] = nil
 			}
 		}
@@ -186,7 +186,7 @@ func (m *Model) Close() error {
 	err := m.compiled.Close()
 	for _, b := range m.buffers {
 		if b != nil {
-			err = errors.Join(err, m.runtime.BufferFinalize(b))
+			err = errors.Join(err, b.Finalize())
 		}
 	}
 	return err

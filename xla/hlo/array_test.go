@@ -6,10 +6,11 @@ import (
 	"math/cmplx"
 	"reflect"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/dtypes/bfloat16"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
-	"github.com/x448/float16"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
+	"github.com/gomlx/compute/dtypes/gotype"
+	"github.com/gomlx/compute/shapes"
 )
 
 // array is a value on the host.
@@ -22,7 +23,7 @@ func zeros(s shapes.Shape) array {
 	return array{s, reflect.MakeSlice(reflect.SliceOf(s.DType.GoType()), s.Size(), s.Size()).Interface()}
 }
 
-func of[T dtypes.Supported](dims []int, flat ...T) array {
+func of[T gotype.Supported](dims []int, flat ...T) array {
 	return array{shapes.Make(dtypes.FromGenericsType[T](), dims...), flat}
 }
 
@@ -30,6 +31,9 @@ func (a array) element(i int) any { return reflect.ValueOf(a.flat).Index(i).Inte
 
 // number reads any element; 64-bit integers lose digits.
 func (a array) number(i int) complex128 {
+	if a.shape.DType.IsPacked() {
+		return complex(float64(int64(a.integer(i))), 0)
+	}
 	switch x := a.element(i).(type) {
 	case bool:
 		if x {
@@ -49,10 +53,14 @@ func (a array) number(i int) complex128 {
 	}
 }
 
-// integer reads an integer or a truth value, its sign extended.
+// integer reads an integer or a truth value, its sign extended. Packed integers lie in the low bits of a byte each.
 func (a array) integer(i int) uint64 {
 	v := reflect.ValueOf(a.flat).Index(i)
-	switch {
+	switch free := 64 - a.shape.DType.Bits(); {
+	case a.shape.DType.IsPacked() && a.shape.DType.IsUnsigned():
+		return v.Uint() << free >> free
+	case a.shape.DType.IsPacked():
+		return uint64(int64(v.Uint()) << free >> free)
 	case v.Kind() == reflect.Bool && v.Bool():
 		return 1
 	case v.Kind() == reflect.Bool:
@@ -65,13 +73,13 @@ func (a array) integer(i int) uint64 {
 
 func (a array) setInteger(i int, x uint64) {
 	v := reflect.ValueOf(a.flat).Index(i)
-	switch {
+	switch free := 64 - a.shape.DType.Bits(); {
 	case v.Kind() == reflect.Bool:
 		v.SetBool(x != 0)
 	case v.CanInt():
-		v.SetInt(int64(x) << (64 - 8*a.shape.DType.Size()) >> (64 - 8*a.shape.DType.Size()))
+		v.SetInt(int64(x) << free >> free)
 	default:
-		v.SetUint(x << (64 - 8*a.shape.DType.Size()) >> (64 - 8*a.shape.DType.Size()))
+		v.SetUint(x << free >> free)
 	}
 }
 
@@ -79,7 +87,7 @@ func (a array) set(i int, x complex128) {
 	v := reflect.ValueOf(a.flat).Index(i)
 	switch a.shape.DType {
 	case dtypes.Float16:
-		v.Set(reflect.ValueOf(float16.Fromfloat32(float32(real(x)))))
+		v.Set(reflect.ValueOf(float16.FromFloat32(float32(real(x)))))
 	case dtypes.BFloat16:
 		v.Set(reflect.ValueOf(bfloat16.FromFloat32(float32(real(x)))))
 	case dtypes.Float32, dtypes.Float64:

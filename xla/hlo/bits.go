@@ -4,21 +4,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 // convert converts each element. What is complex is taken apart first: XLA's folding of a complex constant that is
 // converted to reals ends the process.
 func convert(v *value, to dtypes.DType) (*value, error) {
-	if v.Shape().DType == xladtypes.DType(to) {
+	if v.Shape().DType == to {
 		return v, nil
 	}
 	if classOf(v) != complexes || classes[to] == complexes {
-		return stablehlo.Convert(v, xladtypes.DType(to))
+		return stablehlo.Convert(v, to)
 	}
 	if classes[to] != boolean {
 		re, err := stablehlo.Real(v)
@@ -28,11 +27,11 @@ func convert(v *value, to dtypes.DType) (*value, error) {
 		return convert(re, to)
 	}
 	return parts(v, func(re, im *value) (*value, error) {
-		re, err := stablehlo.Convert(re, xladtypes.Bool)
+		re, err := stablehlo.Convert(re, dtypes.Bool)
 		if err != nil {
 			return nil, err
 		}
-		if im, err = stablehlo.Convert(im, xladtypes.Bool); err != nil {
+		if im, err = stablehlo.Convert(im, dtypes.Bool); err != nil {
 			return nil, err
 		}
 		return stablehlo.Or(re, im)
@@ -41,12 +40,12 @@ func convert(v *value, to dtypes.DType) (*value, error) {
 
 // Bitcast reads the bytes of the elements as elements of another type. Smaller ones come on a new last axis, larger ones
 // take the last axis up. A truth value is a byte, 0 or 1; a complex number is its two parts.
-func (b *Builder) Bitcast(x backends.Op, target dtypes.DType) (backends.Op, error) {
-	return b.each(backends.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
+func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value, error) {
+	return f.each(compute.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
 		if err := checkType(target); err != nil {
 			return nil, err
 		}
-		have, want := x.Shape().DType.Size(), xladtypes.DType(target).Size()
+		have, want := x.Shape().DType.Bits(), target.Bits()
 		output := slices.Clone(dims(x))
 		switch {
 		case have > want:
@@ -54,7 +53,7 @@ func (b *Builder) Bitcast(x backends.Op, target dtypes.DType) (backends.Op, erro
 		case have < want:
 			last := len(output) - 1
 			if last < 0 || output[last] != want/have {
-				return nil, fmt.Errorf("to %s, of %d bytes, expected a last axis of %d", target, want, want/have)
+				return nil, fmt.Errorf("to %s, of %d bits, expected a last axis of %d", target, want, want/have)
 			}
 			output = output[:last]
 		}
@@ -62,7 +61,7 @@ func (b *Builder) Bitcast(x backends.Op, target dtypes.DType) (backends.Op, erro
 		if err != nil {
 			return nil, err
 		}
-		return withParts(b, plain, target, output)
+		return withParts(f, plain, target, output)
 	})
 }
 
@@ -89,20 +88,20 @@ func withoutParts(x *value) (*value, error) {
 }
 
 // withParts casts to the target's type and dimensions.
-func withParts(b *Builder, x *value, target dtypes.DType, output []int) (*value, error) {
+func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value, error) {
 	switch classes[target] {
 	case boolean:
-		bytes, err := cast(x, xladtypes.Uint8, output)
+		bytes, err := cast(x, dtypes.Uint8, output)
 		if err != nil {
 			return nil, err
 		}
-		zero, err := full(b.main, bytes.Shape(), 0)
+		zero, err := full(f.text, bytes.Shape(), 0)
 		if err != nil {
 			return nil, err
 		}
 		return compare(bytes, zero, types.CompareNE)
 	case complexes:
-		both, err := cast(x, xladtypes.DType(target).RealDType(), append(slices.Clone(output), 2))
+		both, err := cast(x, target.RealDType(), append(slices.Clone(output), 2))
 		if err != nil {
 			return nil, err
 		}
@@ -119,12 +118,12 @@ func withParts(b *Builder, x *value, target dtypes.DType, output []int) (*value,
 		}
 		return stablehlo.Complex(part[0], part[1])
 	}
-	return cast(x, xladtypes.DType(target), output)
+	return cast(x, target, output)
 }
 
 // cast is StableHLO's own cast, with the bytes of the elements regrouped as the new dimensions need it.
-func cast(x *value, to xladtypes.DType, output []int) (*value, error) {
-	have, want := x.Shape().DType.Size(), to.Size()
+func cast(x *value, to dtypes.DType, output []int) (*value, error) {
+	have, want := x.Shape().DType.Bits(), to.Bits()
 	var err error
 	if have < want {
 		if x, err = reshape(x, append(slices.Clone(output), want/have)...); err != nil {
@@ -132,6 +131,11 @@ func cast(x *value, to xladtypes.DType, output []int) (*value, error) {
 		}
 	}
 	if x.Shape().DType != to {
+		if classOf(x) == packed || classes[to] == packed { // XLA folds these wrongly
+			if x, err = kept(x); err != nil {
+				return nil, err
+			}
+		}
 		if x, err = stablehlo.BitcastConvert(x, to); err != nil {
 			return nil, err
 		}
@@ -144,7 +148,7 @@ func unsignedBits(x *value) (*value, error) {
 	if classOf(x)&(boolean|unsigned) != 0 {
 		return x, nil
 	}
-	return stablehlo.BitcastConvert(x, xladtypes.DType(unsignedOf(x.Shape().DType.Size())))
+	return stablehlo.BitcastConvert(x, unsignedOf(x.Shape().DType.Size()))
 }
 
 // unsignedOf is the unsigned integer of so many bytes.
@@ -155,17 +159,17 @@ func unsignedOf(bytes int) dtypes.DType {
 // ordered turns floats into signed integers of the same order, -NaN first and NaN last: the bits, of which all but the
 // sign are turned over below 0. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN, and
 // its CPU does not do it for 16 bits.
-func (b *Builder) ordered(v *value) (*value, error) {
+func (f *Function) ordered(v *value) (*value, error) {
 	size := v.Shape().DType.Size()
-	bits, err := stablehlo.BitcastConvert(v, map[int]xladtypes.DType{2: xladtypes.Int16, 4: xladtypes.Int32, 8: xladtypes.Int64}[size])
+	bits, err := stablehlo.BitcastConvert(v, map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size])
 	if err != nil {
 		return nil, err
 	}
-	last, err := full(b.main, bits.Shape(), 8*size-1)
+	last, err := full(f.text, bits.Shape(), 8*size-1)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := full(b.main, bits.Shape(), highest(bits.Shape().DType))
+	rest, err := full(f.text, bits.Shape(), highest(bits.Shape().DType))
 	if err != nil {
 		return nil, err
 	}

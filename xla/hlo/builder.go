@@ -1,11 +1,12 @@
 // Package hlo lowers GoMLX graphs to StableHLO text.
 //
-// A [Builder] is a GoMLX backends.Builder. It writes no code for a device: what was built becomes a [Module], and the
+// A [Builder] is a GoMLX compute.Builder. It writes no code for a device: what was built becomes a [Module], and the
 // function given to [New] compiles it. The package knows nothing of PJRT.
 //
-// Read builder.go first, then module.go. The operations are grouped by topic: elementwise.go, complex.go, shape.go, index.go, dot.go,
-// convolution.go, reduce.go, window.go, norm.go, fft.go, random.go, bits.go, collective.go. repeat.go makes a module that
-// runs another one's function many times.
+// Read builder.go first, then function.go and module.go. The operations are grouped by topic: elementwise.go, complex.go, shape.go,
+// index.go, dot.go, convolution.go, reduce.go, window.go, norm.go, attention.go, fft.go, random.go, bits.go, collective.go; those that
+// take functions are in function.go. repeat.go makes a module that runs another one's function many times, single.go runs
+// operations one by one.
 package hlo
 
 import (
@@ -14,11 +15,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types/shardy"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types/shardy"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
@@ -33,29 +34,31 @@ var (
 // Builder collects the operations of one program. It is used by one goroutine at a time, and ends with Compile.
 type Builder struct {
 	name     string
-	compile  func(*Module) (backends.Executable, error)
-	main     *stablehlo.Function
+	compile  func(*Module) (compute.Executable, error)
+	main     *Function
+	root     *stablehlo.Function // in it all functions number their values
 	compiled bool
 
+	functions  []*Function // of NewFunction
 	parameters []Parameter
 	inPlace    map[int]int
-	ops        map[backends.OpType]int
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
 	cpu        bool
+	widestHead int    // of cuDNN's flash attention; 0: there is none
 	eager      *eager // nil: the operations run together, once compiled
 	places     graphs.Places
-	written    []Operation
+	written    []written
+	numbers    int // of values so far
 }
 
-var _ backends.Builder = (*Builder)(nil)
+var _ compute.Builder = (*Builder)(nil)
 
 // New starts a program. compile is called once, by [Builder.Compile].
-func New(name string, compile func(*Module) (backends.Executable, error)) *Builder {
-	return &Builder{
-		name: name, compile: compile, main: stablehlo.New(name).Main(),
-		inPlace: map[int]int{}, ops: map[backends.OpType]int{},
-	}
+func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
+	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}}
+	b.main = b.newFunction(compute.MainName, nil, b.root)
+	return b
 }
 
 // ForCPU says whether the program is for XLA's CPU backend only, and may be written as it runs fastest there. It gives b back.
@@ -69,56 +72,115 @@ type value = stablehlo.Value
 
 // op is what GoMLX holds of a value.
 type op struct {
-	of    *Builder
+	in    *Function
 	value *value
+	again attribute // of a constant scalar: its number, to write it in other functions; GoMLX makes one for all of them
 }
-
-func (b *Builder) op(v *value) *op { return &op{b, v} }
 
 // Name is the program's name, as given to [New].
 func (b *Builder) Name() string { return b.name }
 
+// open checks that the program may still grow.
+func (b *Builder) open() error {
+	if b.compiled {
+		return fmt.Errorf("builder %q: %w", b.name, ErrCompiled)
+	}
+	return nil
+}
+
 // OpShape is the shape of an operation's output.
-func (b *Builder) OpShape(x backends.Op) (shapes.Shape, error) {
-	values, err := b.values([]backends.Op{x})
+func (b *Builder) OpShape(x compute.Value) (shapes.Shape, error) {
+	ops, err := b.known([]compute.Value{x})
 	if err != nil {
 		return shapes.Invalid(), fmt.Errorf("hlo: shape of an operand: %w", err)
 	}
-	return shapeOf(values[0]), nil
+	return shapeOf(ops[0].value), nil
 }
 
-// values checks that operands may be used here.
-func (b *Builder) values(operands []backends.Op) ([]*value, error) {
-	if b.compiled {
-		return nil, fmt.Errorf("builder %q: %w", b.name, ErrCompiled)
+// known checks that operands are of this builder.
+func (b *Builder) known(operands []compute.Value) ([]*op, error) {
+	if err := b.open(); err != nil {
+		return nil, err
 	}
-	values := make([]*value, len(operands))
+	ops := make([]*op, len(operands))
 	for i, operand := range operands {
 		o, ok := operand.(*op)
 		switch {
 		case !ok || o == nil:
 			return nil, fmt.Errorf("operand %d is %T(%v): %w", i, operand, operand, ErrForeignOp)
-		case o.of != b:
-			return nil, fmt.Errorf("operand %d is of builder %q, this is %q: %w", i, o.of.name, b.name, ErrForeignOp)
+		case o.in.b != b:
+			return nil, fmt.Errorf("operand %d is of builder %q, this is %q: %w", i, o.in.b.name, b.name, ErrForeignOp)
 		}
-		values[i] = o.value
+		ops[i] = o
+	}
+	return ops, nil
+}
+
+// values checks that operands may be used in a function that has not returned, and gives them as it has them.
+func (f *Function) values(operands []compute.Value) ([]*value, error) {
+	ops, err := f.b.known(operands)
+	if err != nil {
+		return nil, err
+	}
+	if f.returned {
+		return nil, fmt.Errorf("%s has returned already", f)
+	}
+	values := make([]*value, len(ops))
+	for i, o := range ops {
+		if values[i], err = f.value(o); err != nil {
+			return nil, fmt.Errorf("operand %d: %w", i, err)
+		}
 	}
 	return values, nil
+}
+
+// value is what a function has of an operand. A closure takes what is not its own from around it; whether it is there is seen
+// when the closure becomes a part of an operation. A constant scalar is written anew.
+func (f *Function) value(o *op) (*value, error) {
+	if o.in == f {
+		return o.value, nil
+	}
+	if o.again != "" {
+		return f.constantAgain(o)
+	}
+	if alias, ok := f.aliases[o.value]; ok {
+		return alias, nil
+	}
+	if f.parent == nil {
+		return nil, fmt.Errorf("it was made in %s, which %s does not see", o.in, f)
+	}
+	name := o.value.String()[1:]
+	if f.b.eager != nil && o.in == f.b.main {
+		name = f.b.eager.outer(o)
+	}
+	// go-xla lets a closure take values of its own ancestors only, and knows these too early; a name is all that the text needs.
+	alias, err := f.text.NamedInput(name, o.value.Shape())
+	if err != nil {
+		return nil, err
+	}
+	f.text.Inputs = f.text.Inputs[:len(f.text.Inputs)-1]
+	f.captured, f.aliases[o.value] = append(f.captured, o), alias
+	return alias, nil
 }
 
 // lowering writes the statements of an operation. What it returns are the operation's outputs.
 type lowering func(operands []*value) ([]*value, error)
 
-// emit is the way of every operation into the program: it checks the operands, counts the operation and makes its
-// errors. The shape inference of go-xla and GoMLX panics for some wrong arguments; that becomes an error here.
-func (b *Builder) emit(kind backends.OpType, operands []backends.Op, lower lowering) ([]*op, error) {
-	values, err := b.values(operands)
+// emit is the way of every operation into the program: it checks the operands, notes the operation and makes its
+// errors. The shape inference of go-xla and GoMLX panics for some wrong arguments; that becomes an error here. An operation
+// that fails leaves no statement behind.
+func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
+	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
+	values, err := f.values(operands)
 	if err != nil {
 		return nil, &Error{Operation: kind, Err: err}
 	}
-	if b.eager != nil {
-		lower = b.alone(kind, lower)
+	lower = unpacking(kind, lower)
+	alone := f.b.eager != nil && f == f.b.main
+	if alone {
+		lower = f.b.alone(kind, lower)
 	}
+	f.asked = nil
 	var results []*value
 	if caught := graphs.Catch(func() { results, err = lower(values) }); caught != nil {
 		err = caught
@@ -127,22 +189,36 @@ func (b *Builder) emit(kind backends.OpType, operands []backends.Op, lower lower
 		err = checkSizes(results)
 	}
 	if err != nil {
+		text.Statements, f.b.written = text.Statements[:before], f.b.written[:written]
 		return nil, &Error{kind, shapesOf(values), err}
 	}
-	b.ops[kind]++
-	if b.eager == nil {
-		b.noted(kind, values, results, len(b.main.Statements))
+	if !alone {
+		f.uses = append(f.uses, f.asked...)
+		f.noted(kind, values, results)
 	}
 	ops := make([]*op, len(results))
 	for i, v := range results {
-		ops[i] = b.op(v)
+		ops[i] = &op{in: f, value: v}
 	}
 	return ops, nil
 }
 
+// emitList is emit in GoMLX's types.
+func (f *Function) emitList(kind compute.OpType, operands []compute.Value, lower lowering) ([]compute.Value, error) {
+	ops, err := f.emit(kind, operands, lower)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]compute.Value, len(ops))
+	for i, o := range ops {
+		list[i] = o
+	}
+	return list, nil
+}
+
 // emitOne is emit for an operation of one output.
-func (b *Builder) emitOne(kind backends.OpType, operands []backends.Op, lower func(operands []*value) (*value, error)) (backends.Op, error) {
-	ops, err := b.emit(kind, operands, func(operands []*value) ([]*value, error) {
+func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower func(operands []*value) (*value, error)) (compute.Value, error) {
+	ops, err := f.emit(kind, operands, func(operands []*value) ([]*value, error) {
 		v, err := lower(operands)
 		return []*value{v}, err
 	})
@@ -152,35 +228,9 @@ func (b *Builder) emitOne(kind backends.OpType, operands []backends.Op, lower fu
 	return ops[0], nil
 }
 
-// Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: the value is then
-// whole on each device.
-func (b *Builder) Parameter(name string, shape shapes.Shape, sharding *backends.ShardingSpec) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeParameter, nil, func([]*value) (*value, error) {
-		if err := checkShape(shape); err != nil {
-			return nil, fmt.Errorf("%q: %w", name, err)
-		}
-		for i, p := range b.parameters {
-			if p.Name == name {
-				return nil, fmt.Errorf("parameter %d has the name %q already", i, name)
-			}
-		}
-		split, err := b.sharding(sharding, shape, false)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", name, err)
-		}
-		// The name in the text is the place: names of variables may differ in characters only that MLIR does not have.
-		v, err := b.main.NamedInput(parameterName(len(b.parameters)), toXLA(shape))
-		if err != nil {
-			return nil, err
-		}
-		b.parameters = append(b.parameters, Parameter{Name: name, Shape: shape.Clone(), split: split})
-		return v, nil
-	})
-}
-
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
-// InPlace says that an output, by its place in the list given to Compile, may be written over the memory of a
+// InPlace says that an output, by its place in the list given to main's Return, may be written over the memory of a
 // parameter, by the order in which it was added. The two must have the same shape, which Compile checks; each output and
 // each parameter is named once at most. The caller of the program then loses the input.
 func (b *Builder) InPlace(output, parameter int) error {
@@ -202,10 +252,9 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
-// Compile ends the building and gives the module to the function that [New] was given. shardings may be nil; else it has
-// one entry per output, of which each may be nil.
-func (b *Builder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	module, err := b.module(outputs, shardings)
+// Compile ends the building, after the Return of main, and gives the module to the function that [New] was given.
+func (b *Builder) Compile() (compute.Executable, error) {
+	module, err := b.module()
 	if err != nil {
 		return nil, fmt.Errorf("hlo: compile %q: %w", b.name, err)
 	}
@@ -220,29 +269,19 @@ func (b *Builder) Compile(outputs []backends.Op, shardings []*backends.ShardingS
 	return executable, err
 }
 
-func (b *Builder) module(outputs []backends.Op, shardings []*backends.ShardingSpec) (*Module, error) {
-	results, err := b.values(outputs)
-	if err != nil {
-		return nil, fmt.Errorf("outputs: %w", err)
+func (b *Builder) module() (*Module, error) {
+	if err := b.open(); err != nil {
+		return nil, err
 	}
-	if len(results) == 0 {
-		return nil, errors.New("there are no outputs; a program needs one at least")
-	}
-	if len(shardings) != 0 && len(shardings) != len(results) {
-		return nil, fmt.Errorf("there are %d outputs and %d shardings; expected one for each output, or none", len(results), len(shardings))
+	if !b.main.returned {
+		return nil, errors.New("main has not returned: call its Return first")
 	}
 	m := &Module{
-		Name: b.name, Parameters: slices.Clone(b.parameters), InPlace: maps.Clone(b.inPlace), Ops: maps.Clone(b.ops),
+		Name: b.name, Parameters: slices.Clone(b.parameters), InPlace: maps.Clone(b.inPlace), Ops: map[compute.OpType]int{},
 		Devices: b.devices.clone(), meshes: b.meshes,
 	}
-	for i, v := range results {
-		out := Output{Shape: shapeOf(v)}
-		if len(shardings) != 0 {
-			if out.split, err = b.sharding(shardings[i], out.Shape, true); err != nil {
-				return nil, fmt.Errorf("output %d: %w", i, err)
-			}
-		}
-		m.Outputs = append(m.Outputs, out)
+	for i, v := range b.main.outputs {
+		m.Outputs = append(m.Outputs, Output{shapeOf(v), b.main.out[i]})
 	}
 	for output, parameter := range b.inPlace {
 		if output >= len(m.Outputs) {
@@ -253,19 +292,36 @@ func (b *Builder) module(outputs []backends.Op, shardings []*backends.ShardingSp
 			return nil, fmt.Errorf("in place: output %d is %s, but parameter %d (%q) is %s; expected the same shape", output, from, parameter, to.Name, to.Shape)
 		}
 	}
-	m.body, err = bodyText(b.main.Statements, results)
-	m.source = &source{m.body, b.written}
+	seen := map[*Function]bool{b.main: true}
+	called := reach(b.main.uses, seen)
+	live := map[int]bool{}
+	var err error
+	if m.functions, err = definitions(called, live); err != nil {
+		return nil, err
+	}
+	m.source = &source{bodies: slices.Clone(m.functions)}
+	m.body, err = bodyText(b.main.live(live), b.main.outputs)
+	m.source.bodies = append(m.source.bodies, m.body)
+	from := 0
+	for _, w := range b.written {
+		used := w.end == from // it wrote nothing, as a parameter
+		for ; from < w.end; from++ {
+			used = used || live[from]
+		}
+		if used && seen[w.in] {
+			m.Ops[w.Kind]++
+			m.source.operations = append(m.source.operations, w.Operation)
+		}
+	}
 	return m, err
 }
 
-// Capabilities are all operations of GoMLX's builder and all types of elements that its tensors can have.
-func Capabilities() backends.Capabilities {
-	c := backends.Capabilities{Operations: map[backends.OpType]bool{}, DTypes: map[dtypes.DType]bool{}}
-	for kind := backends.OpTypeInvalid + 1; kind < backends.OpTypeLast; kind++ {
-		switch kind {
-		case backends.OpTypeBroadcast, backends.OpTypeSelectAndScatterSum, backends.OpTypeCollectiveBroadcast, backends.OpTypeAllGather:
-			// They have a number but no method.
-		default:
+// Capabilities are all operations of GoMLX but those that it puts together from others itself, and all types of elements that
+// its tensors can have. Shapes are fixed when a program is built.
+func Capabilities() compute.Capabilities {
+	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
+	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {
+		if !slices.Contains(missing, kind) {
 			c.Operations[kind] = true
 		}
 	}
@@ -273,4 +329,17 @@ func Capabilities() backends.Capabilities {
 		c.DTypes[t] = true
 	}
 	return c
+}
+
+// missing are operations that have a number but no method, whose output's shape the program would have to compute, or that GoMLX
+// puts together from others.
+var missing = []compute.OpType{
+	compute.OpTypeDot, compute.OpTypeSelectAndScatterSum, compute.OpTypeCollectiveBroadcast, compute.OpTypeAllGather,
+	compute.OpTypeCapturedValue, compute.OpTypeBlockForDotGeneral,
+
+	compute.OpTypeDynamicBroadcastInDim, compute.OpTypeDynamicIota, compute.OpTypeDynamicPad, compute.OpTypeDynamicReshape,
+
+	compute.OpTypeCumSum, compute.OpTypeFusedSoftmax, compute.OpTypeFusedLayerNorm, compute.OpTypeFusedGelu, compute.OpTypeFusedDense,
+	compute.OpTypeFusedScaledDotProductAttention, compute.OpTypeFusedScaledDotProductAttentionVJP,
+	compute.OpTypeFusedAttentionQKVProjection, compute.OpTypeFusedQuantizedDense, compute.OpTypeQuantizedEmbeddingLookup,
 }

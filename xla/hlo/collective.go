@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
 // AllReduce joins each operand with those of the same place on the other replicas of its group. Groups name replicas by
 // their place in the device assignment; all are of one size, and each replica is in one.
-func (b *Builder) AllReduce(operands []backends.Op, reductionType backends.ReduceOpType, replicaGroups [][]int) ([]backends.Op, error) {
-	ops, err := b.emit(backends.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
+func (f *Function) AllReduce(operands []compute.Value, reductionType compute.ReduceOpType, replicaGroups [][]int) ([]compute.Value, error) {
+	ops, err := f.emit(compute.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
 			return nil, errors.New("no operands, expected 1 at least")
 		}
@@ -20,7 +20,7 @@ func (b *Builder) AllReduce(operands []backends.Op, reductionType backends.Reduc
 		if err != nil {
 			return nil, err
 		}
-		if err := checkGroups(replicaGroups, b.devices.Count()); err != nil {
+		if err := checkGroups(replicaGroups, f.b.devices.Count()); err != nil {
 			return nil, err
 		}
 		// One statement takes operands of one type only.
@@ -36,7 +36,7 @@ func (b *Builder) AllReduce(operands []backends.Op, reductionType backends.Reduc
 					places, same = append(places, j), append(same, v[j])
 				}
 			}
-			_, join, err := b.function(rule, v[i])
+			_, join, err := f.function(rule, v[i])
 			if err != nil {
 				return nil, err
 			}
@@ -53,7 +53,7 @@ func (b *Builder) AllReduce(operands []backends.Op, reductionType backends.Reduc
 	if err != nil {
 		return nil, err
 	}
-	list := make([]backends.Op, len(ops))
+	list := make([]compute.Value, len(ops))
 	for i, o := range ops {
 		list[i] = o
 	}

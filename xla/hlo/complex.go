@@ -3,9 +3,9 @@ package hlo
 import (
 	"fmt"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
 // parts gives a complex value's two parts to f.
@@ -22,8 +22,8 @@ func parts(x *value, f func(re, im *value) (*value, error)) (*value, error) {
 }
 
 // Real is the real part; of a float itself.
-func (b *Builder) Real(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeReal, float|complexes, x, func(x *value) (*value, error) {
+func (f *Function) Real(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeReal, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
 			return x, nil
 		}
@@ -32,18 +32,18 @@ func (b *Builder) Real(x backends.Op) (backends.Op, error) {
 }
 
 // Imag is the imaginary part; of a float 0.
-func (b *Builder) Imag(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeImag, float|complexes, x, func(x *value) (*value, error) {
+func (f *Function) Imag(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeImag, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
-			return full(b.main, x.Shape(), 0)
+			return full(f.text, x.Shape(), 0)
 		}
 		return stablehlo.Imag(x)
 	})
 }
 
 // Conj turns the sign of the imaginary part.
-func (b *Builder) Conj(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeConj, complexes, x, func(x *value) (*value, error) {
+func (f *Function) Conj(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeConj, complexes, x, func(x *value) (*value, error) {
 		return parts(x, func(re, im *value) (*value, error) {
 			im, err := stablehlo.Negate(im)
 			if err != nil {
@@ -55,9 +55,9 @@ func (b *Builder) Conj(x backends.Op) (backends.Op, error) {
 }
 
 // Complex makes complex numbers of their parts, float32 or float64.
-func (b *Builder) Complex(re, im backends.Op) (backends.Op, error) {
-	return b.pairs(backends.OpTypeComplex, binary{takes: float, lower: func(re, im *value) (*value, error) {
-		if t := dtypes.DType(re.Shape().DType); t != dtypes.Float32 && t != dtypes.Float64 {
+func (f *Function) Complex(re, im compute.Value) (compute.Value, error) {
+	return f.pairs(compute.OpTypeComplex, binary{takes: float, lower: func(re, im *value) (*value, error) {
+		if t := re.Shape().DType; t != dtypes.Float32 && t != dtypes.Float64 {
 			return nil, fmt.Errorf("parts of type %s, expected float32 or float64", t)
 		}
 		return stablehlo.Complex(re, im)

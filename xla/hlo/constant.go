@@ -3,18 +3,16 @@ package hlo
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"unsafe"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
-	xlabfloat16 "github.com/gomlx/go-xla/pkg/types/dtypes/bfloat16"
-	xlashapes "github.com/gomlx/go-xla/pkg/types/shapes"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/dtypes/bfloat16"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
 // attribute is the text of an attribute; go-xla's statements take it as such.
@@ -31,15 +29,10 @@ func integers(list []int) attribute {
 	return attribute("array<i64: " + text + ">")
 }
 
-// change sets an attribute of the statement that was written last.
-func change(f *stablehlo.Function, name string, to attribute) {
-	f.Statements[len(f.Statements)-1].Attributes[name] = to
-}
-
 // Constant copies values into the program. flat is a slice of Go's or GoMLX's types of elements; dims may be empty for
 // one value.
-func (b *Builder) Constant(flat any, dims ...int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeConstant, nil, func([]*value) (*value, error) {
+func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
+	made, err := f.emitOne(compute.OpTypeConstant, nil, func([]*value) (*value, error) {
 		slice := reflect.ValueOf(flat)
 		if slice.Kind() != reflect.Slice {
 			return nil, fmt.Errorf("values of type %T, expected a slice", flat)
@@ -51,8 +44,55 @@ func (b *Builder) Constant(flat any, dims ...int) (backends.Op, error) {
 		if shape.Size() != slice.Len() {
 			return nil, fmt.Errorf("%d values for dimensions %v, which have room for %d", slice.Len(), dims, shape.Size())
 		}
-		return constant(b.main, flat, toXLA(shape))
+		return constant(f.text, flat, toXLA(shape))
 	})
+	if o, ok := made.(*op); ok && len(dims) == 0 {
+		o.again = f.text.Statements[len(f.text.Statements)-1].Attributes["value"].(attribute)
+	}
+	return made, err
+}
+
+// constantAgain writes a constant scalar of another function.
+func (f *Function) constantAgain(o *op) (*value, error) {
+	made, err := f.emitOne(compute.OpTypeConstant, nil, func([]*value) (*value, error) {
+		v, err := scalar(f.text, o.value.Shape().DType, 0)
+		if err == nil {
+			f.text.Statements[len(f.text.Statements)-1].Attributes["value"] = o.again
+		}
+		return v, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made.(*op).value, nil
+}
+
+// DynamicShape is the dimensions of x, as int32. Shapes are fixed, so it is a constant.
+func (f *Function) DynamicShape(x compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeDynamicShape, []compute.Value{x}, func(v []*value) (*value, error) {
+		return f.lengths(dims(v[0]), v[0].Shape().Rank())
+	})
+}
+
+// DynamicDimensionSize is one dimension of x, an int32 scalar. Shapes are fixed, so it is a constant.
+func (f *Function) DynamicDimensionSize(x compute.Value, axis int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeDynamicDimensionSize, []compute.Value{x}, func(v []*value) (*value, error) {
+		if err := checkAxes("axis", []int{axis}, v[0].Shape().Rank()); err != nil {
+			return nil, err
+		}
+		return f.lengths(dims(v[0])[axis : axis+1])
+	})
+}
+
+func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
+	lengths := make([]int32, len(list))
+	for i, n := range list {
+		if n > math.MaxInt32 {
+			return nil, fmt.Errorf("dimension %d, expected one that an int32 can hold", n)
+		}
+		lengths[i] = int32(n)
+	}
+	return constant(f.text, lengths, xlashapes.Make(dtypes.Int32, dimensions...))
 }
 
 // longest is the number of values that are written as readable text.
@@ -66,14 +106,7 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 		}
 		return stablehlo.BroadcastInDim(zero, shape, nil)
 	}
-	if halves, ok := flat.([]bfloat16.BFloat16); ok {
-		own := make([]xlabfloat16.BFloat16, len(halves))
-		for i, h := range halves {
-			own[i] = xlabfloat16.BFloat16(h)
-		}
-		flat = own
-	}
-	v, err := f.ConstantFromFlatAndDimensions(flat, shape.Dimensions...)
+	v, err := f.ConstantFromFlatAndShape(flat, shape)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +114,7 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	attributes := f.Statements[len(f.Statements)-1].Attributes
 	// As bytes where it is long, or complex: go-xla writes infinite and NaN parts in double precision always, which XLA
 	// does not read. Truth values would be packed, and how depends on XLA's version.
-	if shape.Size() > longest && shape.DType != xladtypes.Bool || shape.DType.IsComplex() {
+	if shape.Size() > longest && shape.DType != dtypes.Bool || shape.DType.IsComplex() {
 		attributes["value"] = attribute(fmt.Sprintf("dense<\"0x%s\"> : %s", hex.EncodeToString(bytesOf(flat)), shape.ToStableHLO()))
 		return v, nil
 	}
@@ -100,8 +133,8 @@ func bytesOf(slice any) []byte {
 }
 
 // scalar writes a constant of rank 0; x is an int, int64 or float64.
-func scalar(f *stablehlo.Function, t xladtypes.DType, x any) (*value, error) {
-	return f.ConstantFromScalar(xlashapes.CastAsDType(x, t))
+func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
+	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }
 
 // full is an array of one value.

@@ -3,20 +3,20 @@ package hlo
 import (
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/shapeinference"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 // ConvGeneral convolves, over any number of spatial axes from 1. strides and dilations nil mean 1, paddings nil 0.
-// The group counts are 1 at least, and one of them is 1.
-func (b *Builder) ConvGeneral(
-	input, kernel backends.Op, axes backends.ConvolveAxesConfig,
+// A group count below 1 means 1, and one of them is 1.
+func (f *Function) ConvGeneral(
+	input, kernel compute.Value, axes compute.ConvolveAxesConfig,
 	strides []int, paddings [][2]int, inputDilations, kernelDilations []int,
 	channelGroupCount, batchGroupCount int,
-) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeConvGeneral, []backends.Op{input, kernel}, func(v []*value) (*value, error) {
+) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeConvGeneral, []compute.Value{input, kernel}, func(v []*value) (*value, error) {
 		if err := number.need(v...); err != nil {
 			return nil, err
 		}
@@ -24,9 +24,7 @@ func (b *Builder) ConvGeneral(
 			return nil, err
 		}
 		spatial := max(0, v[0].Shape().Rank()-2)
-		if err := slicesPerAxis(spatial, paddings, named{"strides", strides}, named{"input dilations", inputDilations}, named{"kernel dilations", kernelDilations}); err != nil {
-			return nil, err
-		}
+		channelGroupCount, batchGroupCount := max(1, channelGroupCount), max(1, batchGroupCount)
 		strides, inputDilations, kernelDilations := orOnes(strides, spatial), orOnes(inputDilations, spatial), orOnes(kernelDilations, spatial)
 		if len(paddings) == 0 {
 			paddings = make([][2]int, spatial)
@@ -43,7 +41,7 @@ func (b *Builder) ConvGeneral(
 				return nil, err
 			}
 		}
-		_, err := shapeinference.ConvGeneralOp(shapeOf(v[0]), shapeOf(v[1]), axes, strides, paddings, inputDilations, kernelDilations, channelGroupCount, batchGroupCount)
+		_, err := shapeinference.ConvGeneral(shapeOf(v[0]), shapeOf(v[1]), axes, strides, paddings, inputDilations, kernelDilations, channelGroupCount, batchGroupCount)
 		if err != nil {
 			return nil, err
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -25,9 +25,9 @@ type device struct {
 }
 
 var (
-	_         backends.Backend = (*device)(nil)
-	errNot                     = errors.New("the test backend has no shared buffers")
-	oneClient                  = sync.OnceValues(func() (*pjrt.Client, error) {
+	_         compute.Backend = (*device)(nil)
+	errNot                    = errors.New("the test backend has no shared buffers")
+	oneClient                 = sync.OnceValues(func() (*pjrt.Client, error) {
 		found, err := install.Find("cpu", "")
 		if err != nil {
 			return nil, err
@@ -48,30 +48,37 @@ func open(t testing.TB) *device {
 	return &device{client: client}
 }
 
-func (d *device) Name() string                                { return "hlo test" }
-func (d *device) String() string                              { return d.Name() }
-func (d *device) Description() string                         { return d.Name() }
-func (d *device) NumDevices() int                             { return len(d.client.AddressableDevices()) }
-func (d *device) DeviceDescription(backends.DeviceNum) string { return "" }
-func (d *device) Capabilities() backends.Capabilities         { return hlo.Capabilities() }
-func (d *device) Builder(name string) backends.Builder        { return hlo.New(name, d.compile) }
-func (d *device) Finalize()                                   {}
-func (d *device) IsFinalized() bool                           { return false }
-func (d *device) HasSharedBuffers() bool                      { return false }
+func (d *device) Name() string                               { return "hlo test" }
+func (d *device) String() string                             { return d.Name() }
+func (d *device) Description() string                        { return d.Name() }
+func (d *device) NumDevices() int                            { return len(d.client.AddressableDevices()) }
+func (d *device) DeviceDescription(compute.DeviceNum) string { return "" }
+func (d *device) Capabilities() compute.Capabilities         { return hlo.Capabilities() }
+func (d *device) Builder(name string) compute.Builder        { return hlo.New(name, d.compile) }
+func (d *device) Finalize()                                  {}
+func (d *device) IsFinalized() bool                          { return false }
+func (d *device) HasSharedBuffers() bool                     { return false }
 
-func (d *device) NewSharedBuffer(backends.DeviceNum, shapes.Shape) (backends.Buffer, any, error) {
+func (d *device) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffer, any, error) {
 	return nil, nil, errNot
 }
-func (d *device) BufferData(backends.Buffer) (any, error) { return nil, errNot }
-func (d *device) BufferCopyToDevice(backends.Buffer, backends.DeviceNum) (backends.Buffer, error) {
-	return nil, errNot
+
+// buffer is a value on a device.
+type buffer struct {
+	*pjrt.Buffer
+	d *device
 }
-func (d *device) BufferFinalize(b backends.Buffer) error { return b.(*pjrt.Buffer).Close() }
-func (d *device) BufferShape(b backends.Buffer) (shapes.Shape, error) {
-	s := b.(*pjrt.Buffer).Shape()
+
+func (b buffer) Backend() compute.Backend                               { return b.d }
+func (b buffer) Finalize() error                                        { return b.Close() }
+func (b buffer) DeviceNum() (compute.DeviceNum, error)                  { return 0, nil }
+func (b buffer) Data() (any, error)                                     { return nil, errNot }
+func (b buffer) CopyToDevice(compute.DeviceNum) (compute.Buffer, error) { return nil, errNot }
+func (b buffer) ToFlatData(flat any) error                              { return b.ToHost(memory(flat)) }
+func (b buffer) Shape() (shapes.Shape, error) {
+	s := b.Buffer.Shape()
 	return shapes.Make(dtypes.DType(s.DType), s.Dims...), nil
 }
-func (d *device) BufferDeviceNum(backends.Buffer) (backends.DeviceNum, error) { return 0, nil }
 
 // memory is the bytes of a slice.
 func memory(flat any) []byte {
@@ -82,12 +89,9 @@ func memory(flat any) []byte {
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-func (d *device) BufferToFlatData(b backends.Buffer, flat any) error {
-	return b.(*pjrt.Buffer).ToHost(memory(flat))
-}
-
-func (d *device) BufferFromFlatData(on backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
-	return d.client.AddressableDevices()[on].Put(pjrt.Array{Shape: pjrt.Shape{DType: pjrt.DType(shape.DType), Dims: shape.Dimensions}, Data: memory(flat)})
+func (d *device) BufferFromFlatData(on compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+	b, err := d.client.AddressableDevices()[on].Put(pjrt.Array{Shape: pjrt.Shape{DType: pjrt.DType(shape.DType), Dims: shape.Dimensions}, Data: memory(flat)})
+	return buffer{b, d}, err
 }
 
 type executable struct {
@@ -96,7 +100,7 @@ type executable struct {
 	exec   *pjrt.Executable
 }
 
-func (d *device) compile(m *hlo.Module) (backends.Executable, error) {
+func (d *device) compile(m *hlo.Module) (compute.Executable, error) {
 	d.last = m
 	exec, err := d.client.Compile([]byte(m.Text()), pjrt.CompileOptions{
 		Replicas: m.Devices.Replicas, Partitions: m.Devices.Partitions, SPMD: m.Devices.Shardy(), Shardy: m.Devices.Shardy(),
@@ -124,11 +128,11 @@ func (e *executable) Outputs() (all []shapes.Shape) {
 }
 
 // Execute takes inputs and gives outputs device after device. What is not donated is not written over.
-func (e *executable) Execute(inputs []backends.Buffer, donate []bool, _ backends.DeviceNum) ([]backends.Buffer, error) {
+func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.exec.Devices()
 	args, n := make([][]*pjrt.Buffer, len(devices)), len(inputs)/len(devices)
 	for i, in := range inputs {
-		args[i/n] = append(args[i/n], in.(*pjrt.Buffer))
+		args[i/n] = append(args[i/n], in.(buffer).Buffer)
 	}
 	var keep []int
 	for i := range n {
@@ -143,31 +147,51 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, _ backends
 	if err != nil {
 		return nil, err
 	}
-	var outputs []backends.Buffer
+	var outputs []compute.Buffer
 	for _, list := range x.Outputs {
 		for _, b := range list {
-			outputs = append(outputs, b)
+			outputs = append(outputs, buffer{b, e.d})
 		}
 	}
 	x.Outputs = nil
 	return outputs, x.Close()
 }
 
+// program is a builder with its main function.
+type program struct {
+	*hlo.Builder
+	*hlo.Function
+}
+
+func programOf(b *hlo.Builder) program { return program{b, b.Main().(*hlo.Function)} }
+
+// Finish returns from main and compiles.
+func (p program) Finish(outputs []compute.Value, shardings ...*compute.ShardingSpec) (compute.Executable, error) {
+	if err := p.Return(outputs, shardings); err != nil {
+		return nil, err
+	}
+	return p.Compile()
+}
+
 // run compiles and runs a program on a backend. Each input is a parameter.
-func run(on backends.Backend, inputs []array, build func(b backends.Builder, in []backends.Op) ([]backends.Op, error)) ([]array, error) {
+func run(on compute.Backend, inputs []array, build builds) ([]array, error) {
 	b := on.Builder("test")
-	ops := make([]backends.Op, len(inputs))
+	main := b.Main()
+	values := make([]compute.Value, len(inputs))
 	for i, in := range inputs {
 		var err error
-		if ops[i], err = b.Parameter(fmt.Sprintf("input %d", i), in.shape, nil); err != nil {
+		if values[i], err = main.Parameter(fmt.Sprintf("input %d", i), in.shape, nil); err != nil {
 			return nil, err
 		}
 	}
-	outputs, err := build(b, ops)
+	outputs, err := build(main, values)
 	if err != nil {
 		return nil, err
 	}
-	exec, err := b.Compile(outputs, nil)
+	if err := main.Return(outputs, nil); err != nil {
+		return nil, err
+	}
+	exec, err := b.Compile()
 	if err != nil {
 		return nil, err
 	}
@@ -176,14 +200,14 @@ func run(on backends.Backend, inputs []array, build func(b backends.Builder, in 
 }
 
 // execute sends inputs (device after device), runs a program, and fetches what it gives.
-func execute(on backends.Backend, exec backends.Executable, devices int, inputs ...array) ([]array, error) {
-	sent := make([]backends.Buffer, len(inputs))
+func execute(on compute.Backend, exec compute.Executable, devices int, inputs ...array) ([]array, error) {
+	sent := make([]compute.Buffer, len(inputs))
 	for i, in := range inputs {
 		var err error
-		if sent[i], err = on.BufferFromFlatData(backends.DeviceNum(i*devices/len(inputs)), in.flat, in.shape); err != nil {
+		if sent[i], err = on.BufferFromFlatData(compute.DeviceNum(i*devices/len(inputs)), in.flat, in.shape); err != nil {
 			return nil, err
 		}
-		defer on.BufferFinalize(sent[i])
+		defer sent[i].Finalize()
 	}
 	got, err := exec.Execute(sent, make([]bool, len(sent)), 0)
 	if err != nil {
@@ -191,15 +215,20 @@ func execute(on backends.Backend, exec backends.Executable, devices int, inputs 
 	}
 	results := make([]array, len(got))
 	for i, b := range got {
-		shape, err := on.BufferShape(b)
+		shape, err := b.Shape()
 		if err != nil {
 			return nil, err
 		}
 		results[i] = zeros(shape)
-		if err := on.BufferToFlatData(b, results[i].flat); err != nil {
+		if err := b.ToFlatData(results[i].flat); err != nil {
 			return nil, err
 		}
-		if err := on.BufferFinalize(b); err != nil {
+		if shape.DType.IsPacked() { // above the low bits is what the device pleases
+			for j := range shape.Size() {
+				results[i].setInteger(j, results[i].integer(j))
+			}
+		}
+		if err := b.Finalize(); err != nil {
 			return nil, err
 		}
 	}

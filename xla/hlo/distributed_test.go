@@ -3,9 +3,9 @@ package hlo_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -22,26 +22,26 @@ func TestAllReduce(t *testing.T) {
 	d := twoDevices(t)
 	for _, row := range []struct {
 		name  string
-		kind  backends.ReduceOpType
+		kind  compute.ReduceOpType
 		f     []float32
 		i     int32
 		large []float32
 	}{
-		{"sum", backends.ReduceOpSum, []float32{4, 6}, 12, []float32{30}},
-		{"product", backends.ReduceOpProduct, []float32{3, 8}, 35, []float32{200}},
-		{"max", backends.ReduceOpMax, []float32{3, 4}, 7, []float32{20}},
-		{"min", backends.ReduceOpMin, []float32{1, 2}, 5, []float32{10}},
+		{"sum", compute.ReduceOpSum, []float32{4, 6}, 12, []float32{30}},
+		{"product", compute.ReduceOpProduct, []float32{3, 8}, 35, []float32{200}},
+		{"max", compute.ReduceOpMax, []float32{3, 4}, 7, []float32{20}},
+		{"min", compute.ReduceOpMin, []float32{1, 2}, 5, []float32{10}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b := d.Builder("reduce")
+			b := programOf(hlo.New("reduce", d.compile))
 			require.NoError(t, b.DistributedSPMD(2))
 			require.NoError(t, b.DeviceAssignment(0, 1))
 			do := must1(t)
 			x, y := do(b.Parameter("x", shapes.Make(dtypes.Float32, 2), nil)), do(b.Parameter("y", shapes.Make(dtypes.Int32), nil))
 			z := do(b.Parameter("z", shapes.Make(dtypes.Float32, 1), nil))
-			out, err := b.AllReduce([]backends.Op{x, y, z}, row.kind, [][]int{{0, 1}})
+			out, err := b.AllReduce([]compute.Value{x, y, z}, row.kind, [][]int{{0, 1}})
 			require.NoError(t, err)
-			exec, err := b.Compile(out, nil)
+			exec, err := b.Finish(out)
 			require.NoError(t, err)
 			defer exec.Finalize()
 			got, err := execute(d, exec, 2,
@@ -55,7 +55,7 @@ func TestAllReduce(t *testing.T) {
 				require.Equal(t, row.large, got[3*replica+2].flat)
 			}
 			require.Equal(t, 2, d.last.Devices.Replicas)
-			require.Equal(t, []backends.DeviceNum{0, 1}, d.last.Devices.Assignment)
+			require.Equal(t, []compute.DeviceNum{0, 1}, d.last.Devices.Assignment)
 		})
 	}
 }
@@ -63,14 +63,14 @@ func TestAllReduce(t *testing.T) {
 // TestReplicaSteps: an all-reduce inside of steps in one program.
 func TestReplicaSteps(t *testing.T) {
 	d := twoDevices(t)
-	step := moduleOf(t, "step", func(b *hlo.Builder) []backends.Op {
+	step := moduleOf(t, "step", func(b program) []compute.Value {
 		do := must1(t)
 		require.NoError(t, b.DistributedSPMD(2))
 		w, x := do(b.Parameter("w", shapes.Make(dtypes.Float32), nil)), do(b.Parameter("x", shapes.Make(dtypes.Float32), nil))
-		sum, err := b.AllReduce([]backends.Op{x}, backends.ReduceOpSum, [][]int{{0, 1}})
+		sum, err := b.AllReduce([]compute.Value{x}, compute.ReduceOpSum, [][]int{{0, 1}})
 		require.NoError(t, err)
 		require.NoError(t, b.InPlace(0, 0))
-		return []backends.Op{do(b.Add(w, sum[0])), sum[0]}
+		return []compute.Value{do(b.Add(w, sum[0])), sum[0]}
 	})
 	looped, err := step.Steps(3, 1)
 	require.NoError(t, err)
@@ -89,20 +89,27 @@ func TestReplicaSteps(t *testing.T) {
 // TestAutoSharding: rows of x on two devices, the product whole on both; then the same in steps.
 func TestAutoSharding(t *testing.T) {
 	d := twoDevices(t)
-	spec := func(axes ...[]string) *backends.ShardingSpec { return &backends.ShardingSpec{Mesh: "mesh", Axes: axes} }
+	spec := func(axes ...[]string) *compute.ShardingSpec { return &compute.ShardingSpec{Mesh: "mesh", Axes: axes} }
 	var module *hlo.Module
-	b := hlo.New("sharded", func(m *hlo.Module) (backends.Executable, error) {
+	b := programOf(hlo.New("sharded", func(m *hlo.Module) (compute.Executable, error) {
 		module = m
 		return d.compile(m)
-	})
+	}))
 	do := must1(t)
-	require.NoError(t, b.DistributedAutoSharding(backends.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{2}, LogicalDeviceAssignment: []int{0, 1}}))
+	require.NoError(t, b.DistributedAutoSharding(compute.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{2}, LogicalDeviceAssignment: []int{0, 1}}))
 	x := do(b.Parameter("x", shapes.Make(dtypes.Float32, 4, 2), spec([]string{"data"})))
 	w := do(b.Parameter("w", shapes.Make(dtypes.Float32, 2), nil))
-	y := do(b.Dot(x, w))
-	sum := do(b.DotGeneral(y, []int{0}, nil, x, []int{0}, nil))
+	rows, err := b.NewFunction("rows") // which says how its values are split, too
+	require.NoError(t, err)
+	xf := do(rows.Parameter("x", shapes.Make(dtypes.Float32, 4, 2), spec([]string{"data"})))
+	wf := do(rows.Parameter("w", shapes.Make(dtypes.Float32, 2), nil))
+	require.NoError(t, rows.Return([]compute.Value{do(rows.DotGeneral(xf, []int{1}, nil, wf, []int{0}, nil, compute.DotGeneralConfig{}))}, []*compute.ShardingSpec{spec([]string{"data"})}))
+	called, err := b.Call(rows, x, w)
+	require.NoError(t, err)
+	y := called[0]
+	sum := do(b.DotGeneral(y, []int{0}, nil, x, []int{0}, nil, compute.DotGeneralConfig{}))
 	require.NoError(t, b.InPlace(0, 1))
-	exec, err := b.Compile([]backends.Op{sum, y}, []*backends.ShardingSpec{nil, spec([]string{"data"})})
+	exec, err := b.Finish([]compute.Value{sum, y}, nil, spec([]string{"data"}))
 	require.NoError(t, err)
 	defer exec.Finalize()
 	require.True(t, module.Devices.Shardy())
@@ -110,7 +117,7 @@ func TestAutoSharding(t *testing.T) {
 	require.Contains(t, module.Text(), `sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>`)
 	part := func(flat ...float32) array { return array{shapes.Make(dtypes.Float32, 2, 2), flat} }
 	weights := of([]int{2}, float32(1), 1)
-	send := func(exec backends.Executable, inputs ...array) []array {
+	send := func(exec compute.Executable, inputs ...array) []array {
 		got, err := execute(d, exec, 2, inputs...)
 		require.NoError(t, err)
 		return got

@@ -1,87 +1,83 @@
 package hlo
 
 import (
-	"fmt"
-	"slices"
+	"cmp"
+	"errors"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Dot multiplies vectors and matrices: the last axis of lhs with the first one of rhs.
-func (b *Builder) Dot(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeDot, []backends.Op{lhs, rhs}, func(v []*value) (*value, error) {
-		l, r := v[0].Shape().Rank(), v[1].Shape().Rank()
-		if l < 1 || l > 2 || r < 1 || r > 2 {
-			return nil, fmt.Errorf("ranks %d and %d, expected vectors or matrices", l, r)
-		}
-		return b.dot(v[0], side{contracting: []int{l - 1}}, v[1], side{contracting: []int{0}})
-	})
-}
-
 // DotGeneral multiplies and adds up over the contracting axes, pairs the batch axes, and crosses the rest. The output
-// has the batch axes, then the rest of lhs, then the rest of rhs.
-func (b *Builder) DotGeneral(
-	lhs backends.Op, lhsContractingAxes, lhsBatchAxes []int,
-	rhs backends.Op, rhsContractingAxes, rhsBatchAxes []int,
-) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeDotGeneral, []backends.Op{lhs, rhs}, func(v []*value) (*value, error) {
-		return b.dot(v[0], side{lhsContractingAxes, lhsBatchAxes}, v[1], side{rhsContractingAxes, rhsBatchAxes})
+// has the batch axes, then the rest of lhs, then the rest of rhs. It adds up in the accumulator's type, and gives the output's; both are
+// that of the operands where config does not say them.
+func (f *Function) DotGeneral(
+	lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
+	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
+) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeDotGeneral, []compute.Value{lhs, rhs}, func(v []*value) (*value, error) {
+		own := v[0].Shape().DType
+		sum := cmp.Or(config.AccumulatorDType, own)
+		if err := errors.Join(checkType(sum), checkType(cmp.Or(config.OutputDType, own))); err != nil {
+			return nil, err
+		}
+		if err := sameType(v...); err != nil {
+			return nil, err
+		}
+		if classes[sum] != classes[own] || sum.Bits() <= own.Bits() { // else the product itself adds up in a larger type
+			for i := range v {
+				var err error
+				if v[i], err = convert(v[i], sum); err != nil {
+					return nil, err
+				}
+			}
+		}
+		product, err := f.dot(v[0], side{lhsContractingAxes, lhsBatchAxes}, v[1], side{rhsContractingAxes, rhsBatchAxes}, sum)
+		if err != nil {
+			return nil, err
+		}
+		return convert(product, cmp.Or(config.OutputDType, own))
 	})
 }
 
 // side is the part that the axes of one operand play; what is not named is crossed.
 type side struct{ contracting, batch []int }
 
-func (b *Builder) dot(lhs *value, l side, rhs *value, r side) (*value, error) {
+func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
 	if err := number.need(lhs, rhs); err != nil {
 		return nil, err
 	}
-	if err := sameType(lhs, rhs); err != nil {
+	if _, err := shapeinference.DotGeneral(shapeOf(lhs), l.contracting, l.batch, shapeOf(rhs), r.contracting, r.batch, compute.DotGeneralConfig{}); err != nil {
 		return nil, err
-	}
-	if err := checkAxes("axes of lhs", slices.Concat(l.batch, l.contracting), lhs.Shape().Rank()); err != nil {
-		return nil, err
-	}
-	if err := checkAxes("axes of rhs", slices.Concat(r.batch, r.contracting), rhs.Shape().Rank()); err != nil {
-		return nil, err
-	}
-	for _, pair := range []struct {
-		name     string
-		lhs, rhs []int
-	}{{"contracting", l.contracting, r.contracting}, {"batch", l.batch, r.batch}} {
-		if len(pair.lhs) != len(pair.rhs) {
-			return nil, fmt.Errorf("%s axes %v and %v, expected as many in both", pair.name, pair.lhs, pair.rhs)
-		}
-		for i := range pair.lhs {
-			if m, n := dims(lhs)[pair.lhs[i]], dims(rhs)[pair.rhs[i]]; m != n {
-				return nil, fmt.Errorf("%s axes %v and %v have dimensions %d and %d at place %d, expected the same", pair.name, pair.lhs, pair.rhs, m, n, i)
-			}
-		}
 	}
 	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
 		// Nothing is added up or crossed. Of constants, XLA folds such a dot wrongly on the CPU if the axes are out of
 		// order, and it is a plain product.
-		lhs, err := transpose(lhs, l.batch)
-		if err != nil {
-			return nil, err
+		c := &chain{}
+		in := func(order []int) func(v *value) (*value, error) {
+			return func(v *value) (*value, error) {
+				v, err := transpose(v, order)
+				if err != nil {
+					return nil, err
+				}
+				return convert(v, sum)
+			}
 		}
-		if rhs, err = transpose(rhs, r.batch); err != nil {
-			return nil, err
-		}
-		return stablehlo.Multiply(lhs, rhs)
+		return c.two(stablehlo.Multiply, c.one(in(l.batch), lhs), c.one(in(r.batch), rhs)), c.err
 	}
-	if b.cpu && packsLess(lhs, l, rhs, r) {
-		product, err := stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).Done()
+	if f.b.cpu && packsLess(lhs, l, rhs, r) {
+		product, err := stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).OutputDType(sum).Done()
 		if err != nil {
 			return nil, err
 		}
-		if product, err = b.barrier(product); err != nil {
+		if product, err = kept(product); err != nil { // XLA would turn (y·xᵀ)ᵀ back into x·yᵀ
 			return nil, err
 		}
 		return transpose(product, []int{1, 0})
 	}
-	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).Done()
+	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
 }
 
 // packsLess tells whether a product of two matrices runs faster on the CPU with its operands the other way round, and
@@ -108,15 +104,11 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	return false
 }
 
-// optimizationBarrier is go-xla's number of the operation, for which it has no function.
-const optimizationBarrier = 92
-
-// barrier gives a value that XLA does not see through: it would turn (y·xᵀ)ᵀ back into x·yᵀ.
-func (b *Builder) barrier(v *value) (*value, error) {
-	result, err := stablehlo.Negate(v)
+// kept gives a value that XLA does not see through.
+func kept(v *value) (*value, error) {
+	same, err := stablehlo.OptimizationBarrier(v)
 	if err != nil {
 		return nil, err
 	}
-	b.main.Statements[len(b.main.Statements)-1].OpType = optimizationBarrier
-	return result, nil
+	return same[0], nil
 }

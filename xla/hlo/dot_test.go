@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -36,21 +36,21 @@ func TestDotGeneral_sidesForCPU(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			var text string
-			b := hlo.New("dot", func(m *hlo.Module) (backends.Executable, error) {
+			b := programOf(hlo.New("dot", func(m *hlo.Module) (compute.Executable, error) {
 				text = m.Text()
 				return &executable{module: m}, nil
-			}).ForCPU(row.cpu)
+			}).ForCPU(row.cpu))
 			x, err := b.Parameter("x", shapes.Make(dtypes.Float32, row.x...), nil)
 			require.NoError(t, err)
 			y, err := b.Parameter("y", shapes.Make(dtypes.Float32, row.y...), nil)
 			require.NoError(t, err)
 			axes := []int{row.axis}
-			product, err := b.DotGeneral(x, axes, nil, y, axes, nil)
+			product, err := b.DotGeneral(x, axes, nil, y, axes, nil, compute.DotGeneralConfig{})
 			require.NoError(t, err)
 			shape, err := b.OpShape(product)
 			require.NoError(t, err)
 			require.Equal(t, []int{row.x[1-row.axis], row.y[1-row.axis]}, shape.Dimensions)
-			_, err = b.Compile([]backends.Op{product}, nil)
+			_, err = b.Finish([]compute.Value{product})
 			require.NoError(t, err)
 			require.Equal(t, row.changed, strings.Contains(text, `"stablehlo.optimization_barrier"`), text)
 			require.Equal(t, row.changed, strings.Contains(text, `"stablehlo.dot_general"(%p1, %p0)`), text)

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
-	xlashapes "github.com/gomlx/go-xla/pkg/types/shapes"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
 // class is a set of kinds of elements; the tables of operations say with it what they take.
@@ -20,15 +20,16 @@ const (
 	unsigned
 	float
 	complexes
+	packed // integers of less than a byte
 
 	integer = signed | unsigned
 	real    = integer | float
 	number  = real | complexes
-	any_    = number | boolean
+	any_    = number | boolean | packed
 )
 
 func (c class) String() string {
-	names := []string{"bool", "signed integer", "unsigned integer", "float", "complex"}
+	names := []string{"bool", "signed integer", "unsigned integer", "float", "complex", "packed integer"}
 	text := ""
 	for i, name := range names {
 		if c&(1<<i) != 0 {
@@ -41,16 +42,19 @@ func (c class) String() string {
 	return text
 }
 
-// classes are the types of elements that programs can have. GoMLX and go-xla number them alike (a test holds them to it).
+// classes are the types of elements that programs can have. Packed integers can be moved, cast and converted, but not computed
+// with: XLA's CPU adds two int4 of 7 up to 14. What else PJRT has, the floats of 8 and 4 bits, GoMLX has no Go type for and go-xla no
+// name.
 var classes = map[dtypes.DType]class{
 	dtypes.Bool: boolean,
 	dtypes.Int8: signed, dtypes.Int16: signed, dtypes.Int32: signed, dtypes.Int64: signed,
 	dtypes.Uint8: unsigned, dtypes.Uint16: unsigned, dtypes.Uint32: unsigned, dtypes.Uint64: unsigned,
 	dtypes.Float16: float, dtypes.BFloat16: float, dtypes.Float32: float, dtypes.Float64: float,
 	dtypes.Complex64: complexes, dtypes.Complex128: complexes,
+	dtypes.Int2: packed, dtypes.Int4: packed, dtypes.Uint2: packed, dtypes.Uint4: packed,
 }
 
-func classOf(v *value) class { return classes[dtypes.DType(v.Shape().DType)] }
+func classOf(v *value) class { return classes[v.Shape().DType] }
 
 // need checks what elements an operation takes.
 func (c class) need(values ...*value) error {
@@ -60,6 +64,61 @@ func (c class) need(values ...*value) error {
 		}
 	}
 	return nil
+}
+
+// withPacked are the operations that take packed integers as they are.
+var withPacked = []compute.OpType{
+	compute.OpTypeIdentity, compute.OpTypeConvertDType, compute.OpTypeBitcast, compute.OpTypeCall, compute.OpTypeWhile,
+	compute.OpTypeOptimizationBarrier, compute.OpTypeSchedulingBarrier, compute.OpTypeDynamicShape, compute.OpTypeDynamicDimensionSize,
+}
+
+// asBytes are the operations that move elements, with the place of the operand that has them. They are given bytes for packed
+// integers: XLA's CPU ends the process where it joins or transposes int4.
+var asBytes = map[compute.OpType]int{
+	compute.OpTypeReshape: 0, compute.OpTypeTranspose: 0, compute.OpTypeReverse: 0, compute.OpTypeBroadcastInDim: 0,
+	compute.OpTypeSlice: 0, compute.OpTypeConcatenate: 0, compute.OpTypePad: 0, compute.OpTypeWhere: 1, compute.OpTypeGather: 0,
+	compute.OpTypeDynamicSlice: 0, compute.OpTypeDynamicUpdateSlice: 0,
+}
+
+// unpacking gives bytes for packed integers to operations that move elements, and refuses them to those that compute.
+func unpacking(kind compute.OpType, lower lowering) lowering {
+	return func(operands []*value) ([]*value, error) {
+		first := slices.IndexFunc(operands, func(v *value) bool { return classOf(v) == packed })
+		if first < 0 || slices.Contains(withPacked, kind) {
+			return lower(operands)
+		}
+		moved, moves := asBytes[kind]
+		if !moves || moved >= len(operands) || classOf(operands[moved]) != packed {
+			return nil, fmt.Errorf("operand %d has elements of type %s, which can be moved but not computed with; convert it first", first, operands[first].Shape().DType)
+		}
+		own, bytes := operands[moved].Shape().DType, dtypes.Int8
+		if own.IsUnsigned() {
+			bytes = dtypes.Uint8
+		}
+		wide := slices.Clone(operands)
+		for i, v := range wide {
+			if v.Shape().DType != own {
+				continue
+			}
+			var err error
+			if wide[i], err = convert(v, bytes); err == nil {
+				wide[i], err = kept(wide[i]) // XLA would move the conversion behind the operation, or that of the results before it
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		results, err := lower(wide)
+		for i, v := range results {
+			if err == nil {
+				v, err = kept(v)
+			}
+			if err == nil {
+				results[i], err = convert(v, own)
+			}
+		}
+		return results, err
+	}
 }
 
 // sameType checks that operands have one type of elements.
@@ -74,7 +133,7 @@ func sameType(values ...*value) error {
 
 func checkType(t dtypes.DType) error {
 	if classes[t] == 0 {
-		return fmt.Errorf("type of elements %s, expected one of bool, int8…int64, uint8…uint64, float16, bfloat16, float32, float64, complex64, complex128", t)
+		return fmt.Errorf("type of elements %s, expected one of bool, int2…int64, uint2…uint64, float16, bfloat16, float32, float64, complex64, complex128", t)
 	}
 	return nil
 }
@@ -84,9 +143,12 @@ func checkShape(s shapes.Shape) error {
 		return fmt.Errorf("shape %s is a tuple, expected an array", s)
 	}
 	for _, dim := range s.Dimensions {
-		if dim < 0 {
+		if dim < shapes.DynamicDim {
 			return fmt.Errorf("dimensions %v, expected none below 0", s.Dimensions)
 		}
+	}
+	if s.IsDynamic() {
+		return fmt.Errorf("shape %s has a dimension that is not known, expected a number for each: XLA's programs have fixed shapes", s)
 	}
 	return checkType(s.DType)
 }
@@ -108,12 +170,12 @@ func checkSizes(values []*value) error {
 }
 
 func toXLA(s shapes.Shape) xlashapes.Shape {
-	return xlashapes.Shape{DType: xladtypes.DType(s.DType), Dimensions: slices.Clone(s.Dimensions)}
+	return xlashapes.Shape{DType: s.DType, Dimensions: slices.Clone(s.Dimensions)}
 }
 
 func shapeOf(v *value) shapes.Shape {
 	s := v.Shape()
-	return shapes.Shape{DType: dtypes.DType(s.DType), Dimensions: slices.Clone(s.Dimensions)}
+	return shapes.Shape{DType: s.DType, Dimensions: slices.Clone(s.Dimensions)}
 }
 
 func dims(v *value) []int { return v.Shape().Dimensions }
@@ -124,8 +186,8 @@ func like(v *value, dimensions ...int) xlashapes.Shape {
 }
 
 // lowest and highest are the ends of a type's range, as something that scalar takes; for floats the infinities.
-func lowest(t xladtypes.DType) any {
-	switch classes[dtypes.DType(t)] {
+func lowest(t dtypes.DType) any {
+	switch classes[t] {
 	case float:
 		return math.Inf(-1)
 	case signed:
@@ -134,8 +196,8 @@ func lowest(t xladtypes.DType) any {
 	return int64(0)
 }
 
-func highest(t xladtypes.DType) any {
-	switch classes[dtypes.DType(t)] {
+func highest(t dtypes.DType) any {
+	switch classes[t] {
 	case float:
 		return math.Inf(1)
 	case signed:
@@ -144,7 +206,7 @@ func highest(t xladtypes.DType) any {
 	return int64(-1) // all bits
 }
 
-func scalarShape(t xladtypes.DType) shapes.Shape { return shapes.Make(dtypes.DType(t)) }
+func scalarShape(t dtypes.DType) shapes.Shape { return shapes.Make(t) }
 
 // placeShape is for the places of elements along an axis.
 func placeShape(dimensions []int) shapes.Shape {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 type unary struct {
@@ -16,31 +17,31 @@ type unary struct {
 }
 
 // unaries are the operations on each element that are one statement.
-var unaries = map[backends.OpType]unary{
-	backends.OpTypeNeg:        {signed | float | complexes, stablehlo.Negate},
-	backends.OpTypeCeil:       {float, stablehlo.Ceil},
-	backends.OpTypeFloor:      {float, stablehlo.Floor},
-	backends.OpTypeRound:      {float, stablehlo.RoundNearestEven},
-	backends.OpTypeSqrt:       {float | complexes, stablehlo.Sqrt},
-	backends.OpTypeRsqrt:      {float | complexes, stablehlo.Rsqrt},
-	backends.OpTypeExp:        {float | complexes, stablehlo.Exponential},
-	backends.OpTypeExpm1:      {float | complexes, stablehlo.ExponentialMinusOne},
-	backends.OpTypeLog:        {float | complexes, stablehlo.Log},
-	backends.OpTypeLog1p:      {float | complexes, stablehlo.LogPlusOne},
-	backends.OpTypeLogistic:   {float, stablehlo.Logistic},
-	backends.OpTypeErf:        {float, stablehlo.Erf},
-	backends.OpTypeSin:        {float, stablehlo.Sine},
-	backends.OpTypeCos:        {float, stablehlo.Cosine},
-	backends.OpTypeTanh:       {float, stablehlo.Tanh},
-	backends.OpTypeBitCount:   {integer, stablehlo.Popcnt},
-	backends.OpTypeClz:        {integer, leadingZeros},
-	backends.OpTypeBitwiseNot: {integer, stablehlo.Not},
-	backends.OpTypeLogicalNot: {boolean, stablehlo.Not},
+var unaries = map[compute.OpType]unary{
+	compute.OpTypeNeg:        {signed | float | complexes, stablehlo.Negate},
+	compute.OpTypeCeil:       {float, stablehlo.Ceil},
+	compute.OpTypeFloor:      {float, stablehlo.Floor},
+	compute.OpTypeRound:      {float, stablehlo.RoundNearestEven},
+	compute.OpTypeSqrt:       {float | complexes, stablehlo.Sqrt},
+	compute.OpTypeRsqrt:      {float | complexes, stablehlo.Rsqrt},
+	compute.OpTypeExp:        {float | complexes, stablehlo.Exponential},
+	compute.OpTypeExpm1:      {float | complexes, stablehlo.ExponentialMinusOne},
+	compute.OpTypeLog:        {float | complexes, stablehlo.Log},
+	compute.OpTypeLog1p:      {float | complexes, stablehlo.LogPlusOne},
+	compute.OpTypeLogistic:   {float, stablehlo.Logistic},
+	compute.OpTypeErf:        {float, stablehlo.Erf},
+	compute.OpTypeSin:        {float, stablehlo.Sine},
+	compute.OpTypeCos:        {float, stablehlo.Cosine},
+	compute.OpTypeTanh:       {float, stablehlo.Tanh},
+	compute.OpTypeBitCount:   {integer, stablehlo.Popcnt},
+	compute.OpTypeClz:        {integer, leadingZeros},
+	compute.OpTypeBitwiseNot: {integer, stablehlo.Not},
+	compute.OpTypeLogicalNot: {boolean, stablehlo.Not},
 }
 
 // leadingZeros counts without a sign: XLA folds constants below 0, of 8 or 16 bits, wrongly.
 func leadingZeros(x *value) (*value, error) {
-	own := dtypes.DType(x.Shape().DType)
+	own := x.Shape().DType
 	bits, err := unsignedBits(x)
 	if err != nil {
 		return nil, err
@@ -51,14 +52,14 @@ func leadingZeros(x *value) (*value, error) {
 	return convert(bits, own)
 }
 
-func (b *Builder) unary(kind backends.OpType, x backends.Op) (backends.Op, error) {
+func (f *Function) unary(kind compute.OpType, x compute.Value) (compute.Value, error) {
 	rule := unaries[kind]
-	return b.each(kind, rule.takes, x, rule.lower)
+	return f.each(kind, rule.takes, x, rule.lower)
 }
 
 // each is an operation on each element of one operand.
-func (b *Builder) each(kind backends.OpType, takes class, x backends.Op, lower func(x *value) (*value, error)) (backends.Op, error) {
-	return b.emitOne(kind, []backends.Op{x}, func(v []*value) (*value, error) {
+func (f *Function) each(kind compute.OpType, takes class, x compute.Value, lower func(x *value) (*value, error)) (compute.Value, error) {
+	return f.emitOne(kind, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := takes.need(v...); err != nil {
 			return nil, err
 		}
@@ -73,37 +74,38 @@ type binary struct {
 }
 
 // binaries are the operations on pairs of elements.
-var binaries = map[backends.OpType]binary{
-	backends.OpTypeAdd:                  {takes: number, lower: stablehlo.Add},
-	backends.OpTypeSub:                  {takes: number, lower: stablehlo.Subtract},
-	backends.OpTypeMul:                  {takes: number, lower: stablehlo.Multiply},
-	backends.OpTypeDiv:                  {takes: number, lower: stablehlo.Divide},
-	backends.OpTypePow:                  {takes: number, lower: stablehlo.Power},
-	backends.OpTypeRem:                  {takes: real, lower: stablehlo.Remainder},
-	backends.OpTypeMax:                  {takes: real | boolean, lower: stablehlo.Maximum},
-	backends.OpTypeMin:                  {takes: real | boolean, lower: stablehlo.Minimum},
-	backends.OpTypeBitwiseAnd:           {takes: integer, lower: stablehlo.And},
-	backends.OpTypeBitwiseOr:            {takes: integer, lower: stablehlo.Or},
-	backends.OpTypeBitwiseXor:           {takes: integer, lower: stablehlo.Xor},
-	backends.OpTypeLogicalAnd:           {takes: boolean, lower: stablehlo.And},
-	backends.OpTypeLogicalOr:            {takes: boolean, lower: stablehlo.Or},
-	backends.OpTypeLogicalXor:           {takes: boolean, lower: stablehlo.Xor},
-	backends.OpTypeShiftLeft:            {takes: integer, lower: stablehlo.ShiftLeft},
-	backends.OpTypeShiftRightArithmetic: {takes: integer, lower: stablehlo.ShiftRightArithmetic},
-	backends.OpTypeShiftRightLogical:    {takes: integer, lower: stablehlo.ShiftRightLogical},
+var binaries = map[compute.OpType]binary{
+	compute.OpTypeAdd:                  {takes: number, lower: stablehlo.Add},
+	compute.OpTypeSub:                  {takes: number, lower: stablehlo.Subtract},
+	compute.OpTypeMul:                  {takes: number, lower: stablehlo.Multiply},
+	compute.OpTypeDiv:                  {takes: number, lower: stablehlo.Divide},
+	compute.OpTypePow:                  {takes: number, lower: stablehlo.Power},
+	compute.OpTypeAtan2:                {takes: float, lower: stablehlo.Atan2},
+	compute.OpTypeRem:                  {takes: real, lower: stablehlo.Remainder},
+	compute.OpTypeMax:                  {takes: real | boolean, lower: stablehlo.Maximum},
+	compute.OpTypeMin:                  {takes: real | boolean, lower: stablehlo.Minimum},
+	compute.OpTypeBitwiseAnd:           {takes: integer, lower: stablehlo.And},
+	compute.OpTypeBitwiseOr:            {takes: integer, lower: stablehlo.Or},
+	compute.OpTypeBitwiseXor:           {takes: integer, lower: stablehlo.Xor},
+	compute.OpTypeLogicalAnd:           {takes: boolean, lower: stablehlo.And},
+	compute.OpTypeLogicalOr:            {takes: boolean, lower: stablehlo.Or},
+	compute.OpTypeLogicalXor:           {takes: boolean, lower: stablehlo.Xor},
+	compute.OpTypeShiftLeft:            {takes: integer, lower: stablehlo.ShiftLeft},
+	compute.OpTypeShiftRightArithmetic: {takes: integer, lower: stablehlo.ShiftRightArithmetic},
+	compute.OpTypeShiftRightLogical:    {takes: integer, lower: stablehlo.ShiftRightLogical},
 
-	backends.OpTypeEqual:                    compares(types.CompareEQ, any_, false),
-	backends.OpTypeNotEqual:                 compares(types.CompareNE, any_, false),
-	backends.OpTypeLessThan:                 compares(types.CompareLT, real|boolean, false),
-	backends.OpTypeLessOrEqual:              compares(types.CompareLE, real|boolean, false),
-	backends.OpTypeGreaterThan:              compares(types.CompareGT, real|boolean, false),
-	backends.OpTypeGreaterOrEqual:           compares(types.CompareGE, real|boolean, false),
-	backends.OpTypeEqualTotalOrder:          compares(types.CompareEQ, real|boolean, true),
-	backends.OpTypeNotEqualTotalOrder:       compares(types.CompareNE, real|boolean, true),
-	backends.OpTypeLessThanTotalOrder:       compares(types.CompareLT, real|boolean, true),
-	backends.OpTypeLessOrEqualTotalOrder:    compares(types.CompareLE, real|boolean, true),
-	backends.OpTypeGreaterThanTotalOrder:    compares(types.CompareGT, real|boolean, true),
-	backends.OpTypeGreaterOrEqualTotalOrder: compares(types.CompareGE, real|boolean, true),
+	compute.OpTypeEqual:                    compares(types.CompareEQ, number|boolean, false),
+	compute.OpTypeNotEqual:                 compares(types.CompareNE, number|boolean, false),
+	compute.OpTypeLessThan:                 compares(types.CompareLT, real|boolean, false),
+	compute.OpTypeLessOrEqual:              compares(types.CompareLE, real|boolean, false),
+	compute.OpTypeGreaterThan:              compares(types.CompareGT, real|boolean, false),
+	compute.OpTypeGreaterOrEqual:           compares(types.CompareGE, real|boolean, false),
+	compute.OpTypeEqualTotalOrder:          compares(types.CompareEQ, real|boolean, true),
+	compute.OpTypeNotEqualTotalOrder:       compares(types.CompareNE, real|boolean, true),
+	compute.OpTypeLessThanTotalOrder:       compares(types.CompareLT, real|boolean, true),
+	compute.OpTypeLessOrEqualTotalOrder:    compares(types.CompareLE, real|boolean, true),
+	compute.OpTypeGreaterThanTotalOrder:    compares(types.CompareGT, real|boolean, true),
+	compute.OpTypeGreaterOrEqualTotalOrder: compares(types.CompareGE, real|boolean, true),
 }
 
 func compares(direction types.ComparisonDirection, takes class, total bool) binary {
@@ -113,29 +115,20 @@ func compares(direction types.ComparisonDirection, takes class, total bool) bina
 // compare picks the kind of comparison from the type of elements.
 func compare(lhs, rhs *value, direction types.ComparisonDirection) (*value, error) {
 	switch classOf(lhs) {
-	case boolean: // go-xla refuses these
-		lhs, err := convert(lhs, dtypes.Uint8)
-		if err != nil {
-			return nil, err
-		}
-		if rhs, err = convert(rhs, dtypes.Uint8); err != nil {
-			return nil, err
-		}
-		return stablehlo.Compare(lhs, rhs, direction, types.CompareUnsigned)
 	case signed:
 		return stablehlo.Compare(lhs, rhs, direction, types.CompareSigned)
-	case unsigned:
+	case unsigned, boolean:
 		return stablehlo.Compare(lhs, rhs, direction, types.CompareUnsigned)
 	}
 	return stablehlo.Compare(lhs, rhs, direction, types.CompareFloat)
 }
 
-func (b *Builder) binary(kind backends.OpType, lhs, rhs backends.Op) (backends.Op, error) {
-	return b.pairs(kind, binaries[kind], lhs, rhs)
+func (f *Function) binary(kind compute.OpType, lhs, rhs compute.Value) (compute.Value, error) {
+	return f.pairs(kind, binaries[kind], lhs, rhs)
 }
 
-func (b *Builder) pairs(kind backends.OpType, rule binary, lhs, rhs backends.Op) (backends.Op, error) {
-	return b.emitOne(kind, []backends.Op{lhs, rhs}, func(v []*value) (*value, error) {
+func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Value) (compute.Value, error) {
+	return f.emitOne(kind, []compute.Value{lhs, rhs}, func(v []*value) (*value, error) {
 		if err := rule.takes.need(v...); err != nil {
 			return nil, err
 		}
@@ -151,7 +144,7 @@ func (b *Builder) pairs(kind backends.OpType, rule binary, lhs, rhs backends.Op)
 				return nil, err
 			}
 			if rule.total && classOf(v[i]) == float {
-				if v[i], err = b.ordered(v[i]); err != nil {
+				if v[i], err = f.ordered(v[i]); err != nil {
 					return nil, err
 				}
 			}
@@ -196,8 +189,8 @@ func broadcast(v *value, dimensions []int) (*value, error) {
 }
 
 // Abs of a complex number is its length, of the type of its parts.
-func (b *Builder) Abs(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeAbs, number, x, func(x *value) (*value, error) {
+func (f *Function) Abs(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeAbs, number, x, func(x *value) (*value, error) {
 		if classOf(x) == unsigned {
 			return x, nil
 		}
@@ -206,12 +199,12 @@ func (b *Builder) Abs(x backends.Op) (backends.Op, error) {
 }
 
 // Sign is -1, 0 or 1, for a complex number x/|x|; NaN stays NaN.
-func (b *Builder) Sign(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeSign, number, x, func(x *value) (*value, error) {
+func (f *Function) Sign(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeSign, number, x, func(x *value) (*value, error) {
 		if classOf(x) != unsigned {
 			return stablehlo.Sign(x)
 		}
-		one, err := full(b.main, x.Shape(), 1)
+		one, err := full(f.text, x.Shape(), 1)
 		if err != nil {
 			return nil, err
 		}
@@ -220,8 +213,8 @@ func (b *Builder) Sign(x backends.Op) (backends.Op, error) {
 }
 
 // IsFinite tells which elements are neither infinite nor NaN; of a complex number both parts.
-func (b *Builder) IsFinite(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeIsFinite, float|complexes, x, func(x *value) (*value, error) {
+func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeIsFinite, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
 			return stablehlo.IsFinite(x)
 		}
@@ -239,15 +232,15 @@ func (b *Builder) IsFinite(x backends.Op) (backends.Op, error) {
 }
 
 // IsNaN tells which elements are NaN.
-func (b *Builder) IsNaN(x backends.Op) (backends.Op, error) {
-	return b.each(backends.OpTypeIsNaN, number, x, func(x *value) (*value, error) {
+func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
+	return f.each(compute.OpTypeIsNaN, number, x, func(x *value) (*value, error) {
 		return compare(x, x, types.CompareNE)
 	})
 }
 
 // Clamp limits x; min and max are scalars or of x's shape.
-func (b *Builder) Clamp(min, x, max backends.Op) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeClamp, []backends.Op{min, x, max}, func(v []*value) (*value, error) {
+func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeClamp, []compute.Value{min, x, max}, func(v []*value) (*value, error) {
 		if err := real.need(v...); err != nil {
 			return nil, err
 		}
@@ -256,30 +249,17 @@ func (b *Builder) Clamp(min, x, max backends.Op) (backends.Op, error) {
 }
 
 // Where takes elements of onTrue or onFalse. Each of the three may be a scalar.
-func (b *Builder) Where(condition, onTrue, onFalse backends.Op) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeWhere, []backends.Op{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
-		if err := boolean.need(v[0]); err != nil {
+func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeWhere, []compute.Value{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
+		output, err := shapeinference.Where(shapeOf(v[0]), shapeOf(v[1]), shapeOf(v[2]))
+		if err != nil {
 			return nil, err
-		}
-		if err := sameType(v[1:]...); err != nil {
-			return nil, err
-		}
-		var dimensions []int
-		for _, x := range v {
-			if x.Shape().Rank() == 0 {
-				continue
-			}
-			if dimensions != nil && !slices.Equal(dimensions, dims(x)) {
-				return nil, fmt.Errorf("dimensions %v and %v, expected the same or scalars", dimensions, dims(x))
-			}
-			dimensions = dims(x)
 		}
 		for i, x := range v {
 			if i == 0 && x.Shape().Rank() == 0 {
 				continue // one condition for all is StableHLO's own
 			}
-			var err error
-			if v[i], err = broadcast(x, dimensions); err != nil {
+			if v[i], err = broadcast(x, output.Dimensions); err != nil {
 				return nil, err
 			}
 		}
@@ -288,8 +268,8 @@ func (b *Builder) Where(condition, onTrue, onFalse backends.Op) (backends.Op, er
 }
 
 // ConvertDType converts each element. Of a complex number the real part counts, and anything but 0 is true.
-func (b *Builder) ConvertDType(x backends.Op, dtype dtypes.DType) (backends.Op, error) {
-	return b.each(backends.OpTypeConvertDType, any_, x, func(x *value) (*value, error) {
+func (f *Function) ConvertDType(x compute.Value, dtype dtypes.DType) (compute.Value, error) {
+	return f.each(compute.OpTypeConvertDType, any_, x, func(x *value) (*value, error) {
 		if err := checkType(dtype); err != nil {
 			return nil, err
 		}

@@ -1,246 +1,162 @@
 package hlo
 
-import "github.com/gomlx/gomlx/backends"
+import "github.com/gomlx/compute"
 
-// The methods of the operations in the tables unaries and binaries. Operands of two are repeated to common dimensions:
-// a scalar to any, a dimension of 1 to the other's.
+// The methods of the operations in the tables unaries and binaries; see [compute.StandardOps]. Operands of two are repeated to common
+// dimensions: a scalar to any, a dimension of 1 to the other's.
 
-// Neg is a unary operation, see [backends.StandardOps].
-func (b *Builder) Neg(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeNeg, x)
+func (f *Function) Neg(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeNeg, x) }
+func (f *Function) Ceil(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeCeil, x)
+}
+func (f *Function) Floor(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeFloor, x)
+}
+func (f *Function) Sqrt(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeSqrt, x)
+}
+func (f *Function) Rsqrt(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeRsqrt, x)
+}
+func (f *Function) Exp(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeExp, x) }
+func (f *Function) Expm1(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeExpm1, x)
+}
+func (f *Function) Log(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeLog, x) }
+func (f *Function) Log1p(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeLog1p, x)
+}
+func (f *Function) Logistic(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeLogistic, x)
+}
+func (f *Function) Sin(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeSin, x) }
+func (f *Function) Cos(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeCos, x) }
+func (f *Function) Tanh(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeTanh, x)
+}
+func (f *Function) BitwiseNot(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeBitwiseNot, x)
+}
+func (f *Function) LogicalNot(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeLogicalNot, x)
 }
 
-// Ceil is a unary operation, see [backends.StandardOps].
-func (b *Builder) Ceil(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeCeil, x)
+func (f *Function) Add(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeAdd, lhs, rhs)
 }
-
-// Floor is a unary operation, see [backends.StandardOps].
-func (b *Builder) Floor(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeFloor, x)
+func (f *Function) Sub(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeSub, lhs, rhs)
+}
+func (f *Function) Mul(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeMul, lhs, rhs)
+}
+func (f *Function) Pow(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypePow, lhs, rhs)
+}
+func (f *Function) Max(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeMax, lhs, rhs)
+}
+func (f *Function) Min(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeMin, lhs, rhs)
+}
+func (f *Function) BitwiseAnd(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeBitwiseAnd, lhs, rhs)
+}
+func (f *Function) BitwiseOr(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeBitwiseOr, lhs, rhs)
+}
+func (f *Function) BitwiseXor(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeBitwiseXor, lhs, rhs)
+}
+func (f *Function) LogicalAnd(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLogicalAnd, lhs, rhs)
+}
+func (f *Function) LogicalOr(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLogicalOr, lhs, rhs)
+}
+func (f *Function) LogicalXor(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLogicalXor, lhs, rhs)
+}
+func (f *Function) ShiftLeft(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeShiftLeft, lhs, rhs)
+}
+func (f *Function) Equal(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeEqual, lhs, rhs)
+}
+func (f *Function) NotEqual(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeNotEqual, lhs, rhs)
+}
+func (f *Function) LessThan(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLessThan, lhs, rhs)
+}
+func (f *Function) LessOrEqual(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLessOrEqual, lhs, rhs)
+}
+func (f *Function) GreaterThan(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeGreaterThan, lhs, rhs)
+}
+func (f *Function) GreaterOrEqual(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeGreaterOrEqual, lhs, rhs)
 }
 
 // Round rounds to the nearest integer, halves to the even one.
-func (b *Builder) Round(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeRound, x)
-}
-
-// Sqrt is a unary operation, see [backends.StandardOps].
-func (b *Builder) Sqrt(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeSqrt, x)
-}
-
-// Rsqrt is a unary operation, see [backends.StandardOps].
-func (b *Builder) Rsqrt(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeRsqrt, x)
-}
-
-// Exp is a unary operation, see [backends.StandardOps].
-func (b *Builder) Exp(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeExp, x)
-}
-
-// Expm1 is a unary operation, see [backends.StandardOps].
-func (b *Builder) Expm1(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeExpm1, x)
-}
-
-// Log is a unary operation, see [backends.StandardOps].
-func (b *Builder) Log(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeLog, x)
-}
-
-// Log1p is a unary operation, see [backends.StandardOps].
-func (b *Builder) Log1p(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeLog1p, x)
-}
-
-// Logistic is a unary operation, see [backends.StandardOps].
-func (b *Builder) Logistic(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeLogistic, x)
+func (f *Function) Round(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeRound, x)
 }
 
 // Erf is the error function.
-func (b *Builder) Erf(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeErf, x)
-}
-
-// Sin is a unary operation, see [backends.StandardOps].
-func (b *Builder) Sin(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeSin, x)
-}
-
-// Cos is a unary operation, see [backends.StandardOps].
-func (b *Builder) Cos(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeCos, x)
-}
-
-// Tanh is a unary operation, see [backends.StandardOps].
-func (b *Builder) Tanh(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeTanh, x)
-}
+func (f *Function) Erf(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeErf, x) }
 
 // BitCount counts the bits that are 1.
-func (b *Builder) BitCount(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeBitCount, x)
+func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
+	return f.unary(compute.OpTypeBitCount, x)
 }
 
 // Clz counts the leading bits that are 0.
-func (b *Builder) Clz(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeClz, x)
-}
-
-// BitwiseNot is a unary operation, see [backends.StandardOps].
-func (b *Builder) BitwiseNot(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeBitwiseNot, x)
-}
-
-// LogicalNot is a unary operation, see [backends.StandardOps].
-func (b *Builder) LogicalNot(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeLogicalNot, x)
-}
-
-// Add is a binary operation, see [backends.StandardOps].
-func (b *Builder) Add(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeAdd, lhs, rhs)
-}
-
-// Sub is a binary operation, see [backends.StandardOps].
-func (b *Builder) Sub(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeSub, lhs, rhs)
-}
-
-// Mul is a binary operation, see [backends.StandardOps].
-func (b *Builder) Mul(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeMul, lhs, rhs)
-}
+func (f *Function) Clz(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeClz, x) }
 
 // Div of integers is cut towards 0.
-func (b *Builder) Div(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeDiv, lhs, rhs)
-}
-
-// Pow is a binary operation, see [backends.StandardOps].
-func (b *Builder) Pow(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypePow, lhs, rhs)
+func (f *Function) Div(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeDiv, lhs, rhs)
 }
 
 // Rem has the sign of lhs, as Go's %.
-func (b *Builder) Rem(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeRem, lhs, rhs)
-}
-
-// Max is a binary operation, see [backends.StandardOps].
-func (b *Builder) Max(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeMax, lhs, rhs)
-}
-
-// Min is a binary operation, see [backends.StandardOps].
-func (b *Builder) Min(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeMin, lhs, rhs)
-}
-
-// BitwiseAnd is a binary operation, see [backends.StandardOps].
-func (b *Builder) BitwiseAnd(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeBitwiseAnd, lhs, rhs)
-}
-
-// BitwiseOr is a binary operation, see [backends.StandardOps].
-func (b *Builder) BitwiseOr(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeBitwiseOr, lhs, rhs)
-}
-
-// BitwiseXor is a binary operation, see [backends.StandardOps].
-func (b *Builder) BitwiseXor(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeBitwiseXor, lhs, rhs)
-}
-
-// LogicalAnd is a binary operation, see [backends.StandardOps].
-func (b *Builder) LogicalAnd(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLogicalAnd, lhs, rhs)
-}
-
-// LogicalOr is a binary operation, see [backends.StandardOps].
-func (b *Builder) LogicalOr(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLogicalOr, lhs, rhs)
-}
-
-// LogicalXor is a binary operation, see [backends.StandardOps].
-func (b *Builder) LogicalXor(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLogicalXor, lhs, rhs)
-}
-
-// ShiftLeft is a binary operation, see [backends.StandardOps].
-func (b *Builder) ShiftLeft(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeShiftLeft, lhs, rhs)
+func (f *Function) Rem(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeRem, lhs, rhs)
 }
 
 // ShiftRightArithmetic keeps the sign bit.
-func (b *Builder) ShiftRightArithmetic(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeShiftRightArithmetic, lhs, rhs)
+func (f *Function) ShiftRightArithmetic(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeShiftRightArithmetic, lhs, rhs)
 }
 
 // ShiftRightLogical fills with 0.
-func (b *Builder) ShiftRightLogical(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeShiftRightLogical, lhs, rhs)
+func (f *Function) ShiftRightLogical(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeShiftRightLogical, lhs, rhs)
 }
 
-// Equal is a binary operation, see [backends.StandardOps].
-func (b *Builder) Equal(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeEqual, lhs, rhs)
+// Atan2 is the angle of the point (rhs, lhs), from -π to π.
+func (f *Function) Atan2(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeAtan2, lhs, rhs)
 }
 
-// NotEqual is a binary operation, see [backends.StandardOps].
-func (b *Builder) NotEqual(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeNotEqual, lhs, rhs)
-}
+// Comparisons in total order have -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
 
-// LessThan is a binary operation, see [backends.StandardOps].
-func (b *Builder) LessThan(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLessThan, lhs, rhs)
+func (f *Function) EqualTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeEqualTotalOrder, lhs, rhs)
 }
-
-// LessOrEqual is a binary operation, see [backends.StandardOps].
-func (b *Builder) LessOrEqual(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLessOrEqual, lhs, rhs)
+func (f *Function) NotEqualTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeNotEqualTotalOrder, lhs, rhs)
 }
-
-// GreaterThan is a binary operation, see [backends.StandardOps].
-func (b *Builder) GreaterThan(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeGreaterThan, lhs, rhs)
+func (f *Function) LessThanTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLessThanTotalOrder, lhs, rhs)
 }
-
-// GreaterOrEqual is a binary operation, see [backends.StandardOps].
-func (b *Builder) GreaterOrEqual(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeGreaterOrEqual, lhs, rhs)
+func (f *Function) LessOrEqualTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeLessOrEqualTotalOrder, lhs, rhs)
 }
-
-// EqualTotalOrder compares with -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
-func (b *Builder) EqualTotalOrder(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeEqualTotalOrder, lhs, rhs)
+func (f *Function) GreaterThanTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeGreaterThanTotalOrder, lhs, rhs)
 }
-
-// NotEqualTotalOrder compares with -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
-func (b *Builder) NotEqualTotalOrder(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeNotEqualTotalOrder, lhs, rhs)
-}
-
-// LessThanTotalOrder compares with -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
-func (b *Builder) LessThanTotalOrder(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLessThanTotalOrder, lhs, rhs)
-}
-
-// LessOrEqualTotalOrder compares with -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
-func (b *Builder) LessOrEqualTotalOrder(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeLessOrEqualTotalOrder, lhs, rhs)
-}
-
-// GreaterThanTotalOrder compares with -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
-func (b *Builder) GreaterThanTotalOrder(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeGreaterThanTotalOrder, lhs, rhs)
-}
-
-// GreaterOrEqualTotalOrder compares with -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
-func (b *Builder) GreaterOrEqualTotalOrder(lhs, rhs backends.Op) (backends.Op, error) {
-	return b.binary(backends.OpTypeGreaterOrEqualTotalOrder, lhs, rhs)
+func (f *Function) GreaterOrEqualTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
+	return f.binary(compute.OpTypeGreaterOrEqualTotalOrder, lhs, rhs)
 }

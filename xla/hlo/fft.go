@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 // FFT transforms the last len(fftLength) axes, of these lengths. The forward transform of reals gives length/2+1 complex
 // numbers on the last axis, and its inverse takes as many. Inverses divide by the number of elements.
-func (b *Builder) FFT(operand backends.Op, fftType backends.FFTType, fftLength []int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeFFT, []backends.Op{operand}, func(v []*value) (*value, error) {
+func (f *Function) FFT(operand compute.Value, fftType compute.FFTType, fftLength []int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeFFT, []compute.Value{operand}, func(v []*value) (*value, error) {
 		x, rank := v[0], v[0].Shape().Rank()
 		if len(fftLength) < 1 || len(fftLength) > min(3, rank) {
 			return nil, fmt.Errorf("lengths %v, expected from 1 to %d numbers, 3 at most", fftLength, rank)
@@ -22,13 +22,13 @@ func (b *Builder) FFT(operand backends.Op, fftType backends.FFTType, fftLength [
 		last := len(want) - 1
 		var kind types.FFTType
 		switch fftType {
-		case backends.FFTForward:
+		case compute.FFTForward:
 			kind = types.FFTForward
-		case backends.FFTInverse:
+		case compute.FFTInverse:
 			kind = types.FFTInverse
-		case backends.FFTForwardReal:
+		case compute.FFTForwardReal:
 			takes, kind = float, types.FFTForwardReal
-		case backends.FFTInverseReal:
+		case compute.FFTInverseReal:
 			kind, want[last] = types.FFTInverseReal, want[last]/2+1
 		default:
 			return nil, fmt.Errorf("type %d of transform, expected forward, inverse, forward real or inverse real", int(fftType))
@@ -36,7 +36,7 @@ func (b *Builder) FFT(operand backends.Op, fftType backends.FFTType, fftLength [
 		if err := takes.need(x); err != nil {
 			return nil, err
 		}
-		if t := dtypes.DType(x.Shape().DType); t == dtypes.Float16 || t == dtypes.BFloat16 {
+		if t := x.Shape().DType; t == dtypes.Float16 || t == dtypes.BFloat16 {
 			return nil, fmt.Errorf("elements of type %s, expected float32 or float64", t)
 		}
 		if have := dims(x)[rank-len(want):]; !slices.Equal(have, want) || slices.Contains(fftLength, 0) {

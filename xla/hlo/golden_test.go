@@ -8,19 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/dtypes/bfloat16"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
-	"github.com/x448/float16"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden holds the text of five small modules to files.
+// TestGolden holds the text of six small modules to files.
 func TestGolden(t *testing.T) {
 	f32 := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 	for _, row := range []struct {
@@ -28,46 +28,72 @@ func TestGolden(t *testing.T) {
 		module func(t *testing.T) *hlo.Module
 	}{
 		{"elementwise", func(t *testing.T) *hlo.Module {
-			return moduleOf(t, "elementwise", func(b *hlo.Builder) []backends.Op {
+			return moduleOf(t, "elementwise", func(b program) []compute.Value {
 				do := must1(t)
 				x := do(b.Parameter("x", f32(2, 3), nil))
-				return []backends.Op{do(b.Tanh(do(b.Add(x, do(b.Constant([]float32{0.5})))))), x}
+				return []compute.Value{do(b.Tanh(do(b.Add(x, do(b.Constant([]float32{0.5})))))), x}
 			})
 		}},
 		{"reduce in place", func(t *testing.T) *hlo.Module {
-			return moduleOf(t, "reduce in place", func(b *hlo.Builder) []backends.Op {
+			return moduleOf(t, "reduce in place", func(b program) []compute.Value {
 				do := must1(t)
 				state, x := do(b.Parameter("a/state", f32(3), nil)), do(b.Parameter("a_state", f32(2, 3), nil))
 				require.NoError(t, b.InPlace(1, 0))
 				sum := do(b.ReduceMax(x, 0))
-				return []backends.Op{sum, do(b.Sub(state, sum))}
+				return []compute.Value{sum, do(b.Sub(state, sum))}
 			})
 		}},
 		{"replicas", func(t *testing.T) *hlo.Module {
-			return moduleOf(t, "replicas", func(b *hlo.Builder) []backends.Op {
+			return moduleOf(t, "replicas", func(b program) []compute.Value {
 				require.NoError(t, b.DistributedSPMD(2))
-				out, err := b.AllReduce([]backends.Op{must1(t)(b.Parameter("x", f32(), nil))}, backends.ReduceOpSum, [][]int{{0, 1}})
+				out, err := b.AllReduce([]compute.Value{must1(t)(b.Parameter("x", f32(), nil))}, compute.ReduceOpSum, [][]int{{0, 1}})
 				require.NoError(t, err)
 				return out
 			})
 		}},
 		{"sharded", func(t *testing.T) *hlo.Module {
-			return moduleOf(t, "sharded", func(b *hlo.Builder) []backends.Op {
-				require.NoError(t, b.DistributedAutoSharding(backends.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{2}}))
-				x := must1(t)(b.Parameter("x", f32(4), &backends.ShardingSpec{Mesh: "mesh", Axes: [][]string{{"data"}}}))
-				return []backends.Op{must1(t)(b.Neg(x))}
+			return moduleOf(t, "sharded", func(b program) []compute.Value {
+				require.NoError(t, b.DistributedAutoSharding(compute.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{2}}))
+				x := must1(t)(b.Parameter("x", f32(4), &compute.ShardingSpec{Mesh: "mesh", Axes: [][]string{{"data"}}}))
+				return []compute.Value{must1(t)(b.Neg(x))}
 			})
 		}},
 		{"steps", func(t *testing.T) *hlo.Module {
-			step := moduleOf(t, "steps", func(b *hlo.Builder) []backends.Op {
+			step := moduleOf(t, "steps", func(b program) []compute.Value {
 				do := must1(t)
 				w, x := do(b.Parameter("w", f32(2), nil)), do(b.Parameter("x", f32(2), nil))
 				require.NoError(t, b.InPlace(0, 0))
-				return []backends.Op{do(b.Add(w, x)), do(b.Dot(w, x))}
+				return []compute.Value{do(b.Add(w, x)), do(b.DotGeneral(w, []int{0}, nil, x, []int{0}, nil, compute.DotGeneralConfig{}))}
 			})
 			looped, err := step.Steps(10, 1)
 			require.NoError(t, err)
 			return looped
+		}},
+		{"flow", func(t *testing.T) *hlo.Module {
+			return moduleOf(t, "flow", func(b program) []compute.Value {
+				do := must1(t)
+				x, n := do(b.Parameter("x", f32(2), nil)), do(b.Parameter("n", shapes.Make(dtypes.Int32), nil))
+				twice, err := b.NewFunction("twice")
+				require.NoError(t, err)
+				require.NoError(t, define(twice, []shapes.Shape{f32(2)}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+					return one(f.Add(in[0], in[0]))
+				}))
+				cond, err := b.Closure()
+				require.NoError(t, err)
+				state := []shapes.Shape{f32(2), shapes.Make(dtypes.Int32)}
+				require.NoError(t, define(cond, state, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+					return one(f.LessThan(in[1], n))
+				}))
+				body, err := b.Closure()
+				require.NoError(t, err)
+				require.NoError(t, define(body, state, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+					next, err := f.Call(twice, in[0])
+					return append(next, do(f.Add(in[1], do(f.Constant([]int32{1}))))), err
+				}))
+				out, err := b.While(cond, body, x, do(b.Constant([]int32{0})))
+				require.NoError(t, err)
+				return out
+			})
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -110,10 +136,10 @@ func TestConstants(t *testing.T) {
 			}
 			copyElement(single, 0, a, 0)
 			all := []array{a, long, single, empty}
-			got, err := run(d, nil, func(b backends.Builder, _ []backends.Op) (out []backends.Op, err error) {
+			got, err := run(d, nil, func(f compute.Function, _ []compute.Value) (out []compute.Value, err error) {
 				for _, c := range all {
 					given := append([]byte{}, memory(c.flat)...)
-					op, err := b.Constant(c.flat, c.shape.Dimensions...)
+					op, err := f.Constant(c.flat, c.shape.Dimensions...)
 					if err != nil {
 						return nil, err
 					}
@@ -136,39 +162,39 @@ func TestConstants(t *testing.T) {
 // the plain way.
 func TestFaultsOfXLA(t *testing.T) {
 	d := open(t)
-	constant := func(b backends.Builder, a array) backends.Op {
-		return must1(t)(b.Constant(a.flat, a.shape.Dimensions...))
+	constant := func(f compute.Function, a array) compute.Value {
+		return must1(t)(f.Constant(a.flat, a.shape.Dimensions...))
 	}
 	for _, row := range []struct {
 		name  string
-		build func(b backends.Builder) (backends.Op, error)
+		build func(f compute.Function) (compute.Value, error)
 		want  any
 	}{
-		{"a dot of constants with batch axes out of order", func(b backends.Builder) (backends.Op, error) {
+		{"a dot of constants with batch axes out of order", func(f compute.Function) (compute.Value, error) {
 			x := of([]int{3, 3}, int32(1), 2, 3, 4, 5, 6, 7, 8, 9)
-			return b.DotGeneral(constant(b, x), nil, []int{1, 0}, constant(b, x), nil, []int{1, 0})
+			return f.DotGeneral(constant(f, x), nil, []int{1, 0}, constant(f, x), nil, []int{1, 0}, compute.DotGeneralConfig{})
 		}, []int32{1, 16, 49, 4, 25, 64, 9, 36, 81}},
-		{"leading zeros of a constant below 0", func(b backends.Builder) (backends.Op, error) {
-			return b.Clz(constant(b, of([]int{2}, int16(-64), 15)))
+		{"leading zeros of a constant below 0", func(f compute.Function) (compute.Value, error) {
+			return f.Clz(constant(f, of([]int{2}, int16(-64), 15)))
 		}, []int16{0, 12}},
-		{"total order of a NaN", func(b backends.Builder) (backends.Op, error) {
-			return b.GreaterOrEqualTotalOrder(constant(b, of([]int{2}, math.NaN(), 1)), constant(b, of(nil, 2.0)))
+		{"total order of a NaN", func(f compute.Function) (compute.Value, error) {
+			return f.GreaterOrEqualTotalOrder(constant(f, of([]int{2}, math.NaN(), 1)), constant(f, of(nil, 2.0)))
 		}, []bool{true, false}},
-		{"a complex constant to reals", func(b backends.Builder) (backends.Op, error) {
-			return b.ConvertDType(constant(b, of([]int{2}, complex64(3+4i), 5)), dtypes.Float64)
+		{"a complex constant to reals", func(f compute.Function) (compute.Value, error) {
+			return f.ConvertDType(constant(f, of([]int{2}, complex64(3+4i), 5)), dtypes.Float64)
 		}, []float64{3, 5}},
-		{"a complex constant to truth", func(b backends.Builder) (backends.Op, error) {
-			return b.ConvertDType(constant(b, of([]int{3}, complex64(4i), 0, 1)), dtypes.Bool)
+		{"a complex constant to truth", func(f compute.Function) (compute.Value, error) {
+			return f.ConvertDType(constant(f, of([]int{3}, complex64(4i), 0, 1)), dtypes.Bool)
 		}, []bool{true, false, true}},
-		{"the length of a complex iota", func(b backends.Builder) (backends.Op, error) {
-			return b.Abs(must1(t)(b.Iota(shapes.Make(dtypes.Complex64, 3), 0)))
+		{"the length of a complex iota", func(f compute.Function) (compute.Value, error) {
+			return f.Abs(must1(t)(f.Iota(shapes.Make(dtypes.Complex64, 3), 0)))
 		}, []float32{0, 1, 2}},
-		{"base dilations that are not the window's (go-xla)", func(b backends.Builder) (backends.Op, error) {
-			return b.ReduceWindow(constant(b, of([]int{3}, float32(1), 2, 3)), backends.ReduceOpSum, []int{1}, []int{1}, []int{2}, []int{1}, nil)
+		{"base dilations that are not the window's (go-xla)", func(f compute.Function) (compute.Value, error) {
+			return f.ReduceWindow(constant(f, of([]int{3}, float32(1), 2, 3)), compute.ReduceOpSum, []int{1}, []int{1}, []int{2}, []int{1}, nil)
 		}, []float32{1, 0, 2, 0, 3}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := run(d, nil, func(b backends.Builder, _ []backends.Op) ([]backends.Op, error) { return one(row.build(b)) })
+			got, err := run(d, nil, func(f compute.Function, _ []compute.Value) ([]compute.Value, error) { return one(row.build(f)) })
 			require.NoError(t, err)
 			require.Equal(t, row.want, got[0].flat)
 		})
@@ -178,11 +204,10 @@ func TestFaultsOfXLA(t *testing.T) {
 // TestOpsCounted: a module says what it is made of.
 func TestOpsCounted(t *testing.T) {
 	m := stepModule(t)
-	require.Equal(t, 5, m.Ops[backends.OpTypeParameter])
-	require.Equal(t, 1, m.Ops[backends.OpTypeDot])
-	require.Equal(t, 1, m.Ops[backends.OpTypeDotGeneral])
-	require.Equal(t, 1, m.Ops[backends.OpTypeRNGBitGenerator])
-	require.Zero(t, m.Ops[backends.OpTypeConvGeneral])
+	require.Equal(t, 5, m.Ops[compute.OpTypeParameter])
+	require.Equal(t, 2, m.Ops[compute.OpTypeDotGeneral])
+	require.Equal(t, 1, m.Ops[compute.OpTypeRNGBitGenerator])
+	require.Zero(t, m.Ops[compute.OpTypeConvGeneral])
 	require.Equal(t, "random", m.Parameters[3].Name)
 	require.Equal(t, 1, m.Devices.Count())
 }

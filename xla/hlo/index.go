@@ -4,52 +4,35 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/shapeinference"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Gather takes slices of operand at the places in startIndices; see [backends.StandardOps]. Places outside are moved to
+// Gather takes slices of operand at the places in startIndices; see [compute.StandardOps]. Places outside are moved to
 // the border.
-func (b *Builder) Gather(
-	operand, startIndices backends.Op, indexVectorAxis int,
+func (f *Function) Gather(
+	operand, startIndices compute.Value, indexVectorAxis int,
 	offsetOutputAxes, collapsedSliceAxes, startIndexMap, sliceSizes []int, indicesAreSorted bool,
-) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeGather, []backends.Op{operand, startIndices}, func(v []*value) (*value, error) {
+) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeGather, []compute.Value{operand, startIndices}, func(v []*value) (*value, error) {
 		indices, err := vectors(v[1], indexVectorAxis)
 		if err != nil {
 			return nil, err
 		}
-		rank := v[0].Shape().Rank()
-		if err := checkAxes("start index map", startIndexMap, rank); err != nil {
-			return nil, err
-		}
-		if err := checkAxes("collapsed slice axes", collapsedSliceAxes, rank); err != nil {
+		if err := checkAxes("start index map", startIndexMap, v[0].Shape().Rank()); err != nil {
 			return nil, err
 		}
 		if !slices.IsSorted(offsetOutputAxes) {
 			return nil, fmt.Errorf("offset output axes %v, expected increasing ones", offsetOutputAxes)
 		}
-		if err := checkAxes("offset output axes", offsetOutputAxes, indices.Shape().Rank()-1+len(offsetOutputAxes)); err != nil {
+		if slices.ContainsFunc(sliceSizes, func(n int) bool { return n < 0 }) {
+			return nil, fmt.Errorf("slice sizes %v, expected none below 0", sliceSizes)
+		}
+		_, err = shapeinference.Gather(shapeOf(v[0]), shapeOf(indices), indexVectorAxis, offsetOutputAxes, collapsedSliceAxes, startIndexMap, sliceSizes, indicesAreSorted)
+		if err != nil {
 			return nil, err
-		}
-		if len(sliceSizes) != rank {
-			return nil, fmt.Errorf("slice sizes %v, expected %d", sliceSizes, rank)
-		}
-		if n := dims(indices)[indexVectorAxis]; n != len(startIndexMap) {
-			return nil, fmt.Errorf("start index map %v for indices of %d numbers, expected as many", startIndexMap, n)
-		}
-		if rank != len(offsetOutputAxes)+len(collapsedSliceAxes) {
-			return nil, fmt.Errorf("%d offset output axes and %d collapsed slice axes, expected %d together", len(offsetOutputAxes), len(collapsedSliceAxes), rank)
-		}
-		for axis, size := range sliceSizes {
-			if size < 0 || size > dims(v[0])[axis] {
-				return nil, fmt.Errorf("slice sizes %v, expected from 0 to the dimensions %v", sliceSizes, dims(v[0]))
-			}
-			if size != 1 && slices.Contains(collapsedSliceAxes, axis) {
-				return nil, fmt.Errorf("slice sizes %v, expected 1 on the collapsed axes %v", sliceSizes, collapsedSliceAxes)
-			}
 		}
 		return stablehlo.Gather(v[0], indices, indexVectorAxis, offsetOutputAxes, slices.Sorted(slices.Values(collapsedSliceAxes)), nil, nil, startIndexMap, sliceSizes, indicesAreSorted)
 	})
@@ -70,39 +53,39 @@ func vectors(indices *value, vectorAxis int) (*value, error) {
 	return indices, nil
 }
 
-// ScatterSum adds updates to operand at the places in scatterIndices; see [backends.StandardOps]. Places outside are
+// ScatterSum adds updates to operand at the places in scatterIndices; see [compute.StandardOps]. Places outside are
 // left out.
-func (b *Builder) ScatterSum(
-	operand, scatterIndices, updates backends.Op, indexVectorAxis int,
+func (f *Function) ScatterSum(
+	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
-) (backends.Op, error) {
-	return b.scatter(backends.OpTypeScatterSum, sums, operand, scatterIndices, updates, indexVectorAxis,
+) (compute.Value, error) {
+	return f.scatter(compute.OpTypeScatterSum, sums, operand, scatterIndices, updates, indexVectorAxis,
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMax is [Builder.ScatterSum] with the larger of the two in place of their sum.
-func (b *Builder) ScatterMax(
-	operand, scatterIndices, updates backends.Op, indexVectorAxis int,
+// ScatterMax is [Function.ScatterSum] with the larger of the two in place of their sum.
+func (f *Function) ScatterMax(
+	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
-) (backends.Op, error) {
-	return b.scatter(backends.OpTypeScatterMax, maxima, operand, scatterIndices, updates, indexVectorAxis,
+) (compute.Value, error) {
+	return f.scatter(compute.OpTypeScatterMax, maxima, operand, scatterIndices, updates, indexVectorAxis,
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMin is [Builder.ScatterSum] with the smaller of the two in place of their sum.
-func (b *Builder) ScatterMin(
-	operand, scatterIndices, updates backends.Op, indexVectorAxis int,
+// ScatterMin is [Function.ScatterSum] with the smaller of the two in place of their sum.
+func (f *Function) ScatterMin(
+	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
-) (backends.Op, error) {
-	return b.scatter(backends.OpTypeScatterMin, minima, operand, scatterIndices, updates, indexVectorAxis,
+) (compute.Value, error) {
+	return f.scatter(compute.OpTypeScatterMin, minima, operand, scatterIndices, updates, indexVectorAxis,
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-func (b *Builder) scatter(
-	kind backends.OpType, rule reduction, operand, scatterIndices, updates backends.Op, vectorAxis int,
+func (f *Function) scatter(
+	kind compute.OpType, rule reduction, operand, scatterIndices, updates compute.Value, vectorAxis int,
 	windowAxes, insertedAxes, indexedAxes []int, sorted, unique bool,
-) (backends.Op, error) {
-	return b.emitOne(kind, []backends.Op{operand, scatterIndices, updates}, func(v []*value) (*value, error) {
+) (compute.Value, error) {
+	return f.emitOne(kind, []compute.Value{operand, scatterIndices, updates}, func(v []*value) (*value, error) {
 		if err := sameType(v[0], v[2]); err != nil {
 			return nil, err
 		}
@@ -123,7 +106,7 @@ func (b *Builder) scatter(
 		if !slices.IsSorted(windowAxes) {
 			return nil, fmt.Errorf("update window axes %v, expected increasing ones", windowAxes)
 		}
-		if _, err := shapeinference.ScatterOp(shapeOf(v[0]), shapeOf(indices), shapeOf(v[2]), vectorAxis, windowAxes, insertedAxes, indexedAxes); err != nil {
+		if _, err := shapeinference.Scatter(shapeOf(v[0]), shapeOf(indices), shapeOf(v[2]), vectorAxis, windowAxes, insertedAxes, indexedAxes); err != nil {
 			return nil, err
 		}
 		places := slices.Delete(slices.Clone(dims(indices)), vectorAxis, vectorAxis+1)
@@ -136,7 +119,7 @@ func (b *Builder) scatter(
 			}
 			places = places[1:]
 		}
-		_, join, err := b.function(rule, v[0])
+		_, join, err := f.function(rule, v[0])
 		if err != nil {
 			return nil, err
 		}
@@ -146,8 +129,8 @@ func (b *Builder) scatter(
 
 // DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis, or one vector for
 // all of them. A place from which the slice would not fit is moved until it does.
-func (b *Builder) DynamicSlice(operand backends.Op, startIndices []backends.Op, sliceDims []int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeDynamicSlice, append([]backends.Op{operand}, startIndices...), func(v []*value) (*value, error) {
+func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]
 		starts, err := places(x, v[1:])
 		if err != nil {
@@ -163,9 +146,9 @@ func (b *Builder) DynamicSlice(operand backends.Op, startIndices []backends.Op, 
 	})
 }
 
-// DynamicUpdateSlice writes update over operand at a place that the program computes, as [Builder.DynamicSlice] has it.
-func (b *Builder) DynamicUpdateSlice(operand, update backends.Op, startIndices []backends.Op) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeDynamicUpdateSlice, append([]backends.Op{operand, update}, startIndices...), func(v []*value) (*value, error) {
+// DynamicUpdateSlice writes update over operand at a place that the program computes, as [Function.DynamicSlice] has it.
+func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndices []compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeDynamicUpdateSlice, append([]compute.Value{operand, update}, startIndices...), func(v []*value) (*value, error) {
 		x, update := v[0], v[1]
 		if err := sameType(x, update); err != nil {
 			return nil, err

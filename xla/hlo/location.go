@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 )
 
 // Error is an operation that a [Builder] refused.
 type Error struct {
-	Operation backends.OpType
+	Operation compute.OpType
 	// Operands are the shapes of its operands; none where an operand is no value of the builder's.
 	Operands []shapes.Shape
 	Err      error
@@ -40,26 +40,39 @@ func shapeList(list []shapes.Shape) string {
 
 // Operation is one of GoMLX's operations in a module.
 type Operation struct {
-	Kind              backends.OpType
+	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
 	// Where is the line of the user's code that asked for it, as "package/file.go:12"; "" for what lazo adds, as gradients.
 	Where string
 
-	end int // the number of statements up to its last one
+	end int // the number that follows the last of its values
 }
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-// source is the text of a module's operations, and which of them wrote what. A module that runs another one many times
-// has that one's.
+// source is the text of a module's operations, and which of them wrote what, in their order. A module that runs another one many
+// times has that one's.
 type source struct {
-	body       string
+	bodies     []string // of functions; each number of a value is in one of them
 	operations []Operation
 }
 
-// noted keeps an operation that was written; end is the number of statements then.
-func (b *Builder) noted(kind backends.OpType, operands, results []*value, end int) {
-	b.written = append(b.written, Operation{kind, shapesOf(operands), shapesOf(results), b.places.Here(), end})
+// written is an operation with its function.
+type written struct {
+	Operation
+	in *Function
+}
+
+// noted keeps an operation whose statements are the last of its function.
+func (f *Function) noted(kind compute.OpType, operands, results []*value) {
+	b := f.b
+	if n := len(f.text.Statements); n > 0 {
+		outputs := f.text.Statements[n-1].Outputs
+		if number, err := strconv.Atoi(outputs[len(outputs)-1].String()[1:]); err == nil {
+			b.numbers = max(b.numbers, number+1)
+		}
+	}
+	b.written = append(b.written, written{Operation{kind, shapesOf(operands), shapesOf(results), b.places.Here(), b.numbers}, f})
 }
 
 func shapesOf(values []*value) []shapes.Shape {
@@ -72,36 +85,41 @@ func shapesOf(values []*value) []shapes.Shape {
 
 var (
 	// The plugin was given no name of a file, so it writes "-" for it.
-	linePattern = regexp.MustCompile(`(?m)^-:(\d+):\d+: error`)
-	codePattern = regexp.MustCompile("opcode `([a-z0-9-]+)`")
+	linePattern  = regexp.MustCompile(`(?m)^-:(\d+):\d+: error`)
+	valuePattern = regexp.MustCompile(`^ *%(\d+)[ ,]`)
+	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
 // Locate finds the operation that a plugin's words about the module's text are about: by the line that they name, or else
 // as the only operation of the name that they give.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
-	if s == nil || s.body == "" {
+	if s == nil {
 		return Operation{}, false
 	}
-	var lines []int // of the body
-	if found := linePattern.FindStringSubmatch(words); found != nil {
-		before, _, has := strings.Cut(m.Text(), s.body)
-		n, err := strconv.Atoi(found[1])
-		if n -= strings.Count(before, "\n") + 1; has && err == nil && n >= 0 {
-			lines = []int{n}
-		}
-	} else if found := codePattern.FindStringSubmatch(words); found != nil {
-		name := fmt.Sprintf("\"stablehlo.%s\"(", strings.ReplaceAll(found[1], "-", "_"))
-		for i, line := range strings.Split(s.body, "\n") {
-			if strings.Contains(line, name) {
-				lines = append(lines, i)
-			}
+	var at []int
+	found := func(body string, line int) {
+		if i, ok := s.operationAt(body, line); ok && !slices.Contains(at, i) {
+			at = append(at, i)
 		}
 	}
-	var at []int
-	for _, line := range lines {
-		if i, ok := s.operationAt(line); ok && !slices.Contains(at, i) {
-			at = append(at, i)
+	if place := linePattern.FindStringSubmatch(words); place != nil {
+		line, err := strconv.Atoi(place[1])
+		text := m.Text()
+		for _, body := range s.bodies {
+			before, _, has := strings.Cut(text, body)
+			if n := line - strings.Count(before, "\n") - 1; has && err == nil && n >= 0 && n < strings.Count(body, "\n") {
+				found(body, n)
+			}
+		}
+	} else if code := codePattern.FindStringSubmatch(words); code != nil {
+		name := fmt.Sprintf("\"stablehlo.%s\"(", strings.ReplaceAll(code[1], "-", "_"))
+		for _, body := range s.bodies {
+			for i, line := range strings.Split(body, "\n") {
+				if strings.Contains(line, name) {
+					found(body, i)
+				}
+			}
 		}
 	}
 	if len(at) != 1 {
@@ -110,21 +128,19 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// operationAt is the operation that wrote a line of the body.
-func (s *source) operationAt(line int) (int, bool) {
-	statements := 0
-	lines := strings.Split(s.body, "\n")
-	if line >= len(lines) {
-		return 0, false
-	}
-	for _, text := range lines[:line+1] {
-		// What lies deeper, or closes a bracket, belongs to the statement above it.
-		if strings.HasPrefix(text, "    %") || strings.HasPrefix(text, `    "`) {
-			statements++
+// operationAt is the operation that wrote a line. What makes no value belongs to the statement above it.
+func (s *source) operationAt(body string, line int) (int, bool) {
+	lines := strings.Split(body, "\n")
+	for ; line >= 0; line-- {
+		found := valuePattern.FindStringSubmatch(lines[line])
+		if found == nil {
+			continue
 		}
+		number, err := strconv.Atoi(found[1])
+		i := sort.Search(len(s.operations), func(i int) bool { return s.operations[i].end > number })
+		return i, err == nil && i < len(s.operations)
 	}
-	i := sort.Search(len(s.operations), func(i int) bool { return s.operations[i].end >= statements })
-	return i, statements > 0 && i < len(s.operations)
+	return 0, false
 }
 
 // Largest are the n operations with the largest outputs, the largest first. Those of one kind and shapes count once.
@@ -132,9 +148,9 @@ func (m *Module) Largest(n int) []Operation {
 	if m.source == nil {
 		return nil
 	}
-	size := func(o Operation) (bytes uintptr) {
+	size := func(o Operation) (bytes int64) {
 		for _, s := range o.Outputs {
-			bytes += s.Memory()
+			bytes += s.ByteSize()
 		}
 		return bytes
 	}

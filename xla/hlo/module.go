@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types/shardy"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	xlashapes "github.com/gomlx/go-xla/types/shapes"
+	"github.com/gomlx/go-xla/types/shardy"
 )
 
 // Module is a program, ready to be compiled. Its fields must not be changed.
@@ -21,7 +22,7 @@ type Module struct {
 	// InPlace maps the outputs that are written over a parameter to it, both by place.
 	InPlace map[int]int
 	// Ops counts GoMLX's operations in the program; parameters and constants are counted too.
-	Ops map[backends.OpType]int
+	Ops map[compute.OpType]int
 	// Devices says on how many devices, and on which, the program runs.
 	Devices Devices
 
@@ -69,7 +70,7 @@ type Devices struct {
 	// Partitions share one program, which XLA's Shardy splits by the shardings of its inputs and outputs. 0 means none.
 	Partitions int
 	// Assignment has the number of a device for each replica or partition; nil leaves it to the runtime.
-	Assignment []backends.DeviceNum
+	Assignment []compute.DeviceNum
 }
 
 // Count is the number of devices that one run uses.
@@ -120,27 +121,39 @@ func (m *Module) function(visibility, name string) string {
 	for output, parameter := range m.InPlace {
 		over[parameter] = output
 	}
-	attributes := func(i int, split *shardy.ShardingSpec, shape shapes.Shape, aliased bool) string {
-		var list []string
-		if split != nil {
-			list = append(list, "sdy.sharding = "+split.ToValueAttribute(toXLA(shape)))
-		}
-		if aliased {
-			list = append(list, fmt.Sprintf("tf.aliasing_output = %d : i32", i))
-		}
-		if len(list) == 0 || visibility == "private" {
-			return ""
-		}
-		return " {" + strings.Join(list, ", ") + "}"
-	}
+	private := visibility == "private"
 	for i, p := range m.Parameters {
-		output, aliased := over[i]
-		inputs = append(inputs, fmt.Sprintf("%%%s: %s%s", parameterName(i), typeText(p.Shape), attributes(output, p.split, p.Shape, aliased)))
+		var more []string
+		if output, aliased := over[i]; aliased && !private {
+			more = append(more, fmt.Sprintf("tf.aliasing_output = %d : i32", output))
+		}
+		if private {
+			p.split = nil
+		}
+		inputs = append(inputs, fmt.Sprintf("%%%s: %s%s", parameterName(i), typeText(p.Shape), attributes(p.split, toXLA(p.Shape), more...)))
 	}
 	for _, o := range m.Outputs {
-		outputs = append(outputs, typeText(o.Shape)+attributes(0, o.split, o.Shape, false))
+		if private {
+			o.split = nil
+		}
+		outputs = append(outputs, typeText(o.Shape)+attributes(o.split, toXLA(o.Shape)))
 	}
-	return fmt.Sprintf("  func.func %s @%s(%s) -> (%s) {\n%s  }\n", visibility, name, strings.Join(inputs, ", "), strings.Join(outputs, ", "), m.body)
+	return functionText(visibility, name, inputs, outputs, m.body)
+}
+
+// attributes are those of a parameter or an output of a function.
+func attributes(split *shardy.ShardingSpec, shape xlashapes.Shape, more ...string) string {
+	if split != nil {
+		more = append([]string{"sdy.sharding = " + split.ToValueAttribute(shape)}, more...)
+	}
+	if len(more) == 0 {
+		return ""
+	}
+	return " {" + strings.Join(more, ", ") + "}"
+}
+
+func functionText(visibility, name string, inputs, outputs []string, body string) string {
+	return fmt.Sprintf("  func.func %s @%s(%s) -> (%s) {\n%s  }\n", visibility, name, strings.Join(inputs, ", "), strings.Join(outputs, ", "), body)
 }
 
 // bodyText writes statements and the return of their function.

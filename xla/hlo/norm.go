@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
 // features checks the operands of a normalisation: all of one float type, and one number for each feature in all but
@@ -35,8 +35,8 @@ func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 
 // BatchNormForInference is (operand - mean) / sqrt(variance + epsilon) * scale + offset, with one mean, variance, scale
 // and offset for each feature.
-func (b *Builder) BatchNormForInference(operand, scale, offset, mean, variance backends.Op, epsilon float32, featureAxis int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeBatchNormForInference, []backends.Op{operand, scale, offset, mean, variance}, func(v []*value) (*value, error) {
+func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance compute.Value, epsilon float32, featureAxis int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeBatchNormForInference, []compute.Value{operand, scale, offset, mean, variance}, func(v []*value) (*value, error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
 			return nil, err
 		}
@@ -46,8 +46,8 @@ func (b *Builder) BatchNormForInference(operand, scale, offset, mean, variance b
 
 // BatchNormForTraining takes the mean and the variance from the batch, and returns them too. The variance is the sum of
 // squares divided by the number of elements.
-func (b *Builder) BatchNormForTraining(operand, scale, offset backends.Op, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance backends.Op, err error) {
-	return b.emitThree(backends.OpTypeBatchNormForTraining, []backends.Op{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
+func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance compute.Value, err error) {
+	return f.emitThree(compute.OpTypeBatchNormForTraining, []compute.Value{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
 			return nil, nil, nil, err
 		}
@@ -55,9 +55,9 @@ func (b *Builder) BatchNormForTraining(operand, scale, offset backends.Op, epsil
 	})
 }
 
-// BatchNormGradient is the gradient of [Builder.BatchNormForTraining] for its operands.
-func (b *Builder) BatchNormGradient(operand, scale, mean, variance, gradOutput backends.Op, epsilon float32, featureAxis int) (gradOperand, gradScale, gradOffset backends.Op, err error) {
-	return b.emitThree(backends.OpTypeBatchNormGradient, []backends.Op{operand, scale, mean, variance, gradOutput}, func(v []*value) (x, y, z *value, err error) {
+// BatchNormGradient is the gradient of [Function.BatchNormForTraining] for its operands.
+func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput compute.Value, epsilon float32, featureAxis int) (gradOperand, gradScale, gradOffset compute.Value, err error) {
+	return f.emitThree(compute.OpTypeBatchNormGradient, []compute.Value{operand, scale, mean, variance, gradOutput}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:4], v[4]); err != nil {
 			return nil, nil, nil, err
 		}
@@ -65,8 +65,8 @@ func (b *Builder) BatchNormGradient(operand, scale, mean, variance, gradOutput b
 	})
 }
 
-func (b *Builder) emitThree(kind backends.OpType, operands []backends.Op, lower func(v []*value) (x, y, z *value, err error)) (x, y, z backends.Op, err error) {
-	ops, err := b.emit(kind, operands, func(v []*value) ([]*value, error) {
+func (f *Function) emitThree(kind compute.OpType, operands []compute.Value, lower func(v []*value) (x, y, z *value, err error)) (x, y, z compute.Value, err error) {
+	ops, err := f.emit(kind, operands, func(v []*value) ([]*value, error) {
 		x, y, z, err := lower(v)
 		return []*value{x, y, z}, err
 	})

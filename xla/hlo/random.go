@@ -1,22 +1,21 @@
 package hlo
 
 import (
-	"errors"
 	"fmt"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 // RNGBitGenerator fills a shape with random bits by the Philox algorithm, from a state of 2 or 3 uint64, and gives the
 // next state. Truth values are fair; floats have random bits, NaN and infinity among them.
-func (b *Builder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newState, values backends.Op, err error) {
-	ops, err := b.emit(backends.OpTypeRNGBitGenerator, []backends.Op{state}, func(v []*value) ([]*value, error) {
+func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
+	ops, err := f.emit(compute.OpTypeRNGBitGenerator, []compute.Value{state}, func(v []*value) ([]*value, error) {
 		s := v[0].Shape()
-		if dtypes.DType(s.DType) != dtypes.Uint64 || s.Rank() != 1 || s.Size() < 2 || s.Size() > 3 {
+		if s.DType != dtypes.Uint64 || s.Rank() != 1 || s.Size() < 2 || s.Size() > 3 {
 			return nil, fmt.Errorf("state of shape %s, expected 2 or 3 uint64", s)
 		}
 		if err := checkShape(shape); err != nil {
@@ -24,8 +23,8 @@ func (b *Builder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newSta
 		}
 		drawn := shape.Clone()
 		switch classes[shape.DType] {
-		case complexes:
-			return nil, errors.New("complex numbers, expected truth values, integers or floats")
+		case complexes, packed:
+			return nil, fmt.Errorf("type of elements %s, expected truth values, integers or floats", shape.DType)
 		case boolean:
 			drawn.DType = dtypes.Uint8
 		case float:
@@ -37,7 +36,7 @@ func (b *Builder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newSta
 		}
 		switch classes[shape.DType] {
 		case boolean:
-			half, err := full(b.main, bits.Shape(), 128)
+			half, err := full(f.text, bits.Shape(), 128)
 			if err != nil {
 				return nil, err
 			}

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	xladtypes "github.com/gomlx/go-xla/pkg/types/dtypes"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 // reduction is how many elements become one.
@@ -17,10 +16,10 @@ type reduction struct {
 	takes class
 	join  func(lhs, rhs *value) (*value, error)
 	// neutral joined with any element is that element.
-	neutral func(t xladtypes.DType) any
+	neutral func(t dtypes.DType) any
 }
 
-func always(x int64) func(xladtypes.DType) any { return func(xladtypes.DType) any { return x } }
+func always(x int64) func(dtypes.DType) any { return func(dtypes.DType) any { return x } }
 
 var (
 	sums     = reduction{number, stablehlo.Add, always(0)}
@@ -29,55 +28,55 @@ var (
 	minima   = reduction{real | boolean, stablehlo.Minimum, highest}
 )
 
-var reductions = map[backends.OpType]reduction{
-	backends.OpTypeReduceSum:        sums,
-	backends.OpTypeReduceProduct:    products,
-	backends.OpTypeReduceMax:        maxima,
-	backends.OpTypeReduceMin:        minima,
-	backends.OpTypeReduceBitwiseAnd: {integer, stablehlo.And, always(-1)},
-	backends.OpTypeReduceBitwiseOr:  {integer, stablehlo.Or, always(0)},
-	backends.OpTypeReduceBitwiseXor: {integer, stablehlo.Xor, always(0)},
-	backends.OpTypeReduceLogicalAnd: {boolean, stablehlo.And, always(1)},
-	backends.OpTypeReduceLogicalOr:  {boolean, stablehlo.Or, always(0)},
-	backends.OpTypeReduceLogicalXor: {boolean, stablehlo.Xor, always(0)},
+var reductions = map[compute.OpType]reduction{
+	compute.OpTypeReduceSum:        sums,
+	compute.OpTypeReduceProduct:    products,
+	compute.OpTypeReduceMax:        maxima,
+	compute.OpTypeReduceMin:        minima,
+	compute.OpTypeReduceBitwiseAnd: {integer, stablehlo.And, always(-1)},
+	compute.OpTypeReduceBitwiseOr:  {integer, stablehlo.Or, always(0)},
+	compute.OpTypeReduceBitwiseXor: {integer, stablehlo.Xor, always(0)},
+	compute.OpTypeReduceLogicalAnd: {boolean, stablehlo.And, always(1)},
+	compute.OpTypeReduceLogicalOr:  {boolean, stablehlo.Or, always(0)},
+	compute.OpTypeReduceLogicalXor: {boolean, stablehlo.Xor, always(0)},
 }
 
 // reductionOf finds what GoMLX names by its own numbers for windows and for collective operations.
-func reductionOf(kind backends.ReduceOpType) (reduction, error) {
+func reductionOf(kind compute.ReduceOpType) (reduction, error) {
 	switch kind {
-	case backends.ReduceOpSum:
+	case compute.ReduceOpSum:
 		return sums, nil
-	case backends.ReduceOpProduct:
+	case compute.ReduceOpProduct:
 		return products, nil
-	case backends.ReduceOpMax:
+	case compute.ReduceOpMax:
 		return maxima, nil
-	case backends.ReduceOpMin:
+	case compute.ReduceOpMin:
 		return minima, nil
 	}
 	return reduction{}, fmt.Errorf("reduction %d, expected sum, product, max or min", int(kind))
 }
 
 // function writes a reduction as a function of two scalars, and its neutral element.
-func (b *Builder) function(r reduction, of *value) (neutral *value, join *stablehlo.Function, err error) {
+func (f *Function) function(r reduction, of *value) (neutral *value, join *stablehlo.Function, err error) {
 	if err := r.takes.need(of); err != nil {
 		return nil, nil, err
 	}
 	t := of.Shape().DType
-	if neutral, err = scalar(b.main, t, r.neutral(t)); err != nil {
+	if neutral, err = scalar(f.text, t, r.neutral(t)); err != nil {
 		return nil, nil, err
 	}
-	join, err = b.joining(t, r.join)
+	join, err = f.joining(t, r.join)
 	return neutral, join, err
 }
 
 // joining writes a function of two scalars.
-func (b *Builder) joining(t xladtypes.DType, join func(lhs, rhs *value) (*value, error)) (*stablehlo.Function, error) {
-	f := b.main.Closure()
-	lhs, err := f.Input(toXLA(scalarShape(t)))
+func (f *Function) joining(t dtypes.DType, join func(lhs, rhs *value) (*value, error)) (*stablehlo.Function, error) {
+	closure := f.text.Closure()
+	lhs, err := closure.Input(toXLA(scalarShape(t)))
 	if err != nil {
 		return nil, err
 	}
-	rhs, err := f.Input(toXLA(scalarShape(t)))
+	rhs, err := closure.Input(toXLA(scalarShape(t)))
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +84,11 @@ func (b *Builder) joining(t xladtypes.DType, join func(lhs, rhs *value) (*value,
 	if err != nil {
 		return nil, err
 	}
-	return f, f.Return(result)
+	return closure, closure.Return(result)
 }
 
-func (b *Builder) reduce(kind backends.OpType, x backends.Op, axes []int) (backends.Op, error) {
-	return b.emitOne(kind, []backends.Op{x}, func(v []*value) (*value, error) {
+func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (compute.Value, error) {
+	return f.emitOne(kind, []compute.Value{x}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()
 		if err := checkAxes("axes", axes, rank); err != nil {
 			return nil, err
@@ -100,7 +99,7 @@ func (b *Builder) reduce(kind backends.OpType, x backends.Op, axes []int) (backe
 				over = append(over, axis)
 			}
 		}
-		neutral, join, err := b.function(reductions[kind], v[0])
+		neutral, join, err := f.function(reductions[kind], v[0])
 		if err != nil || rank == 0 {
 			return v[0], err
 		}
@@ -110,59 +109,59 @@ func (b *Builder) reduce(kind backends.OpType, x backends.Op, axes []int) (backe
 }
 
 // ReduceSum adds up over axes; over all if none are given. So do the other reductions.
-func (b *Builder) ReduceSum(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceSum, x, axes)
+func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
 
 // ReduceProduct multiplies over axes.
-func (b *Builder) ReduceProduct(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceProduct, x, axes)
+func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceProduct, x, axes)
 }
 
 // ReduceMax takes the largest over axes; NaN if there is one.
-func (b *Builder) ReduceMax(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceMax, x, axes)
+func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceMax, x, axes)
 }
 
 // ReduceMin takes the smallest over axes; NaN if there is one.
-func (b *Builder) ReduceMin(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceMin, x, axes)
+func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceMin, x, axes)
 }
 
 // ReduceBitwiseAnd joins bits over axes.
-func (b *Builder) ReduceBitwiseAnd(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceBitwiseAnd, x, axes)
+func (f *Function) ReduceBitwiseAnd(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceBitwiseAnd, x, axes)
 }
 
 // ReduceBitwiseOr joins bits over axes.
-func (b *Builder) ReduceBitwiseOr(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceBitwiseOr, x, axes)
+func (f *Function) ReduceBitwiseOr(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceBitwiseOr, x, axes)
 }
 
 // ReduceBitwiseXor joins bits over axes.
-func (b *Builder) ReduceBitwiseXor(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceBitwiseXor, x, axes)
+func (f *Function) ReduceBitwiseXor(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceBitwiseXor, x, axes)
 }
 
 // ReduceLogicalAnd tells whether all are true over axes.
-func (b *Builder) ReduceLogicalAnd(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceLogicalAnd, x, axes)
+func (f *Function) ReduceLogicalAnd(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceLogicalAnd, x, axes)
 }
 
 // ReduceLogicalOr tells whether any is true over axes.
-func (b *Builder) ReduceLogicalOr(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceLogicalOr, x, axes)
+func (f *Function) ReduceLogicalOr(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceLogicalOr, x, axes)
 }
 
 // ReduceLogicalXor tells whether an odd number is true over axes.
-func (b *Builder) ReduceLogicalXor(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.reduce(backends.OpTypeReduceLogicalXor, x, axes)
+func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.reduce(compute.OpTypeReduceLogicalXor, x, axes)
 }
 
 // ArgMinMax gives the place of the smallest or largest element along an axis, which goes away: the first one of equal
 // ones, and the first NaN if there is one.
-func (b *Builder) ArgMinMax(x backends.Op, axis int, outputDType dtypes.DType, isMin bool) (backends.Op, error) {
-	return b.each(backends.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
+func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType, isMin bool) (compute.Value, error) {
+	return f.each(compute.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
 		if shapeOf(x).DType == dtypes.Bool { // false is less than true, but XLA compares no order of them
 			var err error
 			if x, err = convert(x, dtypes.Uint8); err != nil {
@@ -179,7 +178,7 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, outputDType dtypes.DType, i
 			return nil, fmt.Errorf("axis %d has no elements", axis)
 		}
 		places := toXLA(placeShape(dims(x)))
-		place, err := b.main.Iota(places, axis)
+		place, err := f.text.Iota(places, axis)
 		if err != nil {
 			return nil, err
 		}
@@ -187,15 +186,15 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, outputDType dtypes.DType, i
 		if isMin {
 			worst, direction = highest(x.Shape().DType), types.CompareLT
 		}
-		start, err := scalar(b.main, x.Shape().DType, worst)
+		start, err := scalar(f.text, x.Shape().DType, worst)
 		if err != nil {
 			return nil, err
 		}
-		behind, err := scalar(b.main, places.DType, highest(places.DType))
+		behind, err := scalar(f.text, places.DType, highest(places.DType))
 		if err != nil {
 			return nil, err
 		}
-		pick, err := b.picking(x.Shape().DType, places.DType, direction)
+		pick, err := f.picking(x.Shape().DType, places.DType, direction)
 		if err != nil {
 			return nil, err
 		}
@@ -212,12 +211,12 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, outputDType dtypes.DType, i
 
 // picking writes the function that picks the better of two elements with their places. It does not depend on the order
 // in which elements come.
-func (b *Builder) picking(t, places xladtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
-	f := b.main.Closure()
+func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
+	closure := f.text.Closure()
 	var in [4]*value // lhs, its place, rhs, its place
-	for i, of := range []xladtypes.DType{t, places, t, places} {
+	for i, of := range []dtypes.DType{t, places, t, places} {
 		var err error
-		if in[i], err = f.Input(toXLA(scalarShape(of))); err != nil {
+		if in[i], err = closure.Input(toXLA(scalarShape(of))); err != nil {
 			return nil, err
 		}
 	}
@@ -234,7 +233,7 @@ func (b *Builder) picking(t, places xladtypes.DType, better types.ComparisonDire
 	if c.err != nil {
 		return nil, c.err
 	}
-	return f, f.Return(element, place)
+	return closure, closure.Return(element, place)
 }
 
 // chain writes statements one after the other and keeps the first error.

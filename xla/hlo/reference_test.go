@@ -8,19 +8,19 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/simplego"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
 )
 
 // One operation at a time: GoMLX's backend deadlocks when it runs them in parallel.
-var pureGo = sync.OnceValues(func() (backends.Backend, error) { return simplego.New("ops_sequential") })
+var pureGo = sync.OnceValues(func() (compute.Backend, error) { return gobackend.New("ops_sequential") })
 
 // builds is a part of a program.
-type builds func(b backends.Builder, in []backends.Op) ([]backends.Op, error)
+type builds func(f compute.Function, in []compute.Value) ([]compute.Value, error)
 
-func one(op backends.Op, err error) ([]backends.Op, error) { return []backends.Op{op}, err }
+func one(op compute.Value, err error) ([]compute.Value, error) { return []compute.Value{op}, err }
 
 // refer computes what a part of a program should give: with GoMLX's pure-Go backend where it has the operation and the
 // type, else directly.
@@ -36,7 +36,7 @@ func refer(in []array, build builds, direct func(in []array) []array) (want []ar
 	return direct(in), "direct", nil
 }
 
-func runGuarded(on backends.Backend, in []array, build builds) (want []array, err error) {
+func runGuarded(on compute.Backend, in []array, build builds) (want []array, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
@@ -46,7 +46,7 @@ func runGuarded(on backends.Backend, in []array, build builds) (want []array, er
 }
 
 // hostHas tells which types of elements the pure-Go backend computes with.
-func hostHas(t dtypes.DType) bool { return !t.IsComplex() && t != dtypes.Float16 }
+func hostHas(t dtypes.DType) bool { return !t.IsComplex() && t != dtypes.Float16 && !t.IsPacked() }
 
 // unaryFloat are the operations on floats and complex numbers.
 var unaryFloat = map[string]func(x complex128) complex128{
@@ -117,6 +117,7 @@ var binaryFloat = map[string]func(x, y complex128) complex128{
 		}
 		return cmplx.Pow(x, y)
 	},
+	"Atan2":   func(x, y complex128) complex128 { return complex(math.Atan2(real(x), real(y)), 0) },
 	"Rem":     func(x, y complex128) complex128 { return complex(math.Mod(real(x), real(y)), 0) },
 	"Max":     func(x, y complex128) complex128 { return complex(math.Max(real(x), real(y)), 0) },
 	"Min":     func(x, y complex128) complex128 { return complex(math.Min(real(x), real(y)), 0) },

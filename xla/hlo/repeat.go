@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/go-xla/pkg/types/shardy"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/types/shardy"
 )
 
 // StepCount is the name of the input, an int32 scalar behind all others, that says how many steps [Module.Steps] runs.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -16,22 +16,22 @@ import (
 )
 
 // moduleOf builds a module and compiles nothing.
-func moduleOf(t testing.TB, name string, build func(b *hlo.Builder) []backends.Op) *hlo.Module {
+func moduleOf(t testing.TB, name string, build func(b program) []compute.Value) *hlo.Module {
 	t.Helper()
-	b := hlo.New(name, func(m *hlo.Module) (backends.Executable, error) { return &executable{module: m}, nil })
+	b := programOf(hlo.New(name, func(m *hlo.Module) (compute.Executable, error) { return &executable{module: m}, nil }))
 	return moduleFrom(t, b, build(b))
 }
 
-func moduleFrom(t testing.TB, b *hlo.Builder, outputs []backends.Op) *hlo.Module {
+func moduleFrom(t testing.TB, b program, outputs []compute.Value) *hlo.Module {
 	t.Helper()
-	exec, err := b.Compile(outputs, nil)
+	exec, err := b.Finish(outputs)
 	require.NoError(t, err)
 	return exec.(*executable).module
 }
 
 // must1 ends the test when an operation cannot be built.
-func must1(t testing.TB) func(op backends.Op, err error) backends.Op {
-	return func(op backends.Op, err error) backends.Op {
+func must1(t testing.TB) func(op compute.Value, err error) compute.Value {
+	return func(op compute.Value, err error) compute.Value {
 		t.Helper()
 		require.NoError(t, err)
 		return op
@@ -42,7 +42,7 @@ func must1(t testing.TB) func(op backends.Op, err error) backends.Op {
 // generator's state, the batch is x and y, the rate stays, and the outputs behind the state are the loss (a scalar), the
 // gradient and whether the loss is small.
 func stepModule(t testing.TB) *hlo.Module {
-	return moduleOf(t, "step", func(b *hlo.Builder) []backends.Op {
+	return moduleOf(t, "step", func(b program) []compute.Value {
 		do := must1(t)
 		f32 := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 		x := do(b.Parameter("x", f32(4, 3), nil))
@@ -53,14 +53,14 @@ func stepModule(t testing.TB) *hlo.Module {
 		next, bits, err := b.RNGBitGenerator(random, shapes.Make(dtypes.Uint32, 4))
 		require.NoError(t, err)
 		noise := do(b.Mul(do(b.ConvertDType(bits, dtypes.Float32)), do(b.Constant([]float32{1e-10}))))
-		off := do(b.Sub(do(b.Add(do(b.Dot(x, w)), noise)), y))
-		gradient := do(b.DotGeneral(off, []int{0}, nil, x, []int{0}, nil))
+		off := do(b.Sub(do(b.Add(do(b.DotGeneral(x, []int{1}, nil, w, []int{0}, nil, compute.DotGeneralConfig{})), noise)), y))
+		gradient := do(b.DotGeneral(off, []int{0}, nil, x, []int{0}, nil, compute.DotGeneralConfig{}))
 		loss := do(b.ReduceSum(do(b.Mul(off, off))))
 		small := do(b.LessThan(loss, do(b.Constant([]float32{1}))))
 		moved := do(b.Sub(w, do(b.Mul(rate, gradient))))
 		require.NoError(t, b.InPlace(0, 1))
 		require.NoError(t, b.InPlace(1, 3))
-		return []backends.Op{moved, next, loss, gradient, small}
+		return []compute.Value{moved, next, loss, gradient, small}
 	})
 }
 
@@ -146,6 +146,59 @@ func TestStepsGrouping(t *testing.T) {
 	t.Logf("%d groupings of %d steps: the same bits; the step's own program: weights %v, in blocks %v", groupings, steps, own[0].flat, state[0].flat)
 }
 
+// TestStepsWithFlow: a loop, a branch and a function inside of steps, and of a scan of them.
+func TestStepsWithFlow(t *testing.T) {
+	d := open(t)
+	i32 := shapes.Make(dtypes.Int32)
+	step := moduleOf(t, "collatz", func(b program) []compute.Value {
+		do := must1(t)
+		total, x := do(b.Parameter("total", i32, nil)), do(b.Parameter("x", i32, nil))
+		require.NoError(t, b.InPlace(0, 0))
+		one, two := do(b.Constant([]int32{1})), do(b.Constant([]int32{2}))
+		odd, err := b.NewFunction("step 0") // as the text calls the steps themselves
+		require.NoError(t, err)
+		require.NoError(t, define(odd, []shapes.Shape{i32}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+			three := do(f.Constant([]int32{3}))
+			return []compute.Value{do(f.Add(do(f.Mul(in[0], three)), do(f.Constant([]int32{1}))))}, nil
+		}))
+		closure := func(body func(f compute.Function, in []compute.Value) ([]compute.Value, error), parameters ...shapes.Shape) compute.Function {
+			f, err := b.Closure()
+			require.NoError(t, err)
+			require.NoError(t, define(f, parameters, body))
+			return f
+		}
+		out, err := b.While(
+			closure(func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return []compute.Value{do(f.GreaterThan(in[0], one))}, nil
+			}, i32, i32),
+			closure(func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				next, err := f.If(do(f.Equal(do(f.Rem(in[0], two)), one)),
+					closure(func(g compute.Function, _ []compute.Value) ([]compute.Value, error) { return g.Call(odd, in[0]) }),
+					closure(func(g compute.Function, _ []compute.Value) ([]compute.Value, error) {
+						return []compute.Value{do(g.Div(in[0], two))}, nil
+					}))
+				return append(next, do(f.Add(in[1], one))), err
+			}, i32, i32), x, do(b.Constant([]int32{0})))
+		require.NoError(t, err)
+		return []compute.Value{do(b.Add(total, out[1])), out[1]}
+	})
+	steps, err := step.Steps(4, 1)
+	require.NoError(t, err)
+	got := runModule(t, d, steps, of(nil, int32(0)), of([]int{4}, int32(6), 7, 27, 1), of(nil, int32(3)))
+	require.Equal(t, []int32{8 + 16 + 111}, got[0].flat)
+	require.Equal(t, []int32{8, 16, 111, 0}, got[1].flat)
+	scan, err := step.Scan(2, map[int]int{0: 0}, 1)
+	require.NoError(t, err)
+	twice, err := scan.Scan(2, map[int]int{0: 0}, 1)
+	require.NoError(t, err)
+	got = runModule(t, d, twice, of(nil, int32(0)), of([]int{2, 2}, int32(6), 7, 27, 1))
+	require.Equal(t, []int32{8 + 16 + 111}, got[0].flat)
+	require.Equal(t, []int32{8, 16, 111, 0}, got[1].flat)
+	op, ok := twice.Locate("HLO opcode `multiply`")
+	require.True(t, ok)
+	require.Equal(t, "Mul((Int32), (Int32))", op.String())
+}
+
 // TestStepCountBounds: counts outside of 0 to k are moved to the border.
 func TestStepCountBounds(t *testing.T) {
 	d := open(t)
@@ -173,11 +226,11 @@ func TestStepCountBounds(t *testing.T) {
 func TestScan(t *testing.T) {
 	d := open(t)
 	// Running sums: carry + x, and the count of elements so far.
-	sum := moduleOf(t, "sum", func(b *hlo.Builder) []backends.Op {
+	sum := moduleOf(t, "sum", func(b program) []compute.Value {
 		do := must1(t)
 		carry, x := do(b.Parameter("carry", shapes.Make(dtypes.Int32, 2), nil)), do(b.Parameter("x", shapes.Make(dtypes.Int32, 2), nil))
 		total := do(b.Add(carry, x))
-		return []backends.Op{do(b.Mul(total, total)), total}
+		return []compute.Value{do(b.Mul(total, total)), total}
 	})
 	scanned, err := sum.Scan(3, map[int]int{1: 0}, 1)
 	require.NoError(t, err)
@@ -197,8 +250,8 @@ func TestRepeatWrong(t *testing.T) {
 	step := stepModule(t)
 	looped, err := step.Steps(3, 0, 4)
 	require.NoError(t, err)
-	plain := moduleOf(t, "plain", func(b *hlo.Builder) []backends.Op {
-		return []backends.Op{must1(t)(b.Parameter("x", shapes.Make(dtypes.Float32), nil))}
+	plain := moduleOf(t, "plain", func(b program) []compute.Value {
+		return []compute.Value{must1(t)(b.Parameter("x", shapes.Make(dtypes.Float32), nil))}
 	})
 	for _, row := range []struct {
 		name, want string
@@ -237,7 +290,7 @@ func TestInPlaceSteps(t *testing.T) {
 	require.NoError(t, err)
 	defer exec.Finalize()
 	inputs := []array{zeros(shapes.Make(dtypes.Float32, 2, 4, 3)), of([]int{3}, float32(1), 2, 3), of(nil, float32(0)), of([]int{3}, uint64(1), 2, 3), zeros(shapes.Make(dtypes.Float32, 2, 4)), of(nil, int32(2))}
-	sent := make([]backends.Buffer, len(inputs))
+	sent := make([]compute.Buffer, len(inputs))
 	for i, in := range inputs {
 		sent[i], err = d.BufferFromFlatData(0, in.flat, in.shape)
 		require.NoError(t, err)
@@ -245,11 +298,11 @@ func TestInPlaceSteps(t *testing.T) {
 	results, err := exec.Execute(sent, []bool{false, true, false, true, false, false}, 0)
 	require.NoError(t, err)
 	for i, in := range sent {
-		err := d.BufferToFlatData(in, zeros(inputs[i].shape).flat)
+		err := in.ToFlatData(zeros(inputs[i].shape).flat)
 		require.Equal(t, i == 1 || i == 3, err != nil, "input %d after the run: %v", i, err)
-		require.NoError(t, d.BufferFinalize(in))
+		require.NoError(t, in.Finalize())
 	}
 	for _, r := range results {
-		require.NoError(t, d.BufferFinalize(r))
+		require.NoError(t, r.Finalize())
 	}
 }

@@ -1,13 +1,14 @@
 package hlo_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 )
 
 var reduceTypes = map[string][]dtypes.DType{
@@ -44,28 +45,28 @@ func reduceSample(r *source, name string) sample {
 	x := small(r, shape.DType, shape.Dimensions...)
 	axes := r.Perm(x.shape.Rank())[:r.IntN(x.shape.Rank()+1)]
 	s := sample{name: name, in: []array{x}, exact: tolerances[x.shape.DType] == 0,
-		build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+		build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 			switch name {
 			case "ReduceSum":
-				return one(b.ReduceSum(in[0], axes...))
+				return one(f.ReduceSum(in[0], axes...))
 			case "ReduceProduct":
-				return one(b.ReduceProduct(in[0], axes...))
+				return one(f.ReduceProduct(in[0], axes...))
 			case "ReduceMax":
-				return one(b.ReduceMax(in[0], axes...))
+				return one(f.ReduceMax(in[0], axes...))
 			case "ReduceMin":
-				return one(b.ReduceMin(in[0], axes...))
+				return one(f.ReduceMin(in[0], axes...))
 			case "ReduceBitwiseAnd":
-				return one(b.ReduceBitwiseAnd(in[0], axes...))
+				return one(f.ReduceBitwiseAnd(in[0], axes...))
 			case "ReduceBitwiseOr":
-				return one(b.ReduceBitwiseOr(in[0], axes...))
+				return one(f.ReduceBitwiseOr(in[0], axes...))
 			case "ReduceBitwiseXor":
-				return one(b.ReduceBitwiseXor(in[0], axes...))
+				return one(f.ReduceBitwiseXor(in[0], axes...))
 			case "ReduceLogicalAnd":
-				return one(b.ReduceLogicalAnd(in[0], axes...))
+				return one(f.ReduceLogicalAnd(in[0], axes...))
 			case "ReduceLogicalOr":
-				return one(b.ReduceLogicalOr(in[0], axes...))
+				return one(f.ReduceLogicalOr(in[0], axes...))
 			case "ReduceLogicalXor":
-				return one(b.ReduceLogicalXor(in[0], axes...))
+				return one(f.ReduceLogicalXor(in[0], axes...))
 			}
 			return nil, fmt.Errorf("no reduction %s", name)
 		}}
@@ -107,6 +108,21 @@ func reduceSample(r *source, name string) sample {
 	return s
 }
 
+// drawDotConfig lets half of the products add up in a larger type of the same kind, and give it or their own.
+func drawDotConfig(r *source, t dtypes.DType) (config compute.DotGeneralConfig) {
+	for _, kind := range [][]dtypes.DType{signedTypes, unsignedTypes, floatTypes, complexTypes} {
+		larger := slices.DeleteFunc(slices.Clone(kind), func(other dtypes.DType) bool { return other.Bits() < t.Bits() })
+		if !slices.Contains(kind, t) || r.IntN(2) == 0 {
+			continue
+		}
+		config.AccumulatorDType = pick(r, larger)
+		if r.IntN(2) == 0 {
+			config.OutputDType = config.AccumulatorDType
+		}
+	}
+	return config
+}
+
 // mathSamples draw products, windows, scatters and conversions.
 var mathSamples = map[string]func(r *source) sample{
 	"Clamp": func(r *source) sample {
@@ -119,19 +135,22 @@ var mathSamples = map[string]func(r *source) sample{
 			}
 		}
 		return sample{name: "Clamp", in: in, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Clamp(in[0], in[1], in[2]))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Clamp(in[0], in[1], in[2]))
 			},
 			direct: func(in []array) []array {
 				return directBinary("Min", dims, t)([]array{directBinary("Max", dims, t)(in[:2])[0], in[2]})
 			}}
 	},
 	"ConvertDType": func(r *source) sample {
-		x := draw(r, r.shape(allTypes, 0, 3), 0, 100)
-		to := pick(r, allTypes)
+		from, to, high := r.shape(allTypes, 0, 3), pick(r, allTypes), 100.0
+		if to.IsPacked() && (from.DType.IsFloat() || from.DType.IsComplex()) { // integers wrap, floats need not
+			high = 1.9
+		}
+		x := draw(r, from, 0, high)
 		return sample{name: "ConvertDType", in: []array{x}, exact: tolerances[x.shape.DType] == 0,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.ConvertDType(in[0], to))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.ConvertDType(in[0], to))
 			},
 			direct: func(in []array) []array {
 				out := zeros(shapes.Make(to, x.shape.Dimensions...))
@@ -161,8 +180,8 @@ var mathSamples = map[string]func(r *source) sample{
 		}
 		axis, to, least := r.IntN(x.shape.Rank()), pick(r, integerTypes), r.IntN(2) == 0
 		s := sample{name: "ArgMinMax", in: []array{x}, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.ArgMinMax(in[0], axis, to, least))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.ArgMinMax(in[0], axis, to, least))
 			},
 			direct: func(in []array) []array {
 				dims := slices.Delete(slices.Clone(x.shape.Dimensions), axis, axis+1)
@@ -184,19 +203,9 @@ var mathSamples = map[string]func(r *source) sample{
 			}}
 		return s
 	},
-	"Dot": func(r *source) sample {
-		t, k := pick(r, numberTypes), 1+r.IntN(4)
-		lhs, rhs := []int{1 + r.IntN(4), k}[r.IntN(2):], []int{k, 1 + r.IntN(4)}[:1+r.IntN(2)]
-		if len(lhs) == 1 && len(rhs) == 2 {
-			lhs = []int{2, k}
-		}
-		s := sample{name: "Dot", in: []array{small(r, t, lhs...), small(r, t, rhs...)}, exact: tolerances[t] == 0,
-			build:  func(b backends.Builder, in []backends.Op) ([]backends.Op, error) { return one(b.Dot(in[0], in[1])) },
-			direct: directDot(nil, nil, []int{len(lhs) - 1}, []int{0})}
-		return s
-	},
 	"DotGeneral": func(r *source) sample {
 		t := pick(r, numberTypes)
+		config := drawDotConfig(r, t)
 		dims := drawDims(r, 6, 6) // batch, batch, contracting, contracting, lhs, rhs
 		left, right := []int{0, 1, 2, 3, 4}, []int{0, 1, 2, 3, 5}
 		for _, drop := range []int{0, 1, 2, 3} {
@@ -224,12 +233,13 @@ var mathSamples = map[string]func(r *source) sample{
 		}
 		lhs, lc, lb := side(left)
 		rhs, rc, rb := side(right)
-		s := sample{name: "DotGeneral", in: []array{lhs, rhs}, exact: tolerances[t] == 0,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.DotGeneral(in[0], lc, lb, in[1], rc, rb))
+		out := cmp.Or(config.OutputDType, t)
+		s := sample{name: "DotGeneral", in: []array{lhs, rhs}, exact: tolerances[t] == 0 && tolerances[out] == 0,
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.DotGeneral(in[0], lc, lb, in[1], rc, rb, config))
 			}}
-		if !hostHas(t) || r.IntN(2) == 0 {
-			s.direct = directDot(lb, rb, lc, rc)
+		if !hostHas(t) || config != (compute.DotGeneralConfig{}) || r.IntN(2) == 0 {
+			s.direct = directDot(lb, rb, lc, rc, out)
 		}
 		return s
 	},
@@ -247,7 +257,7 @@ var mathSamples = map[string]func(r *source) sample{
 		}
 		order := func() []int { return r.Perm(spatial + 2) }
 		in, k, out := order(), order(), order()
-		axes := backends.ConvolveAxesConfig{
+		axes := compute.ConvolveAxesConfig{
 			InputBatch: in[0], InputChannels: in[1], InputSpatial: in[2:],
 			KernelInputChannels: k[0], KernelOutputChannels: k[1], KernelSpatial: k[2:],
 			OutputBatch: out[0], OutputChannels: out[1], OutputSpatial: out[2:],
@@ -264,19 +274,19 @@ var mathSamples = map[string]func(r *source) sample{
 			dilations, kernelDilations = append(dilations, 1+r.IntN(2)), append(kernelDilations, 1+r.IntN(2))
 		}
 		return sample{name: "ConvGeneral", in: []array{small(r, t, x...), small(r, t, kernel...)}, exact: tolerances[t] == 0,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.ConvGeneral(in[0], in[1], axes, strides, paddings, dilations, kernelDilations, groups, batchGroups))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.ConvGeneral(in[0], in[1], axes, strides, paddings, dilations, kernelDilations, groups, batchGroups))
 			},
 			direct: directConvolution(axes, strides, paddings, dilations, kernelDilations, groups, batchGroups)}
 	},
 	"ReduceWindow": func(r *source) sample {
 		t := pick(r, realTypes)
 		x := small(r, t, drawDims(r, 1, 3)...)
-		kind := pick(r, []backends.ReduceOpType{backends.ReduceOpSum, backends.ReduceOpProduct, backends.ReduceOpMax, backends.ReduceOpMin})
+		kind := pick(r, []compute.ReduceOpType{compute.ReduceOpSum, compute.ReduceOpProduct, compute.ReduceOpMax, compute.ReduceOpMin})
 		w := drawWindow(r, x.shape.Dimensions, true)
 		s := sample{name: "ReduceWindow", in: []array{x}, exact: tolerances[t] == 0,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.ReduceWindow(in[0], kind, w.dims, w.strides, w.baseDilations, w.dilations, w.paddings))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.ReduceWindow(in[0], kind, w.dims, w.strides, w.baseDilations, w.dilations, w.paddings))
 			},
 			direct: func(in []array) []array {
 				out := zeros(shapes.Make(t, w.out(x.shape.Dimensions)...))
@@ -286,7 +296,7 @@ var mathSamples = map[string]func(r *source) sample{
 						if !seen {
 							copyElement(out, i, in[0], j)
 						} else {
-							join(map[backends.ReduceOpType]string{1: "Add", 2: "Mul", 3: "Max", 4: "Min"}[kind], out, i, in[0], j)
+							join(map[compute.ReduceOpType]string{1: "Add", 2: "Mul", 3: "Max", 4: "Min"}[kind], out, i, in[0], j)
 						}
 						seen = true
 					})

@@ -3,9 +3,9 @@ package hlo_test
 import (
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 )
 
 // at is the place of a flat index in an array of these dimensions, and flatAt the other way.
@@ -49,8 +49,8 @@ var moveSamples = map[string]func(r *source) sample{
 			dims = []int{x.shape.Size()}
 		}
 		return host(r, sample{name: "Reshape", in: []array{x},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Reshape(in[0], dims...))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Reshape(in[0], dims...))
 			},
 			direct: func(in []array) []array {
 				return []array{{shapes.Make(in[0].shape.DType, dims...), in[0].flat}}
@@ -64,8 +64,8 @@ var moveSamples = map[string]func(r *source) sample{
 			dims[i] = x.shape.Dimensions[axis]
 		}
 		return host(r, sample{name: "Transpose", in: []array{x},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Transpose(in[0], order...))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Transpose(in[0], order...))
 			},
 			direct: func(in []array) []array {
 				return []array{moved(in[0], in[0], dims, func(place []int) []int {
@@ -81,8 +81,8 @@ var moveSamples = map[string]func(r *source) sample{
 		x := drawAny(r, 0, 3)
 		axes := r.Perm(x.shape.Rank())[:r.IntN(x.shape.Rank()+1)]
 		return sample{name: "Reverse", in: []array{x}, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Reverse(in[0], axes...))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Reverse(in[0], axes...))
 			},
 			direct: func(in []array) []array {
 				return []array{moved(in[0], in[0], in[0].shape.Dimensions, func(place []int) []int {
@@ -103,8 +103,8 @@ var moveSamples = map[string]func(r *source) sample{
 		}
 		x := drawShaped(r, pick(r, allTypes), dims)
 		return host(r, sample{name: "BroadcastInDim", in: []array{x},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.BroadcastInDim(in[0], shapes.Make(x.shape.DType, out...), axes))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.BroadcastInDim(in[0], shapes.Make(x.shape.DType, out...), axes))
 			},
 			direct: func(in []array) []array {
 				return []array{moved(in[0], in[0], out, func(place []int) []int {
@@ -128,8 +128,8 @@ var moveSamples = map[string]func(r *source) sample{
 			})}
 		}
 		return host(r, sample{name: "Slice", in: []array{x}, direct: direct,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Slice(in[0], starts, limits, strides))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Slice(in[0], starts, limits, strides))
 			}})
 	},
 	"Concatenate": func(r *source) sample {
@@ -143,8 +143,8 @@ var moveSamples = map[string]func(r *source) sample{
 			in = append(in, drawShaped(r, x.shape.DType, dims))
 		}
 		return host(r, sample{name: "Concatenate", in: in,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Concatenate(axis, in...))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Concatenate(axis, in...))
 			},
 			direct: func(in []array) []array {
 				out := zeros(shapes.Make(x.shape.DType, total...))
@@ -161,10 +161,10 @@ var moveSamples = map[string]func(r *source) sample{
 	},
 	"Pad": func(r *source) sample {
 		x := drawAny(r, 0, 3)
-		config := make([]backends.PadAxis, r.IntN(x.shape.Rank()+1))
+		config := make([]compute.PadAxis, r.IntN(x.shape.Rank()+1))
 		dims := slices.Clone(x.shape.Dimensions)
 		for axis := range config {
-			c := backends.PadAxis{Start: r.IntN(4) - 1, End: r.IntN(4) - 1, Interior: r.IntN(3)}
+			c := compute.PadAxis{Start: r.IntN(4) - 1, End: r.IntN(4) - 1, Interior: r.IntN(3)}
 			dims[axis] = c.Start + c.End + dims[axis] + (dims[axis]-1)*c.Interior
 			if dims[axis] < 1 {
 				c.Start, c.End = 0, 0
@@ -173,8 +173,8 @@ var moveSamples = map[string]func(r *source) sample{
 			config[axis] = c
 		}
 		return sample{name: "Pad", in: []array{x, drawShaped(r, x.shape.DType, nil)}, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Pad(in[0], in[1], config...))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Pad(in[0], in[1], config...))
 			},
 			direct: func(in []array) []array {
 				return []array{moved(in[0], in[1], dims, func(place []int) []int {
@@ -196,8 +196,8 @@ var moveSamples = map[string]func(r *source) sample{
 			in[i] = drawShaped(r, in[i].shape.DType, nil)
 		}
 		return host(r, sample{name: "Where", in: in,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Where(in[0], in[1], in[2]))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Where(in[0], in[1], in[2]))
 			},
 			direct: func(in []array) []array {
 				c, x, y := spread(in[0], dims), spread(in[1], dims), spread(in[2], dims)
@@ -218,8 +218,8 @@ var moveSamples = map[string]func(r *source) sample{
 			indices.shape = shapes.Make(indices.shape.DType, k)
 		}
 		s := sample{name: "Gather", in: []array{x, indices}, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.Gather(in[0], in[1], 1, []int{1}, []int{0}, []int{0}, []int{1, width}, false))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Gather(in[0], in[1], 1, []int{1}, []int{0}, []int{0}, []int{1, width}, false))
 			},
 			direct: func(in []array) []array {
 				return []array{moved(in[0], in[0], []int{k, width}, func(place []int) []int {
@@ -240,14 +240,14 @@ var moveSamples = map[string]func(r *source) sample{
 		}
 		vector := r.IntN(3) == 0
 		return sample{name: "DynamicSlice", in: in, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 				if vector && len(in) > 1 { // all starts in one
 					for i := range in[1:] {
-						in[1+i] = must(b.Reshape(must(b.ConvertDType(in[1+i], dtypes.Int64)), 1))
+						in[1+i] = must(f.Reshape(must(f.ConvertDType(in[1+i], dtypes.Int64)), 1))
 					}
-					return one(b.DynamicSlice(in[0], []backends.Op{must(b.Concatenate(0, in[1:]...))}, dims))
+					return one(f.DynamicSlice(in[0], []compute.Value{must(f.Concatenate(0, in[1:]...))}, dims))
 				}
-				return one(b.DynamicSlice(in[0], in[1:], dims))
+				return one(f.DynamicSlice(in[0], in[1:], dims))
 			},
 			direct: func(in []array) []array {
 				return []array{moved(in[0], in[0], dims, func(place []int) []int {
@@ -266,8 +266,8 @@ var moveSamples = map[string]func(r *source) sample{
 			starts = append(starts, draw(r, shapes.Make(pick(r, integerTypes)), -3, 6))
 		}
 		return sample{name: "DynamicUpdateSlice", in: append([]array{x, drawShaped(r, x.shape.DType, dims)}, starts...), exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.DynamicUpdateSlice(in[0], in[1], in[2:]))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.DynamicUpdateSlice(in[0], in[1], in[2:]))
 			},
 			direct: func(in []array) []array {
 				out := moved(in[0], in[0], in[0].shape.Dimensions, func(place []int) []int { return place })
@@ -288,25 +288,25 @@ var moveSamples = map[string]func(r *source) sample{
 			to = dtypes.Uint8 // any byte but 0 is true: not the same bits
 		}
 		dims := slices.Clone(x.shape.Dimensions)
-		have, want := x.shape.DType.Size(), to.Size()
+		have, want := x.shape.DType.Bits(), to.Bits()
 		if have < want {
 			x = drawShaped(r, x.shape.DType, append(slices.Clone(dims), want/have))
 		} else if have > want {
 			dims = append(dims, have/want)
 		}
 		return sample{name: "Bitcast", in: []array{x}, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) { return one(b.Bitcast(in[0], to)) },
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Bitcast(in[0], to))
+			},
 			direct: func(in []array) []array {
-				out := zeros(shapes.Make(to, dims...))
-				copy(memory(out.flat), memory(in[0].flat))
-				return []array{out}
+				return []array{fromBits(to, dims, bitsOf(in[0]))}
 			}}
 	},
 	"Iota": func(r *source) sample {
 		s := shapes.Make(pick(r, numberTypes), drawDims(r, 1, 3)...)
 		axis := r.IntN(s.Rank())
 		return sample{name: "Iota", exact: true,
-			build: func(b backends.Builder, _ []backends.Op) ([]backends.Op, error) { return one(b.Iota(s, axis)) },
+			build: func(f compute.Function, _ []compute.Value) ([]compute.Value, error) { return one(f.Iota(s, axis)) },
 			direct: func([]array) []array {
 				out := zeros(s)
 				for i := range s.Size() {
@@ -316,13 +316,33 @@ var moveSamples = map[string]func(r *source) sample{
 			}}
 	},
 	"Constant": func(r *source) sample {
-		x := drawAny(r, 0, 3)
+		x := drawShaped(r, pick(r, computedTypes), drawDims(r, 0, 3))
 		return sample{name: "Constant", exact: true,
-			build: func(b backends.Builder, _ []backends.Op) ([]backends.Op, error) {
-				return one(b.Constant(x.flat, x.shape.Dimensions...))
+			build: func(f compute.Function, _ []compute.Value) ([]compute.Value, error) {
+				return one(f.Constant(x.flat, x.shape.Dimensions...))
 			},
 			direct: func([]array) []array { return []array{x} }}
 	},
+}
+
+// bitsOf is the bits of all elements, the lowest first, and fromBits makes elements of them.
+func bitsOf(a array) (bits []byte) {
+	for _, b := range memory(a.flat) {
+		for j := range min(8, a.shape.DType.Bits()) {
+			bits = append(bits, b>>j&1)
+		}
+	}
+	return bits
+}
+
+func fromBits(t dtypes.DType, dims []int, bits []byte) array {
+	out := zeros(shapes.Make(t, dims...))
+	to := memory(out.flat)
+	per := min(8, t.Bits())
+	for i, bit := range bits {
+		to[i/per] |= bit << (i % per)
+	}
+	return out
 }
 
 func start(index array, most int) int {
@@ -366,7 +386,7 @@ func host(r *source, s sample) sample {
 }
 
 // must is for operations of a sample besides the one that it is of.
-func must(op backends.Op, err error) backends.Op {
+func must(op compute.Value, err error) compute.Value {
 	if err != nil {
 		panic(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"math"
 	"math/cmplx"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 )
 
 // normSamples draw normalisations, transforms and the collective operation.
@@ -15,8 +15,8 @@ var normSamples = map[string]func(r *source) sample{
 		x, axis, features := drawBatch(r)
 		t := x.shape.DType
 		return sample{name: "BatchNormForInference", in: []array{x, small(r, t, features), small(r, t, features), small(r, t, features), draw(r, shapes.Make(t, features), 0.5, 2)},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.BatchNormForInference(in[0], in[1], in[2], in[3], in[4], 0.125, axis))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.BatchNormForInference(in[0], in[1], in[2], in[3], in[4], 0.125, axis))
 			},
 			direct: func(in []array) []array {
 				out := zeros(x.shape)
@@ -32,9 +32,9 @@ var normSamples = map[string]func(r *source) sample{
 		x, axis, features := drawBatch(r)
 		t := x.shape.DType
 		return sample{name: "BatchNormForTraining", in: []array{x, small(r, t, features), small(r, t, features)},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				y, mean, variance, err := b.BatchNormForTraining(in[0], in[1], in[2], 0.125, axis)
-				return []backends.Op{y, mean, variance}, err
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				y, mean, variance, err := f.BatchNormForTraining(in[0], in[1], in[2], 0.125, axis)
+				return []compute.Value{y, mean, variance}, err
 			},
 			direct: func(in []array) []array {
 				mean, variance := moments(in[0], axis)
@@ -51,9 +51,9 @@ var normSamples = map[string]func(r *source) sample{
 		mean, variance := moments(x, axis)
 		const epsilon = 0.125
 		return sample{name: "BatchNormGradient", in: []array{x, small(r, x.shape.DType, features), mean, variance, small(r, x.shape.DType, x.shape.Dimensions...)},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				dx, dScale, dOffset, err := b.BatchNormGradient(in[0], in[1], in[2], in[3], in[4], epsilon, axis)
-				return []backends.Op{dx, dScale, dOffset}, err
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				dx, dScale, dOffset, err := f.BatchNormGradient(in[0], in[1], in[2], in[3], in[4], epsilon, axis)
+				return []compute.Value{dx, dScale, dOffset}, err
 			},
 			direct: func(in []array) []array {
 				n := complex(float64(x.shape.Size()/features), 0)
@@ -79,18 +79,18 @@ var normSamples = map[string]func(r *source) sample{
 			}}
 	},
 	"FFT": func(r *source) sample {
-		n, kind := 1+r.IntN(6), backends.FFTType(r.IntN(4))
+		n, kind := 1+r.IntN(6), compute.FFTType(r.IntN(4))
 		in, out := n, n
 		t, to := pick(r, complexTypes), dtypes.InvalidDType
 		to = t
 		switch kind {
-		case backends.FFTForwardReal:
+		case compute.FFTForwardReal:
 			t, out = t.RealDType(), n/2+1
-		case backends.FFTInverseReal:
+		case compute.FFTInverseReal:
 			to, in = t.RealDType(), n/2+1
 		}
 		x := small(r, t, 2, in)
-		if kind == backends.FFTInverseReal { // what a transform of reals can give
+		if kind == compute.FFTInverseReal { // what a transform of reals can give
 			for row := range 2 {
 				x.set(row*in, complex(real(x.number(row*in)), 0))
 				if n%2 == 0 {
@@ -99,8 +99,8 @@ var normSamples = map[string]func(r *source) sample{
 			}
 		}
 		return sample{name: "FFT", in: []array{x},
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return one(b.FFT(in[0], kind, []int{n}))
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.FFT(in[0], kind, []int{n}))
 			},
 			direct: func(a []array) []array {
 				y := zeros(shapes.Make(to, 2, out))
@@ -114,7 +114,7 @@ var normSamples = map[string]func(r *source) sample{
 						}
 					}
 					sign, scale := -1.0, 1.0
-					if kind == backends.FFTInverse || kind == backends.FFTInverseReal {
+					if kind == compute.FFTInverse || kind == compute.FFTInverseReal {
 						sign, scale = 1, 1/float64(n)
 					}
 					for k := range out {
@@ -130,8 +130,8 @@ var normSamples = map[string]func(r *source) sample{
 	},
 	"AllReduce": func(r *source) sample {
 		return sample{name: "AllReduce", in: []array{small(r, dtypes.Float32, 2), small(r, dtypes.Int32), small(r, dtypes.Float32)}, exact: true,
-			build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-				return b.AllReduce(in, backends.ReduceOpSum, [][]int{{0}})
+			build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return f.AllReduce(in, compute.ReduceOpSum, [][]int{{0}})
 			},
 			direct: func(in []array) []array { return in }}
 	},

@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 )
 
 // window is what windows over an array are.
@@ -66,15 +66,15 @@ next:
 	}
 }
 
-func setNeutral(a array, i int, kind backends.ReduceOpType) {
+func setNeutral(a array, i int, kind compute.ReduceOpType) {
 	t := a.shape.DType
 	switch kind {
-	case backends.ReduceOpSum:
+	case compute.ReduceOpSum:
 		a.set(i, 0)
-	case backends.ReduceOpProduct:
+	case compute.ReduceOpProduct:
 		a.set(i, 1)
 	default:
-		least := kind == backends.ReduceOpMax
+		least := kind == compute.ReduceOpMax
 		switch {
 		case t.IsFloat():
 			a.set(i, complex(math.Inf(choose(least, -1, 1)), 0))
@@ -97,11 +97,11 @@ func selectAndScatterSample(r *source, largest bool) sample {
 	source := small(r, t, w.out(dims)...)
 	name := choose(largest, "SelectAndScatterMax", "SelectAndScatterMin")
 	return sample{name: name, in: []array{x, source}, exact: tolerances[t] == 0,
-		build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
+		build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 			if largest {
-				return one(b.SelectAndScatterMax(in[0], in[1], w.dims, w.strides, w.paddings))
+				return one(f.SelectAndScatterMax(in[0], in[1], w.dims, w.strides, w.paddings))
 			}
-			return one(b.SelectAndScatterMin(in[0], in[1], w.dims, w.strides, w.paddings))
+			return one(f.SelectAndScatterMin(in[0], in[1], w.dims, w.strides, w.paddings))
 		},
 		direct: func(in []array) []array {
 			out := zeros(in[0].shape)
@@ -130,9 +130,9 @@ func scatterSample(r *source, name, by string) sample {
 		indices.shape = shapes.Make(indices.shape.DType, k)
 	}
 	s := sample{name: name, in: []array{x, indices, updates}, exact: tolerances[t] == 0,
-		build: func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-			scatter := map[string]func(operand, indices, updates backends.Op, vectorAxis int, window, inserted, indexed []int, sorted, unique bool) (backends.Op, error){
-				"ScatterSum": b.ScatterSum, "ScatterMax": b.ScatterMax, "ScatterMin": b.ScatterMin,
+		build: func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+			scatter := map[string]func(operand, indices, updates compute.Value, vectorAxis int, window, inserted, indexed []int, sorted, unique bool) (compute.Value, error){
+				"ScatterSum": f.ScatterSum, "ScatterMax": f.ScatterMax, "ScatterMin": f.ScatterMin,
 			}[name]
 			return one(scatter(in[0], in[1], in[2], 1, []int{1}, []int{0}, []int{0}, false, false))
 		}}
@@ -196,7 +196,7 @@ func (s *sumProduct) store(to array, i int) {
 	}
 }
 
-func directDot(lb, rb, lc, rc []int) func(in []array) []array {
+func directDot(lb, rb, lc, rc []int, t dtypes.DType) func(in []array) []array {
 	return func(in []array) []array {
 		l, r := in[0].shape.Dimensions, in[1].shape.Dimensions
 		var dims, lf, rf, inner []int
@@ -218,7 +218,7 @@ func directDot(lb, rb, lc, rc []int) func(in []array) []array {
 			inner = append(inner, l[axis])
 			size *= l[axis]
 		}
-		out := zeros(shapes.Make(in[0].shape.DType, dims...))
+		out := zeros(shapes.Make(t, dims...))
 		for i := range out.shape.Size() {
 			place, from, to := at(i, dims), make([]int, len(l)), make([]int, len(r))
 			for k := range lb {
@@ -243,7 +243,7 @@ func directDot(lb, rb, lc, rc []int) func(in []array) []array {
 	}
 }
 
-func directConvolution(axes backends.ConvolveAxesConfig, strides []int, paddings [][2]int, dilations, kernelDilations []int, groups, batchGroups int) func(in []array) []array {
+func directConvolution(axes compute.ConvolveAxesConfig, strides []int, paddings [][2]int, dilations, kernelDilations []int, groups, batchGroups int) func(in []array) []array {
 	return func(in []array) []array {
 		x, k := in[0].shape.Dimensions, in[1].shape.Dimensions
 		w := window{strides: strides, paddings: paddings, baseDilations: dilations, dilations: kernelDilations}

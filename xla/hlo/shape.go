@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	xlashapes "github.com/gomlx/go-xla/pkg/types/shapes"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/shapeinference"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
 // checkAxes wants different axes of an array.
@@ -25,41 +25,52 @@ func checkAxes(name string, axes []int, rank int) error {
 	return nil
 }
 
-// perAxis wants one number for each axis, each of them least or more; none at all stands for a default.
-func perAxis(name string, list []int, axes, least int) error {
-	if len(list) != 0 && len(list) != axes {
-		return fmt.Errorf("%s %v, expected %d numbers", name, list, axes)
-	}
-	for _, n := range list {
-		if n < least {
-			return fmt.Errorf("%s %v, expected %d at least", name, list, least)
-		}
-	}
-	return nil
+// Identity is x itself.
+func (f *Function) Identity(x compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeIdentity, []compute.Value{x}, func(v []*value) (*value, error) { return v[0], nil })
 }
 
-// Identity is x itself.
-func (b *Builder) Identity(x backends.Op) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeIdentity, []backends.Op{x}, func(v []*value) (*value, error) { return v[0], nil })
+// OptimizationBarrier gives its operands, and XLA moves nothing across it.
+func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Value, error) {
+	return f.emitList(compute.OpTypeOptimizationBarrier, operands, func(v []*value) ([]*value, error) {
+		if len(v) == 0 {
+			return nil, errors.New("no operands, expected 1 at least")
+		}
+		return stablehlo.OptimizationBarrier(v...)
+	})
+}
+
+// SchedulingBarrier gives operand once the dependencies are there too.
+func (f *Function) SchedulingBarrier(operand compute.Value, dependencies ...compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeSchedulingBarrier, append([]compute.Value{operand}, dependencies...), func(v []*value) (*value, error) {
+		x := v[0]
+		for _, other := range v[1:] {
+			var err error
+			if x, err = f.behind(x, other); err != nil {
+				return nil, err
+			}
+		}
+		return x, nil
+	})
 }
 
 // Iota counts from 0 along an axis.
-func (b *Builder) Iota(shape shapes.Shape, iotaAxis int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeIota, nil, func([]*value) (*value, error) {
+func (f *Function) Iota(shape shapes.Shape, iotaAxis int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeIota, nil, func([]*value) (*value, error) {
 		if err := checkShape(shape); err != nil {
 			return nil, err
 		}
 		if err := checkAxes("axis", []int{iotaAxis}, shape.Rank()); err != nil {
 			return nil, err
 		}
-		if classes[shape.DType] == boolean {
-			return nil, errors.New("type of elements bool, expected numbers")
+		if classes[shape.DType]&number == 0 {
+			return nil, fmt.Errorf("type of elements %s, expected numbers", shape.DType)
 		}
 		counted := toXLA(shape)
 		if shape.DType.IsComplex() { // XLA aborts the process for the length of a complex iota
 			counted.DType = counted.DType.RealDType()
 		}
-		v, err := b.main.Iota(counted, iotaAxis)
+		v, err := f.text.Iota(counted, iotaAxis)
 		if err != nil {
 			return nil, err
 		}
@@ -68,8 +79,8 @@ func (b *Builder) Iota(shape shapes.Shape, iotaAxis int) (backends.Op, error) {
 }
 
 // Reshape gives the same elements, in their order, other dimensions.
-func (b *Builder) Reshape(x backends.Op, dimensions ...int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeReshape, []backends.Op{x}, func(v []*value) (*value, error) {
+func (f *Function) Reshape(x compute.Value, dimensions ...int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeReshape, []compute.Value{x}, func(v []*value) (*value, error) {
 		return reshape(v[0], dimensions...)
 	})
 }
@@ -87,29 +98,29 @@ func reshape(v *value, dimensions ...int) (*value, error) {
 
 // BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, increasing, and repeats along the others and
 // where x has dimension 1.
-func (b *Builder) BroadcastInDim(x backends.Op, outputShape shapes.Shape, broadcastAxes []int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeBroadcastInDim, []backends.Op{x}, func(v []*value) (*value, error) {
+func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, broadcastAxes []int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeBroadcastInDim, []compute.Value{x}, func(v []*value) (*value, error) {
 		from := shapeOf(v[0])
 		if err := checkShape(outputShape); err != nil {
 			return nil, err
 		}
-		if outputShape.DType != from.DType {
-			return nil, fmt.Errorf("output shape %s, expected elements of type %s", outputShape, from.DType)
+		if own := x.(*op).value.Shape().DType; outputShape.DType != own { // from may have bytes in its place
+			return nil, fmt.Errorf("output shape %s, expected elements of type %s", outputShape, own)
 		}
 		if !slices.IsSorted(broadcastAxes) {
 			return nil, fmt.Errorf("axes %v, expected increasing ones", broadcastAxes)
 		}
-		if err := shapeinference.BroadcastInDimOp(from, outputShape, broadcastAxes); err != nil {
+		if err := shapeinference.BroadcastInDim(from, outputShape, broadcastAxes, nil); err != nil {
 			return nil, err
 		}
-		return stablehlo.BroadcastInDim(v[0], toXLA(outputShape), broadcastAxes)
+		return stablehlo.BroadcastInDim(v[0], like(v[0], outputShape.Dimensions...), broadcastAxes)
 	})
 }
 
 // Transpose puts axis permutation[i] of x at place i.
-func (b *Builder) Transpose(x backends.Op, permutation ...int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeTranspose, []backends.Op{x}, func(v []*value) (*value, error) {
-		if _, err := shapeinference.TransposeOp(shapeOf(v[0]), permutation); err != nil {
+func (f *Function) Transpose(x compute.Value, permutation ...int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeTranspose, []compute.Value{x}, func(v []*value) (*value, error) {
+		if _, err := shapeinference.Transpose(shapeOf(v[0]), permutation); err != nil {
 			return nil, err
 		}
 		return transpose(v[0], permutation)
@@ -124,8 +135,8 @@ func transpose(v *value, permutation []int) (*value, error) {
 }
 
 // Reverse turns the order along axes.
-func (b *Builder) Reverse(x backends.Op, axes ...int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeReverse, []backends.Op{x}, func(v []*value) (*value, error) {
+func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeReverse, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := checkAxes("axes", axes, v[0].Shape().Rank()); err != nil {
 			return nil, err
 		}
@@ -137,8 +148,8 @@ func (b *Builder) Reverse(x backends.Op, axes ...int) (backends.Op, error) {
 }
 
 // Concatenate joins operands along an axis; along the others their dimensions are the same.
-func (b *Builder) Concatenate(axis int, operands ...backends.Op) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeConcatenate, operands, func(v []*value) (*value, error) {
+func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeConcatenate, operands, func(v []*value) (*value, error) {
 		if len(v) == 0 {
 			return nil, errors.New("no operands, expected 1 at least")
 		}
@@ -149,7 +160,7 @@ func (b *Builder) Concatenate(axis int, operands ...backends.Op) (backends.Op, e
 		for i := range v {
 			all[i] = shapeOf(v[i])
 		}
-		if _, err := shapeinference.ConcatenateOp(all, axis); err != nil {
+		if _, err := shapeinference.Concatenate(all, axis); err != nil {
 			return nil, err
 		}
 		if len(v) == 1 {
@@ -160,32 +171,16 @@ func (b *Builder) Concatenate(axis int, operands ...backends.Op) (backends.Op, e
 }
 
 // Slice takes from starts up to, not with, limits, in strides; strides may be nil for 1.
-func (b *Builder) Slice(x backends.Op, starts, limits, strides []int) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeSlice, []backends.Op{x}, func(v []*value) (*value, error) {
-		rank := v[0].Shape().Rank()
-		if len(starts) != rank || len(limits) != rank {
-			return nil, fmt.Errorf("starts %v and limits %v, expected %d numbers in each", starts, limits, rank)
-		}
-		if err := perAxis("strides", strides, rank, 1); err != nil {
+func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeSlice, []compute.Value{x}, func(v []*value) (*value, error) {
+		output, err := shapeinference.Slice(shapeOf(v[0]), starts, limits, orOnes(strides, v[0].Shape().Rank()))
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		output, empty := make([]int, rank), false
-		for axis, dim := range dims(v[0]) {
-			start, limit, stride := starts[axis], limits[axis], 1
-			if len(strides) != 0 {
-				stride = strides[axis]
-			}
-			if start < 0 || limit < start || limit > dim {
-				return nil, fmt.Errorf("from %d to %d on axis %d, expected a range within 0 to %d", start, limit, axis, dim)
-			}
-			output[axis] = (limit - start + stride - 1) / stride
-			empty = empty || output[axis] == 0
-		}
-		if rank == 0 {
+		case output.Rank() == 0:
 			return v[0], nil
-		}
-		if empty { // go-xla refuses a start at the end
-			return full(b.main, like(v[0], output...), 0)
+		case output.Size() == 0: // go-xla refuses a start at the end
+			return full(f.text, toXLA(output), 0)
 		}
 		return stablehlo.Slice(v[0], starts, limits, strides)
 	})
@@ -193,8 +188,8 @@ func (b *Builder) Slice(x backends.Op, starts, limits, strides []int) (backends.
 
 // Pad puts fillValue, a scalar, before, behind and between the elements along each axis; less than 0 before or behind
 // takes away. Axes that are not given stay.
-func (b *Builder) Pad(x, fillValue backends.Op, axesConfig ...backends.PadAxis) (backends.Op, error) {
-	return b.emitOne(backends.OpTypePad, []backends.Op{x, fillValue}, func(v []*value) (*value, error) {
+func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis) (compute.Value, error) {
+	return f.emitOne(compute.OpTypePad, []compute.Value{x, fillValue}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()
 		if len(axesConfig) > rank {
 			return nil, fmt.Errorf("padding for %d axes, expected %d at most", len(axesConfig), rank)

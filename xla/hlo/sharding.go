@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/types/shardy"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/types/shardy"
 )
 
 // undecided checks that the devices may still be chosen: shardings and the assignment depend on them.
@@ -38,7 +38,7 @@ func (b *Builder) DistributedSPMD(numDevices int) error {
 
 // DistributedAutoSharding makes the program one that XLA's Shardy splits over the devices of the meshes. It must come
 // before the parameters whose sharding names a mesh.
-func (b *Builder) DistributedAutoSharding(meshes ...backends.Mesh) error {
+func (b *Builder) DistributedAutoSharding(meshes ...compute.Mesh) error {
 	err := b.undecided()
 	if err == nil && len(meshes) == 0 {
 		err = errors.New("no mesh given, expected one at least")
@@ -61,7 +61,7 @@ func (b *Builder) DistributedAutoSharding(meshes ...backends.Mesh) error {
 	return nil
 }
 
-func deviceMesh(mesh backends.Mesh) (*shardy.DeviceMesh, error) {
+func deviceMesh(mesh compute.Mesh) (*shardy.DeviceMesh, error) {
 	if mesh.Name == "" {
 		return nil, errors.New("it has no name")
 	}
@@ -78,7 +78,7 @@ func deviceMesh(mesh backends.Mesh) (*shardy.DeviceMesh, error) {
 }
 
 // DeviceAssignment says on which devices the program runs, one for each replica or partition.
-func (b *Builder) DeviceAssignment(devices ...backends.DeviceNum) error {
+func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: device assignment: builder %q: %w", b.name, ErrCompiled)
 	}
@@ -96,7 +96,7 @@ func (b *Builder) DeviceAssignment(devices ...backends.DeviceNum) error {
 
 // sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole. An axis that
 // cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does it by itself.
-func (b *Builder) sharding(spec *backends.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
+func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil
 	}

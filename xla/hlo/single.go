@@ -3,39 +3,53 @@ package hlo
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
 )
 
 // Single is one operation as a program of its own, with the values of its operands.
 type Single struct {
-	Kind backends.OpType
-	// Module has a parameter for each operand. Operations of the same kind, shapes and attributes have the same text.
+	Kind compute.OpType
+	// Module has a parameter for each operand, and behind these one for each value that its closures take from outside. Operations of
+	// the same kind, shapes, attributes and functions have the same text.
 	Module   *Module
-	Operands []backends.Buffer
+	Operands []compute.Buffer
 	// Where is the line of the user's code that asked for it; "" for what lazo adds, as gradients.
 	Where string
 }
 
 // eager is what a builder knows that has each operation run as it comes.
 type eager struct {
-	run    func(Single) ([]backends.Buffer, error)
-	values map[*value]backends.Buffer
+	run    func(Single) ([]compute.Buffer, error)
+	values map[*value]compute.Buffer
+	taken  []*value // by closures; their place is in the name that they have there
+}
+
+// outer is the name of a value of main in closures.
+func (e *eager) outer(o *op) string {
+	i := slices.Index(e.taken, o.value)
+	if i < 0 {
+		i, e.taken = len(e.taken), append(e.taken, o.value)
+	}
+	return fmt.Sprintf("outer%d", i)
 }
 
 // NewEager starts a program of which each operation is given to run at once, with the values of its operands; run gives
 // those of its outputs. Parameters and constants come by [Builder.Known] in place of Parameter and Constant, and there is
 // nothing to Compile. It runs on one device.
-func NewEager(name string, run func(Single) ([]backends.Buffer, error)) *Builder {
+func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
-	b.eager = &eager{run: run, values: map[*value]backends.Buffer{}}
+	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
 	return b
 }
 
 // Known adds a value that is there already, to a builder of [NewEager].
-func (b *Builder) Known(kind backends.OpType, shape shapes.Shape, v backends.Buffer) (backends.Op, error) {
+func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	if b.eager == nil {
 		return nil, fmt.Errorf("hlo: %s: builder %q does not run its operations; make it with NewEager", kind, b.name)
 	}
@@ -47,39 +61,42 @@ func (b *Builder) Known(kind backends.OpType, shape shapes.Shape, v backends.Buf
 		return nil, fmt.Errorf("hlo: %s: %w", kind, err)
 	}
 	b.eager.values[in] = v
-	b.ops[kind]++
-	return b.op(in), nil
+	return &op{in: b.main, value: in}, nil
 }
 
 // Value gives what an operation of a builder of [NewEager] came to. The buffer stays the runner's.
-func (b *Builder) Value(x backends.Op) (backends.Buffer, error) {
-	values, err := b.values([]backends.Op{x})
+func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
+	ops, err := b.known([]compute.Value{x})
 	if err != nil {
 		return nil, fmt.Errorf("hlo: value of an operation: %w", err)
 	}
 	if b.eager == nil {
 		return nil, fmt.Errorf("hlo: value of an operation: builder %q does not run its operations", b.name)
 	}
-	return b.eager.values[values[0]], nil
+	return b.eager.values[ops[0].value], nil
 }
 
 // alone makes of a lowering one that writes its operation into a program of its own, and runs it.
-func (b *Builder) alone(kind backends.OpType, lower lowering) lowering {
+func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	where := b.places.Here()
 	return func(operands []*value) ([]*value, error) {
-		if kind == backends.OpTypeParameter {
+		if kind == compute.OpTypeParameter {
 			return nil, errors.New("a builder that runs its operations takes values by Known")
 		}
 		if b.devices.Count() > 1 {
 			return nil, fmt.Errorf("for %d devices, expected 1: operation by operation there is one", b.devices.Count())
 		}
-		m := &Module{Name: kind.String(), Ops: map[backends.OpType]int{kind: 1}, Devices: b.devices.clone(), meshes: b.meshes}
-		b.main = stablehlo.New(m.Name).Main() // lowerings write their constants and functions there
-		inputs, given := make([]*value, len(operands)), make([]backends.Buffer, len(operands))
-		known := map[*value]backends.Buffer{}
+		m := &Module{Name: kind.String(), Ops: map[compute.OpType]int{kind: 1}, Devices: b.devices.clone(), meshes: b.meshes}
+		b.main.text = stablehlo.New(m.Name).Main() // lowerings write there
+		flow := slices.Contains([]compute.OpType{compute.OpTypeCall, compute.OpTypeWhile, compute.OpTypeIf, compute.OpTypeSort}, kind)
+		if flow {
+			b.main.text = b.root.Closure() // whose values have other numbers than those inside
+		}
+		inputs, given := make([]*value, len(operands)), make([]compute.Buffer, len(operands))
+		known := map[*value]compute.Buffer{}
 		for i, v := range operands {
 			var err error
-			if inputs[i], err = b.main.NamedInput(parameterName(i), v.Shape()); err != nil {
+			if inputs[i], err = b.main.text.NamedInput(parameterName(i), v.Shape()); err != nil {
 				return nil, err
 			}
 			m.Parameters = append(m.Parameters, Parameter{Name: parameterName(i), Shape: shapeOf(v)})
@@ -99,8 +116,14 @@ func (b *Builder) alone(kind backends.OpType, lower lowering) lowering {
 			}
 		}
 		if made {
-			if m.body, err = bodyText(b.main.Statements, results); err != nil {
+			if m.body, err = bodyText(b.main.text.Statements, results); err != nil {
 				return nil, err
+			}
+			if m.functions, err = definitions(reach(b.main.asked, map[*Function]bool{}), map[int]bool{}); err != nil {
+				return nil, err
+			}
+			if flow {
+				given = b.eager.renumber(m, given)
 			}
 			outputs, err := b.eager.run(Single{kind, m, given, where})
 			if err != nil {
@@ -118,4 +141,33 @@ func (b *Builder) alone(kind backends.OpType, lower lowering) lowering {
 		}
 		return results, nil
 	}
+}
+
+// numbered are the names that depend on what else a builder has.
+var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
+
+// renumber makes the text of a module with closures or functions depend on nothing but its operation, and what these take of main
+// parameters, whose values it adds to the given ones.
+func (e *eager) renumber(m *Module, given []compute.Buffer) []compute.Buffer {
+	names := map[string]string{}
+	rename := func(text string) string {
+		return numbered.ReplaceAllStringFunc(text, func(name string) string {
+			if _, known := names[name]; !known {
+				parts := numbered.FindStringSubmatch(name)
+				names[name] = fmt.Sprint(parts[1], len(names))
+				if place, err := strconv.Atoi(parts[2]); err == nil && parts[1] == "%outer" {
+					v, at := e.taken[place], len(m.Parameters)
+					names[name] = "%" + parameterName(at)
+					m.Parameters = append(m.Parameters, Parameter{Name: parameterName(at), Shape: shapeOf(v)})
+					given = append(given, e.values[v])
+				}
+			}
+			return names[name]
+		})
+	}
+	m.body = rename(m.body)
+	for i, f := range m.functions {
+		m.functions[i] = rename(f)
+	}
+	return given
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/xla/hlo"
@@ -19,7 +19,7 @@ type runner struct {
 	texts []string
 }
 
-func (r *runner) one(s hlo.Single) ([]backends.Buffer, error) {
+func (r *runner) one(s hlo.Single) ([]compute.Buffer, error) {
 	r.texts = append(r.texts, s.Module.Text())
 	exec, err := r.compile(s.Module)
 	if err != nil {
@@ -31,18 +31,18 @@ func (r *runner) one(s hlo.Single) ([]backends.Buffer, error) {
 
 // run is the [run] of the tests, operation by operation.
 func (r *runner) run(inputs []array, build builds) ([]array, error) {
-	b := hlo.NewEager("test", r.one)
-	in := make([]backends.Op, len(inputs))
+	b := programOf(hlo.NewEager("test", r.one))
+	in := make([]compute.Value, len(inputs))
 	for i, x := range inputs {
 		sent, err := r.BufferFromFlatData(0, x.flat, x.shape)
 		if err != nil {
 			return nil, err
 		}
-		if in[i], err = b.Known(backends.OpTypeParameter, x.shape, sent); err != nil {
+		if in[i], err = b.Known(compute.OpTypeParameter, x.shape, sent); err != nil {
 			return nil, err
 		}
 	}
-	outputs, err := build(b, in)
+	outputs, err := build(b.Function, in)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (r *runner) run(inputs []array, build builds) ([]array, error) {
 			return nil, err
 		}
 		results[i] = zeros(shape)
-		if err := r.BufferToFlatData(v, results[i].flat); err != nil {
+		if err := v.ToFlatData(results[i].flat); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +68,7 @@ func (r *runner) run(inputs []array, build builds) ([]array, error) {
 func TestEagerOperations(t *testing.T) {
 	r := &runner{device: open(t)}
 	all := slices.DeleteFunc(operations(), func(name string) bool { return name == "RNGBitGenerator" })
-	covered := map[string]map[string]int{"(by)": {}, "(chained)": {}}
+	covered := map[string]map[string]int{"(by)": {}, "(chained)": {}, "(nested)": {}}
 	outputs := 0
 	for i := range max(len(all), programs/4) {
 		from := &source{Rand: rand.New(rand.NewPCG(11, uint64(i)))}
@@ -98,8 +98,8 @@ func TestSingle_textIsTheOperation(t *testing.T) {
 	r := &runner{device: open(t)}
 	state := of([]int{3}, uint64(1), 2, 3)
 	x, y := of([]int{2, 3}, float32(1), 2, 3, 4, 5, 6), of([]int{2, 3}, float32(9), 8, 7, 6, 5, 4)
-	results, err := r.run([]array{x, y, state}, func(b backends.Builder, in []backends.Op) ([]backends.Op, error) {
-		var ops []backends.Op
+	results, err := r.run([]array{x, y, state}, func(b compute.Function, in []compute.Value) ([]compute.Value, error) {
+		var ops []compute.Value
 		for _, pair := range [][2]int{{0, 1}, {1, 0}, {0, 0}} {
 			sum, err := b.Add(in[pair[0]], in[pair[1]])
 			if err != nil {
@@ -133,10 +133,55 @@ func TestSingle_textIsTheOperation(t *testing.T) {
 	require.NotEqual(t, state, results[6])
 }
 
+// So it is of an operation with closures and functions: what else the builder has does not change it, and the values that they
+// take from outside are parameters.
+func TestSingle_textWithClosures(t *testing.T) {
+	r := &runner{device: open(t)}
+	x, y := of([]int{2}, float32(1), 2), of([]int{2}, float32(30), 40)
+	results, err := r.run([]array{x, y, of(nil, true), of(nil, false)}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+		var all []compute.Value
+		for i, given := range [][]compute.Value{{in[0], in[1], in[2]}, {in[1], in[0], in[2]}, {in[0], in[1], in[3]}} {
+			if i == 1 { // something else in between
+				all = append(all, must(f.Neg(in[0])))
+			}
+			square, err := named(f, []shapes.Shape{x.shape}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
+				return one(f.Mul(in[0], in[0]))
+			})
+			if err != nil {
+				return nil, err
+			}
+			branch := func(body builds) compute.Function {
+				c, err := f.Closure()
+				if err != nil || define(c, nil, body) != nil {
+					panic("no closure")
+				}
+				return c
+			}
+			chosen, err := f.If(given[2],
+				branch(func(f compute.Function, _ []compute.Value) ([]compute.Value, error) {
+					return one(f.Sub(given[0], given[1]))
+				}),
+				branch(func(f compute.Function, _ []compute.Value) ([]compute.Value, error) { return f.Call(square, given[1]) }))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, chosen...)
+		}
+		return all, nil
+	})
+	require.NoError(t, err)
+	require.Len(t, r.texts, 4)
+	require.Equal(t, r.texts[0], r.texts[2])
+	require.Equal(t, r.texts[0], r.texts[3])
+	require.Equal(t, []float32{-29, -38}, results[0].flat)
+	require.Equal(t, []float32{29, 38}, results[2].flat)
+	require.Equal(t, []float32{900, 1600}, results[3].flat)
+}
+
 // What does not go one by one is refused.
 func TestEager_refuses(t *testing.T) {
 	r := &runner{device: open(t)}
-	eager, ordinary := hlo.NewEager("eager", r.one), hlo.New("ordinary", nil)
+	eager, ordinary := programOf(hlo.NewEager("eager", r.one)), programOf(hlo.New("ordinary", nil))
 	shape := shapes.Make(dtypes.Float32, 2)
 	x, err := ordinary.Parameter("x", shape, nil)
 	require.NoError(t, err)
@@ -149,15 +194,15 @@ func TestEager_refuses(t *testing.T) {
 			return err
 		}},
 		{"compiling", "there are no outputs", func() error {
-			_, err := eager.Compile(nil, nil)
+			_, err := eager.Finish(nil)
 			return err
 		}},
 		{"a known value", "make it with NewEager", func() error {
-			_, err := ordinary.Known(backends.OpTypeParameter, shape, nil)
+			_, err := ordinary.Known(compute.OpTypeParameter, shape, nil)
 			return err
 		}},
 		{"a value without elements' type", "type of elements", func() error {
-			_, err := eager.Known(backends.OpTypeParameter, shapes.Shape{}, nil)
+			_, err := eager.Known(compute.OpTypeParameter, shapes.Shape{}, nil)
 			return err
 		}},
 		{"reading", "does not run its operations", func() error {
@@ -169,7 +214,7 @@ func TestEager_refuses(t *testing.T) {
 			return err
 		}},
 		{"two devices", "operation by operation there is one", func() error {
-			two := hlo.NewEager("two", r.one)
+			two := programOf(hlo.NewEager("two", r.one))
 			if err := two.DistributedSPMD(2); err != nil {
 				return err
 			}

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/go-xla/pkg/stablehlo"
-	"github.com/gomlx/go-xla/pkg/types"
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/shapeinference"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
 )
 
 // ReduceWindow reduces windows of x. strides nil means the windows' dimensions; dilations nil mean 1, paddings nil 0.
 // What is padded counts as nothing.
-func (b *Builder) ReduceWindow(
-	x backends.Op, reductionType backends.ReduceOpType,
+func (f *Function) ReduceWindow(
+	x compute.Value, reductionType compute.ReduceOpType,
 	windowDimensions, strides, baseDilations, windowDilations []int, paddings [][2]int,
-) (backends.Op, error) {
-	return b.emitOne(backends.OpTypeReduceWindow, []backends.Op{x}, func(v []*value) (*value, error) {
+) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeReduceWindow, []compute.Value{x}, func(v []*value) (*value, error) {
 		rule, err := reductionOf(reductionType)
 		if err != nil {
 			return nil, err
@@ -25,41 +25,16 @@ func (b *Builder) ReduceWindow(
 		if len(windowDimensions) != rank {
 			return nil, fmt.Errorf("window %v, expected %d dimensions", windowDimensions, rank)
 		}
-		if err := slicesPerAxis(rank, paddings, named{"strides", strides}, named{"base dilations", baseDilations}, named{"window dilations", windowDilations}); err != nil {
-			return nil, err
-		}
 		// GoMLX tells nil from empty here.
-		if _, err := shapeinference.ReduceWindowOp(shapeOf(v[0]), windowDimensions, strides, orNil(baseDilations), orNil(windowDilations), paddings); err != nil {
+		if _, err := shapeinference.ReduceWindow(shapeOf(v[0]), windowDimensions, strides, orNil(baseDilations), orNil(windowDilations), paddings); err != nil {
 			return nil, err
 		}
-		neutral, join, err := b.function(rule, v[0])
+		neutral, join, err := f.function(rule, v[0])
 		if err != nil || rank == 0 {
 			return v[0], err
 		}
-		result, err := stablehlo.ReduceWindow(v[0], neutral, join, slices.Clone(windowDimensions), strides, orOnes(baseDilations, rank), orOnes(windowDilations, rank), paddings)
-		if err != nil {
-			return nil, err
-		}
-		change(b.main, "base_dilations", integers(orOnes(baseDilations, rank))) // go-xla writes the window's
-		return result, nil
+		return stablehlo.ReduceWindow(v[0], neutral, join, windowDimensions, strides, baseDilations, windowDilations, paddings)
 	})
-}
-
-type named struct {
-	name string
-	list []int
-}
-
-func slicesPerAxis(axes int, paddings [][2]int, lists ...named) error {
-	for _, l := range lists {
-		if err := perAxis(l.name, l.list, axes, 1); err != nil {
-			return err
-		}
-	}
-	if len(paddings) != 0 && len(paddings) != axes {
-		return fmt.Errorf("paddings %v, expected %d pairs", paddings, axes)
-	}
-	return nil
 }
 
 func orNil(list []int) []int {
@@ -78,20 +53,20 @@ func orOnes(list []int, n int) []int {
 
 // SelectAndScatterMax adds each element of source to the place of the largest element of its window of operand. It is
 // the gradient of a maximum over windows.
-func (b *Builder) SelectAndScatterMax(operand, source backends.Op, windowDimensions, windowStrides []int, paddings [][2]int) (backends.Op, error) {
-	return b.selectAndScatter(backends.OpTypeSelectAndScatterMax, types.CompareGE, operand, source, windowDimensions, windowStrides, paddings)
+func (f *Function) SelectAndScatterMax(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
+	return f.selectAndScatter(compute.OpTypeSelectAndScatterMax, types.CompareGE, operand, source, windowDimensions, windowStrides, paddings)
 }
 
-// SelectAndScatterMin is [Builder.SelectAndScatterMax] for the smallest element.
-func (b *Builder) SelectAndScatterMin(operand, source backends.Op, windowDimensions, windowStrides []int, paddings [][2]int) (backends.Op, error) {
-	return b.selectAndScatter(backends.OpTypeSelectAndScatterMin, types.CompareLE, operand, source, windowDimensions, windowStrides, paddings)
+// SelectAndScatterMin is [Function.SelectAndScatterMax] for the smallest element.
+func (f *Function) SelectAndScatterMin(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
+	return f.selectAndScatter(compute.OpTypeSelectAndScatterMin, types.CompareLE, operand, source, windowDimensions, windowStrides, paddings)
 }
 
-func (b *Builder) selectAndScatter(
-	kind backends.OpType, better types.ComparisonDirection, operand, source backends.Op,
+func (f *Function) selectAndScatter(
+	kind compute.OpType, better types.ComparisonDirection, operand, source compute.Value,
 	window, strides []int, paddings [][2]int,
-) (backends.Op, error) {
-	return b.emitOne(kind, []backends.Op{operand, source}, func(v []*value) (*value, error) {
+) (compute.Value, error) {
+	return f.emitOne(kind, []compute.Value{operand, source}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()
 		if err := real.need(v...); err != nil {
 			return nil, err
@@ -102,21 +77,18 @@ func (b *Builder) selectAndScatter(
 		if rank == 0 || len(window) != rank {
 			return nil, fmt.Errorf("window %v for an array of rank %d, expected as many dimensions, one at least", window, rank)
 		}
-		if err := slicesPerAxis(rank, paddings, named{"strides", strides}); err != nil {
-			return nil, err
-		}
-		windows, err := shapeinference.ReduceWindowOp(shapeOf(v[0]), window, strides, nil, nil, paddings)
+		windows, err := shapeinference.ReduceWindow(shapeOf(v[0]), window, strides, nil, nil, paddings)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.Equal(windows.Dimensions, dims(v[1])) {
 			return nil, fmt.Errorf("source has dimensions %v, expected one element for each window, %v", dims(v[1]), windows.Dimensions)
 		}
-		zero, add, err := b.function(sums, v[0])
+		zero, add, err := f.function(sums, v[0])
 		if err != nil {
 			return nil, err
 		}
-		choose, err := b.joining(v[0].Shape().DType, func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, better) })
+		choose, err := f.joining(v[0].Shape().DType, func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, better) })
 		if err != nil {
 			return nil, err
 		}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -17,40 +17,44 @@ import (
 
 // operands are a few values to use wrongly.
 type operands struct {
-	*hlo.Builder
-	f, g, vector, scalar, i, index, c, truth, state backends.Op
+	program
+	t                                               testing.TB
+	f, g, vector, scalar, i, index, c, truth, state compute.Value
 }
 
 func newOperands(t testing.TB) operands {
-	b := hlo.New("wrong", func(m *hlo.Module) (backends.Executable, error) { return &executable{module: m}, nil })
-	p := func(kind dtypes.DType, dims ...int) backends.Op {
+	b := programOf(hlo.New("wrong", func(m *hlo.Module) (compute.Executable, error) { return &executable{module: m}, nil }))
+	p := func(kind dtypes.DType, dims ...int) compute.Value {
 		t.Helper()
 		return must1(t)(b.Parameter(fmt.Sprintf("p%v%v%d", kind, dims, len(t.Name())), shapes.Make(kind, dims...), nil))
 	}
 	return operands{
-		b, p(dtypes.Float32, 2, 3), p(dtypes.Float32, 3, 2), p(dtypes.Float32, 3), p(dtypes.Float32), p(dtypes.Int32, 2, 3),
+		b, t, p(dtypes.Float32, 2, 3), p(dtypes.Float32, 3, 2), p(dtypes.Float32, 3), p(dtypes.Float32), p(dtypes.Int32, 2, 3),
 		p(dtypes.Int32), p(dtypes.Complex64, 2, 3), p(dtypes.Bool, 2, 3), p(dtypes.Uint64, 3),
 	}
 }
+
+// yes is a bool scalar.
+func (o operands) yes() compute.Value { return must(o.Constant([]bool{true})) }
 
 // TestWrongArguments: each operation has rows here, or is elementwise or a reduction, for which rows are made of their
 // tables: a type that it does not take, operands of two types, dimensions that do not fit.
 func TestWrongArguments(t *testing.T) {
 	rows := wrong
-	add := func(name, want string, do func(o operands) (backends.Op, error)) {
+	add := func(name, want string, do func(o operands) (compute.Value, error)) {
 		rows = append(rows, struct {
 			name, want string
-			do         func(o operands) (backends.Op, error)
+			do         func(o operands) (compute.Value, error)
 		}{name, want, do})
 	}
-	call := func(name string, pick func(o operands) []backends.Op) func(o operands) (backends.Op, error) {
-		return func(o operands) (backends.Op, error) {
-			out, err := method(o.Builder, name, pick(o)...)
+	call := func(name string, pick func(o operands) []compute.Value) func(o operands) (compute.Value, error) {
+		return func(o operands) (compute.Value, error) {
+			out, err := method(o.Function, name, pick(o)...)
 			return out[0], err
 		}
 	}
-	bad := func(o operands, takes []dtypes.DType) backends.Op {
-		for kind, op := range map[dtypes.DType]backends.Op{dtypes.Float32: o.f, dtypes.Int32: o.i, dtypes.Complex64: o.c, dtypes.Bool: o.truth} {
+	bad := func(o operands, takes []dtypes.DType) compute.Value {
+		for kind, op := range map[dtypes.DType]compute.Value{dtypes.Float32: o.f, dtypes.Int32: o.i, dtypes.Complex64: o.c, dtypes.Bool: o.truth} {
 			refused := true
 			for _, k := range takes {
 				refused = refused && k != kind && !(strings.HasPrefix(k.String(), "Int") && kind == dtypes.Int32)
@@ -65,18 +69,18 @@ func TestWrongArguments(t *testing.T) {
 		if name == "Identity" || bad(newOperands(t), takes) == nil {
 			continue
 		}
-		add(name, "expected", call(name, func(o operands) []backends.Op { return []backends.Op{bad(o, takes)} }))
+		add(name, "expected", call(name, func(o operands) []compute.Value { return []compute.Value{bad(o, takes)} }))
 	}
 	for name := range binaryTypes {
-		add(name, "", call(name, func(o operands) []backends.Op { return []backends.Op{o.f, o.i} }))
-		add(name, "", call(name, func(o operands) []backends.Op { return []backends.Op{o.f, o.g} }))
-		add(name, "", call(name, func(o operands) []backends.Op { return []backends.Op{o.i, nil} }))
+		add(name, "", call(name, func(o operands) []compute.Value { return []compute.Value{o.f, o.i} }))
+		add(name, "", call(name, func(o operands) []compute.Value { return []compute.Value{o.f, o.g} }))
+		add(name, "", call(name, func(o operands) []compute.Value { return []compute.Value{o.i, nil} }))
 	}
 	for name := range reduceTypes {
 		for _, axis := range []int{2, -1} {
-			add(name, "expected", func(o operands) (backends.Op, error) {
-				x := map[bool]backends.Op{true: o.truth, false: o.i}[strings.Contains(name, "Logical")]
-				out := reflect.ValueOf(o.Builder).MethodByName(name).Call([]reflect.Value{reflect.ValueOf(&x).Elem(), reflect.ValueOf(axis)})
+			add(name, "expected", func(o operands) (compute.Value, error) {
+				x := map[bool]compute.Value{true: o.truth, false: o.i}[strings.Contains(name, "Logical")]
+				out := reflect.ValueOf(o.Function).MethodByName(name).Call([]reflect.Value{reflect.ValueOf(&x).Elem(), reflect.ValueOf(axis)})
 				err, _ := out[1].Interface().(error)
 				return out[0].Interface(), err
 			})
@@ -86,14 +90,18 @@ func TestWrongArguments(t *testing.T) {
 	for i, row := range rows {
 		covered[row.name] = true
 		t.Run(fmt.Sprintf("%s/%d", row.name, i), func(t *testing.T) {
-			var got backends.Op
+			var got compute.Value
 			var err error
-			require.NotPanics(t, func() { got, err = row.do(newOperands(t)) })
+			o := newOperands(t)
+			require.NotPanics(t, func() { got, err = row.do(o) })
 			require.ErrorContains(t, err, row.want)
 			require.Nil(t, got)
 			require.True(t, strings.HasPrefix(err.Error(), "hlo: "+row.name), "the error is: %v", err)
 			require.Equal(t, 1, strings.Count(err.Error(), "hlo: "), "the error is: %v", err)
 			t.Log(err)
+			for kind, n := range moduleFrom(t, o.program, []compute.Value{o.f}).Ops { // those that the row itself needs
+				require.Contains(t, []compute.OpType{compute.OpTypeParameter, compute.OpTypeConstant, compute.OpTypeConvertDType}, kind, "%d are left", n)
+			}
 		})
 	}
 	for _, name := range operations() {
@@ -106,43 +114,40 @@ func TestWrongArguments(t *testing.T) {
 // TestForeignOperands: every operation refuses an operand of another builder, none at all, and any after Compile.
 func TestForeignOperands(t *testing.T) {
 	other := newOperands(t)
-	for _, of := range []reflect.Type{reflect.TypeFor[backends.StandardOps](), reflect.TypeFor[backends.CollectiveOps]()} {
-		for i := range of.NumMethod() {
-			name := of.Method(i).Name
-			if name == "Iota" {
-				continue // it has no operand
-			}
-			t.Run(name, func(t *testing.T) {
-				for _, operand := range []backends.Op{other.f, nil, 7} {
-					err := callWith(hlo.New("own", nil), name, operand)
-					require.ErrorIs(t, err, hlo.ErrForeignOp)
-				}
-				o := newOperands(t)
-				o.Builder = hlo.New("compiled", func(*hlo.Module) (backends.Executable, error) { return &executable{}, nil })
-				x := must1(t)(o.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil))
-				_, err := o.Compile([]backends.Op{x}, nil)
-				require.NoError(t, err)
-				require.ErrorIs(t, callWith(o.Builder, name, x), hlo.ErrCompiled)
-				_, err = o.OpShape(x)
-				require.ErrorIs(t, err, hlo.ErrCompiled)
-			})
+	for _, name := range operations() {
+		if name == "Iota" || name == "Constant" {
+			continue // they have no operand
 		}
+		t.Run(name, func(t *testing.T) {
+			for _, operand := range []compute.Value{other.f, nil, 7} {
+				err := callWith(programOf(hlo.New("own", nil)).Function, name, operand)
+				require.ErrorIs(t, err, hlo.ErrForeignOp)
+			}
+			o := newOperands(t)
+			o.program = programOf(hlo.New("compiled", func(*hlo.Module) (compute.Executable, error) { return &executable{}, nil }))
+			x := must1(t)(o.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil))
+			_, err := o.Finish([]compute.Value{x})
+			require.NoError(t, err)
+			require.ErrorIs(t, callWith(o.Function, name, x), hlo.ErrCompiled)
+			_, err = o.OpShape(x)
+			require.ErrorIs(t, err, hlo.ErrCompiled)
+		})
 	}
 }
 
 // callWith calls an operation with one operand at all places, and zero values for the rest.
-func callWith(b *hlo.Builder, name string, operand backends.Op) error {
-	m := reflect.ValueOf(b).MethodByName(name)
+func callWith(f *hlo.Function, name string, operand compute.Value) error {
+	m := reflect.ValueOf(f).MethodByName(name)
 	var in []reflect.Value
 	for i := range m.Type().NumIn() {
 		kind := m.Type().In(i)
 		switch {
-		case kind == reflect.TypeFor[backends.Op]():
+		case kind == reflect.TypeFor[compute.Value]():
 			in = append(in, reflect.ValueOf(&operand).Elem())
-		case kind == reflect.TypeFor[[]backends.Op]() && !(m.Type().IsVariadic() && i == m.Type().NumIn()-1):
-			in = append(in, reflect.ValueOf([]backends.Op{operand}))
+		case kind == reflect.TypeFor[[]compute.Value]() && !(m.Type().IsVariadic() && i == m.Type().NumIn()-1):
+			in = append(in, reflect.ValueOf([]compute.Value{operand}))
 		case m.Type().IsVariadic() && i == m.Type().NumIn()-1:
-			if kind == reflect.TypeFor[[]backends.Op]() {
+			if kind == reflect.TypeFor[[]compute.Value]() {
 				in = append(in, reflect.ValueOf(&operand).Elem())
 			}
 		default:
@@ -157,24 +162,24 @@ func callWith(b *hlo.Builder, name string, operand backends.Op) error {
 // TestNoPanic: arguments drawn at random give an error, or a program that XLA takes.
 func TestNoPanic(t *testing.T) {
 	d := open(t)
-	accepted, refused := 0, 0
+	accepted, refused, other := 0, 0, newOperands(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		o := newOperands(t)
-		all := []backends.Op{o.f, o.g, o.vector, o.scalar, o.i, o.index, o.c, o.truth, o.state}
+		all := []compute.Value{o.f, o.g, o.vector, o.scalar, o.i, o.index, o.c, o.truth, o.state}
 		number := rapid.IntRange(-2, 4)
 		name := rapid.SampledFrom(operations()).Draw(rt, "operation")
-		m := reflect.ValueOf(o.Builder).MethodByName(name)
+		m := reflect.ValueOf(o.Function).MethodByName(name)
 		var in []reflect.Value
 		for i := range m.Type().NumIn() {
 			kind := m.Type().In(i)
 			label := fmt.Sprint(i)
 			var v any
 			switch kind {
-			case reflect.TypeFor[backends.Op]():
+			case reflect.TypeFor[compute.Value]():
 				op := rapid.SampledFrom(all).Draw(rt, label)
 				in = append(in, reflect.ValueOf(&op).Elem())
 				continue
-			case reflect.TypeFor[[]backends.Op]():
+			case reflect.TypeFor[[]compute.Value]():
 				v = rapid.SliceOfN(rapid.SampledFrom(all), 0, 3).Draw(rt, label)
 			case reflect.TypeFor[int]():
 				v = number.Draw(rt, label)
@@ -192,14 +197,24 @@ func TestNoPanic(t *testing.T) {
 				v = dtypes.DType(rapid.IntRange(-1, 40).Draw(rt, label))
 			case reflect.TypeFor[shapes.Shape]():
 				v = shapes.Shape{DType: dtypes.DType(rapid.IntRange(-1, 40).Draw(rt, label)), Dimensions: rapid.SliceOfN(number, 0, 4).Draw(rt, label)}
-			case reflect.TypeFor[backends.ReduceOpType]():
-				v = backends.ReduceOpType(number.Draw(rt, label))
-			case reflect.TypeFor[backends.FFTType]():
-				v = backends.FFTType(number.Draw(rt, label))
-			case reflect.TypeFor[[]backends.PadAxis]():
-				v = []backends.PadAxis{{Start: number.Draw(rt, label), End: number.Draw(rt, label), Interior: number.Draw(rt, label)}}
-			case reflect.TypeFor[backends.ConvolveAxesConfig]():
-				v = backends.ConvolveAxesConfig{InputBatch: number.Draw(rt, label), InputSpatial: rapid.SliceOfN(number, 0, 2).Draw(rt, label), KernelOutputChannels: number.Draw(rt, label)}
+			case reflect.TypeFor[compute.ReduceOpType]():
+				v = compute.ReduceOpType(number.Draw(rt, label))
+			case reflect.TypeFor[compute.Function]():
+				f := rapid.SampledFrom([]compute.Function{
+					nil, o.Function, named1(o, fmt.Sprint("f", i)), closure1(o, o.f), closure1(o, o.yes(), o.f), closure1(o, nil, o.f),
+					closure1(o, o.yes(), o.scalar, o.scalar), closure1(other, other.f),
+				}).Draw(rt, label)
+				in = append(in, reflect.ValueOf(&f).Elem())
+				continue
+			case reflect.TypeFor[compute.DotGeneralConfig]():
+				kind := func() dtypes.DType { return dtypes.DType(rapid.IntRange(-1, 40).Draw(rt, label)) }
+				v = compute.DotGeneralConfig{AccumulatorDType: kind(), OutputDType: kind()}
+			case reflect.TypeFor[compute.FFTType]():
+				v = compute.FFTType(number.Draw(rt, label))
+			case reflect.TypeFor[[]compute.PadAxis]():
+				v = []compute.PadAxis{{Start: number.Draw(rt, label), End: number.Draw(rt, label), Interior: number.Draw(rt, label)}}
+			case reflect.TypeFor[compute.ConvolveAxesConfig]():
+				v = compute.ConvolveAxesConfig{InputBatch: number.Draw(rt, label), InputSpatial: rapid.SliceOfN(number, 0, 2).Draw(rt, label), KernelOutputChannels: number.Draw(rt, label)}
 			case reflect.TypeFor[any]():
 				v = rapid.SampledFrom([]any{nil, 1, "a", []int32{1, 2}, []string{"a"}, []bool{true}, []float32{}}).Draw(rt, label)
 				in = append(in, reflect.ValueOf(&v).Elem())
@@ -220,13 +235,13 @@ func TestNoPanic(t *testing.T) {
 			return
 		}
 		accepted++
-		outputs, many := out[0].Interface().([]backends.Op)
+		outputs, many := out[0].Interface().([]compute.Value)
 		if !many {
 			for _, v := range out[:len(out)-1] {
 				outputs = append(outputs, v.Interface())
 			}
 		}
-		module := moduleFrom(t, o.Builder, outputs)
+		module := moduleFrom(t, o.program, outputs)
 		exec, err := d.compile(module)
 		if err != nil {
 			rt.Fatalf("XLA does not take %s: %v", name, err)
@@ -238,22 +253,43 @@ func TestNoPanic(t *testing.T) {
 
 // TestWrongBuilder: what is not an operation.
 func TestWrongBuilder(t *testing.T) {
-	mesh := backends.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{2}}
+	mesh := compute.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{2}}
 	for _, row := range []struct {
 		name, want string
 		do         func(o operands) error
 	}{
-		{"no outputs", "there are no outputs", func(o operands) error { _, err := o.Compile(nil, nil); return err }},
-		{"nil output", "not of this builder", func(o operands) error { _, err := o.Compile([]backends.Op{nil}, nil); return err }},
+		{"no outputs", "there are no outputs", func(o operands) error { _, err := o.Finish(nil); return err }},
+		{"nil output", "not of this builder", func(o operands) error { _, err := o.Finish([]compute.Value{nil}); return err }},
 		{"shardings", "1 outputs and 2 shardings", func(o operands) error {
-			_, err := o.Compile([]backends.Op{o.f}, make([]*backends.ShardingSpec, 2))
+			_, err := o.Finish([]compute.Value{o.f}, nil, nil)
+			return err
+		}},
+		{"a closure's sharding", "hlo: return of a closure: output 0 of a closure has a sharding", func(o operands) error {
+			c, _ := o.Closure()
+			return c.Return([]compute.Value{o.f}, []*compute.ShardingSpec{{Mesh: "m"}})
+		}},
+		{"returning twice", `hlo: return of function "main": function "main" has returned already`, func(o operands) error {
+			require.NoError(o.t, o.Return([]compute.Value{o.f}, nil))
+			return o.Return([]compute.Value{o.f}, nil)
+		}},
+		{"compiling what has not returned", "main has not returned: call its Return first", func(o operands) error {
+			_, err := o.Compile()
+			return err
+		}},
+		{"a function's name twice", `new function "f": there is a function of this name already`, func(o operands) error {
+			named1(o, "f")
+			_, err := o.NewFunction("f")
+			return err
+		}},
+		{"a function called main", "expected a name of its own", func(o operands) error {
+			_, err := o.NewFunction("main")
 			return err
 		}},
 		{"nothing compiles", "without a function that compiles", func(operands) error {
-			b := hlo.New("none", nil)
+			b := programOf(hlo.New("none", nil))
 			x, err := b.Constant([]bool{true})
 			require.NoError(t, err)
-			_, err = b.Compile([]backends.Op{x}, nil)
+			_, err = b.Finish([]compute.Value{x})
 			return err
 		}},
 		{"in place: no parameter", "there are 9 parameters", func(o operands) error { return o.InPlace(0, 9) }},
@@ -261,21 +297,21 @@ func TestWrongBuilder(t *testing.T) {
 		{"in place: parameter twice", "output 0 goes there already", func(o operands) error { _ = o.InPlace(0, 1); return o.InPlace(1, 1) }},
 		{"in place: shapes", "expected the same shape", func(o operands) error {
 			_ = o.InPlace(0, 1)
-			_, err := o.Compile([]backends.Op{o.f}, nil)
+			_, err := o.Finish([]compute.Value{o.f})
 			return err
 		}},
 		{"in place: no output", "output 3 of 1", func(o operands) error {
 			_ = o.InPlace(3, 1)
-			_, err := o.Compile([]backends.Op{o.f}, nil)
+			_, err := o.Finish([]compute.Value{o.f})
 			return err
 		}},
 		{"replicas", "expected 1 at least", func(o operands) error { return o.DistributedSPMD(0) }},
 		{"replicas twice", "chosen already", func(o operands) error { _ = o.DistributedSPMD(2); return o.DistributedSPMD(2) }},
 		{"no mesh", "no mesh given", func(o operands) error { return o.DistributedAutoSharding() }},
-		{"mesh without name", "no name", func(o operands) error { return o.DistributedAutoSharding(backends.Mesh{}) }},
-		{"mesh without axes", "empty", func(o operands) error { return o.DistributedAutoSharding(backends.Mesh{Name: "m"}) }},
+		{"mesh without name", "no name", func(o operands) error { return o.DistributedAutoSharding(compute.Mesh{}) }},
+		{"mesh without axes", "empty", func(o operands) error { return o.DistributedAutoSharding(compute.Mesh{Name: "m"}) }},
 		{"mesh of 0", "1 at least", func(o operands) error {
-			return o.DistributedAutoSharding(backends.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{0}})
+			return o.DistributedAutoSharding(compute.Mesh{Name: "m", AxesNames: []string{"a"}, AxesSizes: []int{0}})
 		}},
 		{"two meshes of one name", "two of this name", func(o operands) error { return o.DistributedAutoSharding(mesh, mesh) }},
 		{"logical devices", "devices must", func(o operands) error {
@@ -285,17 +321,17 @@ func TestWrongBuilder(t *testing.T) {
 		}},
 		{"sharding of an unknown axis", `"b"`, func(o operands) error {
 			_ = o.DistributedAutoSharding(mesh)
-			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 2), &backends.ShardingSpec{Mesh: "m", Axes: [][]string{{"b"}}})
+			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 2), &compute.ShardingSpec{Mesh: "m", Axes: [][]string{{"b"}}})
 			return err
 		}},
 		{"sharding twice over an axis", "twice", func(o operands) error {
 			_ = o.DistributedAutoSharding(mesh)
-			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 2, 2), &backends.ShardingSpec{Mesh: "m", Axes: [][]string{{"a"}, {"a"}}})
+			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 2, 2), &compute.ShardingSpec{Mesh: "m", Axes: [][]string{{"a"}, {"a"}}})
 			return err
 		}},
 		{"unequal parts", "not equal", func(o operands) error {
 			_ = o.DistributedAutoSharding(mesh)
-			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 3), &backends.ShardingSpec{Mesh: "m", Axes: [][]string{{"a"}}})
+			_, err := o.Parameter("x", shapes.Make(dtypes.Bool, 3), &compute.ShardingSpec{Mesh: "m", Axes: [][]string{{"a"}}})
 			return err
 		}},
 		{"too many devices", "got 2 devices", func(o operands) error { return o.DeviceAssignment(0, 1) }},

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/go-xla/pkg/installer"
+	"github.com/gomlx/go-xla/installer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/fetch"

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/go-xla/pkg/installer"
+	"github.com/gomlx/go-xla/installer"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
 )

@@ -40,7 +40,7 @@ func TestTableMatchesHeaders(t *testing.T) {
 	plugin, err := install.Find("cpu", "")
 	require.NoError(t, err, "these tests need the CPU plugin: make setup")
 	oldest := filepath.Join(filepath.Dir(plugin.Path), "include")
-	newest := filepath.Join(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"), "pkg", "pjrt")
+	newest := filepath.Join(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"), "pjrt")
 	rows := []struct {
 		name, include   string
 		minor, size     int

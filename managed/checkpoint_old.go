@@ -1,0 +1,140 @@
+package managed
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+)
+
+// renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was saved before
+// goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number, where it was the
+// integer …/global_step; a dense layer of several output axes has them flattened to one; and attention divides by the root of a
+// head's width, where it divided by the width. Nothing in r is changed.
+func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
+	n := *r
+	rescaled := false
+	for _, v := range variables {
+		name := r.nameOf(v)
+		old, t := name, n.tensors[name]
+		var err error
+		switch {
+		case t != nil && flattened(v.Path(), t.Shape(), v.Shape()):
+			saved := t.Shape().Dimensions
+			if t, err = reshaped(t, v.Shape()); err == nil && strings.Contains(v.Path(), "/MultiHeadAttention/query/dense/") {
+				rescaled = true
+				err = rescale(t, queryScale(v.Path(), saved[len(saved)-1]))
+			}
+		case t == nil && s.counts(v):
+			scope, _ := model.SplitPath(cmp.Or(name, v.Path()))
+			if old = model.JoinPath(scope, optimizer.GlobalStepVariableName); name == "" {
+				old, name = r.from(old), v.Path() // who leaves the new name out is asked for the old one
+			}
+			if t = n.tensors[old]; t == nil || t.DType() != dtypes.Int64 || !t.IsScalar() {
+				continue
+			}
+			if t, err = tensors.FromAnyValue(shapes.CastAsDType(tensors.ToScalar[int64](t), v.DType())); r.from != nil {
+				from := n.from
+				n.from = func(path string) string {
+					if path == v.Path() {
+						return name
+					}
+					return from(path)
+				}
+			}
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Path(), err)
+		}
+		n.tensors, n.origins = maps.Clone(n.tensors), maps.Clone(n.origins)
+		if o, ok := n.origins[old]; ok {
+			n.origins[name] = o
+		}
+		if old != name && r.from == nil {
+			delete(n.tensors, old)
+			delete(n.origins, old)
+		}
+		n.tensors[name] = t
+	}
+	if rescaled {
+		s.strategy.Runtime().Logger().Warn("managed: attention saved before GoMLX v0.28 was scaled twice: its queries were divided by the root of a head's " +
+			"width, so that the model computes what it did; give the layer no WithQueryKeyScale for it")
+	}
+	return &n, nil
+}
+
+// counts tells whether a variable is a count of steps as GoMLX's optimizers and its schedule keep it.
+func (s *State) counts(v *variable) bool {
+	scope, name := model.SplitPath(v.Path())
+	return name == "step" && (s.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
+}
+
+// queryScale is by what a query's weights and biases, or what Adam and RMSProp keep of them, are multiplied, so that attention
+// of one scaling by 1/√width computes what that of two did. The gradient of weights that are smaller by a factor is larger by it.
+func queryScale(path string, width int) float64 {
+	root := math.Sqrt(float64(width))
+	switch {
+	case strings.HasSuffix(path, "_1st_moment"):
+		return root
+	case strings.HasSuffix(path, "_2nd_moment"):
+		return root * root
+	}
+	return 1 / root
+}
+
+// rescale multiplies floating-point numbers in place.
+func rescale(t *Tensor, by float64) error {
+	var unknown error
+	err := t.MutableFlatData(func(flat any) {
+		switch numbers := flat.(type) {
+		case []float32:
+			for i := range numbers {
+				numbers[i] = float32(float64(numbers[i]) * by)
+			}
+		case []float64:
+			for i := range numbers {
+				numbers[i] *= by
+			}
+		default:
+			unknown = fmt.Errorf("attention's %s of before GoMLX v0.28 cannot be rescaled, expected float32 or float64: load it into a model of that type first", t.Shape())
+		}
+	})
+	return errors.Join(err, unknown)
+}
+
+// flattened tells whether a dense layer's variable, or one that an optimizer keeps for it, was saved with several axes of outputs.
+func flattened(path string, saved, now shapes.Shape) bool {
+	rank := 0
+	switch {
+	case strings.Contains(path, "/dense/weights"):
+		rank = 2
+	case strings.Contains(path, "/dense/biases"):
+		rank = 1
+	}
+	return rank > 0 && now.Rank() == rank && saved.Rank() > rank && saved.DType == now.DType && saved.Size() == now.Size() &&
+		slices.Equal(saved.Dimensions[:rank-1], now.Dimensions[:rank-1])
+}
+
+// reshaped copies a tensor to another shape of the same size.
+func reshaped(t *Tensor, to shapes.Shape) (*Tensor, error) {
+	n := tensors.FromShape(to)
+	if to.Size() == 0 {
+		return n, nil
+	}
+	var inner error
+	err := t.ConstBytes(func(from []byte) {
+		inner = n.MutableBytes(func(data []byte) { copy(data, from) })
+	})
+	return n, errors.Join(err, inner)
+}

@@ -1,0 +1,209 @@
+package managed_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+// oldNetwork is that of testdata/gomlx-v0.26.0/save.go.
+func oldNetwork(scope *managed.Scope, x *managed.Node) *managed.Node {
+	h := norm.BatchNorm(scope.In("norm"), x, -1).Done()
+	h = graph.Reshape(graph.Tanh(layers.Dense(scope.In("first"), h, true, 2, 4)), -1, 8)
+	h = layers.Dropout(scope.In("drop"), h, graph.Scalar(x.Graph(), h.DType(), 0.1))
+	return layers.Dense(scope.In("last"), h, true, 1)
+}
+
+func oldWhole(b *managed.Builder) {
+	y := oldNetwork(b.Scope(), b.Node("x"))
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
+	b.Metric("steps", b.Steps())
+	b.Mean("mean", y)
+}
+
+func oldPart(name string, rule managed.Optimizer) *managed.Stepper {
+	return managed.TrainStep(func(b *managed.Builder) {
+		sum := graph.Add(oldNetwork(b.Scope().In("one"), b.Node("x")), oldNetwork(b.Scope().In("two"), b.Node("x")))
+		b.Loss(name+"_loss", managed.MeanSquaredError(b.Node("y"), sum))
+		b.Metric(name+"_steps", b.Steps())
+	}, managed.By(name, rule), managed.Only(func(v string) bool { return strings.HasPrefix(v, "/"+name+"/") }))
+}
+
+func oldAdam() managed.Optimizer { return optimizer.Adam().LearningRate(0.02).Done() }
+
+type oldRun struct {
+	optimizer managed.Optimizer
+	steps     []*managed.Stepper
+	weights   string
+}
+
+// oldRuns are the runs that lazo saved before GoMLX v0.28.
+func oldRuns(t *testing.T) map[string]oldRun {
+	chain := optim.New(0.02, optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01},
+		optim.ScaleBySchedule(optim.Cosine(1, 0.5, 40)), optim.Average{Decay: 0.9})
+	whole := []*managed.Stepper{stepper(t, managed.TrainStep(oldWhole))}
+	return map[string]oldRun{
+		"adam":  {oldAdam(), whole, "/last/dense/weights"},
+		"chain": {chain, whole, "/last/dense/weights"},
+		"two": {nil, []*managed.Stepper{stepper(t, oldPart("one", oldAdam())),
+			stepper(t, oldPart("two", optim.New(0.02, optim.Adam{}, optim.Momentum(0.5))))}, "/one/last/dense/weights"},
+	}
+}
+
+// A run that lazo saved before GoMLX v0.28 goes on as it went on then, and is told that it is another lazo that it goes on with.
+func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
+	r, worst := runtime(t), 0.0
+	for name, run := range oldRuns(t) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "gomlx-v0.26.0", name))))
+			f, err := checkpoint.Open(dir, checkpoint.Options{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, f.Close()) }()
+			text, err := os.ReadFile(filepath.Join("testdata", "gomlx-v0.26.0", name+".json"))
+			require.NoError(t, err)
+			var want map[string][]float64
+			require.NoError(t, json.Unmarshal(text, &want))
+			training := loop.New(loop.On(loop.EachStep, run.steps[0]))
+			if len(run.steps) == 2 {
+				training = loop.New(loop.On(loop.EachStep, run.steps[0]), loop.On(loop.EachStep, run.steps[1]))
+			}
+			for _, made := range []bool{false, true} { // whether the variables are there before
+				options := []managed.Option{managed.WithSeed(11)}
+				if run.optimizer != nil {
+					options = append(options, managed.WithOptimizer(run.optimizer))
+				}
+				state := newState(t, r, options...)
+				if made {
+					_, err := training.Run(t.Context(), state, line(t, 80).Batches(16), loop.Until(loop.Steps(2)))
+					require.NoError(t, err)
+				}
+				start, err := checkpoint.Resume(t.Context(), f, state)
+				require.NoError(t, err)
+				var told []string
+				for _, c := range start.Changes {
+					told = append(told, c.What)
+				}
+				require.Contains(t, told, "lazo")
+				batches := line(t, 80).Batches(16, data.Shuffle(3), data.Forever(), data.Skip(start.Elapsed.Steps))
+				result, err := training.Run(t.Context(), state, batches, loop.From(start.Elapsed, nil), loop.Until(loop.Steps(45)))
+				require.NoError(t, err)
+				for series, want := range want {
+					var got []float64
+					if series == "weights" {
+						for _, x := range floats(t, state, run.weights) {
+							got = append(got, float64(x))
+						}
+					} else {
+						_, got, err = result.History.Series(series)
+						require.NoError(t, err)
+					}
+					require.Len(t, got, len(want), series)
+					for i := range want {
+						apart := math.Abs(got[i]-want[i]) / max(math.Abs(want[i]), 1e-2)
+						require.Less(t, apart, 1e-5, "%s, step %d: %g, then %g", series, 21+i, got[i], want[i])
+						worst = max(worst, apart)
+					}
+				}
+			}
+		})
+	}
+	t.Logf("F11: 3 runs saved before GoMLX v0.28, resumed with it: 25 steps within %.1e of how they went on then", worst)
+}
+
+// Values of before GoMLX v0.28 that are given by name are taken too, and those of other things are not.
+func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
+	r, batch := runtime(t), first(t, line(t, 16).Batches(16))
+	build := func(b *managed.Builder) {
+		h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 2, 3)
+		own := b.Scope().In("own").VariableWithValue("step", float32(7)).SetTrainable(false).NodeValue(b.Graph())
+		b.Loss("loss", graph.Mul(graph.ReduceAllMean(h), own))
+	}
+	given := map[string]*managed.Tensor{
+		"/h/dense/weights":           tensors.FromValue([][][]float32{{{1, 2, 3}, {4, 5, 6}}}),
+		"/h/dense/biases":            tensors.FromValue([][]float32{{1, 2, 3}, {4, 5, 6}}),
+		"/AdamOptimizer/global_step": tensors.FromScalar(int64(41)),
+		"/own/global_step":           tensors.FromScalar(int64(41)),
+	}
+	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().LearningRate(0).Done()), managed.WithValues(given))
+	one(t, stepper(t, managed.TrainStep(build)), state, batch)
+	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, floats(t, state, "/h/dense/weights"))
+	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, floats(t, state, "/h/dense/biases"))
+	require.Equal(t, []float32{42}, floats(t, state, "/AdamOptimizer/step"))
+	require.Equal(t, []float32{7}, floats(t, state, "/own/step"), "no optimizer's")
+
+	wrong := map[string]*managed.Tensor{"/h/dense/weights": tensors.FromValue([][][]float32{{{1, 2}, {3, 4}}}), "/h/dense/biases": given["/h/dense/biases"]}
+	refused := newState(t, r, managed.WithOptimizer(sgd()), managed.WithValues(wrong))
+	_, _, err := stepper(t, managed.TrainStep(build)).Step(t.Context(), refused, batch)
+	require.ErrorIs(t, err, managed.ErrValues)
+	require.ErrorContains(t, err, "/h/dense/weights is (Float32)[1, 2, 2], expected (Float32)[1, 6]")
+}
+
+// Tensors of before GoMLX v0.28 are taken by Transfer too.
+func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "gomlx-v0.26.0", "adam"))))
+	f, err := checkpoint.Open(dir, checkpoint.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	r, run := runtime(t), oldRuns(t)["adam"]
+	restored, transferred := newState(t, r, managed.WithOptimizer(run.optimizer)), newState(t, r, managed.WithOptimizer(run.optimizer))
+	require.NoError(t, restored.Restore(t.Context(), c))
+	require.NoError(t, transferred.Transfer(t.Context(), c, func(variable string) string { return variable }))
+	for _, state := range []*managed.State{restored, transferred} {
+		one(t, run.steps[0], state, first(t, line(t, 16).Batches(16)))
+	}
+	require.Equal(t, bits(t, restored), bits(t, transferred))
+	require.Equal(t, []float32{21}, floats(t, transferred, "/AdamOptimizer/step"))
+}
+
+// A step that lazo exported before GoMLX v0.28 runs, with the bits that it had then, and its weights go into a state by their names.
+func TestExport_ofBeforeGoMLX28(t *testing.T) {
+	p, err := export.Load(filepath.Join("testdata", "gomlx-v0.26.0", "export"))
+	require.NoError(t, err)
+	r := runtime(t)
+	m, err := p.Compile(r)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	outputs, err := m.Run(p.Example.Inputs)
+	require.NoError(t, err)
+	after, err := m.State()
+	require.NoError(t, err)
+	maps.Copy(outputs, after)
+	for name, want := range p.Example.Outputs {
+		require.Equal(t, tensorBytes(t, want), tensorBytes(t, outputs[name]), name)
+	}
+	require.Greater(t, len(p.Example.Outputs), 20)
+
+	run := oldRuns(t)["adam"]
+	state := newState(t, r, managed.WithOptimizer(run.optimizer), managed.WithValues(p.Weights))
+	x, err := managed.ArrayOf(p.Example.Inputs["x"])
+	require.NoError(t, err)
+	y, err := managed.ArrayOf(p.Example.Inputs["y"])
+	require.NoError(t, err)
+	one(t, run.steps[0], state, batchOf(data.Field{Name: "x", Array: x}, data.Field{Name: "y", Array: y}))
+	for _, name := range []string{"/norm/batch_normalization/scale", "/last/dense/weights"} {
+		want := tensors.MustCopyFlatData[float32](after[name])
+		require.InDeltaSlice(t, want, floats(t, state, name), 1e-6, name)
+	}
+}

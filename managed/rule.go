@@ -1,0 +1,110 @@
+package managed
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/lazo-ml/lazo/internal/autodiff"
+)
+
+// update adds the gradient and the optimizer's rule to the graph.
+func (s *Stepper) update(state *State, loss *Node) {
+	rule, scope := state.optimizer, state.store.RootScope()
+	if s.rule != nil {
+		rule = s.rule
+	}
+	if rule == nil {
+		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
+	}
+	by, ok := rule.(gradientOptimizer)
+	if !ok {
+		panic(fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", rule))
+	}
+	var trained []*variable
+	var parameters []*Node
+	var left []string // out by Only
+	before := map[*variable]bool{}
+	for v := range state.store.IterVariables() {
+		before[v] = true
+		switch {
+		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
+		case s.only != nil && !s.only(v.Path()):
+			left = append(left, v.Path())
+			v.Trainable = false // optimizers look for themselves which variables the gradients are of
+			defer func() { v.Trainable = true }()
+		default:
+			trained, parameters = append(trained, v), append(parameters, v.NodeValue(loss.Graph()))
+		}
+	}
+	if len(parameters) == 0 && len(left) > 0 {
+		panic(fmt.Errorf("the train step uses no trainable variable that managed.Only matches; it uses %q", left))
+	}
+	if len(parameters) == 0 {
+		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Scope to layers"))
+	}
+	gradients := autodiff.Gradient(loss, parameters...)
+	defer func() { // also after a panic: the next build finds the variables there
+		for v := range state.store.IterVariables() {
+			if !before[v] {
+				state.ofOptimizer[v] = true
+			}
+		}
+	}()
+	if s.scope != "" {
+		scope = scope.At("%s", s.scope)
+		if _, ours := rule.(chained); !ours {
+			defer state.apart(scope, loss.Graph(), trained)()
+		}
+	}
+	by.UpdateGraphWithGradients(scope, gradients, loss.DType())
+}
+
+// apart lets one of GoMLX's optimizers work in a scope. They train what is below their scope, and count their steps at the root. So
+// for the time of the rule the variables have stand-ins whose paths lead into the scope and out again ("/generator/../dense/weights"):
+// there the optimizer looks, and what it keeps of each has the name that it has without a scope, since paths are made plain. The
+// scope's own count of steps stands in for the root's. What is given back takes the new values over and ends it.
+func (s *State) apart(scope *Scope, g *graph.Graph, trained []*variable) (together func()) {
+	var ends []func()
+	for _, v := range trained {
+		ends = append(ends, s.standIn(g, scope.Scope()+"/.."+v.Path(), v))
+		v.Trainable = false // it may be below the scope itself
+		ends = append(ends, func() { v.Trainable = true })
+	}
+	steps := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
+	ends = append(ends, s.standIn(g, model.RootScopePath+optimizer.GlobalStepVariableName, steps))
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+// standIn has the variable of a path be another one, in the graph, until end. GoMLX makes a parameter for each variable that a graph
+// uses, unless it is a constant; so it is one first, of a single number.
+func (s *State) standIn(g *graph.Graph, path string, of *variable) (end func()) {
+	if there := s.store.GetVariable(path); there != nil {
+		was := there.NodeValue(g)
+		there.SetNodeValue(of.NodeValue(g))
+		return func() {
+			of.SetNodeValue(there.NodeValue(g))
+			there.SetNodeValue(was)
+		}
+	}
+	v := s.store.VariableWithValue(path, int64(0)).SetTrainable(of.Trainable)
+	s.store.WithVariableAsConst(true)
+	v.NodeValue(g)
+	s.store.WithVariableAsConst(false)
+	v.SetNodeValue(of.NodeValue(g))
+	t := tensors.FromShape(of.Shape())
+	must(v.SetValuePreservingOld(t))
+	t.FinalizeLocal()
+	return func() {
+		of.SetNodeValue(v.NodeValue(g))
+		must(s.store.DeleteVariable(path))
+	}
+}

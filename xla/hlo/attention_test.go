@@ -1,0 +1,453 @@
+package hlo_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers/attention"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// attentionCase is attention and its gradient, with the lengths of testdata/attention.py where it does not say others.
+type attentionCase struct {
+	layout             compute.AttentionAxesLayout
+	kind               dtypes.DType
+	heads, keys, width int // of the keys
+	causal, lengths    bool
+	bias               []int
+	scale              float64
+	devices            int
+	change             func(o *compute.ScaledDotProductAttentionConfig, b program)
+}
+
+const headsFirst = compute.AttentionAxesLayoutBHSD
+
+func plainAttention() attentionCase {
+	return attentionCase{layout: compute.AttentionAxesLayoutBSHD, kind: dtypes.BFloat16, heads: 4, keys: 16, width: 8, scale: 0.25}
+}
+
+// build writes the attention and its gradient for CUDA's devices, and gives the program, or why there is none.
+func (c attentionCase) build(t *testing.T) (*hlo.Module, error) {
+	b := programOf(hlo.New("attention", func(m *hlo.Module) (compute.Executable, error) { return &executable{module: m}, nil }).ForCUDA(128))
+	if c.devices > 1 {
+		require.NoError(t, b.DistributedAutoSharding(compute.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{c.devices}}))
+	}
+	parameter := func(name string, heads, time int) compute.Value {
+		dims := []int{2, time, heads, c.width}
+		if c.layout == headsFirst {
+			dims = []int{2, heads, time, c.width}
+		}
+		return must1(t)(b.Parameter(name, shapes.Make(c.kind, dims...), nil))
+	}
+	query, key, value, gradient := parameter("query", 4, 16), parameter("key", c.heads, c.keys), parameter("value", c.heads, c.keys), parameter("gradient", 4, 16)
+	o := compute.ScaledDotProductAttentionConfig{Causal: c.causal, Scale: c.scale}
+	if c.lengths {
+		o.QuerySeqLen = must1(t)(b.Parameter("queries", shapes.Make(dtypes.Int32, 2), nil))
+		o.KeyValueSeqLen = must1(t)(b.Parameter("keys", shapes.Make(dtypes.Int32, 2), nil))
+	}
+	if c.bias != nil {
+		o.Bias = must1(t)(b.Iota(shapes.Make(c.kind, c.bias...), 3))
+	}
+	if c.change != nil {
+		c.change(&o, b)
+	}
+	output, states, err := b.FusedScaledDotProductAttention(query, key, value, c.layout, &o)
+	if err != nil {
+		_, _, _, backErr := b.FusedScaledDotProductAttentionVJP(query, key, value, c.layout, &o, query, []compute.Value{query}, query)
+		require.True(t, compute.IsNotImplemented(backErr), backErr)
+		m := moduleFrom(t, b, []compute.Value{query})
+		require.NotContains(t, m.Text(), "custom_call")
+		require.Zero(t, m.Ops[compute.OpTypeFusedScaledDotProductAttention]+m.Ops[compute.OpTypeFusedScaledDotProductAttentionVJP])
+		return nil, err
+	}
+	_, _, _, err = b.FusedScaledDotProductAttentionVJP(query, key, value, c.layout, &o, output, nil, gradient)
+	require.ErrorContains(t, err, "expected 1 state")
+	require.False(t, compute.IsNotImplemented(err), err)
+	dQuery, dKey, dValue, err := b.FusedScaledDotProductAttentionVJP(query, key, value, c.layout, &o, output, states, gradient)
+	require.NoError(t, err)
+	m := moduleFrom(t, b, []compute.Value{output, dQuery, dKey, dValue})
+	require.Equal(t, 1, m.Ops[compute.OpTypeFusedScaledDotProductAttention])
+	require.Equal(t, 1, m.Ops[compute.OpTypeFusedScaledDotProductAttentionVJP])
+	return m, nil
+}
+
+// called is a program as calls of cuDNN: what its statements say, with each value named by what made it.
+type called struct {
+	calls   []customCall
+	results []string
+}
+
+type customCall struct {
+	target, version, layouts, resultLayouts, types string
+	operands                                       []string
+	config                                         map[string]any
+}
+
+var (
+	madePattern      = regexp.MustCompile(`(?m)^ *(%[^=]*) = "stablehlo\.(\w+)"\((.*?)\)`)
+	permutedPattern  = regexp.MustCompile(`permutation = array<i64: ([^>]*)>`)
+	returnPattern    = regexp.MustCompile(`return"?[ (](%[^:)]*)`)
+	iotaPattern      = regexp.MustCompile(`iota_dimension = (\d).*-> (.*)`)
+	attributePattern = regexp.MustCompile(`(api_version|call_target_name|backend_config|operand_layouts|result_layouts) = (\d+|"(?:[^"\\]|\\.)*"|\[(?:dense<[^>]*> : tensor<\d+xindex>(?:, )?)*\])`)
+	typesPattern     = regexp.MustCompile(`: (\(tensor.*-> .*)$`)
+)
+
+// calledBy reads JAX's text and ours.
+func calledBy(t *testing.T, text string) called {
+	var p called
+	text = regexp.MustCompile(`\n {6,}`).ReplaceAllString(text, " ")
+	text = strings.ReplaceAll(text, "\n    } : (", "} : (")
+	names := map[string]string{}
+	known := func(list string) (all []string) {
+		for name := range strings.SplitSeq(list, ", ") {
+			if name == "" {
+				continue
+			}
+			made, ok := names[strings.TrimSpace(name)]
+			if !ok { // parameters come in one order: p0 and arg0
+				made = "input " + strings.TrimLeft(strings.TrimSpace(name), "%parg")
+			}
+			all = append(all, made)
+		}
+		return all
+	}
+	for line := range strings.Lines(text) {
+		if found := returnPattern.FindStringSubmatch(line); found != nil {
+			p.results = known(found[1])
+			continue
+		}
+		found := madePattern.FindStringSubmatch(line)
+		if found == nil {
+			continue
+		}
+		operands := known(found[3])
+		switch found[2] {
+		case "transpose":
+			names[found[1]] = operands[0]
+			if by := permutedPattern.FindStringSubmatch(line)[1]; by != "0, 1, 2, 3" {
+				names[found[1]] += " by " + by
+			}
+		case "iota":
+			made := iotaPattern.FindStringSubmatch(line)
+			names[found[1]] = "iota " + made[1] + made[2]
+		case "custom_call":
+			c := customCall{operands: operands, types: typesPattern.FindStringSubmatch(strings.TrimSpace(line))[1]}
+			for _, a := range attributePattern.FindAllStringSubmatch(line, -1) {
+				switch a[1] {
+				case "api_version":
+					c.version = a[2]
+				case "call_target_name":
+					c.target = a[2]
+				case "operand_layouts":
+					c.layouts = a[2]
+				case "result_layouts":
+					c.resultLayouts = a[2]
+				case "backend_config":
+					config := strings.NewReplacer(`\"`, `"`, `'`, `"`).Replace(a[2][1 : len(a[2])-1])
+					require.NoError(t, json.Unmarshal([]byte(config), &c.config), config)
+				}
+			}
+			outputs := strings.Split(found[1], ", ") // ours: %3, %4; JAX's: %3:2, which are %3#0 and %3#1
+			if name, n, ok := strings.Cut(found[1], ":"); ok {
+				outputs = nil
+				for i := range int(n[0] - '0') {
+					outputs = append(outputs, fmt.Sprintf("%s#%d", name, i))
+				}
+			}
+			for i, name := range outputs {
+				names[name] = fmt.Sprintf("%s, output %d", c.target, i)
+			}
+			p.calls = append(p.calls, c)
+		}
+	}
+	require.Len(t, p.calls, 2)
+	for _, c := range p.calls {
+		require.NotEmpty(t, c.target)
+		require.NotEmpty(t, c.layouts)
+		require.NotEmpty(t, c.resultLayouts)
+		require.NotEmpty(t, c.config)
+		require.Equal(t, "2", c.version)
+	}
+	return p
+}
+
+// TestAttention_isJAXs: the program is the one that JAX lowers for CUDA, up to the names of its values.
+func TestAttention_isJAXs(t *testing.T) {
+	file, err := os.ReadFile("testdata/attention.mlir")
+	require.NoError(t, err)
+	jax := map[string]called{}
+	for part := range strings.SplitSeq(string(file), "// ") {
+		if name, text, ok := strings.Cut(part, "\n"); ok {
+			jax[name] = calledBy(t, text)
+		}
+	}
+	plain := plainAttention()
+	rows := map[string]attentionCase{}
+	row := func(name string, change func(c *attentionCase)) {
+		c := plain
+		change(&c)
+		rows[name] = c
+	}
+	row("plain", func(c *attentionCase) { c.scale = 0 })
+	row("causal f16", func(c *attentionCase) { c.causal, c.kind = true, dtypes.Float16 })
+	row("lengths, fewer heads of keys", func(c *attentionCase) { c.lengths, c.heads, c.keys = true, 2, 24 })
+	row("causal lengths", func(c *attentionCase) { c.causal, c.lengths = true, true })
+	row("shared bias, causal", func(c *attentionCase) { c.bias, c.causal = []int{1, 1, 16, 16}, true })
+	row("heads first, f16, fewer heads of keys", func(c *attentionCase) { c.layout, c.heads, c.kind = headsFirst, 2, dtypes.Float16 })
+	row("heads first, bias", func(c *attentionCase) { c.layout, c.bias, c.keys = headsFirst, []int{2, 4, 16, 24}, 24 })
+	require.Len(t, rows, len(jax))
+	d := open(t)
+	for name, c := range rows {
+		t.Run(name, func(t *testing.T) {
+			m, err := c.build(t)
+			require.NoError(t, err)
+			require.Len(t, jax[name].results, 4)
+			require.Equal(t, jax[name], calledBy(t, m.Text()))
+
+			_, err = d.compile(m) // XLA's CPU knows the text, and not the function
+			require.ErrorContains(t, err, "__cudnn$fmha")
+			require.NotContains(t, strings.Split(err.Error(), "\n")[0], "parse")
+
+			// Other masks and scales are seen.
+			if c.keys == 16 {
+				c.causal = !c.causal
+				m, err = c.build(t)
+				require.NoError(t, err)
+				require.NotEqual(t, jax[name], calledBy(t, m.Text()))
+				c.causal = !c.causal
+			}
+			c.scale = 0.125
+			m, err = c.build(t)
+			require.NoError(t, err)
+			require.NotEqual(t, jax[name], calledBy(t, m.Text()))
+		})
+	}
+}
+
+// TestAttention_refused: what cuDNN does not take, or what GoMLX has no gradient for, is left to GoMLX, and nothing of it stays in
+// the program.
+func TestAttention_refused(t *testing.T) {
+	type config = compute.ScaledDotProductAttentionConfig
+	change := func(f func(o *config, b program)) func(c *attentionCase) {
+		return func(c *attentionCase) { c.change = f }
+	}
+	for name, row := range map[string]struct {
+		want   string
+		change func(c *attentionCase)
+	}{
+		"float32":               {"float16", func(c *attentionCase) { c.kind = dtypes.Float32 }},
+		"a width of 12":         {"multiples of 8", func(c *attentionCase) { c.width = 12 }},
+		"a width of 136":        {"up to 128", func(c *attentionCase) { c.width = 136 }},
+		"odd heads":             {"do not divide", func(c *attentionCase) { c.heads = 3 }},
+		"no keys":               {"no elements", func(c *attentionCase) { c.keys = 0 }},
+		"bias and lengths":      {"with a bias", func(c *attentionCase) { c.bias, c.lengths = []int{1, 4, 16, 16}, true }},
+		"bias of one query":     {"1 or heads", func(c *attentionCase) { c.bias = []int{1, 1, 1, 16} }},
+		"bias of 3 heads":       {"1 or heads", func(c *attentionCase) { c.bias = []int{1, 3, 16, 16} }},
+		"bias of odd keys":      {"odd number", func(c *attentionCase) { c.bias, c.keys = []int{1, 1, 16, 15}, 15 }},
+		"causal, more keys":     {"causal", func(c *attentionCase) { c.causal, c.keys = true, 24 }},
+		"two devices":           {"2 devices", func(c *attentionCase) { c.devices = 2 }},
+		"another order of axes": {"order", func(c *attentionCase) { c.layout = 7 }},
+		"quantized":             {"quantized", change(func(o *config, _ program) { o.QuantizedMatmuls = true })},
+		"a mask": {"masks", change(func(o *config, b program) {
+			o.Mask = must1(t)(b.Constant([]bool{true}, 1, 1))
+		})},
+		"lengths of keys alone": {"alone", change(func(o *config, b program) {
+			o.KeyValueSeqLen = must1(t)(b.Parameter("keys", shapes.Make(dtypes.Int32, 2), nil))
+		})},
+		"long lengths": {"int32", change(func(o *config, b program) {
+			o.KeyValueSeqLen = must1(t)(b.Parameter("keys", shapes.Make(dtypes.Int64, 2), nil))
+			o.QuerySeqLen = o.KeyValueSeqLen
+		})},
+		"no scale": {"finite", change(func(o *config, _ program) { o.Scale = math.Inf(1) })},
+		"bias of another type": {"another type", change(func(o *config, b program) {
+			o.Bias = must1(t)(b.Iota(shapes.Make(dtypes.Float32, 1, 1, 16, 16), 3))
+		})},
+		"a bias that may be learnt": {"inputs", change(func(o *config, b program) {
+			learnt := must1(t)(b.Parameter("bias", shapes.Make(dtypes.BFloat16, 1, 4, 16, 1), nil))
+			o.Bias = must1(t)(b.Add(must1(t)(b.Iota(shapes.Make(dtypes.BFloat16, 1, 4, 16, 16), 3)), must1(t)(b.BroadcastInDim(learnt, shapes.Make(dtypes.BFloat16, 1, 4, 16, 16), []int{0, 1, 2, 3}))))
+		})},
+		"a bias of a branch": {"inputs", change(func(o *config, b program) {
+			shape := shapes.Make(dtypes.BFloat16, 1, 1, 16, 16)
+			learnt := must1(t)(b.Parameter("bias", shape, nil))
+			branch := func(value func(f compute.Function) (compute.Value, error)) compute.Function {
+				f, err := b.Closure()
+				require.NoError(t, err)
+				require.NoError(t, f.Return([]compute.Value{must1(t)(value(f))}, nil))
+				return f
+			}
+			out, err := b.If(must1(t)(b.Constant([]bool{true})),
+				branch(func(f compute.Function) (compute.Value, error) { return f.Identity(learnt) }),
+				branch(func(f compute.Function) (compute.Value, error) { return f.Iota(shape, 3) }))
+			require.NoError(t, err)
+			o.Bias = out[0]
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := plainAttention()
+			row.change(&c)
+			_, err := c.build(t)
+			require.True(t, compute.IsNotImplemented(err), err)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+// lowerOnly is a backend that lowers, for CUDA if it has a widest head, and runs nothing.
+type lowerOnly struct {
+	*device
+	widestHead int
+}
+
+func (d lowerOnly) Capabilities() compute.Capabilities {
+	c := hlo.Capabilities()
+	c.Operations[compute.OpTypeFusedScaledDotProductAttention] = d.widestHead > 0
+	c.Operations[compute.OpTypeFusedScaledDotProductAttentionVJP] = d.widestHead > 0
+	return c
+}
+
+func (d lowerOnly) Builder(name string) compute.Builder {
+	return hlo.New(name, func(m *hlo.Module) (compute.Executable, error) { d.last = m; return &executable{module: m}, nil }).ForCUDA(d.widestHead)
+}
+
+// TestAttention_ofGoMLX: GoMLX's attention and its gradient are two calls of cuDNN on CUDA. Where cuDNN does not take it the program is
+// that of any other device.
+func TestAttention_ofGoMLX(t *testing.T) {
+	checkpoint := false
+	lower := func(widestHead int, kind dtypes.DType, options attention.CoreOptions) *hlo.Module {
+		d := lowerOnly{&device{}, widestHead}
+		g := graph.NewGraph(d, "attention")
+		x := graph.Parameter(g, "x", shapes.Make(kind, 2, 16, 4, 8))
+		in := x
+		if checkpoint {
+			in = x.Checkpoint()
+		}
+		output, _ := attention.Core(in, in, in, attention.LayoutBSHD, options)
+		if checkpoint {
+			output = output.StopCheckpoint()
+		}
+		gradient := graph.Gradient(graph.ReduceAllSum(graph.Square(output)), x)
+		require.NoError(t, g.Compile(output, gradient[0]))
+		return d.last
+	}
+	causal := attention.CoreOptions{UseCausalMask: true}
+	p := calledBy(t, lower(128, dtypes.BFloat16, causal).Text())
+	require.Equal(t, `"__cudnn$fmhaSoftmax"`, p.calls[0].target)
+	require.Equal(t, `"__cudnn$fmhaSoftmaxBackward"`, p.calls[1].target)
+	require.Equal(t, `"__cudnn$fmhaSoftmax", output 1`, p.calls[1].operands[3])
+	require.Equal(t, `"__cudnn$fmhaSoftmax", output 0 by 0, 2, 1, 3`, p.calls[1].operands[5])
+	for _, row := range []struct {
+		kind    dtypes.DType
+		options attention.CoreOptions
+	}{
+		{dtypes.Float32, causal}, {dtypes.BFloat16, attention.CoreOptions{DisableFusion: true}}, {dtypes.BFloat16, attention.CoreOptions{ScoreSoftCap: 30}},
+	} {
+		cuda, other := lower(128, row.kind, row.options), lower(0, row.kind, row.options)
+		require.Equal(t, other.Text(), cuda.Text())
+		require.Equal(t, other.Ops, cuda.Ops)
+		require.NotContains(t, other.Text(), "custom_call")
+	}
+	checkpoint = true
+	again := lower(128, dtypes.BFloat16, causal)
+	require.Equal(t, 2, again.Ops[compute.OpTypeFusedScaledDotProductAttention], "forwards, and again for the gradient")
+	require.Equal(t, 1, again.Ops[compute.OpTypeFusedScaledDotProductAttentionVJP])
+}
+
+// plainFormula is attention in plain Go, of [batch, time, heads, width], and what of it belongs to which query and key.
+func plainFormula(query, key, value []float64, heads, keyHeads int, sees func(batch, query, key int) bool) (output []float64) {
+	const batch, time, width = 2, 3, 2
+	output = make([]float64, len(query))
+	for b := range batch {
+		for i := range time {
+			for h := range heads {
+				at := ((b*time+i)*heads + h) * width
+				sum, of := 0.0, h/(heads/keyHeads)
+				var shares [time]float64
+				for j := range time {
+					if !sees(b, i, j) {
+						continue
+					}
+					dot := 0.0
+					for k := range width {
+						dot += query[at+k] * key[((b*time+j)*keyHeads+of)*width+k]
+					}
+					shares[j] = math.Exp(dot / math.Sqrt(width))
+					sum += shares[j]
+				}
+				for j := range time {
+					for k := range width {
+						if shares[j] != 0 {
+							output[at+k] += shares[j] / sum * value[((b*time+j)*keyHeads+of)*width+k]
+						}
+					}
+				}
+			}
+		}
+	}
+	return output
+}
+
+// TestAttention_onCPU: GoMLX's attention and its gradient are the plain formula and its differences, and the program has no call.
+func TestAttention_onCPU(t *testing.T) {
+	d := open(t)
+	const heads, keyHeads = 4, 2
+	var in [3][]float64
+	for i, n := range []int{2 * 3 * heads * 2, 2 * 3 * keyHeads * 2, 2 * 3 * keyHeads * 2} {
+		for j := range n {
+			in[i] = append(in[i], math.Sin(float64(7*i+3*j+1)))
+		}
+	}
+	lengths := [2]int{2, 3}
+	for name, row := range map[string]struct {
+		options func(g *graph.Graph) attention.CoreOptions
+		sees    func(batch, query, key int) bool
+	}{
+		"plain":  {func(*graph.Graph) attention.CoreOptions { return attention.CoreOptions{} }, func(_, _, _ int) bool { return true }},
+		"causal": {func(*graph.Graph) attention.CoreOptions { return attention.CoreOptions{UseCausalMask: true} }, func(_, i, j int) bool { return j <= i }},
+		"lengths": {func(g *graph.Graph) attention.CoreOptions {
+			return attention.CoreOptions{KVSeqLen: graph.Const(g, []int32{int32(lengths[0]), int32(lengths[1])})}
+		}, func(b, _, j int) bool { return j < lengths[b] }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outputs, err := graph.CallOnceN(d, func(query, key, value *graph.Node) []*graph.Node {
+				output, _ := attention.Core(query, key, value, attention.LayoutBSHD, row.options(query.Graph()))
+				return append([]*graph.Node{output}, graph.Gradient(graph.ReduceAllSum(graph.Square(output)), query, key, value)...)
+			}, tensors.FromFlatDataAndDimensions(in[0], 2, 3, heads, 2), tensors.FromFlatDataAndDimensions(in[1], 2, 3, keyHeads, 2), tensors.FromFlatDataAndDimensions(in[2], 2, 3, keyHeads, 2))
+			require.NoError(t, err)
+			formula := func() []float64 { return plainFormula(in[0], in[1], in[2], heads, keyHeads, row.sees) }
+			require.InDeltaSlice(t, formula(), tensors.MustCopyFlatData[float64](outputs[0]), 1e-12)
+			loss := func() (sum float64) {
+				for _, x := range formula() {
+					sum += x * x
+				}
+				return sum
+			}
+			const step = 1e-5
+			for i, flat := range in {
+				gradient := tensors.MustCopyFlatData[float64](outputs[1+i])
+				for j, keep := range flat {
+					flat[j] = keep + step
+					up := loss()
+					flat[j] = keep - step
+					require.InDelta(t, (up-loss())/(2*step), gradient[j], 1e-8, "operand %d, element %d", i, j)
+					flat[j] = keep
+				}
+			}
+			require.NotContains(t, d.last.Text(), "custom_call")
+			for kind := range d.last.Ops {
+				require.False(t, strings.HasPrefix(kind.String(), "Fused"), kind)
+			}
+		})
+	}
+}

@@ -1,0 +1,370 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/notimplemented"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types/shardy"
+)
+
+// Function is the main function of a program, a function that others call, or a closure. It takes parameters and operations until
+// its Return. Operations that GoMLX puts together from others itself, such as the fused ones, are not implemented.
+type Function struct {
+	notimplemented.Function
+	b      *Builder
+	name   string
+	parent *Function // of a closure
+
+	// text has the statements. All functions of a program number their values in one row, so that closures may lie in any of them,
+	// and a number says which operation wrote a statement.
+	text     *stablehlo.Function
+	outputs  []*value
+	returned bool
+	in, out  []*shardy.ShardingSpec // how parameters and outputs are split, nil where that is not said
+
+	uses     []*Function       // closures of its statements, and functions that it calls
+	asked    []*Function       // those of the statement that is being written
+	captured []*op             // what a closure takes of functions around it
+	aliases  map[*value]*value // and as what, inside
+}
+
+var _ compute.Function = (*Function)(nil)
+
+func (b *Builder) newFunction(name string, parent *Function, text *stablehlo.Function) *Function {
+	return &Function{
+		Function: notimplemented.Function{ErrFn: notImplemented},
+		b:        b, name: name, parent: parent, text: text, aliases: map[*value]*value{},
+	}
+}
+
+// notImplemented is the error for an operation of [missing], which GoMLX knows by [compute.IsNotImplemented].
+func notImplemented(kind compute.OpType) error {
+	why := "GoMLX's graph functions do it with others"
+	if strings.HasPrefix(kind.String(), "Dynamic") {
+		why = "it gives a shape that is not known before the program runs, expected fixed shapes"
+	}
+	return &Error{Operation: kind, Err: fmt.Errorf("%w: %s", compute.ErrNotImplemented, why)}
+}
+
+// Main is the function that is run, a *[Function].
+func (b *Builder) Main() compute.Function { return b.main }
+
+// NewFunction makes a function that others of the program call by [Function.Call]. It sees nothing but its parameters.
+func (b *Builder) NewFunction(name string) (compute.Function, error) {
+	err := b.open()
+	switch {
+	case err != nil:
+	case name == "" || name == compute.MainName:
+		err = errors.New("expected a name of its own")
+	case slices.ContainsFunc(b.functions, func(f *Function) bool { return f.name == name }):
+		err = errors.New("there is a function of this name already")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hlo: new function %q: %w", name, err)
+	}
+	f := b.newFunction(name, nil, b.root.Closure())
+	f.text.Name = fmt.Sprintf("f%d", len(b.functions))
+	b.functions = append(b.functions, f)
+	return f, nil
+}
+
+// Closure makes a function for [Function.While], [Function.If] and [Function.Sort], which sees the values of the function
+// that such an operation is in. That need not be f: GoMLX makes all closures in main.
+func (f *Function) Closure() (compute.Function, error) {
+	if err := f.b.open(); err != nil {
+		return nil, fmt.Errorf("hlo: closure: %w", err)
+	}
+	return f.b.newFunction("", f, f.b.root.Closure()), nil
+}
+
+// Name is the function's name; "" for a closure.
+func (f *Function) Name() string { return f.name }
+
+// Builder is the builder of the function's program.
+func (f *Function) Builder() compute.Builder { return f.b }
+
+// Parent is the function in which a closure was made; nil for others.
+func (f *Function) Parent() compute.Function {
+	if f.parent == nil {
+		return nil
+	}
+	return f.parent
+}
+
+// Shape is the shape of a value.
+func (f *Function) Shape(x compute.Value) (shapes.Shape, error) { return f.b.OpShape(x) }
+
+// String names the function in errors.
+func (f *Function) String() string {
+	if f.parent != nil {
+		return "a closure"
+	}
+	return fmt.Sprintf("function %q", f.name)
+}
+
+// Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: a value of main is then
+// whole on each device. A closure's parameter has none.
+func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
+	return f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
+		if err := checkShape(shape); err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		if f.parent != nil && sharding != nil {
+			return nil, fmt.Errorf("%q: a closure's parameter with a sharding, expected none", name)
+		}
+		split, err := f.b.sharding(sharding, shape, false)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		if f != f.b.main {
+			f.in = append(f.in, split)
+			return f.text.Input(toXLA(shape))
+		}
+		for i, p := range f.b.parameters {
+			if p.Name == name {
+				return nil, fmt.Errorf("parameter %d has the name %q already", i, name)
+			}
+		}
+		// The name in the text is the place: names of variables may differ in characters only that MLIR does not have.
+		v, err := f.text.NamedInput(parameterName(len(f.b.parameters)), toXLA(shape))
+		if err != nil {
+			return nil, err
+		}
+		f.b.parameters = append(f.b.parameters, Parameter{Name: name, Shape: shapeOf(v), split: split})
+		return v, nil
+	})
+}
+
+// Return ends the function with its outputs, one at least. shardings may be nil; else it has one entry for each output, of which
+// each may be nil. A closure's outputs have none.
+func (f *Function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
+	if err := f.finish(outputs, shardings); err != nil {
+		return fmt.Errorf("hlo: return of %s: %w", f, err)
+	}
+	return nil
+}
+
+func (f *Function) finish(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
+	results, err := f.values(outputs)
+	switch {
+	case err != nil:
+		return err
+	case len(results) == 0:
+		return errors.New("there are no outputs; a function needs one at least")
+	case len(shardings) != 0 && len(shardings) != len(results):
+		return fmt.Errorf("there are %d outputs and %d shardings; expected one for each output, or none", len(results), len(shardings))
+	}
+	splits := make([]*shardy.ShardingSpec, len(results))
+	for i, sharding := range shardings {
+		if sharding != nil && f.parent != nil {
+			return fmt.Errorf("output %d of a closure has a sharding, expected none", i)
+		}
+		if splits[i], err = f.b.sharding(sharding, shapeOf(results[i]), true); err != nil {
+			return fmt.Errorf("output %d: %w", i, err)
+		}
+	}
+	if f.parent != nil {
+		err = f.text.Return(results...) // the others' returns are written with their text
+	}
+	f.outputs, f.out, f.returned, f.text.Outputs = results, splits, err == nil, results
+	return err
+}
+
+// Call runs a function of [Builder.NewFunction].
+func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
+	return f.emitList(compute.OpTypeCall, inputs, func(v []*value) ([]*value, error) {
+		callee, err := f.finished("the function", target)
+		switch {
+		case err != nil:
+			return nil, err
+		case callee.parent != nil || callee == f.b.main:
+			return nil, fmt.Errorf("the function is %s, expected one of NewFunction", callee)
+		}
+		if err := sameShapes(callee.String()+" takes", shapesOf(callee.text.Inputs), "operands", shapesOf(v)); err != nil {
+			return nil, err
+		}
+		f.asked = append(f.asked, callee)
+		if len(v) > 0 {
+			return stablehlo.Call(callee.text, v...)
+		}
+		// go-xla learns from an operand where the call is; it gets one that goes again.
+		none, err := scalar(f.text, dtypes.Bool, 0)
+		if err != nil {
+			return nil, err
+		}
+		results, err := stablehlo.Call(&stablehlo.Function{Name: callee.text.Name, Inputs: []*value{none}, Outputs: callee.outputs}, none)
+		if err != nil {
+			return nil, err
+		}
+		last := len(f.text.Statements) - 1
+		f.text.Statements[last].Inputs = nil
+		f.text.Statements = slices.Delete(f.text.Statements, last-1, last)
+		return results, nil
+	})
+}
+
+// While runs body, which gives a new state for a state, as long as cond of the state is true.
+func (f *Function) While(cond, body compute.Function, initialState ...compute.Value) ([]compute.Value, error) {
+	return f.emitList(compute.OpTypeWhile, initialState, func(v []*value) ([]*value, error) {
+		if len(v) == 0 {
+			return nil, errors.New("no state, expected one value at least")
+		}
+		state := shapesOf(v)
+		condition, err := f.region("the condition", cond, state, []shapes.Shape{shapes.Make(dtypes.Bool)})
+		if err != nil {
+			return nil, err
+		}
+		step, err := f.region("the body", body, state, state)
+		if err != nil {
+			return nil, err
+		}
+		return stablehlo.While(condition, step, v...)
+	})
+}
+
+// If runs one of two closures without parameters, which give outputs of the same shapes.
+func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Function) ([]compute.Value, error) {
+	return f.emitList(compute.OpTypeIf, []compute.Value{pred}, func(v []*value) ([]*value, error) {
+		if s := shapeOf(v[0]); s.DType != dtypes.Bool || s.Rank() != 0 {
+			return nil, fmt.Errorf("condition of shape %s, expected a bool scalar", s)
+		}
+		onTrue, err := f.region("the true branch", trueBranch, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		onFalse, err := f.region("the false branch", falseBranch, nil, shapesOf(onTrue.Outputs))
+		if err != nil {
+			return nil, err
+		}
+		return stablehlo.If(v[0], onTrue, onFalse)
+	})
+}
+
+// Sort sorts along an axis, all inputs in the order that the comparator gives. It takes two elements of each input, those of the
+// first input before those of the second, and tells whether the first one of each pair comes first. (compute's words on this method
+// have another order of parameters; GoMLX's graph functions and its backends have this one.)
+func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
+	return f.emitList(compute.OpTypeSort, inputs, func(v []*value) ([]*value, error) {
+		if len(v) == 0 {
+			return nil, errors.New("no inputs, expected one at least")
+		}
+		if err := checkAxes("axis", []int{axis}, v[0].Shape().Rank()); err != nil {
+			return nil, err
+		}
+		var elements []shapes.Shape
+		for i, x := range v {
+			if !slices.Equal(dims(x), dims(v[0])) {
+				return nil, fmt.Errorf("input %d has dimensions %v, input 0 %v; expected the same", i, dims(x), dims(v[0]))
+			}
+			elements = append(elements, scalarShape(x.Shape().DType), scalarShape(x.Shape().DType))
+		}
+		before, err := f.region("the comparator", comparator, elements, []shapes.Shape{shapes.Make(dtypes.Bool)})
+		if err != nil {
+			return nil, err
+		}
+		if outside := comparator.(*Function).captured; len(outside) > 0 {
+			return nil, fmt.Errorf("the comparator uses a value from outside, %s, which XLA's sort does not see; sort by what is computed of it before", shapeOf(outside[0].value))
+		}
+		return stablehlo.Sort(before, axis, isStable, v...)
+	})
+}
+
+// finished checks a function that an operation was given.
+func (f *Function) finished(role string, given compute.Function) (*Function, error) {
+	g, ok := given.(*Function)
+	switch {
+	case !ok || g == nil:
+		return nil, fmt.Errorf("%s is %T, expected a function that this builder made", role, given)
+	case g.b != f.b:
+		return nil, fmt.Errorf("%s is of builder %q, this is %q", role, g.b.name, f.b.name)
+	case !g.returned:
+		return nil, fmt.Errorf("%s has not returned yet: call its Return first", role)
+	}
+	return g, nil
+}
+
+// region makes a closure a part of a statement that f is about to write. takes and gives are the shapes of its parameters and
+// outputs; gives may be nil for any.
+func (f *Function) region(role string, given compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
+	c, err := f.finished(role, given)
+	if err != nil {
+		return nil, err
+	}
+	if c.parent == nil {
+		return nil, fmt.Errorf("%s is %s, expected a closure", role, c)
+	}
+	if err := sameShapes(role+" takes", shapesOf(c.text.Inputs), "expected", takes); err != nil {
+		if len(c.text.Inputs) > len(takes) {
+			err = fmt.Errorf("%w: what a closure is the first to use of variables and random numbers becomes a parameter of it: use it before the closure is made", err)
+		}
+		return nil, err
+	}
+	if gives != nil {
+		if err := sameShapes(role+" gives", shapesOf(c.outputs), "expected", gives); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range c.captured {
+		if _, err := f.value(o); err != nil {
+			return nil, fmt.Errorf("%s uses a value from outside: %w", role, err)
+		}
+	}
+	f.asked = append(f.asked, c)
+	region := *c.text
+	region.Parent = f.text
+	return &region, nil
+}
+
+func sameShapes(a string, have []shapes.Shape, b string, want []shapes.Shape) error {
+	if !slices.EqualFunc(have, want, shapes.Shape.Equal) {
+		return fmt.Errorf("%s (%s), %s (%s)", a, shapeList(have), b, shapeList(want))
+	}
+	return nil
+}
+
+// reach collects the functions that list needs, itself and indirectly, and gives those of them that are called.
+func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
+	for _, f := range list {
+		if seen[f] {
+			continue
+		}
+		seen[f] = true
+		if f.parent == nil {
+			called = append(called, f)
+		}
+		called = append(called, reach(f.uses, seen)...)
+	}
+	return called
+}
+
+// definition is the text of a function that others call.
+func (f *Function) definition(live map[int]bool) (string, error) {
+	body, err := bodyText(f.live(live), f.outputs)
+	inputs, outputs := make([]string, len(f.text.Inputs)), make([]string, len(f.outputs))
+	for i, v := range f.text.Inputs {
+		inputs[i] = fmt.Sprintf("%s: %s%s", v, v.Shape().ToStableHLO(), attributes(f.in[i], v.Shape()))
+	}
+	for i, v := range f.outputs {
+		outputs[i] = v.Shape().ToStableHLO() + attributes(f.out[i], v.Shape())
+	}
+	return functionText("private", f.text.Name, inputs, outputs, body), err
+}
+
+func definitions(called []*Function, live map[int]bool) ([]string, error) {
+	var texts []string
+	for _, f := range called {
+		text, err := f.definition(live)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
