@@ -157,6 +157,45 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 	require.ErrorContains(t, err, "/h/dense/weights is (Float32)[1, 2, 2], expected (Float32)[1, 6]")
 }
 
+// Attention that was scaled twice computes what it did with what is given to it: queries are divided by the root of a head's width, and
+// what Adam keeps of them is multiplied. A schedule's count of steps goes on.
+func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
+	r, batch := runtime(t), first(t, line(t, 16).Batches(16))
+	build := func(b *managed.Builder) {
+		attention := b.Scope().In("MultiHeadAttention")
+		query := layers.Dense(attention.In("query"), b.Node("x"), true, 2, 3)
+		key := layers.Dense(attention.In("key"), b.Node("x"), true, 2, 3)
+		step := b.Scope().At("optimizers").At("cosine_schedule").VariableWithValue("step", float32(0)).SetTrainable(false)
+		none := graph.MulScalar(graph.ReduceAllMean(graph.Add(query, key)), 0)
+		b.Loss("loss", graph.Add(none, graph.StopGradient(step.NodeValue(b.Graph()))))
+	}
+	six := tensors.FromValue([][][]float32{{{1, 2, 3}, {4, 5, 6}}})
+	given := map[string]*managed.Tensor{"/optimizers/cosine_schedule/global_step": tensors.FromScalar(int64(41))}
+	for _, part := range []string{"query", "key"} {
+		path := "/MultiHeadAttention/" + part + "/dense/weights"
+		for _, name := range []string{path, "/AdamOptimizer" + path + "_1st_moment", "/AdamOptimizer" + path + "_2nd_moment"} {
+			given[name] = six
+		}
+		given["/MultiHeadAttention/"+part+"/dense/biases"] = tensors.FromValue([][]float32{{1, 2, 3}, {4, 5, 6}})
+	}
+	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().LearningRate(0).Done()), managed.WithValues(given))
+	one(t, stepper(t, managed.TrainStep(build)), state, batch)
+	root := math.Sqrt(3)
+	for name, by := range map[string]float64{
+		"/MultiHeadAttention/query/dense/weights": 1 / root, "/MultiHeadAttention/query/dense/biases": 1 / root,
+		"/MultiHeadAttention/key/dense/weights": 1, "/MultiHeadAttention/key/dense/biases": 1,
+		// A step without a gradient leaves 0.9 and 0.999 of Adam's moments.
+		"/AdamOptimizer/MultiHeadAttention/query/dense/weights_1st_moment": 0.9 * root, "/AdamOptimizer/MultiHeadAttention/query/dense/weights_2nd_moment": 0.999 * 3,
+		"/AdamOptimizer/MultiHeadAttention/key/dense/weights_1st_moment": 0.9, "/AdamOptimizer/MultiHeadAttention/key/dense/weights_2nd_moment": 0.999,
+		"/optimizers/cosine_schedule/step": 41,
+	} {
+		for i, got := range floats(t, state, name) {
+			require.InEpsilon(t, float64(i+1)*by, got, 1e-6, name)
+		}
+	}
+	require.InDelta(t, 1, six.Value().([][][]float32)[0][0][0], 0, "what was given is as it was")
+}
+
 // Tensors of before GoMLX v0.28 are taken by Transfer too.
 func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
 	dir := t.TempDir()
