@@ -10,7 +10,6 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/janpfeifer/must v0.2.0
 	github.com/stretchr/testify v1.11.1
-	github.com/x448/float16 v0.8.4
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.43.0
 	golang.org/x/term v0.40.0

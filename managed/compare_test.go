@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -55,6 +57,8 @@ func TestCompare(t *testing.T) {
 		{"values", values{"a": []float32{1, 2, 3}}, values{"a": []float32{1, 2.5, 4}}, 0, "", "values  /a  2 of 3 numbers differ, by up to 1\n"},
 		{"values within the tolerance", values{"a": []float32{1, 2, 3}}, values{"a": []float32{1, 2.5, 4}}, 1, "", ""},
 		{"some within the tolerance", values{"a": []float32{1, 2, 3}}, values{"a": []float32{1, 2.5, 4}}, 0.75, "", "values  /a  1 of 3 numbers differ, by up to 1\n"},
+		{"halves", values{"a": float16.FromNumbers(1, 2, 3)}, values{"a": float16.FromNumbers(1, 2.5, 3)}, 0, "", "values  /a  1 of 3 numbers differ, by up to 0.5\n"},
+		{"halves of bfloat16", values{"a": []bfloat16.BFloat16{bfloat16.FromFloat32(1)}}, values{"a": []bfloat16.BFloat16{bfloat16.FromFloat32(3)}}, 0, "", "values  /a  1 of 1 numbers differ, by up to 2\n"},
 		{"a NaN in both", values{"a": nan}, values{"a": nan}, 0, "", ""},
 		{"a NaN in one", values{"a": []float64{nan, 1}}, values{"a": []float64{2, 1}}, 100, "", "values  /a  1 of 2 numbers differ, by up to NaN\n"},
 		{"infinite in both", values{"a": inf}, values{"a": inf}, 0, "", ""},

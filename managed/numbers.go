@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/gomlx/compute/dtypes/bfloat16"
-	"github.com/x448/float16"
+	"github.com/gomlx/compute/dtypes/float16"
 )
 
 // numbers are the elements of a tensor, of any type.
