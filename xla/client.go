@@ -167,7 +167,7 @@ func (b *buffer) ToFlatData(flat any) error {
 		if err != nil {
 			return err
 		}
-		apart := make([]byte, elements(s))
+		apart := make([]byte, toGoMLX(s).Size())
 		if err := b.ToHost(apart); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.
 	if bits := packedBits(s); bits != 0 {
 		var packed []byte
 		if packed, err = packedOf(flat, s, bits); err == nil {
-			memory = make([]byte, elements(s))
+			memory = make([]byte, toGoMLX(s).Size())
 			unpack(memory, packed, bits)
 		}
 	} else {

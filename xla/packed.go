@@ -34,14 +34,6 @@ func packedOf(flat any, s pjrt.Shape, bits int) ([]byte, error) {
 	return packed, nil
 }
 
-func elements(s pjrt.Shape) int {
-	n := 1
-	for _, d := range s.Dims {
-		n *= d
-	}
-	return n
-}
-
 // unpack gives each element a byte.
 func unpack(apart, packed []byte, bits int) {
 	each, mask := 8/bits, byte(1<<bits-1)
