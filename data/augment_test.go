@@ -63,7 +63,7 @@ func TestAugment_law(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{n, h + 1, w, 2}, whole.Fields[0].Array.Dims)
 		cut := rapid.IntRange(0, n).Draw(t, "cut")
-		for i, part := range []Batch{b.slice(0, cut), b.slice(cut, n)} {
+		for i, part := range []Batch{b.slice(0, cut, n), b.slice(cut, n, n)} {
 			got, err := f(part)
 			require.NoError(t, err)
 			want := whole.Fields[0].Array.Slice([]int{0, cut}[i], []int{cut, n}[i])

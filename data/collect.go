@@ -39,10 +39,11 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := w.check(b); err != nil {
+		rows, err := w.check(b)
+		if err != nil {
 			return nil, fmt.Errorf("data: collect: %w", err)
 		}
-		if have += b.Size; have > limit {
+		if have += rows; have > limit {
 			return nil, fmt.Errorf("data: collect: more than %d examples: %w; take a larger limit, or end the source with data.Take", limit, ErrLimit)
 		}
 		w.like = b
@@ -52,7 +53,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 		return nil, errors.New("data: collect: the source has no examples")
 	}
 	if len(parts) == 1 { // the only case in which joined would not copy
-		parts = append(parts, parts[0].slice(0, 0))
+		parts = append(parts, parts[0].slice(0, 0, have))
 	}
 	return New(joined(parts).Fields...)
 }

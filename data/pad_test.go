@@ -33,10 +33,10 @@ func TestPad(t *testing.T) {
 		size  int
 		err   string
 	}{
-		"smaller":    {batch, 1, "data: pad a batch of 2 examples to 1: expected 1 at least, and no more than that"},
-		"empty":      {data.Batch{}, 4, "data: pad a batch of 0 examples to 4: expected 1 at least, and no more than that"},
-		"wrong mask": {data.Batch{Size: 2, Fields: []data.Field{{Name: data.Mask, Array: data.Array{Flat: []int32{1, 0}, Dims: []int{2}}}}}, 4, `data: pad: field "mask" is []int32 of dims [2], expected a bool for each of 2 examples`},
-		"a scalar":   {data.Batch{Size: 2, Fields: []data.Field{{Name: "x", Array: data.Array{Flat: []int32{1}}}}}, 4, `data: pad: field "x": []int32 of dims [] is not an array of 2 examples`},
+		"smaller":    {batch, 1, "data: pad a batch of 2 rows to 1: expected 1 at least, and no more than that"},
+		"empty":      {data.Batch{}, 4, "data: pad a batch of 0 rows to 4: expected 1 at least, and no more than that"},
+		"wrong mask": {data.Batch{Size: 2, Fields: []data.Field{{Name: data.Mask, Array: data.Array{Flat: []int32{1, 0}, Dims: []int{2}}}}}, 4, `data: pad: field "mask" is int32 [2], expected a bool for each of 2 rows: rename it if it is no mask of padding`},
+		"a scalar":   {data.Batch{Size: 2, Fields: []data.Field{{Name: "x", Array: data.Array{Flat: []int32{1}}}}}, 4, `data: pad: field "x" has dims [], expected 2 examples on the first axis`},
 	} {
 		_, err := data.Pad(row.batch, row.size)
 		require.EqualError(t, err, row.err, name)

@@ -71,14 +71,15 @@ type waiting struct {
 	size  int
 	rest  Remainder
 	parts []Batch
-	have  int // examples in parts
+	have  int // rows in parts
 	like  Batch
 	at    int
 }
 
 // add takes b up and yields what is full; false when there is to be no more.
 func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
-	if err := w.check(b); err != nil {
+	rows, err := w.check(b)
+	if err != nil {
 		yield(Batch{}, fmt.Errorf("data: rebatch: %w", err))
 		return false
 	}
@@ -89,9 +90,9 @@ func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 		w.at = 0
 	}
 	w.like = b
-	for from := 0; from < b.Size; {
-		n := min(b.Size-from, w.size-w.have)
-		w.parts = append(w.parts, b.slice(from, from+n))
+	for from := 0; from < rows; {
+		n := min(rows-from, w.size-w.have)
+		w.parts = append(w.parts, b.slice(from, from+n, rows))
 		from, w.have = from+n, w.have+n
 		if w.have == w.size && !w.flush(yield) {
 			return false
@@ -100,20 +101,19 @@ func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	return true
 }
 
-func (w *waiting) check(b Batch) error {
-	for _, f := range b.Fields {
-		if err := f.Array.check(); err != nil {
-			return fmt.Errorf("field %q: %w", f.Name, err)
-		}
-		if len(f.Array.Dims) == 0 || f.Array.Dims[0] != b.Size {
-			return fmt.Errorf("field %q has dims %v, expected %d examples on the first axis", f.Name, f.Array.Dims, b.Size)
-		}
+// check gives the rows of a batch that fits behind those before it.
+func (w *waiting) check(b Batch) (rows int, err error) {
+	if rows, err = b.check(); err != nil {
+		return 0, err
+	}
+	if _, masked := b.mask(); b.Samples() < rows && !masked {
+		return 0, fmt.Errorf("the batch has %d rows, of which Size counts %d as examples, and no field %q that says which", rows, b.Size, Mask)
 	}
 	if w.like.Fields == nil {
 		w.like.Epoch = b.Epoch
-		return nil
+		return rows, nil
 	}
-	return sameFields(w.like, b)
+	return rows, sameFields(w.like, b)
 }
 
 // end yields the rest of an epoch, or not.
@@ -128,24 +128,13 @@ func (w *waiting) end(yield func(Batch, error) bool) bool {
 func (w *waiting) flush(yield func(Batch, error) bool) bool {
 	b := joined(w.parts)
 	b.At = w.at
-	w.at += b.Size
+	w.at += w.have
 	w.parts, w.have = nil, 0
 	var err error
 	if w.rest == Padded {
 		b, err = Pad(b, w.size)
 	}
 	return yield(b, err) && err == nil
-}
-
-func (b Batch) slice(i, j int) Batch {
-	if i == 0 && j == b.Size {
-		return b
-	}
-	fields := slices.Clone(b.Fields)
-	for k, f := range fields {
-		fields[k].Array = f.Array.slice(i, j, dimsOf(f.Array, j-i))
-	}
-	return Batch{fields, j - i, b.Epoch, b.At + i, b.Resident}
 }
 
 // joined is parts of the same fields as one batch.
@@ -156,14 +145,16 @@ func joined(parts []Batch) Batch {
 	all := parts[0]
 	all.Fields, all.Size = slices.Clone(all.Fields), 0
 	for _, p := range parts {
-		all.Size += p.Size
+		all.Size += p.Samples()
 	}
 	flats := make([]any, len(parts))
 	for k, f := range all.Fields {
+		rows := 0
 		for i, p := range parts {
 			flats[i] = p.Fields[k].Array.Flat
+			rows += p.Fields[k].Array.Len()
 		}
-		all.Fields[k].Array = Array{elementsOf(f.Array.Flat).concat(flats), dimsOf(f.Array, all.Size)}
+		all.Fields[k].Array = Array{elementsOf(f.Array.Flat).concat(flats), dimsOf(f.Array, rows)}
 	}
 	return all
 }

@@ -142,7 +142,8 @@ func (s *Set) gather(rows []int) *Set {
 // Batch is some examples of a set, for one step.
 type Batch struct {
 	Fields []Field
-	// Size is the number of examples.
+	// Size is the number of examples that count; rows of padding do not. 0, as in a batch made by hand, has [Batch.Samples] count
+	// them.
 	Size int
 	// Epoch is the pass over the set that the batch belongs to, from 0.
 	Epoch int
@@ -178,6 +179,3 @@ func (b Batch) Get(name string) (Array, error) {
 	}
 	return Array{}, fmt.Errorf("data: the batch has no field %q; there are %s", name, strings.Join(names, ", "))
 }
-
-// Samples is the number of examples, as package loop counts them.
-func (b Batch) Samples() int { return b.Size }

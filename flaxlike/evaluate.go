@@ -97,6 +97,24 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	}
 }
 
+// dropLeftover takes off the rows that the strategy has put behind a batch's own, for its devices to divide.
+func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) error {
+	given, err := m.Strategy().Batch(batch)
+	if err != nil {
+		return fmt.Errorf("flaxlike: predict: %w", err)
+	}
+	rows, got := batch.Fields[0].Array.Len(), given.Fields[0].Array.Len()
+	if got < rows {
+		return fmt.Errorf("flaxlike: predict: strategies.DropLeftover left out %d of the batch's %d examples: take strategies.PadLeftover", rows-got, rows)
+	}
+	for name, a := range outputs {
+		if got > rows && len(a.Dims) > 0 && a.Len() == got {
+			outputs[name] = a.Slice(0, rows)
+		}
+	}
+	return nil
+}
+
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
 	rows := batch.Fields[0].Array.Len()
 	for name, a := range outputs {

@@ -158,7 +158,7 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 			return nil, fmt.Errorf("flaxlike: predict: output %q: %w", e.Name, err)
 		}
 	}
-	return outputs, nil
+	return outputs, m.dropLeftover(batch, outputs)
 }
 
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the shapes,

@@ -1,11 +1,13 @@
 package flaxlike_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -35,4 +37,80 @@ func TestDataParallel(t *testing.T) {
 	require.NotEqual(t, values(t, m), values(t, other))
 	require.NoError(t, other.Load(t.Context(), path))
 	require.Equal(t, values(t, m), values(t, other))
+}
+
+// What is divided over devices are the rows of a batch, padding among them; what counts are its examples. So the numbers are
+// those of one device, whatever the sizes, unless the user asked for examples to be dropped.
+func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
+	whole := sorted(t, 9)
+	model := func(strategy strategies.Strategy, batch int) *flaxlike.Model {
+		m := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(strategy), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(batch))
+		require.NoError(t, m.Init(t.Context(), first(t, whole, 6)))
+		return m
+	}
+	one := model(jit(t), 9)
+	runtimes := map[int]*xla.Runtime{}
+	for _, devices := range []int{2, 3} {
+		r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", devices))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, r.Close()) })
+		runtimes[devices] = r
+	}
+	compared, refused := 0, 0
+	for devices, r := range runtimes {
+		for _, leftover := range []strategies.Leftover{strategies.RefuseLeftover, strategies.DropLeftover, strategies.PadLeftover} {
+			on, err := strategies.DataParallel(r, strategies.OnLeftover(leftover))
+			require.NoError(t, err)
+			for _, batch := range []int{2, 5, 6} {
+				m := model(on, batch)
+				for _, n := range []int{1, 5, 9} {
+					at := fmt.Sprintf("%d examples by %d on %d devices, leftover %d", n, batch, devices, leftover)
+					set, err := whole.Slice(0, n)
+					require.NoError(t, err)
+
+					// A test fills its last batch up; what is dropped is the end of each.
+					kept := set
+					rows := batch - batch%devices
+					if leftover == strategies.DropLeftover {
+						kept, err = set.Where(func(b data.Batch) bool { return b.At%batch < rows })
+						require.NoError(t, err)
+					}
+					got, err := m.Evaluate(t.Context(), set)
+					if rows != batch && (leftover == strategies.RefuseLeftover || leftover == strategies.DropLeftover && rows == 0) {
+						require.ErrorIs(t, err, strategies.ErrLeftover, at)
+						refused++
+					} else {
+						require.NoError(t, err, at)
+						want, err := one.Evaluate(t.Context(), kept)
+						require.NoError(t, err)
+						for _, name := range []string{"avg_loss", "accuracy"} {
+							require.InDelta(t, want[name], got[name], 1e-6, "%s: %s", at, name)
+						}
+						compared++
+					}
+
+					preds, err := m.Predict(t.Context(), set)
+					if size := min(batch, n); size%devices != 0 && leftover != strategies.PadLeftover {
+						require.Error(t, err, at) // no prediction may be missing
+						refused++
+						continue
+					}
+					require.NoError(t, err, at)
+					want, err := one.Predict(t.Context(), set)
+					require.NoError(t, err)
+					require.Equal(t, want["preds"].Dims, preds["preds"].Dims, at)
+					require.InDeltaSlice(t, want["preds"].Flat, preds["preds"].Flat, 1e-6, at)
+					compared++
+				}
+			}
+		}
+	}
+	require.Equal(t, 108, compared+refused)
+	require.Greater(t, compared, 60)
+	t.Logf("%d figures as on one device, %d refused", compared, refused)
+
+	dropped, err := strategies.DataParallel(runtimes[2], strategies.OnLeftover(strategies.DropLeftover))
+	require.NoError(t, err)
+	_, err = model(dropped, 5).Predict(t.Context(), whole)
+	require.ErrorContains(t, err, "strategies.DropLeftover left out 1 of the batch's 5 examples: take strategies.PadLeftover")
 }

@@ -62,10 +62,16 @@ func (b *Builder) Mask() *Node {
 }
 
 func (b *Builder) mask() *Node {
-	if i := slices.Index(b.names, data.Mask); i >= 0 {
-		return b.batch[i]
+	i := slices.Index(b.names, data.Mask)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	v := b.batch[i]
+	if v.DType() != dtypes.Bool || v.Rank() != 1 {
+		panic(fmt.Errorf("the batch's field %q is %s, but a field of that name says which examples of a padded batch count, a bool for each: give it another name",
+			data.Mask, v.Shape()))
+	}
+	return v
 }
 
 // Steps is how many training steps the state has made before this one, an int64. Counted in the state, it is right in blocks

@@ -1,6 +1,7 @@
 package managed_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -191,4 +192,26 @@ func TestDataParallel_settings(t *testing.T) {
 	defer host.Close()
 	_, err = strategies.DataParallel(host, strategies.Devices(2))
 	require.Error(t, err)
+}
+
+// A batch made by hand may say no size: it has as many examples as its fields have rows, on which they then must agree.
+func TestR08_aBatchWithoutSizeIsCounted(t *testing.T) {
+	x := data.X([]float32{1, 2, 3}, 3, 1)
+	batch := data.Batch{Fields: []data.Field{x}}
+	steps := 0
+	_, err := loop.New(loop.OnFunc(loop.EachStep, func(context.Context, int, data.Batch) (int, loop.Logs, error) {
+		steps++
+		return 0, loop.Logs{}, nil
+	})).Run(t.Context(), 0, data.Items([]data.Batch{batch, batch, batch, batch}), loop.Until(loop.Samples(6)))
+	require.NoError(t, err)
+	require.Equal(t, 2, steps, "until 6 examples, by 3")
+	odd := data.Batch{Fields: []data.Field{x, data.Named("z", []float32{1, 2}, 2)}}
+	for _, s := range []strategies.Strategy{strategies.Jit(runtime(t)), strategies.Eager(runtime(t))} {
+		_, err = s.Batch(odd)
+		require.EqualError(t, err, `data: field "z" of the batch has 2 rows, but field "x" has 3: set Batch.Size to the number of examples`)
+		odd := odd
+		odd.Size = 3
+		_, err = s.Batch(odd)
+		require.NoError(t, err)
+	}
 }

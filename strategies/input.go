@@ -24,6 +24,16 @@ func InputOf(f data.Field) (Input, error) {
 	return Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}, nil
 }
 
+// counted refuses a batch that does not say how many examples it has, where its fields do not agree on it either.
+func counted(b data.Batch) error {
+	if b.Size == 0 {
+		if _, err := b.Rows(); err != nil {
+			return fmt.Errorf("%w: set Batch.Size to the number of examples", err)
+		}
+	}
+	return nil
+}
+
 // Takes tells whether an array is of the input's type and dimensions.
 func (in Input) Takes(a data.Array) bool {
 	return DTypeOf(a) == in.Shape.DType && slices.Equal(a.Dims, in.Shape.Dimensions)

@@ -20,22 +20,35 @@ const (
 	PadLeftover
 )
 
+// apply looks at the rows of a batch, not at how many of its examples count: a padded one is divided as it is.
 func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
-	over := b.Size % devices
-	if over == 0 {
+	if divides(b, devices) {
 		return b, nil
 	}
+	rows, err := b.Rows()
+	if err != nil {
+		return b, fmt.Errorf("strategies: data parallel over %d devices: %w", devices, err)
+	}
+	over := rows % devices
 	switch {
 	case l == PadLeftover:
-		return data.Pad(b, b.Size-over+devices)
-	case l == DropLeftover && b.Size > devices:
-		kept := b
-		kept.Fields, kept.Size = make([]data.Field, len(b.Fields)), b.Size-over
-		for i, f := range b.Fields {
-			kept.Fields[i] = data.Field{Name: f.Name, Array: f.Array.Slice(0, kept.Size)}
-		}
-		return kept, nil
+		return data.Pad(b, rows-over+devices)
+	case l == DropLeftover && rows > devices:
+		return b.Slice(0, rows-over)
+	case l == DropLeftover:
+		return b, fmt.Errorf("strategies: data parallel: a batch of %d examples over %d devices: %w: nothing would be left of it: take larger batches, or PadLeftover",
+			rows, devices, ErrLeftover)
 	}
 	return b, fmt.Errorf("strategies: data parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or OnLeftover",
-		b.Size, devices, ErrLeftover, devices)
+		rows, devices, ErrLeftover, devices)
+}
+
+// divides tells whether each field can be divided evenly; one without axes is refused where the step is compiled.
+func divides(b data.Batch, devices int) bool {
+	for _, f := range b.Fields {
+		if len(f.Array.Dims) > 0 && f.Array.Dims[0]%devices != 0 {
+			return false
+		}
+	}
+	return true
 }

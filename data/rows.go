@@ -1,0 +1,110 @@
+package data
+
+import "fmt"
+
+// Rows is the length of the first axis, on which all fields that have axes must agree; 1 where none has any. A batch has as many
+// rows as examples, and more if it was padded: what is cut, or divided over devices, are rows; what is counted are examples.
+func (b Batch) Rows() (int, error) {
+	rows, of := 1, -1
+	for i, f := range b.Fields {
+		switch {
+		case len(f.Array.Dims) == 0:
+		case of < 0:
+			rows, of = f.Array.Dims[0], i
+		case f.Array.Dims[0] != rows:
+			return 0, fmt.Errorf("data: field %q of the batch has %d rows, but field %q has %d", f.Name, f.Array.Dims[0], b.Fields[of].Name, rows)
+		}
+	}
+	return rows, nil
+}
+
+// Samples is the number of examples, as package loop counts them: Size. Where that is 0 they are counted: those that the mask
+// says count, else the rows of the first field that has axes; a batch without any is one example.
+func (b Batch) Samples() int {
+	if b.Size != 0 {
+		return b.Size
+	}
+	if mask, ok := b.mask(); ok {
+		return trues(mask)
+	}
+	for _, f := range b.Fields {
+		if len(f.Array.Dims) > 0 {
+			return f.Array.Dims[0]
+		}
+	}
+	return 1
+}
+
+// Slice is rows i to j-1, as a view. Its Size counts the examples among them: those that the mask says count, else all but the
+// rows that padding put behind the batch's examples.
+func (b Batch) Slice(i, j int) (Batch, error) {
+	rows, err := b.check()
+	if err != nil {
+		return Batch{}, fmt.Errorf("data: slice a batch: %w", err)
+	}
+	if i < 0 || j < i || j > rows {
+		return Batch{}, fmt.Errorf("data: slice a batch of %d rows: from %d to %d", rows, i, j)
+	}
+	return b.slice(i, j, rows), nil
+}
+
+// check gives the rows of a batch that can be cut: valid arrays, of so many rows each, and at least as many as Size counts examples.
+func (b Batch) check() (rows int, err error) {
+	for i, f := range b.Fields {
+		if err := f.Array.check(); err != nil {
+			return 0, fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		if i == 0 {
+			rows = max(f.Array.Len(), b.Size)
+		}
+		if len(f.Array.Dims) == 0 || f.Array.Dims[0] != rows {
+			return 0, fmt.Errorf("field %q has dims %v, expected %d examples on the first axis", f.Name, f.Array.Dims, rows)
+		}
+		if mask, ok := b.mask(); f.Name == Mask && (!ok || len(mask) != rows) {
+			return 0, fmt.Errorf("field %q is %s %v, expected a bool for each of %d rows: rename it if it is no mask of padding", Mask, f.Array.DType(), f.Array.Dims, rows)
+		}
+	}
+	return rows, nil
+}
+
+// slice does without checks; rows are those of the batch.
+func (b Batch) slice(i, j, rows int) Batch {
+	if i == 0 && j == rows {
+		return b
+	}
+	part := b
+	part.Fields, part.Size, part.At = make([]Field, len(b.Fields)), b.examples(i, j, rows), b.At+i
+	for k, f := range b.Fields {
+		part.Fields[k] = Field{f.Name, f.Array.slice(i, j, dimsOf(f.Array, j-i))}
+	}
+	return part
+}
+
+// examples counts those among rows i to j-1. A size that counts all rows, as of the padded parts of [Set.Shard], does so in parts.
+func (b Batch) examples(i, j, rows int) int {
+	all := b.Samples()
+	if mask, ok := b.mask(); ok && all < rows {
+		return trues(mask[i:j])
+	}
+	return min(max(all-i, 0), j-i)
+}
+
+// mask is the one of the batch, if it has one of a bool for each row.
+func (b Batch) mask() ([]bool, bool) {
+	for _, f := range b.Fields {
+		if f.Name == Mask {
+			mask, ok := f.Array.Flat.([]bool)
+			return mask, ok && len(f.Array.Dims) == 1 && len(mask) == f.Array.Dims[0]
+		}
+	}
+	return nil, false
+}
+
+func trues(mask []bool) (n int) {
+	for _, counts := range mask {
+		if counts {
+			n++
+		}
+	}
+	return n
+}
