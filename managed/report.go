@@ -58,10 +58,10 @@ func (b *Builder) Metric(name string, v *Node) {
 // counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case. A metric of several
 // values logs each under name/value; one that is an array is logged as [Builder.Output] does it.
 func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
-	if mask := b.mask(); mask != nil && !slices.ContainsFunc(inputs, (*Node).IsScalar) {
-		if weights == nil {
+	if !slices.ContainsFunc(inputs, (*Node).IsScalar) {
+		if mask := b.mask(); mask != nil && weights == nil {
 			weights = mask
-		} else {
+		} else if mask != nil {
 			weights = graph.Where(mask, weights, graph.ZerosLike(weights))
 		}
 	}
@@ -161,14 +161,15 @@ func (b *Builder) once(c loop.Collection, name string) {
 
 // mean is the mean over the examples that count.
 func (b *Builder) mean(name string, v *Node) *Node {
+	if v.Shape().IsScalar() && b.masked {
+		return v
+	}
 	mask := b.mask()
 	switch {
 	case mask == nil && v.Shape().IsScalar():
 		return v
 	case mask == nil:
 		return graph.ReduceAllMean(v)
-	case v.Shape().IsScalar() && b.masked:
-		return v
 	case v.Shape().Rank() == 0 || v.Shape().Dimensions[0] != mask.Shape().Dimensions[0]:
 		panic(fmt.Errorf("%q is %s, but the batch is padded: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
 			name, v.Shape(), mask.Shape().Dimensions[0]))
