@@ -81,7 +81,7 @@ func ExampleGroups() {
 	fmt.Println(optimizer.RateAt(0))
 
 	biases := optim.Matching(regexp.MustCompile(`/bias(es)?$`))
-	fmt.Println(biases("/dense/biases", optim.Shape{}), optim.Not(biases)("/dense/biases", optim.Shape{}), optim.Under("/encoder")("/encoder/dense/weights", optim.Shape{}))
+	fmt.Println(biases.Takes("/dense/biases", optim.Shape{}), optim.Not(biases).Takes("/dense/biases", optim.Shape{}), optim.Under("/encoder").Takes("/encoder/dense/weights", optim.Shape{}))
 	// Output:
 	// 0.02
 	// true false true

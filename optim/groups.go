@@ -1,7 +1,7 @@
 package optim
 
 import (
-	"regexp"
+	"fmt"
 	"strings"
 )
 
@@ -24,43 +24,13 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
-// Match selects parameters by their full name ("/dense/weights") and shape.
-type Match func(name string, shape Shape) bool
-
-// All selects every parameter.
-func All(string, Shape) bool { return true }
-
-// Under selects the parameters in a scope and in those below it: Under("/encoder").
-func Under(scope string) Match {
-	scope = strings.TrimSuffix(scope, "/") + "/"
-	return func(name string, _ Shape) bool { return strings.HasPrefix(name, scope) }
-}
-
-// Matching selects the parameters whose full name a pattern matches.
-func Matching(pattern *regexp.Regexp) Match {
-	return func(name string, _ Shape) bool { return pattern.MatchString(name) }
-}
-
-// RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases and
-// the scales of normalisations.
-func RankFrom(axes int) Match {
-	return func(_ string, shape Shape) bool { return shape.Rank() >= axes }
-}
-
-// Not selects what m does not.
-func Not(m Match) Match {
-	return func(name string, shape Shape) bool { return !m(name, shape) }
-}
-
-// takes tells whether m, where nil is everything, selects a parameter.
-func (m Match) takes(p *Parameter) bool { return m == nil || m(p.Name(), p.Shape()) }
-
-// Frozen leaves the selected parameters as they are, bit for bit. First in the chain it also keeps them out of
+// Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps them out of
 // [ClipByGlobalNorm]; optax's set_to_zero, which optax puts in with a mask, leaves them in.
 func Frozen(m Match) Transformation {
 	return stateless{"frozen", func(s *Step) {
+		mine := s.selects("Frozen", m)
 		for p := range s.Parameters() {
-			if m.takes(p) {
+			if mine(p) {
 				p.Freeze()
 			}
 		}
@@ -78,9 +48,10 @@ type masked struct {
 func (masked) Name() string { return "masked" }
 
 func (t masked) Update(s *Step) {
+	selected := s.selects("Masked", t.match)
 	var mine []*Parameter
 	for p := range s.Parameters() {
-		if t.match.takes(p) {
+		if selected(p) {
 			mine = append(mine, p)
 		}
 	}
@@ -109,13 +80,16 @@ func (grouped) Name() string { return "groups" }
 
 func (t grouped) Update(s *Step) {
 	rest := s.parameters
+	var before []Match
 	for i, group := range t {
 		check(group.Name != "" && !strings.Contains(group.Name, "/"), "group %d has the name %q, expected one without %q", i+1, group.Name, "/")
+		selected := s.selects(fmt.Sprintf("group %q", group.Name), group.Match, before...)
+		before = append(before, group.Match)
 		var mine, others []*Parameter
 		for _, p := range rest {
 			switch {
 			case p.Update == nil:
-			case group.Match.takes(p):
+			case selected(p):
 				mine = append(mine, p)
 			default:
 				others = append(others, p)

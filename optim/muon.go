@@ -21,9 +21,6 @@ type Muon struct {
 	Plain bool
 }
 
-// Matrices selects the parameters with two axes.
-func Matrices(_ string, shape Shape) bool { return shape.Rank() == 2 }
-
 // Name is "muon".
 func (Muon) Name() string { return "muon" }
 
@@ -34,7 +31,7 @@ func (t Muon) Update(s *Step) {
 	positive("Muon.Epsilon", epsilon)
 	n := s.time()
 	s.each(func(p *Parameter) *Node {
-		check(Matrices(p.Name(), p.Shape()), "Muon: %s is %s, expected a matrix: put it into a group of another rule", p.Name(), p.Shape())
+		check(p.Shape().Rank() == 2, "Muon: %s is %s, expected a matrix: put it into a group of another rule", p.Name(), p.Shape())
 		average := s.moment(p, "momentum", beta, p.Update)
 		if t.Plain {
 			average = graph.Mul(average, unbias(beta, n))

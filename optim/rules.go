@@ -115,8 +115,9 @@ func (WeightDecay) Name() string { return "weight_decay" }
 // Update adds the decay.
 func (t WeightDecay) Update(s *Step) {
 	check(t.Rate >= 0 && t.Rate <= maxFloat, "WeightDecay.Rate is %g, expected a finite number that is not negative", t.Rate)
+	decays := s.selects("WeightDecay", t.Match)
 	s.each(func(p *Parameter) *Node {
-		if t.Rate == 0 || !t.Match.takes(p) {
+		if t.Rate == 0 || !decays(p) {
 			return p.Update
 		}
 		return graph.Add(p.Update, graph.MulScalar(p.Value, t.Rate))

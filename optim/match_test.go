@@ -1,0 +1,77 @@
+package optim_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// nested is a model whose names a user may get wrong.
+func nested(b *managed.Builder) {
+	slope := graph.ReduceAllMean(b.Node("x"))
+	for _, name := range []string{"0/stem", "1/trunk", "2/head"} {
+		scope := b.Scope().At("model").At("%s", name[:1]).At("%s", name[2:])
+		w, bias := scope.VariableWithValue("weights", [][]float32{{1, 2}}), scope.VariableWithValue("biases", []float32{3})
+		sum := graph.Add(graph.ReduceAllSum(w.NodeValue(b.Graph())), graph.ReduceAllSum(bias.NodeValue(b.Graph())))
+		b.Loss(name[2:], graph.Square(graph.Add(sum, slope)))
+	}
+}
+
+// A name that takes nothing is an error of the first step, which says what there is: a misspelt Frozen would else train all.
+func TestR07_aNameThatTakesNothing(t *testing.T) {
+	r := runtime(t)
+	batch := slopes(t, 1, 1)[0]
+	const there = `; there are ["/model/0/stem/weights" "/model/0/stem/biases" "/model/1/trunk/weights" "/model/1/trunk/biases" "/model/2/head/weights" "/model/2/head/biases"]; say Optional of a match that may take none`
+	const trunk = ` (did you mean ["/model/1/trunk"]?)`
+	for _, row := range []struct {
+		name string
+		link optim.Transformation
+		want string
+	}{
+		{"a layer's own name", optim.Frozen(optim.Under("trunk")), `optim: Frozen: Under("trunk") takes no variable of the model` + trunk + there},
+		{"at the root", optim.Frozen(optim.Under("/trunk")), `optim: Frozen: Under("/trunk") takes no variable of the model` + trunk + there},
+		{"without the number", optim.Frozen(optim.Under("/model/trunk/")), `optim: Frozen: Under("/model/trunk") takes no variable of the model` + trunk + there},
+		{"half a name", optim.Frozen(optim.Under("/model/1/tru")), `optim: Frozen: Under("/model/1/tru") takes no variable of the model` + there},
+		{"all but", optim.Frozen(optim.Not(optim.Under("head"))), `optim: Frozen: Under("head") takes no variable of the model (did you mean ["/model/2/head"]?)` + there},
+		{"masked", optim.Masked(optim.Under("trunk"), optim.Adam{}), `optim: Masked: Under("trunk")`},
+		{"a pattern", optim.Masked(optim.Matching(regexp.MustCompile("^kernel$"))), `optim: Masked: Matching("^kernel$") takes no variable of the model` + there},
+		{"a function", optim.Frozen(optim.MatchFunc(func(name string, _ optim.Shape) bool { return name == "trunk" })), "optim: Frozen: the MatchFunc takes no variable of the model" + there},
+		{"decay", optim.WeightDecay{Rate: 0.1, Match: optim.Under("trunk")}, `optim: WeightDecay: Under("trunk")`},
+		{"group", optim.Groups(optim.Group{Name: "slow", Match: optim.Under("trunk")}, optim.Group{Name: "rest"}), `optim: group "slow": Under("trunk")`},
+		{"group of what is taken", optim.Groups(optim.Group{Name: "all", Match: optim.Under("/model")}, optim.Group{Name: "slow", Match: optim.Under("/model/1")}),
+			`optim: group "slow": Under("/model/1") takes no variable that the groups before it leave; there are []`},
+		{"inside of a group", optim.Groups(optim.Group{Name: "all", Chain: optim.Chain{optim.WeightDecay{Rate: 0.1, Match: optim.Under("trunk")}}}), `optim: WeightDecay: Under("trunk")`},
+
+		{"the scope", optim.Frozen(optim.Under("/model/1/trunk")), ""},
+		{"one parameter", optim.Frozen(optim.Under("/model/1/trunk/weights")), ""},
+		{"all of it", optim.Frozen(optim.Not(optim.Under("/"))), ""},
+		{"a shape", optim.Masked(optim.RankFrom(3), optim.Clip(1)), ""},
+		{"no shape", optim.Masked(optim.Not(optim.All), optim.Clip(1)), ""},
+		{"optional", optim.Frozen(optim.Optional(optim.Under("trunk"))), ""},
+		{"not what is optional", optim.Masked(optim.Not(optim.Optional(optim.Under("trunk"))), optim.Clip(1)), ""},
+		{"what a group before has, of all but", optim.Groups(optim.Group{Name: "slow", Match: optim.Under("/model/1")}, optim.Group{Name: "rest", Match: optim.Not(optim.Under("/model/1"))}), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, _, err := trainStep(t, nested).Step(t.Context(), newState(t, r, optim.New(1, row.link)), batch)
+			if row.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, row.want)
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			require.Contains(t, first, row.want)
+		})
+	}
+
+	// A step that trains a part of the model may have an optimizer that names another part.
+	only := managed.TrainStep(nested, managed.Only(func(name string) bool { return strings.HasPrefix(name, "/model/2/") }))
+	t.Cleanup(func() { require.NoError(t, only.Close()) })
+	_, _, err := only.Step(t.Context(), newState(t, r, optim.New(1, optim.Frozen(optim.Under("/model/1/trunk")), optim.Adam{})), batch)
+	require.NoError(t, err)
+}
