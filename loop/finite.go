@@ -54,7 +54,7 @@ type NonFiniteOption func(*finiteGuard)
 
 // CheckEntries says what is looked at, in place of all [Losses]. It may be any number, such as the norm of the
 // gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every turn; one that
-// was in none that was looked at is an error at the end.
+// nothing has logged when all tasks had a turn is an error, and at the end one that was in none that was looked at.
 func CheckEntries(names ...string) NonFiniteOption {
 	return func(g *finiteGuard) { g.names = append(g.names, names...) }
 }
@@ -99,9 +99,6 @@ func NonFinite(policy Policy, options ...NonFiniteOption) Option {
 			start: func() Attendant { g, _ := newFiniteGuard(policy, options); return g }})
 		if policy.undoes() {
 			s.restores = name
-		}
-		if g.sparse {
-			return
 		}
 		for _, entry := range g.names {
 			// Never due: it is there for the run to find a name that nothing logs.

@@ -46,8 +46,8 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 		{name: "missed in between", options: []loop.NonFiniteOption{loop.CheckEntries("norm"), loop.CheckWhen(loop.Every(loop.Steps(3)))}},
 		{name: "never where it is looked for", options: []loop.NonFiniteOption{loop.CheckEntries("rare"), loop.CheckWhen(loop.Every(loop.Steps(4)))},
 			err: "rare was to be checked and never was: it was logged in other turns than every 4 steps"},
-		{name: "misspelt, found at the end", options: []loop.NonFiniteOption{loop.CheckEntries("nrm"), loop.CheckWhen(loop.Every(loop.Steps(3)))},
-			err: `was to be checked and never was: loop: no such entry: "nrm" (did you mean metrics.norm?)`},
+		{name: "misspelt, now and then", options: []loop.NonFiniteOption{loop.CheckEntries("nrm"), loop.CheckWhen(loop.Every(loop.Steps(3)))},
+			err: `loop: step 3: every 3 steps, at start, at end: non-finite: fail run: all tasks had a turn: on each nrm: non-finite: fail run: loop: no such entry: "nrm" (did you mean metrics.norm?); there are: losses.loss`},
 		{name: "misspelt, found at once", options: []loop.NonFiniteOption{loop.CheckEntries("nrm")}, err: `loop: step 3: `},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -256,7 +256,7 @@ func (r *run[S, B]) resize(took time.Duration, logs []Logs) {
 // watchedName is a name that is watched and among the logs, "" if none is.
 func (r *run[S, B]) watchedName(logs Logs) string {
 	for i := range r.watchers {
-		if w := &r.watchers[i]; w.entry != "" && w.sees(logs) {
+		if w := &r.watchers[i]; w.entry != "" && w.when.rule != nil && w.sees(logs) {
 			return w.entry
 		}
 	}

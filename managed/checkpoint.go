@@ -121,7 +121,8 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 
 // Transfer puts tensors of any checkpoint into variables of another model: from gives the name of the tensor for a
 // variable's full name, or "" for one that keeps, or draws, its own value. A tensor that is missing or does not fit is a
-// [*MismatchError], as with [State.Restore]; tensors that no variable asks for are not used.
+// [*MismatchError], as with [State.Restore]; tensors that no variable asks for are not used. Where none of the state's first
+// variables asks for one, nothing would be transferred: that is an error which lists both, here or of the step that brings them in.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
@@ -180,6 +181,9 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	if len(known) > 0 {
 		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.Path()].Train })
 		gathers := func(v *variable) bool { _, ok := s.resets[v]; return ok }
+		if err := r.asked(known); err != nil {
+			return err
+		}
 		if err := r.check(known, given, trained, gathers, s.pending()); err != nil {
 			return err
 		}

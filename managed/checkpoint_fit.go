@@ -17,6 +17,7 @@ import (
 type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
+	transfer   bool // it came of Transfer
 }
 
 // Mismatch is a variable that is not the same in the checkpoint and in the model. Saved and Model are its dtype and
@@ -44,7 +45,11 @@ func (e *MismatchError) Error() string {
 			fmt.Fprintf(&b, "saved as %s, the model has %s", d.Saved, d.Model)
 		}
 	}
-	b.WriteString("\nbuild the model that was saved, or take the tensors that fit by State.Transfer")
+	if e.transfer {
+		b.WriteString("\ngive \"\" for a variable that is to keep, or draw, its own value")
+	} else {
+		b.WriteString("\nbuild the model that was saved, or take the tensors that fit by State.Transfer")
+	}
 	return b.String()
 }
 
@@ -77,6 +82,22 @@ type restored struct {
 	from    func(variable string) string // nil: variables have their names, and all must be there
 	tensors map[string]*Tensor           // all of them where from is given, else those that are left
 	all     int
+	taken   bool // a variable has asked for a tensor
+}
+
+// asked refuses names that take nothing of a checkpoint for a model that has parameters.
+func (r *restored) asked(variables []*variable) error {
+	var model []string
+	for _, v := range variables {
+		r.taken = r.taken || r.nameOf(v) != "" && v.Path() != randomName
+		if v.Trainable {
+			model = append(model, v.Path())
+		}
+	}
+	if r.from == nil || r.taken || len(model) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing to transfer: the names are \"\" for each variable of the model, %q; the checkpoint has %q", model, slices.Sorted(maps.Keys(r.tensors)))
 }
 
 func (r *restored) nameOf(v *variable) string {
@@ -91,6 +112,9 @@ func (s *State) fit(fresh []*variable, train bool) error {
 	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.given}), fresh)
 	if s.saved.restored != nil && err == nil {
 		err = r.check(fresh, r.tensors, train, nil, nil)
+	}
+	if err == nil {
+		err = r.asked(fresh)
 	}
 	if err != nil {
 		return err
@@ -125,7 +149,7 @@ func (s *State) fit(fresh []*variable, train bool) error {
 // check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing; tensors that
 // took the place of pending ones wait on, as those did.
 func (r *restored) check(variables []*variable, waiting map[string]*Tensor, train bool, gathers func(*variable) bool, pending map[string]*Tensor) error {
-	e := &MismatchError{Step: r.step}
+	e := &MismatchError{Step: r.step, transfer: r.from != nil}
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var missing []*variable
 	for _, v := range variables {

@@ -197,7 +197,33 @@ func TestTransfer(t *testing.T) {
 	}))
 	var mismatch *managed.MismatchError
 	require.ErrorAs(t, step.Prepare(t.Context(), state, batch), &mismatch)
+	require.ErrorContains(t, mismatch, `give "" for a variable that is to keep, or draw, its own value`)
+	require.NotContains(t, mismatch.Error(), "State.Transfer", "it would advise itself")
 	require.ErrorContains(t, state.Transfer(t.Context(), c, nil), "no names given")
+}
+
+// Names of a transfer that take nothing are an error, whether the variables are there before or come with the next step.
+func TestR07_aTransferThatTakesNothing(t *testing.T) {
+	r := runtime(t)
+	f := folder(t, checkpoint.Options{})
+	require.NoError(t, f.Save(t.Context(), 9, checkpoint.Content{Tensors: []checkpoint.Tensor{
+		{Name: "backbone/kernel", DType: safetensors.F32, Dims: []int{1, 1}, Data: safetensors.Bytes([]float32{1})}}}))
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	step := stepper(t, managed.TrainStep(regression))
+	batch := first(t, line(t, 16).Batches(16))
+	names := func(name string) string {
+		if name == "/encoder/dense/weights" { // the model says /dense/dense/weights
+			return "backbone/kernel"
+		}
+		return ""
+	}
+	const want = `nothing to transfer: the names are "" for each variable of the model, ["/dense/dense/weights" "/dense/dense/biases"]; the checkpoint has ["backbone/kernel"]`
+	made, fresh := newState(t, r, managed.WithOptimizer(sgd())), newState(t, r, managed.WithOptimizer(sgd()))
+	require.NoError(t, step.Prepare(t.Context(), made, batch))
+	require.ErrorContains(t, made.Transfer(t.Context(), c, names), "managed: transfer: "+want)
+	require.NoError(t, fresh.Transfer(t.Context(), c, names))
+	require.ErrorContains(t, step.Prepare(t.Context(), fresh, batch), want)
 }
 
 // A rate that is set between the restore and the first step is the newer one.
