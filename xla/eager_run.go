@@ -170,7 +170,7 @@ func (f *eagerMain) Constant(flat any, dims ...int) (compute.Value, error) {
 	if err := f.run.note(v, shape); err != nil {
 		return nil, err
 	}
-	return f.builder.Known(compute.OpTypeConstant, shape, v)
+	return f.builder.KnownConstant(flat, shape, v)
 }
 
 func (f *eagerMain) Return([]compute.Value, []*compute.ShardingSpec) error {

@@ -49,14 +49,15 @@ type Builder struct {
 	eager      *eager // nil: the operations run together, once compiled
 	places     graphs.Places
 	written    []written
-	numbers    int // of values so far
+	zeros      map[*value]int // see literal
+	numbers    int            // of values so far
 }
 
 var _ compute.Builder = (*Builder)(nil)
 
 // New starts a program. compile is called once, by [Builder.Compile].
 func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
-	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}}
+	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}}
 	b.main = b.newFunction(compute.MainName, nil, b.root)
 	return b
 }
@@ -182,7 +183,8 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	}
 	f.asked = nil
 	var results []*value
-	if caught := graphs.Catch(func() { results, err = lower(values) }); caught != nil {
+	// A copy: a lowering may put other values in their places, and the error tells what was given.
+	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {
 		err = caught
 	}
 	if err == nil {

@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -44,7 +45,11 @@ func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 		if shape.Size() != slice.Len() {
 			return nil, fmt.Errorf("%d values for dimensions %v, which have room for %d", slice.Len(), dims, shape.Size())
 		}
-		return constant(f.text, flat, toXLA(shape))
+		v, err := constant(f.text, flat, toXLA(shape))
+		if err == nil {
+			f.b.literal(v, flat)
+		}
+		return v, err
 	})
 	if o, ok := made.(*op); ok && len(dims) == 0 {
 		o.again = f.text.Statements[len(f.text.Statements)-1].Attributes["value"].(attribute)
@@ -58,6 +63,7 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 		v, err := scalar(f.text, o.value.Shape().DType, 0)
 		if err == nil {
 			f.text.Statements[len(f.text.Statements)-1].Attributes["value"] = o.again
+			f.b.sameLiteral(v, o.value)
 		}
 		return v, err
 	})
@@ -65,6 +71,28 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 		return nil, err
 	}
 	return made.(*op).value, nil
+}
+
+// literal notes where a constant of integers has its first 0, -1 for nowhere: it may become a divisor.
+func (b *Builder) literal(v *value, flat any) {
+	if classOf(v)&integer == 0 {
+		return
+	}
+	all, size := bytesOf(flat), int(reflect.TypeOf(flat).Elem().Size())
+	b.zeros[v] = -1
+	for i, none := 0, make([]byte, size); i < len(all); i += size {
+		if bytes.Equal(all[i:i+size], none) {
+			b.zeros[v] = i / size
+			return
+		}
+	}
+}
+
+// sameLiteral notes that one value stands for another.
+func (b *Builder) sameLiteral(v, other *value) {
+	if zero, ok := b.zeros[other]; ok {
+		b.zeros[v] = zero
+	}
 }
 
 // DynamicShape is the dimensions of x, as int32. Shapes are fixed, so it is a constant.

@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -71,6 +72,7 @@ type binary struct {
 	takes class
 	lower func(lhs, rhs *value) (*value, error)
 	total bool // floats are compared in total order, NaN too
+	cuts  bool // integers are divided: the divisor must not be a 0 that the compiler sees
 }
 
 // binaries are the operations on pairs of elements.
@@ -78,10 +80,10 @@ var binaries = map[compute.OpType]binary{
 	compute.OpTypeAdd:                  {takes: number, lower: stablehlo.Add},
 	compute.OpTypeSub:                  {takes: number, lower: stablehlo.Subtract},
 	compute.OpTypeMul:                  {takes: number, lower: stablehlo.Multiply},
-	compute.OpTypeDiv:                  {takes: number, lower: stablehlo.Divide},
+	compute.OpTypeDiv:                  {takes: number, lower: stablehlo.Divide, cuts: true},
 	compute.OpTypePow:                  {takes: number, lower: stablehlo.Power},
 	compute.OpTypeAtan2:                {takes: float, lower: stablehlo.Atan2},
-	compute.OpTypeRem:                  {takes: real, lower: stablehlo.Remainder},
+	compute.OpTypeRem:                  {takes: real, lower: stablehlo.Remainder, cuts: true},
 	compute.OpTypeMax:                  {takes: real | boolean, lower: stablehlo.Maximum},
 	compute.OpTypeMin:                  {takes: real | boolean, lower: stablehlo.Minimum},
 	compute.OpTypeBitwiseAnd:           {takes: integer, lower: stablehlo.And},
@@ -109,7 +111,7 @@ var binaries = map[compute.OpType]binary{
 }
 
 func compares(direction types.ComparisonDirection, takes class, total bool) binary {
-	return binary{takes, func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, direction) }, total}
+	return binary{takes: takes, lower: func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, direction) }, total: total}
 }
 
 // compare picks the kind of comparison from the type of elements.
@@ -139,6 +141,11 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 		if err != nil {
 			return nil, err
 		}
+		if rule.cuts {
+			if v[1], err = f.b.divisor(v[1]); err != nil {
+				return nil, err
+			}
+		}
 		for i := range v {
 			if v[i], err = broadcast(v[i], dimensions); err != nil {
 				return nil, err
@@ -151,6 +158,25 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 		}
 		return rule.lower(v[0], v[1])
 	})
+}
+
+// divisor is what integers are divided by. A constant with a 0 in it is refused. XLA folds what it can reckon while it reads a
+// program, and its folding of integers divided by 0 ends the process: so it does not see through a divisor that may come to 0
+// (1-1, x-x, x·0). At run time, and on all devices, x/0 is -1 and x%0 is x.
+func (b *Builder) divisor(v *value) (*value, error) {
+	if classOf(v)&integer == 0 {
+		return v, nil
+	}
+	zero, literal := b.zeros[v]
+	switch {
+	case !literal:
+		return kept(v)
+	case zero < 0:
+		return v, nil
+	case v.Shape().Rank() == 0:
+		return nil, errors.New("the divisor is the constant 0, which integers have no quotient for: divide by another number, or choose with Where")
+	}
+	return nil, fmt.Errorf("element %d of the constant divisor is 0, which integers have no quotient for: put another number there, and choose with Where", zero)
 }
 
 // common are the dimensions to which both operands are repeated: a scalar to any, a dimension of 1 to the other's.

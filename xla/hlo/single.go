@@ -40,8 +40,8 @@ func (e *eager) outer(o *op) string {
 }
 
 // NewEager starts a program of which each operation is given to run at once, with the values of its operands; run gives
-// those of its outputs. Parameters and constants come by [Builder.Known] in place of Parameter and Constant, and there is
-// nothing to Compile. It runs on one device.
+// those of its outputs. Parameters and constants come by [Builder.Known] and [Builder.KnownConstant] in place of Parameter and
+// Constant, and there is nothing to Compile. It runs on one device.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
@@ -62,6 +62,15 @@ func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffe
 	}
 	b.eager.values[in] = v
 	return &op{in: b.main, value: in}, nil
+}
+
+// KnownConstant is [Builder.Known] for a constant with these values.
+func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
+	x, err := b.Known(compute.OpTypeConstant, shape, v)
+	if err == nil {
+		b.literal(x.(*op).value, flat)
+	}
+	return x, err
 }
 
 // Value gives what an operation of a builder of [NewEager] came to. The buffer stays the runner's.
@@ -100,6 +109,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 				return nil, err
 			}
 			m.Parameters = append(m.Parameters, Parameter{Name: parameterName(i), Shape: shapeOf(v)})
+			b.sameLiteral(inputs[i], v)
 			given[i] = b.eager.values[v]
 			known[inputs[i]] = given[i]
 		}
