@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -25,7 +26,8 @@ import (
 // first. An entry that is damaged, or that the plugin does not take, is passed over with a warning (see [Log]) and
 // replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
 //
-// A compiled program is code: the folder must be the user's own. One that others may write to is an error of Open.
+// A compiled program is code: the folder must be the user's own, and each entry in it (docs/security.md). A folder that others
+// may write to is an error of Open, an entry of others is passed over as a damaged one is.
 func CompileCache(dir string, limit int64) Option {
 	return func(o *options) {
 		if limit < 0 {
@@ -53,7 +55,7 @@ const (
 func (c *cache) open(plugin Plugin, client *pjrt.Client, log *slog.Logger) (*cache, error) {
 	own := &cache{dir: c.dir, limit: c.limit, log: log}
 	if own.dir == "" {
-		user, err := os.UserCacheDir()
+		user, err := owners.Cache()
 		if err != nil {
 			return nil, fmt.Errorf("xla: compile cache: %w (give CompileCache a folder)", err)
 		}
@@ -62,12 +64,8 @@ func (c *cache) open(plugin Plugin, client *pjrt.Client, log *slog.Logger) (*cac
 	if err := os.MkdirAll(own.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
 	}
-	info, err := os.Stat(own.dir)
-	if err != nil {
+	if err := owners.Folder(own.dir); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
-	}
-	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("xla: compile cache: %s is %w (mode %v): expected a folder that only its owner may write to", own.dir, ErrPluginInsecure, info.Mode())
 	}
 	file, err := identityOf(plugin.Path)
 	if err != nil {
@@ -130,7 +128,7 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 }
 
 func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error) {
-	entry, err := os.ReadFile(name)
+	entry, err := owners.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/xla/hlo"
-	"github.com/lazo-ml/lazo/xla/install"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/probe"
 )
@@ -22,7 +22,7 @@ import (
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
-	ErrPluginInsecure = install.ErrUnsafe
+	ErrPluginInsecure = owners.ErrUnsafe // others may have written it, or may replace it: docs/security.md
 	ErrABI            = pjrt.ErrABI
 	ErrNoDevice       = probe.ErrNoDevice
 	ErrTimeout        = probe.ErrTimeout

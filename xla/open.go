@@ -131,9 +131,6 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 		return openGo(found, o)
 	}
 	if found.Source != FromInstall {
-		if err := checkWritable(found.Path); err != nil {
-			return nil, err
-		}
 		report, err := probeOnce(ctx, found.Path)
 		if err != nil {
 			return nil, fmt.Errorf("xla: open %q: %w", plugin, err)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/owners"
 )
 
 // Names of plugins. Other names are looked for in the search path only.
@@ -72,7 +74,8 @@ var pluginName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
 
 // Find looks for a plugin and loads nothing: see [Open] for the places and their
 // order. Only the option [Root] matters here. A plugin that is nowhere gives a
-// [*NotFoundError].
+// [*NotFoundError]; one that others may have written or may replace matches
+// [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -92,8 +95,8 @@ func find(plugin string, o *options) (Plugin, error) {
 			plugin, CPU, CUDA, TPU, Go)
 	}
 	missing := &NotFoundError{Plugin: plugin}
-	if path := searchPath(plugin, missing); path != "" {
-		return Plugin{Name: plugin, Kind: platform(plugin), Path: path, Source: FromSearch}, nil
+	if path, err := searchPath(plugin, missing); err != nil || path != "" {
+		return Plugin{Name: plugin, Kind: platform(plugin), Path: path, Source: FromSearch}, err
 	}
 	if !installable(plugin) {
 		return Plugin{}, missing
@@ -110,8 +113,9 @@ func findPath(path string) (Plugin, error) {
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: plugin %q: %w", path, err)
 	}
-	// Resolved, because libraries beside it are found from its real place.
-	resolved, err := filepath.EvalSymlinks(absolute)
+	// Resolved, because libraries beside it are found from its real place. To load it would run the code of whoever can change or
+	// replace it, or a link on the way.
+	resolved, err := owners.Resolve(absolute)
 	if errors.Is(err, os.ErrNotExist) {
 		return Plugin{}, &NotFoundError{Plugin: path, Tried: []string{absolute}}
 	}
@@ -141,8 +145,8 @@ func patterns(name string) []string {
 	return all
 }
 
-// searchPath gives the first match in the search path's folders, "" if none.
-func searchPath(name string, missing *NotFoundError) string {
+// searchPath gives the first match in the search path's folders, "" if none. A match that is not the user's own is an error.
+func searchPath(name string, missing *NotFoundError) (string, error) {
 	folders := filepath.SplitList(os.Getenv(SearchPathVariable))
 	if len(folders) == 0 {
 		missing.Tried = append(missing.Tried, "$"+SearchPathVariable+" (not set)")
@@ -158,10 +162,11 @@ func searchPath(name string, missing *NotFoundError) string {
 			if err != nil || len(matches) == 0 {
 				continue
 			}
-			if found, err := findPath(matches[0]); err == nil {
-				return found.Path
+			found, err := findPath(matches[0])
+			if err == nil || !errors.Is(err, ErrPluginNotFound) { // a link may lead nowhere
+				return found.Path, err
 			}
 		}
 	}
-	return ""
+	return "", nil
 }

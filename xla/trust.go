@@ -10,27 +10,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/probe"
 )
-
-// checkWritable refuses a library that any user can change or replace: loading
-// it would run that user's code.
-func checkWritable(path string) error {
-	for at := path; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return fmt.Errorf("xla: %w", err)
-		}
-		// In a sticky folder (/tmp) only the owner can replace a file.
-		if info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
-			return fmt.Errorf("xla: plugin %s: %s is %w (mode %v): chmod o-w %s", path, at, ErrPluginInsecure, info.Mode(), at)
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
-}
 
 // identity tells whether a library is the file that was probed before.
 type identity struct {
@@ -80,7 +63,7 @@ func identityOf(path string) (identity, error) {
 
 // cacheFile is where the record of the library at path lies, "" for nowhere.
 func cacheFile(path string) string {
-	dir, err := os.UserCacheDir()
+	dir, err := owners.Cache()
 	if err != nil {
 		return ""
 	}
@@ -88,7 +71,7 @@ func cacheFile(path string) string {
 }
 
 func readProbed(name string) (known probed, ok bool) {
-	data, err := os.ReadFile(name) // in the user's own cache folder
+	data, err := owners.ReadFile(name)
 	return known, err == nil && json.Unmarshal(data, &known) == nil
 }
 

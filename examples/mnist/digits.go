@@ -17,6 +17,9 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 		return data.Digits()
 	case "mnist":
 		cache, err := os.UserCacheDir()
+		if err == nil && !filepath.IsAbs(cache) {
+			err = fmt.Errorf("%q is not an absolute path", cache)
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("where to keep MNIST: %w (give -data a folder with the four files)", err)
 		}

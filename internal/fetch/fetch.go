@@ -15,7 +15,6 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -76,7 +75,7 @@ func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("fetch: %s from %s: %w", f.Name, redact(f.URL), err)
+			err = fmt.Errorf("fetch: %s from %s: %w", cut(f.Name), redact(f.URL), Short(err))
 		}
 	}()
 	if digest, err := hex.DecodeString(f.SHA256); err != nil || len(digest) != sha256.Size || strings.ToLower(f.SHA256) != f.SHA256 {
@@ -158,18 +157,19 @@ func (c Client) Open(ctx context.Context, address string) (io.ReadCloser, error)
 	c = c.withDefaults()
 	body, err := c.open(ctx, File{Name: "page", URL: address})
 	if err != nil {
-		return nil, fmt.Errorf("fetch: %s: %w", redact(address), because(ctx, err))
+		return nil, fmt.Errorf("fetch: %s: %w", redact(address), Short(because(ctx, err)))
 	}
 	return body, nil
 }
 
 func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL, nil)
+	address, err := Parse(f.URL)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, bare(err)
-	}
-	if request.URL.Scheme != "https" {
-		return nil, ErrInsecure
 	}
 	// The digest is over the file as it lies on the server, so nobody on the way may pack it.
 	request.Header.Set("Accept-Encoding", "identity")
@@ -260,25 +260,6 @@ func ExplainFullDisk(err error, dir string) error {
 		}
 	}
 	return err
-}
-
-// bare takes off the layer whose text repeats the address, secrets and all.
-func bare(err error) error {
-	var where *url.Error
-	if errors.As(err, &where) {
-		return where.Err
-	}
-	return err
-}
-
-// redact drops what may be secret in an address: password and query.
-func redact(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "a malformed address"
-	}
-	u.RawQuery, u.Fragment = "", ""
-	return u.Redacted()
 }
 
 // removeStale removes what killed downloads left in dir. No living download is older than its total timeout.

@@ -37,7 +37,10 @@ func load(dir string) (*Program, error) {
 	return p, errors.Join(err, on.Close())
 }
 
-func damaged(name string, err error) error { return fmt.Errorf("%s: %w: %w", name, ErrDamaged, err) }
+// damaged cuts off what the file itself makes the text long with.
+func damaged(name string, err error) error {
+	return fmt.Errorf("%s: %w: %.500w", name, ErrDamaged, err)
+}
 
 func read(on vfs.FS) (*Program, error) {
 	text, err := readFile(on, manifestName, manifestLimit)

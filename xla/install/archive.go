@@ -49,11 +49,11 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 	source := &rationed{file: file, left: maxDirectory}
 	archive, err := zip.NewReader(source, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%w: not a zip that can be read: %w", ErrArchive, err)
+		return nil, fmt.Errorf("%w: not a zip that can be read: %w", ErrArchive, fetch.Short(err))
 	}
 	source.left = -1
 	if err := judge(archive.File, info.Size()); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+		return nil, fmt.Errorf("%w: %w", ErrArchive, fetch.Short(err))
 	}
 	members, err := match(archive.File, patterns)
 	if err != nil {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/internal/owners"
 )
 
 // Find returns the installed plugin of a kind. root "" is DefaultRoot(). Files whose size, time or inode are no longer those
@@ -50,7 +51,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 		if err != nil {
 			return Plugin{}, err
 		}
-		err = checkFolder(folder)
+		err = owners.Folder(folder)
 		if err == nil {
 			err = r.verify(ctx, folder, table, d)
 		}
@@ -63,30 +64,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	}
 }
 
-// checkFolder refuses a folder that others may write to, or replace by way of one above it.
-func checkFolder(folder string) error {
-	if err := checkMode(folder, true); err != nil {
-		return err
-	}
-	real, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		return err
-	}
-	for above := filepath.Dir(real); ; above = filepath.Dir(above) {
-		info, err := os.Stat(above)
-		if err != nil {
-			return err
-		}
-		// In a sticky folder, such as /tmp, nobody can replace what belongs to others.
-		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return unsafe(above, info)
-		}
-		if above == filepath.Dir(above) {
-			return nil
-		}
-	}
-}
-
+// checkMode wants a file or folder, no link, of the user's own.
 func checkMode(path string, dir bool) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -94,14 +72,8 @@ func checkMode(path string, dir bool) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case info.IsDir() != dir || !dir && !info.Mode().IsRegular():
 		return fmt.Errorf("%w: %s is %v", ErrDamaged, path, info.Mode().Type())
-	case info.Mode().Perm()&0o002 != 0:
-		return unsafe(path, info)
 	}
-	return nil
-}
-
-func unsafe(path string, info fs.FileInfo) error {
-	return fmt.Errorf("%w: %s (%v): what is in it could be anybody's; look why, then chmod o-w and install with --force", ErrUnsafe, path, info.Mode())
+	return owners.Own(path, info)
 }
 
 // stamp takes down what changes when a file is replaced or written.

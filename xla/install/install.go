@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
+	"github.com/lazo-ml/lazo/internal/owners"
 )
 
 // Errors that a caller can act on. Those of a failed download are the ones of the file system, the context, and package
@@ -40,8 +41,9 @@ var (
 	ErrNotInstalled = errors.New("not installed")
 	// ErrDamaged: what is installed is not what was installed; Install mends it.
 	ErrDamaged = errors.New("damaged")
-	// ErrUnsafe: others may write to a file or folder of the plugin, so its code cannot be trusted.
-	ErrUnsafe = errors.New("writable by everyone")
+	// ErrUnsafe: a file or folder of the plugin, or one on the way there, belongs to others or can be written by them, so its code
+	// cannot be trusted: docs/security.md.
+	ErrUnsafe = owners.ErrUnsafe
 	// ErrUnknownWheel: a local file that is not in the table, without its digest given.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
 	// ErrArchive: a wheel with members that no honest wheel has, or without those that the table names.
@@ -99,7 +101,7 @@ type Options struct {
 
 // DefaultRoot is the folder that plugins go to if none is given: lazo's own below the user's data folder.
 func DefaultRoot() (string, error) {
-	home, err := os.UserHomeDir()
+	home, err := owners.Home()
 	if err != nil {
 		return "", fmt.Errorf("install: no home folder to install into, give one (--prefix DIR): %w", err)
 	}
@@ -136,7 +138,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return Plugin{}, err
 	}
-	if err := checkFolder(folder); err != nil {
+	if err := owners.Folder(folder); err != nil {
 		return Plugin{}, err
 	}
 	unlock, err := lock(ctx, filepath.Join(folder, "lock"))

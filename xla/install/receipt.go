@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
+	"github.com/lazo-ml/lazo/internal/owners"
 )
 
 const (
@@ -61,16 +62,14 @@ func readReceipt(folder string) (*receipt, error) {
 		return nil, err
 	} else if !info.Mode().IsRegular() || info.Size() > receiptLimit {
 		return nil, fmt.Errorf("%w: %s is not a receipt but %v of %d bytes", ErrDamaged, name, info.Mode(), info.Size())
-	} else if info.Mode().Perm()&0o002 != 0 {
-		return nil, unsafe(name, info)
 	}
-	text, err := os.ReadFile(name)
+	text, err := owners.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	r, err := parseReceipt(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, fetch.Short(err))
 	}
 	return r, nil
 }

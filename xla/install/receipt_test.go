@@ -33,6 +33,13 @@ func TestFind(t *testing.T) {
 	chmod := func(mode os.FileMode, path func(place) string) func(*testing.T, place) {
 		return func(t *testing.T, at place) { require.NoError(t, os.Chmod(path(at), mode)) }
 	}
+	// Only root can give something away; for others, what everybody may write to does.
+	giveAway := func(path func(place) string) func(*testing.T, place) {
+		if os.Geteuid() != 0 {
+			return chmod(0o757, path)
+		}
+		return func(t *testing.T, at place) { require.NoError(t, os.Chown(path(at), 65534, 65534)) }
+	}
 	tests := []struct {
 		name        string
 		change      func(*testing.T, place)
@@ -78,6 +85,11 @@ func TestFind(t *testing.T) {
 		{"root for all to write", chmod(0o757, func(at place) string { return at.root }), ErrUnsafe, ErrUnsafe},
 		{"root as /tmp is", chmod(0o777|os.ModeSticky, func(at place) string { return at.root }), nil, nil},
 		{"receipt for all to write", chmod(0o646, func(at place) string { return filepath.Join(at.folder, receiptName) }), ErrUnsafe, ErrUnsafe},
+		{"library of nobody", giveAway(func(at place) string { return at.p.Path }), ErrUnsafe, ErrUnsafe},
+		{"its folder, of nobody", giveAway(func(at place) string { return filepath.Dir(at.p.Path) }), ErrUnsafe, ErrUnsafe},
+		{"folder of the kind, of nobody", giveAway(func(at place) string { return at.folder }), ErrUnsafe, ErrUnsafe},
+		{"root of nobody", giveAway(func(at place) string { return at.root }), ErrUnsafe, ErrUnsafe},
+		{"receipt of nobody", giveAway(func(at place) string { return filepath.Join(at.folder, receiptName) }), ErrUnsafe, ErrUnsafe},
 		{"receipt gone", func(t *testing.T, at place) {
 			require.NoError(t, os.Remove(filepath.Join(at.folder, receiptName)))
 		}, ErrNotInstalled, ErrNotInstalled},

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -162,7 +163,7 @@ func (p piece) download(ctx context.Context, folder string, o Options) (string, 
 	case o.IndexURL != "":
 		resolve = o.askIndex
 	default:
-		resolve = askPublicIndex
+		resolve = o.askPublicIndex
 	}
 	o.Progress(Event{Stage: Resolve, File: p.File})
 	address, err := resolve(ctx, p.Wheel)
@@ -180,29 +181,48 @@ func (o Options) client() fetch.Client {
 	return fetch.Client{HTTP: o.HTTP, IdleTimeout: o.IdleTimeout, TotalTimeout: o.TotalTimeout}
 }
 
-// askPublicIndex learns a wheel's address through go-xla. Its call knows neither deadline nor context, so it is left behind
-// when either ends; it returns with the connection.
-func askPublicIndex(ctx context.Context, w Wheel) (string, error) {
-	type answer struct {
-		info *installer.PipPackageInfo
-		err  error
+// askPublicIndex learns a wheel's address from the page that go-xla would ask, by the client's own means.
+func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
+	page, err := publicPage(w.Package)
+	if err != nil {
+		return "", err
 	}
-	answers := make(chan answer, 1)
-	go func() {
-		info, err := installer.GetPipInfo(w.Package)
-		answers <- answer{info, err}
-	}()
+	text, err := o.page(ctx, page, w, " (offline? then use --from FILE; a mirror: --index-url URL)")
+	if err != nil {
+		return "", err
+	}
+	var info installer.PipPackageInfo
+	if err := json.Unmarshal(text, &info); err != nil {
+		return "", fmt.Errorf("what the package index says of %s: %w", w.Package, fetch.Short(err))
+	}
+	return address(&info, w)
+}
+
+// publicPage is where go-xla asks about a package. Only its error says that: for a name that no address can have, it sends nothing.
+func publicPage(name string) (string, error) {
+	const impossible = "\x7f"
+	_, err := installer.GetPipInfo(impossible)
+	var where *url.Error
+	if !errors.As(err, &where) || strings.Count(where.URL, impossible) != 1 {
+		return "", errors.New("go-xla does not tell the address of the public package index: give one (--index-url URL), or a file (--from FILE)")
+	}
+	return strings.Replace(where.URL, impossible, url.PathEscape(name), 1), nil
+}
+
+// page reads a page of an index about a wheel's package.
+func (o Options) page(ctx context.Context, address string, w Wheel, advice string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, fmt.Errorf("no answer within %v: %w", indexTimeout, fetch.ErrTimeout))
 	defer cancel()
-	select {
-	case <-ctx.Done():
-		return "", fmt.Errorf("ask the package index for %s: %w", w.Package, context.Cause(ctx))
-	case a := <-answers:
-		if a.err != nil {
-			return "", fmt.Errorf("ask the package index for %s (offline? then use --from FILE; a mirror: --index-url URL): %w", w.Package, a.err)
-		}
-		return address(a.info, w)
+	body, err := o.client().Open(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("ask the package index for %s%s: %w", w.Package, advice, err)
 	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, pageLimit))
+	if err != nil {
+		return nil, fmt.Errorf("read the index page of %s: %w", w.Package, fetch.Short(err))
+	}
+	return text, nil
 }
 
 // address finds a wheel in what the index tells about its package. Mirrors that stand in for the public index give
@@ -224,20 +244,13 @@ var href = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=\s*["']([^"']+)["']`)
 
 // askIndex looks a wheel's address up in the page of its package below IndexURL.
 func (o Options) askIndex(ctx context.Context, w Wheel) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
-	defer cancel()
-	page, err := url.Parse(strings.TrimSuffix(o.IndexURL, "/") + "/" + w.Package + "/")
+	page, err := fetch.Parse(strings.TrimSuffix(o.IndexURL, "/") + "/" + w.Package + "/")
 	if err != nil {
-		return "", fmt.Errorf("index address: %w", err)
+		return "", fmt.Errorf("the index (--index-url): %w", err)
 	}
-	body, err := o.client().Open(ctx, page.String())
+	text, err := o.page(ctx, page.String(), w, "")
 	if err != nil {
-		return "", fmt.Errorf("ask the package index for %s: %w", w.Package, err)
-	}
-	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, pageLimit))
-	if err != nil {
-		return "", fmt.Errorf("read the index page of %s: %w", w.Package, err)
+		return "", err
 	}
 	for _, link := range href.FindAllSubmatch(text, -1) {
 		target, err := page.Parse(html.UnescapeString(string(link[1])))

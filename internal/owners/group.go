@@ -1,0 +1,62 @@
+package owners
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// private tells whether nobody but the user and root is in a group: many systems make a group for each user, and let it write to
+// all that is made (umask 002). Only files say so; a group that they do not have is not private. A list of access rights (ACL) hides
+// behind the rights of the group, so there is none then. Root has no such group: what it makes is its own on all systems.
+func private(path string, gid int, uid uint32) bool {
+	if runtime.GOOS != "linux" || uid == 0 { // elsewhere the files do not say it all
+		return false
+	}
+	if n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil); err == nil && n > 0 {
+		return false
+	}
+	return privateIn(lines("/etc/passwd"), lines("/etc/group"), gid, uid)
+}
+
+func privateIn(users, groups [][]string, gid int, uid uint32) bool {
+	trusted := map[string]bool{}
+	for _, u := range users { // name:password:uid:gid:…
+		if len(u) < 4 {
+			continue
+		}
+		id, err := strconv.ParseUint(u[2], 10, 32)
+		own := err == nil && (id == 0 || uint32(id) == uid)
+		if own {
+			trusted[u[0]] = true
+		} else if u[3] == strconv.Itoa(gid) {
+			return false
+		}
+	}
+	found := false
+	for _, g := range groups { // name:password:gid:member,member
+		if len(g) < 4 || g[2] != strconv.Itoa(gid) {
+			continue
+		}
+		found = true
+		if slices.ContainsFunc(strings.Split(g[3], ","), func(name string) bool { return name != "" && !trusted[name] }) {
+			return false
+		}
+	}
+	return found
+}
+
+func lines(file string) (fields [][]string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		fields = append(fields, strings.Split(strings.TrimSpace(line), ":"))
+	}
+	return fields
+}

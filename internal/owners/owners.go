@@ -1,0 +1,165 @@
+// Package owners tells whether code on disk can have been put there by its user, or root, alone. docs/security.md has the rule and its
+// reasons. It is the one place that decides this, for whatever lazo loads or runs.
+package owners
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrUnsafe: somebody else may have written a file, or may replace it by way of a folder or a link that leads to it.
+var ErrUnsafe = errors.New("not yours alone")
+
+// Resolve follows a path, links too, and gives the one without links that it leads to. Each folder, link and file on the way must be
+// the user's own or root's, and nobody else may write to it; a sticky folder, as /tmp, may be everybody's, since in it nobody moves
+// what belongs to others. What breaks this is [ErrUnsafe]; a part that is missing is fs.ErrNotExist.
+func Resolve(path string) (string, error) { return now().resolve(path) }
+
+// Folder is [Resolve] for a folder of lazo's own: it must not be everybody's even if it is sticky, because what lies in it is
+// looked for by its name.
+func Folder(path string) error {
+	real, err := Resolve(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(real)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s: %w", real, syscall.ENOTDIR)
+	}
+	return now().closed(real, info, false)
+}
+
+// Own is the rule for one file or folder, or link, itself.
+func Own(path string, info fs.FileInfo) error { return now().closed(path, info, false) }
+
+// ReadFile reads a regular file that [Resolve] finds nothing wrong with. It never waits, as for a named pipe, and follows no link at
+// the end of the path.
+func ReadFile(path string) ([]byte, error) {
+	if _, err := Resolve(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	// Of what was opened, whatever has that name by now.
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file but %v", path, info.Mode().Type())
+	}
+	if err := Own(path, info); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(file)
+}
+
+// user is who asks.
+type user struct {
+	uid     uint32
+	root    uint32                          // who owns the root folder: root, mostly
+	private func(path string, gid int) bool // nobody else is in the group
+}
+
+func now() user {
+	u := user{uid: uint32(os.Geteuid())}
+	if info, err := os.Lstat("/"); err == nil {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			u.root = stat.Uid
+		}
+	}
+	u.private = func(path string, gid int) bool { return private(path, gid, u.uid) }
+	return u
+}
+
+// mostLinks is where Linux gives up too.
+const mostLinks = 40
+
+func (u user) resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	at, rest, links := "/", strings.Split(path, "/"), 0
+	if err := u.look("/"); err != nil {
+		return "", err
+	}
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..": // of a path without links: the folder that was looked at before
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		info, err := os.Lstat(next)
+		if err != nil {
+			return "", err
+		}
+		if err := u.closed(next, info, true); err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > mostLinks {
+			return "", &fs.PathError{Op: "follow", Path: path, Err: syscall.ELOOP}
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if strings.HasPrefix(target, "/") {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return at, nil
+}
+
+func (u user) look(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	return u.closed(path, info, true)
+}
+
+// closed is the rule for one part of a path. sticky says whether a sticky folder may be others' to write to.
+func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%s is %w: its owner cannot be told on this system", path, ErrUnsafe)
+	}
+	if stat.Uid != u.uid && stat.Uid != 0 && stat.Uid != u.root {
+		return fmt.Errorf("%s is %w: it belongs to user %d, expected you (%d) or root: copy it to a place of your own, or chown it", path, ErrUnsafe, stat.Uid, u.uid)
+	}
+	mode := info.Mode()
+	switch {
+	case mode&fs.ModeSymlink != 0: // its mode says nothing
+	case sticky && mode.IsDir() && mode&fs.ModeSticky != 0:
+	case mode&0o002 != 0:
+		return fmt.Errorf("%s is %w: everybody may write to it (%v): look at what is in it, then chmod o-w %s", path, ErrUnsafe, mode, path)
+	case mode&0o020 != 0 && !u.private(path, int(stat.Gid)):
+		return fmt.Errorf("%s is %w: group %d may write to it (%v): look at what is in it, then chmod g-w %s", path, ErrUnsafe, stat.Gid, mode, path)
+	}
+	return nil
+}
