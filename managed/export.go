@@ -20,8 +20,9 @@ import (
 // outputs, and the state's values; see package export, which also reads it back. The batch says the shapes, and its
 // values go into the folder only with [WithExample]. The state stays as it is.
 //
-// The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: fields of the batch
-// first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers.
+// The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: the fields of the batch that it
+// uses first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers. It is
+// StableHLO alone: the error function (GELU) is written out, and then differs in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ...ExportOption) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -34,7 +35,8 @@ type Function func(b *Builder) map[string]*Node
 
 // ExportModel writes a model for inference as [Stepper.Export] writes a step: the function is built as in a [TestStep],
 // the state has the variables that the function uses, and the outputs are the function's, sorted by name. What the
-// function reports as loss or metric comes too.
+// function reports as loss or metric comes too. A field of the batch that the function makes no use of, as the labels of a
+// prediction, is no input.
 func ExportModel(dir string, state *State, batch data.Batch, f Function, options ...ExportOption) error {
 	var outputs map[string]*Node
 	s := &Stepper{name: "model", build: func(b *Builder) { outputs = f(b) }}
@@ -171,6 +173,19 @@ func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A field of the batch that the program does not use is none of its inputs: a prediction needs no labels.
+	var unused []int
+	for _, i := range module.Unused() {
+		if p.Inputs[i].Role == export.Batch {
+			unused = append(unused, i)
+		}
+	}
+	if module, err = module.Without(unused...); err != nil {
+		return nil, err
+	}
+	for _, i := range slices.Backward(unused) {
+		p.Inputs = slices.Delete(p.Inputs, i, i+1)
+	}
 	p.Name, p.Text, p.StableHLO = s.Name, module.Text(), x.Runtime().StableHLOVersion()
 	return notRun{}, nil
 }
@@ -206,6 +221,9 @@ func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Ex
 	defer func() { err = errors.Join(err, m.Close()) }()
 	e = &export.Example{Inputs: map[string]*Tensor{}}
 	for _, f := range batch.Fields {
+		if !slices.ContainsFunc(p.Inputs, func(v export.Value) bool { return v.Role == export.Batch && v.Name == f.Name }) {
+			continue
+		}
 		t, err := tensorOf(f.Array)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -105,6 +106,33 @@ func TestExportModel(t *testing.T) {
 			require.Equal(t, tensorBytes(t, v), tensorBytes(t, outputs[name]), name)
 		}
 	}
+}
+
+// A prediction is given nothing that it makes no use of, and an exported program is StableHLO alone, also with a GELU.
+func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
+	state := newState(t, runtime(t))
+	batch := first(t, line(t, 64).Batches(16))
+	batch.Fields[0], batch.Fields[1] = batch.Fields[1], batch.Fields[0] // what is left has another place
+	model := func(b *managed.Builder) map[string]*managed.Node {
+		b.Node("y")
+		return map[string]*managed.Node{"gelu": activation.Gelu(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4))}
+	}
+	dir := filepath.Join(t.TempDir(), "model")
+	require.NoError(t, managed.ExportModel(dir, state, batch, model, managed.WithExample()))
+	p, err := export.Load(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, v := range p.Inputs {
+		names = append(names, v.Name)
+	}
+	require.Equal(t, []string{"x", "/hidden/dense/weights", "/hidden/dense/biases"}, names)
+	require.NotContains(t, p.Text, "chlo.")
+	m, err := p.Compile(state.Strategy().Runtime())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	outputs, err := m.Run(p.Example.Inputs)
+	require.NoError(t, err)
+	require.Equal(t, tensorBytes(t, p.Example.Outputs["gelu"]), tensorBytes(t, outputs["gelu"]))
 }
 
 // What an export leaves alone: the state, its bits and its programs.

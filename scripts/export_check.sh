@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Exports a perceptron and a small convolutional network, as models and as training steps, and checks that JAX computes
+# Exports two perceptrons and a small convolutional network, as models and as training steps, and checks that JAX computes
 # the same from the folders.
 #
 #   scripts/export_check.sh

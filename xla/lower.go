@@ -15,7 +15,8 @@ import (
 )
 
 // Lower builds a graph as [Runtime.Compile] does and gives its program in StableHLO, without compiling it; so it works
-// on the plugin [Go] too. The program is that of one run: [Built].Block is not looked at.
+// on the plugin [Go] too. The program is that of one run: [Built].Block is not looked at. It is written for any reader of StableHLO: see
+// [hlo.Builder.Plain].
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -46,7 +47,7 @@ func (l *lowering) Builder(name string) compute.Builder {
 	return l.program.builder(hlo.New(name, func(m *hlo.Module) (compute.Executable, error) {
 		l.module = m
 		return lowered{&executable{module: m}}, nil
-	}))
+	}).Plain())
 }
 
 // lowered is what a graph takes for its executable.

@@ -1,4 +1,4 @@
-// Command export trains two small models on the digits and writes each, with its weights and one run, into a folder that
+// Command export trains three small models on the digits and writes each, with its weights and one run, into a folder that
 // needs no Go any more: go run ./examples/export DIR. `make export-check` runs it, and then loads the folders in JAX.
 package main
 
@@ -36,6 +36,11 @@ func cnn(scope *managed.Scope, x *managed.Node) *managed.Node {
 	return layers.Dense(scope.In("logits"), graph.Reshape(x, -1, 4*4*16), true, 10)
 }
 
+func gelu(scope *managed.Scope, x *managed.Node) *managed.Node {
+	x = activation.Gelu(layers.Dense(scope.In("hidden"), graph.Reshape(x, -1, 64), true, 64))
+	return layers.Dense(scope.In("logits"), x, true, 10)
+}
+
 func main() {
 	must.M = loop.Exit
 	if len(os.Args) != 2 {
@@ -44,7 +49,7 @@ func main() {
 	runtime := must.M1(xla.Open(context.Background(), xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
 	train, test := must.M2(data.Digits())
-	for name, f := range map[string]model{"mlp": mlp, "cnn": cnn} {
+	for name, f := range map[string]model{"mlp": mlp, "gelu": gelu, "cnn": cnn} {
 		export(filepath.Join(os.Args[1], name), strategies.Jit(runtime), train, test, f)
 	}
 }
@@ -60,10 +65,9 @@ func export(dir string, on strategies.Strategy, train, test *data.Set, f model) 
 		logits := f(b.Scope(), b.Node("x"))
 		return map[string]*managed.Node{"logits": logits, "class": graph.ArgMax(logits, -1)}
 	}
-	// The step wants the labels too, the model the images alone.
+	// The step wants the labels too; the model takes the images alone.
 	batch := must.M1(data.Peek(test.Batches(32)))
 	must.M(step.Export(dir+"-step", state, batch, managed.WithExample()))
-	batch.Fields = batch.Fields[:1]
 	must.M(managed.ExportModel(dir, state, batch, predict, managed.WithExample()))
 	fmt.Println("exported", dir, "and", dir+"-step")
 }

@@ -4,7 +4,7 @@
 // function given to [New] compiles it. The package knows nothing of PJRT.
 //
 // Read builder.go first, then function.go and module.go. The operations are grouped by topic: elementwise.go, complex.go, shape.go,
-// index.go, dot.go, convolution.go, reduce.go, window.go, norm.go, attention.go, fft.go, random.go, bits.go, collective.go; those that
+// index.go, dot.go, convolution.go, erf.go, reduce.go, window.go, norm.go, attention.go, fft.go, random.go, bits.go, collective.go; those that
 // take functions are in function.go. repeat.go makes a module that runs another one's function many times, single.go runs
 // operations one by one.
 package hlo
@@ -45,6 +45,7 @@ type Builder struct {
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
 	cpu        bool
+	plain      bool   // see Plain
 	widestHead int    // of cuDNN's flash attention; 0: there is none
 	eager      *eager // nil: the operations run together, once compiled
 	places     graphs.Places

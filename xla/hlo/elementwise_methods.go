@@ -104,9 +104,6 @@ func (f *Function) Round(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeRound, x)
 }
 
-// Erf is the error function.
-func (f *Function) Erf(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeErf, x) }
-
 // BitCount counts the bits that are 1.
 func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeBitCount, x)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -174,6 +175,49 @@ func bodyText(statements []*stablehlo.Statement, results []*value) (string, erro
 }
 
 func typeText(s shapes.Shape) string { return toXLA(s).ToStableHLO() }
+
+var parameterPattern = regexp.MustCompile(`%p(\d+)\b`)
+
+// Unused are the places of the parameters that nothing in the program depends on.
+func (m *Module) Unused() (places []int) {
+	used := map[string]bool{}
+	for _, found := range parameterPattern.FindAllString(m.body, -1) {
+		used[found] = true
+	}
+	for i := range m.Parameters {
+		if !used["%"+parameterName(i)] {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// Without is the module without some of its [Module.Unused] parameters.
+func (m *Module) Without(unused ...int) (*Module, error) {
+	all := m.Unused()
+	less := m.clone()
+	less.Parameters, less.source = nil, nil // whose lines are others
+	now := map[string]string{}
+	place := map[int]int{}
+	for i, p := range m.Parameters {
+		if !slices.Contains(unused, i) {
+			place[i] = len(less.Parameters)
+			now["%"+parameterName(i)] = "%" + parameterName(len(less.Parameters))
+			less.Parameters = append(less.Parameters, p)
+		} else if !slices.Contains(all, i) {
+			return nil, fmt.Errorf("hlo: %q without parameter %d (%q): the program uses it", m.Name, i, p.Name)
+		}
+	}
+	for output, parameter := range less.InPlace {
+		at, kept := place[parameter]
+		if !kept {
+			return nil, fmt.Errorf("hlo: %q without parameter %d (%q): output %d replaces it", m.Name, parameter, m.Parameters[parameter].Name, output)
+		}
+		less.InPlace[output] = at
+	}
+	less.body = parameterPattern.ReplaceAllStringFunc(m.body, func(name string) string { return now[name] })
+	return less, nil
+}
 
 // clone is a copy whose lists and maps are its own.
 func (m *Module) clone() *Module {

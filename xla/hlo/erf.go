@@ -1,0 +1,99 @@
+package hlo
+
+import (
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/go-xla/types"
+)
+
+// Plain keeps to StableHLO, for programs that others than XLA read: the error function, which is of another dialect (CHLO), is
+// written out. It gives b back.
+func (b *Builder) Plain() *Builder {
+	b.plain = true
+	return b
+}
+
+// Erf is the error function.
+func (f *Function) Erf(x compute.Value) (compute.Value, error) {
+	if !f.b.plain {
+		return f.unary(compute.OpTypeErf, x)
+	}
+	return f.each(compute.OpTypeErf, float, x, func(x *value) (*value, error) {
+		switch own := x.Shape().DType; own {
+		case dtypes.Float64:
+			return f.erf64(x)
+		case dtypes.Float32:
+			return f.erf32(x)
+		default:
+			wide, err := convert(x, dtypes.Float32)
+			if err != nil {
+				return nil, err
+			}
+			if wide, err = f.erf32(wide); err != nil {
+				return nil, err
+			}
+			return convert(wide, own)
+		}
+	})
+}
+
+// Coefficients of polynomials, that of the highest power first.
+var (
+	// x·P(x²)/Q(x²) is erf in single precision, up to erfLast; beyond it is 1. (XLA's and Eigen's coefficients.)
+	erfTop    = []float64{0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084}
+	erfBottom = []float64{
+		-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667, 0.11098505178285362, 0.49746925110067538, 1,
+	}
+	erfLast = 3.832506856900711
+
+	// Moshier's (Cephes) in double precision: x·T(x²)/U(x²) up to 1; from there 1-exp(-x²)·P(x)/Q(x).
+	erfT = []float64{9.60497373987051638749, 90.0260197203842689217, 2232.00534594684319226, 7003.32514112805075473, 55592.3013010394962768}
+	erfU = []float64{1, 33.5617141647503099647, 521.357949780152679795, 4594.32382970980127987, 22629.0000613890934246, 49267.3942608635921086}
+	erfP = []float64{
+		2.46196981473530512524e-10, 0.564189564831068821977, 7.46321056442269912687, 48.6371970985681366614, 196.520832956077098242,
+		526.445194995477358631, 934.528527171957607540, 1027.55188689515710272, 557.535335369399327526,
+	}
+	erfQ = []float64{
+		1, 13.2281951154744992508, 86.7072140885989742329, 354.937778887819891062, 975.708501743205489753, 1823.90916687909736289,
+		2246.33760818710981792, 1656.66309194161350182, 557.535340817727675546,
+	}
+	erfEnd = 6.0 // from there on it is 1
+)
+
+func (f *Function) erf32(x *value) (*value, error) {
+	c := &chain{}
+	low, high := f.number(c, x, -erfLast), f.number(c, x, erfLast)
+	x = c.do(func() (*value, error) { return stablehlo.Clamp(low, x, high) })
+	square := c.two(stablehlo.Multiply, x, x)
+	top := c.two(stablehlo.Multiply, x, f.polynomial(c, square, erfTop))
+	y := c.two(stablehlo.Divide, top, f.polynomial(c, square, erfBottom))
+	low, high = f.number(c, x, -1), f.number(c, x, 1) // rounding leads past it
+	return c.do(func() (*value, error) { return stablehlo.Clamp(low, y, high) }), c.err
+}
+
+func (f *Function) erf64(x *value) (*value, error) {
+	c := &chain{}
+	one := f.number(c, x, 1)
+	square := c.two(stablehlo.Multiply, x, x)
+	inner := c.two(stablehlo.Divide, c.two(stablehlo.Multiply, x, f.polynomial(c, square, erfT)), f.polynomial(c, square, erfU))
+	distance := c.two(stablehlo.Minimum, c.one(stablehlo.Abs, x), f.number(c, x, erfEnd))
+	falling := c.one(stablehlo.Exponential, c.one(stablehlo.Negate, c.two(stablehlo.Multiply, distance, distance)))
+	rest := c.two(stablehlo.Divide, c.two(stablehlo.Multiply, falling, f.polynomial(c, distance, erfP)), f.polynomial(c, distance, erfQ))
+	outer := c.two(stablehlo.Multiply, c.one(stablehlo.Sign, x), c.two(stablehlo.Subtract, one, rest))
+	return c.choose(c.compare(distance, one, types.CompareLE), inner, outer), c.err
+}
+
+// number is an array like x of one number.
+func (f *Function) number(c *chain, x *value, n float64) *value {
+	return c.do(func() (*value, error) { return full(f.text, x.Shape(), n) })
+}
+
+// polynomial is Horner's.
+func (f *Function) polynomial(c *chain, x *value, coefficients []float64) *value {
+	sum := f.number(c, x, coefficients[0])
+	for _, n := range coefficients[1:] {
+		sum = c.two(stablehlo.Add, c.two(stablehlo.Multiply, sum, x), f.number(c, x, n))
+	}
+	return sum
+}
