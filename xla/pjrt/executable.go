@@ -42,6 +42,9 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 	if len(program) == 0 { // the CPU plugin dies of it
 		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
 	}
+	if err := checkNesting(program); err != nil {
+		return nil, err
+	}
 	encoded, err := options.marshal()
 	if err != nil {
 		return nil, err

@@ -34,8 +34,9 @@ func threads(t *testing.T) map[string]string {
 	return found
 }
 
-// TestThreadsOfThePluginTakeNoSignals: those that a client, a compilation and a run started.
-func TestThreadsOfThePluginTakeNoSignals(t *testing.T) {
+// TestR20_threadsOfThePluginTakeFaultsAlone: those that a client, a compilation and a run started take no signal but those that
+// a fault raises, which would end the process without a word if they were blocked.
+func TestR20_threadsOfThePluginTakeFaultsAlone(t *testing.T) {
 	c := openCPU(t, 2)
 	call, _ := stateCall(t, c, 2, 1<<20)
 	_, err := call.Run()
@@ -50,6 +51,9 @@ func TestThreadsOfThePluginTakeNoSignals(t *testing.T) {
 		mask, err := strconv.ParseUint(blocked, 16, 64)
 		require.NoError(t, err)
 		assert.NotZero(t, mask&(1<<(syscall.SIGPROF-1)), "%s takes the profiler's signal: blocked are %s", name, blocked)
+		for _, fault := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS} {
+			assert.Zero(t, mask&(1<<(fault-1)), "%s blocks %v", name, fault)
+		}
 		count++
 	}
 	t.Log(fmt.Sprint(count), "threads of the plugin")
