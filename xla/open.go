@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"sync/atomic"
 	"time"
@@ -47,37 +46,6 @@ func Root(dir string) Option {
 // nowhere. progress, which may be nil, is called with lines for the user.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *options) { o.install, o.progress = true, progress }
-}
-
-// cpuDevices is the option of the CPU plugin that says how many devices the host is divided into.
-const cpuDevices = "cpu_device_count"
-
-// maxCPUDevices is up to how many there may be: 4,096 took ten seconds to make.
-const maxCPUDevices = 4096
-
-// ClientOption passes a named option to the plugin's client. Values are string,
-// bool, int, int64, []int64, float32 or float64; names are the plugin's own,
-// such as "cpu_device_count" (int64, from 1 to 4096), which lazo sets to 1 if nobody else sets it.
-func ClientOption(name string, value any) Option {
-	return func(o *options) {
-		switch v := value.(type) {
-		case string, bool, int64, []int64, float32:
-		case int:
-			value = int64(v)
-		case float64:
-			if math.Abs(v) > math.MaxFloat32 {
-				o.err = fmt.Errorf("xla: client option %q: %g does not fit a float32", name, v)
-			}
-			value = float32(v)
-		default:
-			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
-		}
-		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
-			// The plugin would end the process on a string, say nothing of why it has no device on -1, and take minutes over 1e5.
-			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
-		}
-		o.client[name] = value
-	}
 }
 
 func newOptions(opts []Option) (*options, error) {
@@ -177,9 +145,9 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	if plugin.Kind == CPU {
 		pjrt.KeepHeap(os.Getenv)
 	}
-	made, err := library.NewClient(o.client, nil)
+	made, err := newClient(library, plugin, o.client)
 	if err != nil {
-		return nil, during(err, "open %s", plugin.Path)
+		return nil, err
 	}
 	devices := made.AddressableDevices()
 	if len(devices) == 0 {

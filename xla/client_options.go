@@ -1,0 +1,88 @@
+package xla
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// cpuDevices is the option of the CPU plugin that says how many devices the host is divided into.
+const cpuDevices = "cpu_device_count"
+
+// maxCPUDevices is up to how many there may be: 4,096 took ten seconds to make.
+const maxCPUDevices = 4096
+
+// ClientOption passes a named option to the plugin's client. Values are string,
+// bool, int, int64, []int64, float32 or float64; names are the plugin's own,
+// such as "cpu_device_count" (int64, from 1 to 4096), which lazo sets to 1 if nobody else sets it.
+// A name that the plugin does not know is an error of [Open] that matches [ErrInvalidArgument].
+func ClientOption(name string, value any) Option {
+	if list, ok := value.([]int64); ok {
+		value = slices.Clone(list) // the caller's may change before Open
+	}
+	return func(o *options) {
+		switch v := value.(type) {
+		case string, bool, int64, []int64, float32:
+		case int:
+			value = int64(v)
+		case float64:
+			if math.Abs(v) > math.MaxFloat32 {
+				o.err = fmt.Errorf("xla: client option %q: %g does not fit a float32", name, v)
+			}
+			value = float32(v)
+		default:
+			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
+		}
+		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
+			// The plugin would end the process on a string, say nothing of why it has no device on -1, and take minutes over 1e5.
+			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
+		}
+		o.client[name] = value
+	}
+}
+
+// clientOptions are the names that the plugins which lazo installs take. Those of other versions may take more.
+var clientOptions = map[string][]string{
+	CPU: {cpuDevices},
+	CUDA: {"abort_collectives_on_failure", "allocator", "collective_memory_size", "enable_mock_nccl", "memory_fraction", "mock_gpu_topology",
+		"node_id", "num_nodes", "partition_index", "platform_name", "preallocate", "should_stage_host_to_device_transfers", "use_tfrt_gpu_client", "visible_devices"},
+}
+
+// newClient makes a client, and sees to it that no option is passed over. The plugins refuse what they do not know, all but
+// that of the CPU up to some version: it is asked whether it does, by a name that none has.
+func newClient(library *pjrt.Plugin, plugin Plugin, given map[string]any) (*pjrt.Client, error) {
+	known := clientOptions[plugin.Kind]
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 && plugin.Kind == CPU {
+		careless, err := library.NewClient(map[string]any{"lazo_asks_whether_names_are_looked_at": true}, nil)
+		if err == nil {
+			return nil, errors.Join(unknownOption(unknown[0], plugin, known), careless.Close())
+		}
+	}
+	made, err := library.NewClient(given, nil)
+	if err != nil && len(unknown) > 0 && errors.Is(err, pjrt.ErrInvalidArgument) && strings.Contains(err.Error(), unknown[0]) {
+		return nil, fmt.Errorf("%w: %w", unknownOption(unknown[0], plugin, known), err)
+	}
+	if err != nil {
+		return nil, during(err, "open %s", plugin.Path)
+	}
+	return made, nil
+}
+
+func unknownOption(name string, plugin Plugin, known []string) error {
+	text := fmt.Sprintf("xla: client option %q: %s: the plugin %s does not know it", name, plugin.Path, plugin.Kind)
+	if len(known) > 0 {
+		text += ": expected one of " + strings.Join(known, ", ")
+	}
+	return fmt.Errorf("%s: %w", text, ErrInvalidArgument)
+}

@@ -1,0 +1,28 @@
+package xla_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// TestR17_unknownClientOptions: the CPU plugin passes over names that it does not know; Open says so, and what there is.
+func TestR17_unknownClientOptions(t *testing.T) {
+	openCPU(t) // the library has been loaded, and its counts stand
+	before := pjrt.Live()
+	for _, opts := range [][]xla.Option{
+		{xla.ClientOption("cpu_device_countt", 4)},
+		{xla.ClientOption("memory_fraction", 0.5), xla.ClientOption("cpu_device_count", 2)},
+		{xla.ClientOption("", true)},
+	} {
+		r, err := xla.Open(t.Context(), xla.CPU, opts...)
+		require.ErrorIs(t, err, xla.ErrInvalidArgument)
+		require.Nil(t, r)
+		require.Regexp(t, `^xla: client option "(cpu_device_countt|memory_fraction|)": /.*\.so: the plugin cpu does not know it: expected one of cpu_device_count: invalid argument$`, err.Error())
+	}
+	require.Equal(t, before, pjrt.Live())
+	require.Equal(t, 2, openCPU(t, xla.ClientOption("cpu_device_count", 2)).NumDevices())
+}
