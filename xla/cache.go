@@ -21,8 +21,9 @@ import (
 )
 
 // CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second to
-// compile. The key is the program's text, how it is compiled, the plugin's file, the devices and the processor: with any of
-// these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB); what was used longest ago goes
+// compile. The key is the program's text, how it is compiled, the plugin's file, what the plugin read of the environment (XLA_FLAGS, or the
+// file that it names, and like variables), the client's options, the devices and the processors: with any of these changed, a
+// program is compiled anew. The folder takes at most limit bytes (0: 1 GiB); what was used longest ago goes
 // first. An entry that is damaged, or that the plugin does not take, is passed over with a warning (see [Log]) and
 // replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
 //
@@ -52,7 +53,7 @@ const (
 )
 
 // open makes the folder and finds out what it is for.
-func (c *cache) open(plugin Plugin, client *pjrt.Client, log *slog.Logger) (*cache, error) {
+func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, log *slog.Logger) (*cache, error) {
 	own := &cache{dir: c.dir, limit: c.limit, log: log}
 	if own.dir == "" {
 		user, err := owners.Cache()
@@ -67,23 +68,22 @@ func (c *cache) open(plugin Plugin, client *pjrt.Client, log *slog.Logger) (*cac
 	if err := owners.Folder(own.dir); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
 	}
-	file, err := identityOf(plugin.Path)
-	if err != nil {
-		return nil, err
-	}
 	var devices []string
 	for _, d := range client.AddressableDevices() {
 		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
 	}
-	own.on = fmt.Sprintf("%+v\n%s\n%s\n%s %s\n%s", file, client.Platform(), client.PlatformVersion(), runtime.GOOS, runtime.GOARCH, strings.Join(devices, "\n")) + processor()
+	// XLA divides work for the CPU by the number of processors.
+	own.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
 	return own, nil
 }
 
-// processor is what a program compiled for this one may use; "" where that cannot be read.
+// processor is what a program compiled for this one may use. Where that cannot be read, no other machine is taken for like.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
-		return ""
+		name, _ := os.Hostname()
+		return name
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n\n"))
 	var kept []string

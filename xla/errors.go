@@ -26,6 +26,8 @@ var (
 	ErrABI            = pjrt.ErrABI
 	ErrNoDevice       = probe.ErrNoDevice
 	ErrTimeout        = probe.ErrTimeout
+	// ErrFlags: the plugin does not take what XLA_FLAGS says.
+	ErrFlags = probe.ErrFlags
 )
 
 // What can happen while programs are built, compiled and run. An [*Error] matches the one that fits, if any.
@@ -225,7 +227,7 @@ type failedWork struct {
 }
 
 func (f *failedWork) Error() string {
-	return "xla: " + f.what + ": " + strings.TrimPrefix(f.err.Error(), "xla: ")
+	return "xla: " + f.what + ": " + strings.TrimPrefix(strings.TrimPrefix(f.err.Error(), "xla: "), "pjrt: ")
 }
 
 func (f *failedWork) Unwrap() error { return f.err }

@@ -31,16 +31,22 @@ func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 	case errors.Is(err, install.ErrNotInstalled):
 		missing.Tried = append(missing.Tried, installFolder(name, root)+" (lazo install: nothing there)")
 		return Plugin{}, missing
-	case errors.Is(err, install.ErrDamaged):
-		return Plugin{}, fmt.Errorf("xla: %w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
 	case err != nil:
-		return Plugin{}, fmt.Errorf("xla: %w", err)
+		return Plugin{}, fmt.Errorf("xla: %w", installError(err, name))
 	}
 	return fromInstall(found), nil
 }
 
+// installError says how to mend what is damaged.
+func installError(err error, name string) error {
+	if errors.Is(err, install.ErrDamaged) {
+		return fmt.Errorf("%w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
+	}
+	return err
+}
+
 func fromInstall(p install.Plugin) Plugin {
-	return Plugin{Name: p.Kind, Kind: platform(p.Kind), Path: p.Path, Version: p.Version, API: p.API, Source: FromInstall}
+	return Plugin{Name: p.Kind, Kind: platform(p.Kind), Path: p.Path, Version: p.Version, API: p.API, Source: FromInstall, stamp: p.Stamp}
 }
 
 func installFolder(name, root string) string {

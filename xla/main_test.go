@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,12 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Args[0] == childName {
+		child()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // openCPU opens the plugin that make setup installs.
 func openCPU(t *testing.T, opts ...xla.Option) *xla.Runtime {

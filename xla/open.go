@@ -73,10 +73,13 @@ var _ compute.Backend = (*Runtime)(nil)
 // or a name: [CPU], [CUDA], [TPU], another plugin's name, or [Go].
 //
 // A name is looked for in the folders of $PJRT_PLUGIN_LIBRARY_PATH, then among
-// the plugins that lazo installed. What lazo installed had its digest checked and
-// was probed then, so it is loaded at once; any other library is first probed in
-// a child process, once for each state of the file. That, and an installation,
-// are what ctx can end.
+// the plugins that lazo installed. A plugin is first probed in a child process,
+// once for each state of its file and each XLA_FLAGS; what lazo installed has its digests checked again when its files
+// look changed, and once after each start of the machine. That, and an
+// installation, are what ctx can end.
+//
+// A plugin reads the environment when the process opens it first. XLA_FLAGS
+// that it does not take, or that changed since, are an error: [ErrFlags].
 //
 // Each call makes a client of its own, with its own devices' memory: on a GPU,
 // open once. The library itself is loaded once and stays loaded.
@@ -98,11 +101,11 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	if found.Kind == Go {
 		return openGo(found, o)
 	}
+	report, err := probeOnce(ctx, found, o.root)
+	if err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
+	}
 	if found.Source != FromInstall {
-		report, err := probeOnce(ctx, found.Path)
-		if err != nil {
-			return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
-		}
 		found.Kind = report.Platform
 	}
 	return load(found, o)
@@ -132,6 +135,10 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 		if err := os.Setenv(name, value); err != nil {
 			return nil, fmt.Errorf("xla: set %s: %w", name, err)
 		}
+	}
+	from, err := originOf(plugin.Path)
+	if err != nil {
+		return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, err)
 	}
 	library, err := pjrt.Load(plugin.Path)
 	if err != nil {
@@ -163,7 +170,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 		c.widestHead = widestHead(about["compute_capability"])
 	}
 	if o.cache != nil {
-		if c.cache, err = o.cache.open(plugin, made, o.log); err != nil {
+		if c.cache, err = o.cache.open(from, made, o.client, o.log); err != nil {
 			return nil, errors.Join(err, made.Close())
 		}
 	}

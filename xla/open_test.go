@@ -66,28 +66,78 @@ func TestForeignLibraryIsProbedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, records, 1)
 
-	// change rewrites one field of the record. If the record is used, its kind shows.
+	// change rewrites a field of the record, and the platforms of its reports. If the record is used, its kind shows.
 	change := func(part, field string, value any) {
 		data, err := os.ReadFile(records[0])
 		require.NoError(t, err)
-		var record map[string]map[string]any
+		var record map[string]any
 		decoder := json.NewDecoder(bytes.NewReader(data))
 		decoder.UseNumber() // nanoseconds do not fit a float64
 		require.NoError(t, decoder.Decode(&record))
-		record[part][field] = value
+		for _, report := range record["Reports"].(map[string]any) {
+			report.(map[string]any)["Platform"] = "remembered"
+		}
+		if of := record; field != "" {
+			if part != "" {
+				of = record[part].(map[string]any)
+			}
+			require.Contains(t, of, field)
+			of[field] = value
+		}
 		data, err = json.Marshal(record)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(records[0], data, 0o600))
 	}
-	change("Report", "Platform", "remembered")
+	change("", "", nil)
 	assert.Equal(t, "remembered", open().Kind)
-	for _, field := range []string{"Size", "Modified", "Inode", "Device", "MinMinor"} {
-		change("Report", "Platform", "remembered")
+	for _, field := range []string{"Size", "Modified", "Changed", "Inode", "Device", "MinMinor"} {
 		change("File", field, 1)
+		assert.Equal(t, xla.CPU, open().Kind, "%s changed: probe again", field)
+	}
+	for _, field := range []string{"Boot", "Installed"} {
+		change("", field, "other")
 		assert.Equal(t, xla.CPU, open().Kind, "%s changed: probe again", field)
 	}
 	require.NoError(t, os.WriteFile(records[0], []byte("{damaged"), 0o600))
 	assert.Equal(t, xla.CPU, open().Kind)
+}
+
+// TestR22_eachFlagsAreProbedOnce: an installed plugin is, too.
+func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
+	do := task{Root: filepath.Dir(strings.Split(openCPU(t).Plugin().Path, "/pjrt-")[0])}
+	emptyHome(t)
+	open := func(flags string) {
+		got := do.inChild(t, "", "XLA_FLAGS="+flags)
+		require.Zero(t, got.code, got.stderr)
+		require.Empty(t, got.Error)
+	}
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	platforms := func(rename bool) (names []string) {
+		records, err := filepath.Glob(filepath.Join(cache, "lazo", "probe", "*"))
+		require.NoError(t, err)
+		require.Len(t, records, 1)
+		data, err := os.ReadFile(records[0])
+		require.NoError(t, err)
+		for range strings.Count(string(data), `"Platform":"cpu"`) {
+			names = append(names, "probed")
+		}
+		for range strings.Count(string(data), `"Platform":"kept"`) {
+			names = append(names, "kept")
+		}
+		if rename {
+			require.NoError(t, os.WriteFile(records[0], bytes.ReplaceAll(data, []byte(`"Platform":"cpu"`), []byte(`"Platform":"kept"`)), 0o600))
+		}
+		return names
+	}
+	open("")
+	require.Equal(t, []string{"probed"}, platforms(true))
+	open("")
+	require.Equal(t, []string{"kept"}, platforms(false), "no second probe")
+	open(fastMath)
+	require.Equal(t, []string{"probed", "kept"}, platforms(true), "other flags are probed")
+	open(fastMath)
+	require.Equal(t, []string{"kept", "kept"}, platforms(false))
 }
 
 func TestSearchPathPlugin(t *testing.T) {

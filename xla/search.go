@@ -50,6 +50,8 @@ type Plugin struct {
 	// API is the version of PJRT's C API, "0.81", "" as long as it is not known.
 	API    string
 	Source Source
+
+	stamp string // of all files of what lazo installed
 }
 
 // String describes the plugin in one line.

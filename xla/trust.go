@@ -1,65 +1,15 @@
 package xla
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/lazo-ml/lazo/internal/owners"
-	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/probe"
 )
-
-// identity tells whether a library is the file that was probed before.
-type identity struct {
-	Path           string
-	Size, Modified int64 // bytes, Unix nanoseconds
-	Device, Inode  uint64
-	MinMinor       int // the API rule that it was held against
-}
-
-// probed is the record of a library that passed a probe.
-type probed struct {
-	File   identity
-	Report probe.Report
-}
-
-// probeOnce probes a library that lazo did not install, unless the user's cache
-// folder says that this very file passed before: a probe takes 0.1 seconds on a
-// CPU and several on a GPU. Without a cache folder each call probes.
-func probeOnce(ctx context.Context, path string) (probe.Report, error) {
-	file, err := identityOf(path)
-	if err != nil {
-		return probe.Report{}, err
-	}
-	cache := cacheFile(path)
-	if known, ok := readProbed(cache); ok && known.File == file {
-		return known.Report, nil
-	}
-	report, err := probe.Run(ctx, path)
-	if err != nil {
-		return probe.Report{}, err
-	}
-	writeProbed(cache, probed{File: file, Report: report})
-	return report, nil
-}
-
-func identityOf(path string) (identity, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return identity{}, fmt.Errorf("xla: %w", err)
-	}
-	file := identity{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), MinMinor: pjrt.MinMinor}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		file.Device, file.Inode = uint64(sys.Dev), uint64(sys.Ino) // the types differ between systems
-	}
-	return file, nil
-}
 
 // cacheFile is where the record of the library at path lies, "" for nowhere.
 func cacheFile(path string) string {

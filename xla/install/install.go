@@ -61,6 +61,7 @@ type Plugin struct {
 	SHA256   string // of the library, lower-case hex
 	Licence  string // of the package, as in the table
 	Platform string // operating system and processor, as in "linux/amd64"
+	Stamp    string // changes when a file of the plugin was written to or replaced, whatever time it bears
 }
 
 // Stage says what an installation is doing.
@@ -150,7 +151,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	keep := ""
 	if old, err := readReceipt(folder); err == nil {
 		keep = old.Dir // even if damaged: it might do, as long as there is nothing better
-		if !o.Force && slices.Equal(old.Wheels, digests(pieces)) && old.verify(ctx, folder, table, quick) == nil {
+		if !o.Force && slices.Equal(old.Wheels, digests(pieces)) && old.verify(ctx, folder, table, full) == nil {
 			sweep(folder, keep)
 			return old.plugin(folder), nil
 		}

@@ -38,7 +38,7 @@ func TestInstall(t *testing.T) {
 	p, err := Install(t.Context(), "toy", o)
 	require.NoError(t, err)
 	require.Equal(t, []Stage{Resolve, Download, Extract, Probe}, stages)
-	require.Equal(t, Plugin{Kind: "toy", Version: "1.0", API: "0.1", Path: p.Path, SHA256: one.LibrarySHA256, Licence: "none", Platform: platform()}, p)
+	require.Equal(t, Plugin{Kind: "toy", Version: "1.0", API: "0.1", Path: p.Path, SHA256: one.LibrarySHA256, Licence: "none", Platform: platform(), Stamp: p.Stamp}, p)
 	require.True(t, filepath.IsAbs(p.Path))
 	tidy(t, o.Root, true)
 	info, err := os.Stat(p.Path)

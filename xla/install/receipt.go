@@ -3,6 +3,8 @@ package install
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
 	"github.com/lazo-ml/lazo/internal/owners"
@@ -51,6 +55,7 @@ func (r *receipt) plugin(folder string) Plugin {
 	return Plugin{
 		Kind: r.Kind, Version: r.Version, API: r.API, Licence: r.Licence, Platform: r.Platform,
 		Path: filepath.Join(folder, r.Dir, filepath.FromSlash(r.Library)), SHA256: r.file(r.Library).SHA256,
+		Stamp: r.stamp(folder),
 	}
 }
 
@@ -184,6 +189,17 @@ func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d de
 		}
 	}
 	return nil
+}
+
+// stamp is of the files as they are now. It has the time of the last change too, which nobody can set back.
+func (r *receipt) stamp(folder string) string {
+	all := sha256.New()
+	for _, f := range r.Files {
+		var s unix.Stat_t
+		err := unix.Lstat(filepath.Join(folder, r.Dir, filepath.FromSlash(f.Path)), &s)
+		fmt.Fprintln(all, f.Path, err, s.Size, s.Mtim, s.Ctim, s.Dev, s.Ino)
+	}
+	return hex.EncodeToString(all.Sum(nil))
 }
 
 // readBack reads each file from the disk again, and syncs the folders that hold them.

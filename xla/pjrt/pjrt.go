@@ -56,6 +56,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"unsafe"
 )
 
@@ -121,8 +122,8 @@ func (v Version) Check(path string) error {
 // version. The library stays loaded: XLA plugins do not survive unloading.
 //
 // A version that lazo does not support comes with an [*ABIError] beside it.
-// Other errors wrap [ErrNotFound], [ErrNotLoadable], [ErrNoSymbol] or
-// [ErrNoTable]. A damaged library may crash or hang the process instead.
+// Other errors wrap [ErrNotFound], [ErrNotLoadable], [ErrOutOfMemory],
+// [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process instead.
 func Inspect(path string) (Version, error) {
 	if err := checkFile(path); err != nil {
 		return Version{}, err
@@ -141,7 +142,11 @@ func open(path string) (*C.lazo_pjrt_table, error) {
 	defer C.free(unsafe.Pointer(name))
 	handle := C.dlopen(name, C.RTLD_LAZY|C.RTLD_LOCAL)
 	if handle == nil {
-		return nil, fmt.Errorf("pjrt: %s: %w: %s", path, ErrNotLoadable, C.GoString(C.dlerror()))
+		said, kind := C.GoString(C.dlerror()), ErrNotLoadable
+		if strings.Contains(said, "failed to map segment") || strings.Contains(said, "annot allocate memory") { // the file is whole, as its headers say
+			kind = ErrOutOfMemory
+		}
+		return nil, fmt.Errorf("pjrt: %s: %w: %s", path, kind, said)
 	}
 	symbol := C.CString("GetPjrtApi")
 	defer C.free(unsafe.Pointer(symbol))

@@ -3,17 +3,15 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"os/exec"
+	"regexp"
 	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Kinds of failure. [Error.Kind] is one of these, [pjrt.ErrNotFound] or
-// [pjrt.ErrABI].
+// Kinds of failure. [Error.Kind] is one of these, [pjrt.ErrNotFound],
+// [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
 var (
 	// ErrDamaged: the file is no working PJRT plugin for this machine.
 	ErrDamaged = errors.New("the plugin is damaged or made for another machine")
@@ -21,6 +19,8 @@ var (
 	ErrNoDevice = errors.New("the plugin loads but gives no usable device")
 	// ErrTimeout: no answer before the deadline.
 	ErrTimeout = errors.New("the plugin did not answer in time")
+	// ErrFlags: the plugin works, but not with what the variable XLA_FLAGS says.
+	ErrFlags = errors.New("the plugin does not take these XLA_FLAGS")
 	// ErrUnknown: the check itself could not be made.
 	ErrUnknown = errors.New("the plugin could not be checked")
 )
@@ -79,6 +79,7 @@ var causes = []struct {
 	{"no-symbol", pjrt.ErrNoSymbol, ErrDamaged},
 	{"no-table", pjrt.ErrNoTable, ErrDamaged},
 	{"abi", pjrt.ErrABI, pjrt.ErrABI},
+	{"no-memory", pjrt.ErrOutOfMemory, pjrt.ErrOutOfMemory},
 	{"no-device", ErrNoDevice, ErrNoDevice},
 }
 
@@ -119,35 +120,12 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return target == r.is }
 
-// death describes how the child ended without an answer.
-func death(waitErr error) error {
-	exit := (*exec.ExitError)(nil)
-	if errors.As(waitErr, &exit) {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return fmt.Errorf("the child process that tried it died of %s (%w)", unix.SignalName(status.Signal()), waitErr)
-		}
-	}
-	return fmt.Errorf("the child process that tried it died: %w", waitErr)
-}
-
-const textLimit = 2 << 10
-
-// tail keeps the last 2 KB written to it.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if extra := len(t.kept) - textLimit; extra > 0 {
-		t.kept = append(t.kept[:0], t.kept[extra:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "?") }
+// noMemory are the last words of a process that had no more memory: of Go's runtime, of cgo, of XLA.
+var noMemory = regexp.MustCompile(`(?i)out of memory|failed to reserve|cannot allocate memory|bad_alloc|pthread_create failed|thread \S* ?creation|Resource temporarily unavailable`)
 
 func cut(text string) string {
-	if len(text) > textLimit {
-		return strings.ToValidUTF8(text[:textLimit], "") + " …"
+	if len(text) > child.TextLimit {
+		return strings.ToValidUTF8(text[:child.TextLimit], "") + " …"
 	}
 	return text
 }

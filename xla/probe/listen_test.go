@@ -48,13 +48,3 @@ func TestFailureRoundTrip(t *testing.T) {
 		})
 	}
 }
-
-func TestTailKeepsTheEnd(t *testing.T) {
-	var kept tail
-	for i := range 1000 {
-		_, err := kept.Write([]byte(strings.Repeat(string(rune('a'+i%26)), i)))
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(kept.kept), textLimit)
-	}
-	assert.True(t, strings.HasSuffix(kept.String(), strings.Repeat(string(rune('a'+999%26)), 999)))
-}

@@ -15,11 +15,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
-	"syscall"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -42,23 +44,57 @@ type Report struct {
 // [DefaultTimeout] at the latest if ctx has no deadline, and takes the child
 // and its process group with it.
 //
+// A plugin that fails is tried again without XLA_FLAGS, where they are set: if
+// it works then, the error is [ErrFlags].
+//
 // Errors are of type [*Error], except when ctx was cancelled: then ctx's error
 // is wrapped.
 func Run(ctx context.Context, path string) (Report, error) {
+	report, output, err := run(ctx, path, os.Getenv)
+	if failed := (*Error)(nil); os.Getenv(flags) != "" && errors.As(err, &failed) {
+		without := func(name string) string {
+			if name == flags {
+				return ""
+			}
+			return os.Getenv(name)
+		}
+		if _, _, again := run(ctx, path, without); again == nil {
+			failed.Kind = ErrFlags
+			if said := output.Errors(); len(said) > 0 {
+				failed.Cause, failed.Stderr = errors.New(explain(said)), ""
+			}
+		}
+	}
+	return report, err
+}
+
+const flags = "XLA_FLAGS"
+
+// explain makes a sentence of what XLA said of its flags.
+func explain(said []string) string {
+	text := strings.Join(said, "; ")
+	if _, names, ok := strings.Cut(text, "in "+flags+": "); ok && strings.HasPrefix(text, "Unknown flag") {
+		return fmt.Sprintf("%s names %s, which this plugin does not know", flags, names)
+	}
+	return text
+}
+
+// run is one check, in an environment as getenv has it.
+func run(ctx context.Context, path string, getenv func(string) string) (Report, *child.Tail, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
 		defer cancel()
 	}
 	fail := &Error{Path: path, Stage: StageStart, Kind: ErrUnknown}
+	var stderr child.Tail
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		fail.Cause = err
-		return Report{}, fail
+		return Report{}, &stderr, fail
 	}
 	defer reader.Close()
-	var stderr tail
-	cmd, err := command(ctx, path)
+	cmd, err := command(ctx, path, getenv)
 	if err == nil {
 		cmd.Stderr = &stderr
 		cmd.ExtraFiles = []*os.File{writer}
@@ -67,7 +103,7 @@ func Run(ctx context.Context, path string) (Report, error) {
 	writer.Close()
 	if err != nil {
 		fail.Cause = err
-		return Report{}, fail
+		return Report{}, &stderr, fail
 	}
 	// A process that outlives the child may hold the pipe open.
 	stop := context.AfterFunc(ctx, func() { _ = reader.SetReadDeadline(time.Now()) })
@@ -78,7 +114,7 @@ func Run(ctx context.Context, path string) (Report, error) {
 	}
 	waitErr := cmd.Wait()
 	if last.Report != nil {
-		return *last.Report, nil
+		return *last.Report, &stderr, nil
 	}
 	fail.Stderr = stderr.String()
 	switch {
@@ -87,34 +123,32 @@ func Run(ctx context.Context, path string) (Report, error) {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		fail.Kind, fail.Cause = ErrTimeout, ctx.Err()
 	case ctx.Err() != nil:
-		return Report{}, fmt.Errorf("probe: %s: %w", path, ctx.Err())
+		return Report{}, &stderr, fmt.Errorf("probe: %s: %w", path, ctx.Err())
 	case waitErr != nil && errors.Is(readErr, io.EOF):
-		fail.Kind, fail.Cause = ErrDamaged, death(waitErr)
+		fail.Kind, fail.Cause = ErrDamaged, child.Death(waitErr)
+		var limit unix.Rlimit
+		if noMemory.MatchString(fail.Stderr) {
+			fail.Kind = pjrt.ErrOutOfMemory
+		} else if unix.Getrlimit(unix.RLIMIT_AS, &limit) == nil && limit.Cur < 1<<40 {
+			fail.Kind, fail.Cause = ErrUnknown, fmt.Errorf("%w, where it may have %d MiB of addresses (ulimit -v)", fail.Cause, limit.Cur>>20)
+		}
 	default:
 		fail.Kind, fail.Cause = ErrDamaged, fmt.Errorf("the child's answer cannot be read: %w", readErr)
 	}
-	return Report{}, fail
+	return Report{}, &stderr, fail
 }
 
 // command is the child: this binary under the reserved name.
-func command(ctx context.Context, path string) (*exec.Cmd, error) {
-	self, err := os.Executable()
+func command(ctx context.Context, path string, getenv func(string) string) (*exec.Cmd, error) {
+	deadline, _ := ctx.Deadline()
+	cmd, err := child.Command(ctx, childName, path, strconv.FormatInt(time.Until(deadline).Milliseconds(), 10))
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOOS == "linux" {
-		self = "/proc/self/exe" // still this program after a rebuild replaced the file
-	}
-	deadline, _ := ctx.Deadline()
-	cmd := exec.CommandContext(ctx, self) // our own binary
-	cmd.Args = []string{childName, path, strconv.FormatInt(time.Until(deadline).Milliseconds(), 10)}
-	cmd.Env = os.Environ()
-	for name, value := range pjrt.Environment(path, os.Getenv) {
+	cmd.Env = append(os.Environ(), flags+"="+getenv(flags))
+	for name, value := range pjrt.Environment(path, getenv) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
 	return cmd, nil
 }
 

@@ -1,0 +1,110 @@
+// Package child runs this program once more, for work that may end a process.
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Command is this program's own binary under the name of argv[0], by which it knows what it is. It and what it starts end
+// with ctx.
+func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "linux" {
+		self = "/proc/self/exe" // still this program after a rebuild replaced the file
+	}
+	cmd := exec.CommandContext(ctx, self) // our own binary
+	cmd.Args = append([]string{name}, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	return cmd, nil
+}
+
+// Signal is what a process died of, given the error of its Wait; 0 if of none.
+func Signal(waitErr error) syscall.Signal {
+	if exit := (*exec.ExitError)(nil); errors.As(waitErr, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return status.Signal()
+		}
+	}
+	return 0
+}
+
+// Death describes how a child ended without an answer.
+func Death(waitErr error) error {
+	if signal := Signal(waitErr); signal != 0 {
+		return fmt.Errorf("the child process that tried it died of %s (%w)", unix.SignalName(signal), waitErr)
+	}
+	return fmt.Errorf("the child process that tried it died: %w", waitErr)
+}
+
+// TextLimit is how much is kept of what a child says, in bytes.
+const TextLimit = 2 << 10
+
+// Tail keeps the last 2 KB written to it, and the first lines that say why it ends: errors of XLA's log, and what Go's runtime
+// writes before its traces.
+type Tail struct {
+	kept   []byte
+	line   []byte // the one that is being written, cut to the limit
+	errors []string
+	traced bool // they are Go's
+}
+
+var (
+	// logged is an error in XLA's log: its first letter is the level, E or F.
+	logged = regexp.MustCompile(`^[EF]\d{4} [^\]]*\] (.*)`)
+	traced = regexp.MustCompile(`^((?:fatal error|panic|runtime|runtime/cgo|SIG[A-Z]+): .*)`)
+)
+
+func (t *Tail) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b == '\n' {
+			t.endLine()
+		} else if len(t.line) < TextLimit {
+			t.line = append(t.line, b)
+		}
+	}
+	t.kept = append(t.kept, p...)
+	if extra := len(t.kept) - TextLimit; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+	}
+	return len(p), nil
+}
+
+func (t *Tail) endLine() {
+	for _, kind := range []*regexp.Regexp{logged, traced} {
+		if found := kind.FindSubmatch(t.line); found != nil && len(t.errors) < 4 {
+			t.errors = append(t.errors, strings.ToValidUTF8(string(found[1]), "?"))
+			t.traced = t.traced || kind == traced
+		}
+	}
+	t.line = t.line[:0]
+}
+
+// Errors are those first lines, without XLA's time and place.
+func (t *Tail) Errors() []string {
+	t.endLine()
+	return t.errors
+}
+
+// String is the end of what was said, or the first lines of what Go's runtime said: there the end is a trace.
+func (t *Tail) String() string {
+	if t.endLine(); t.traced {
+		return strings.Join(t.errors, "\n")
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "?")
+}

@@ -1,0 +1,139 @@
+package xla
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// xlaFlags is the variable with XLA's own options.
+const xlaFlags = "XLA_FLAGS"
+
+// environment is what a plugin reads of its process's environment: it may change what programs compute.
+type environment struct {
+	flags string   // what XLA_FLAGS says, or the file that it names
+	other []string // NAME=value, sorted
+}
+
+// The beginnings of the names of variables that plugins read, or what they are made of: one that changes nothing costs a
+// compilation, one that is missing here would give a program of other numbers.
+var environmentPrefixes = []string{
+	"XLA_", "TF_", "TSL_", "PJRT_", "NPROC", "LIBTPU_", "TPU_", "MEGASCALE_", "CUDA_", "CUDNN_", "CUBLAS", "NVIDIA_", "NCCL_", "ROCM_", "HIP_",
+	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",
+}
+
+// environmentOf reads what the plugin at path would read if it started now.
+func environmentOf(path string) (e environment, err error) {
+	set := pjrt.Environment(path, os.Getenv)
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if _, ours := set[name]; !ours {
+			set[name] = value
+		}
+	}
+	for name, value := range set {
+		// Where plugins are looked for, and what they log, decides nothing.
+		if name == xlaFlags || name == SearchPathVariable || strings.HasPrefix(name, "TF_CPP_") {
+			continue
+		}
+		if slices.ContainsFunc(environmentPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			e.other = append(e.other, name+"="+value)
+		}
+	}
+	slices.Sort(e.other)
+	if e.flags, err = readFlags(set[xlaFlags]); err != nil {
+		return environment{}, err
+	}
+	if strings.Contains(e.flags, "xla_flags_reset") { // the plugin would read them anew for each program
+		return environment{}, fmt.Errorf("%w: xla_flags_reset is not supported: programs that are compiled once and shared must mean the same", ErrFlags)
+	}
+	return e, nil
+}
+
+// flagsLimit is more than all flags of XLA together.
+const flagsLimit = 1 << 20
+
+// readFlags gives the flags themselves: a value that does not begin with "-" names a file that has them.
+func readFlags(value string) (string, error) {
+	if value == "" || strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "-") {
+		return value, nil
+	}
+	info, err := os.Stat(value)
+	switch {
+	case err != nil:
+		err = errors.Unwrap(err) // the path is said
+	case !info.Mode().IsRegular() || info.Size() > flagsLimit:
+		err = fmt.Errorf("it is no file of at most %d bytes (%v)", flagsLimit, info.Mode())
+	default:
+		var text []byte
+		if text, err = os.ReadFile(value); err == nil {
+			return string(text), nil
+		}
+	}
+	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", ErrFlags, value, err)
+}
+
+// String is all of it, for keys.
+func (e environment) String() string {
+	return fmt.Sprintf("%q %q", e.flags, e.other)
+}
+
+// options is a short name of the variables that hold options, of which a plugin may end the process if it does not know them.
+func (e environment) options() string {
+	all := []string{e.flags}
+	for _, entry := range e.other {
+		if strings.HasPrefix(entry, "LIBTPU_INIT_ARGS=") {
+			all = append(all, entry)
+		}
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", all)))
+}
+
+// origin is what a plugin was when this process started it, and what it read then: neither is read again.
+type origin struct {
+	file        identity
+	environment environment
+}
+
+var started struct {
+	sync.Mutex
+	plugins map[string]origin
+}
+
+// originOf gives the origin of the plugin at path, which is that of now if the process has not started it yet. Flags that
+// changed since would be passed over without a word: they are an error.
+func originOf(path string) (origin, error) {
+	now, err := environmentOf(path)
+	if err != nil {
+		return origin{}, err
+	}
+	started.Lock()
+	defer started.Unlock()
+	if first, ok := started.plugins[path]; ok {
+		if own(first.environment.flags) != own(now.flags) {
+			return origin{}, fmt.Errorf("%w: they are %q, and were %q when this process opened the plugin first, which reads them once: set them before that, or in another process",
+				ErrFlags, now.flags, first.environment.flags)
+		}
+		return first, nil
+	}
+	file, err := identityOf(path)
+	if err != nil {
+		return origin{}, err
+	}
+	if started.plugins == nil {
+		started.plugins = map[string]origin{}
+	}
+	started.plugins[path] = origin{file, now}
+	return started.plugins[path], nil
+}
+
+// own leaves out what lazo adds for CUDA.
+func own(flags string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool { return strings.HasPrefix(f, "--xla_gpu_cuda_data_dir=") }), " ")
+}

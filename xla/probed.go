@@ -1,0 +1,91 @@
+package xla
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/xla/probe"
+)
+
+// identity tells whether a library is the file that was looked at before.
+type identity struct {
+	Path                    string
+	Size, Modified, Changed int64 // bytes, Unix nanoseconds; nobody can set the time of the last change back
+	Device, Inode           uint64
+	MinMinor                int // the API rule that it was held against
+}
+
+// probed is the record of a library that was whole and passed a probe.
+type probed struct {
+	File identity
+	// Installed is the stamp of all files of a plugin that lazo installed.
+	Installed string
+	// Boot is the start of the machine since which no file had to be read from the disk again: what rots on it behind the
+	// file system's back changes no time.
+	Boot string
+	// Reports are those of the options in the environment that it was probed with.
+	Reports map[string]probe.Report
+}
+
+// optionsLimit is how many options of the environment are kept of a library.
+const optionsLimit = 64
+
+// probeOnce sees to it that a plugin can be opened here and now: that what lazo installed is whole, by its digests, once
+// for each state of its files and each start of the machine; and that the plugin works, in a child process, once for each
+// such state and each XLA_FLAGS. The records lie in the user's cache folder; without one, each call does both.
+func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, error) {
+	file, err := identityOf(plugin.Path)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	env, err := environmentOf(plugin.Path)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	options := env.options()
+	cache := cacheFile(plugin.Path)
+	now := probed{File: file, Installed: plugin.stamp, Boot: boot()}
+	known, ok := readProbed(cache)
+	if ok = ok && known.File == now.File && known.Installed == now.Installed && known.Boot == now.Boot; ok {
+		if report, probed := known.Reports[options]; probed {
+			return report, nil
+		}
+		now.Reports = known.Reports
+	}
+	if !ok && plugin.Source == FromInstall {
+		if _, err := install.Check(ctx, plugin.Name, root); err != nil {
+			return probe.Report{}, installError(err, plugin.Name)
+		}
+	}
+	report, err := probe.Run(ctx, plugin.Path)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	if len(now.Reports) >= optionsLimit || now.Reports == nil {
+		now.Reports = map[string]probe.Report{}
+	}
+	now.Reports[options] = report
+	writeProbed(cache, now)
+	return report, nil
+}
+
+func identityOf(path string) (identity, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return identity{}, fmt.Errorf("xla: %w", &os.PathError{Op: "stat", Path: path, Err: err})
+	}
+	return identity{Path: path, Size: s.Size, Modified: time.Unix(s.Mtim.Unix()).UnixNano(), Changed: time.Unix(s.Ctim.Unix()).UnixNano(),
+		Device: uint64(s.Dev), Inode: uint64(s.Ino), MinMinor: pjrt.MinMinor}, nil // the types differ between systems
+}
+
+// boot names the start of the machine, "" where that is not told.
+func boot() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(id)
+}
