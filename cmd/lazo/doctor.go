@@ -30,6 +30,9 @@ var errProblem = errors.New("a problem was found")
 // Run examines one part after the other and stops at the first that is broken.
 func (c doctorCommand) Run(s session) error {
 	printVersions(s.stdout)
+	if text := limits(); text != "" {
+		line(s.stdout, "limits", "%s", text)
+	}
 	err := c.examine(s.ctx, s.stdout)
 	if err == nil {
 		line(s.stdout, "result", "ok")
@@ -93,10 +96,12 @@ func remedy(err error, plugin string) string {
 	switch {
 	case errors.Is(err, install.ErrDamaged), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrABI):
 		return again
+	case errors.Is(err, xla.ErrFlags):
+		return "unset XLA_FLAGS, or set it to flags of this plugin's version"
 	case errors.Is(err, xla.ErrNoDevice):
 		return "see whether the driver is installed and the device visible to this user (nvidia-smi)"
 	case errors.Is(err, xla.ErrOutOfMemory):
-		return "another process may hold the device's memory"
+		return "another process may hold the device's memory; on the CPU see the line limits, if there is one: the plugin needs 3 GiB of addresses"
 	case errors.Is(err, xla.ErrTimeout):
 		return "see whether the device is there, and try again on an idle machine"
 	}

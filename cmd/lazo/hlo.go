@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -18,11 +19,17 @@ type hloCommand struct {
 	Optimized bool   `help:"Print the program as XLA has it after its optimizations (HLO) instead."`
 	Plugin    string `default:"cpu" help:"Plugin to compile for: cpu, cuda, tpu or the path of a library."`
 	Prefix    string `placeholder:"DIR" help:"Folder that plugins are installed in."`
+
+	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
 // Run prints the program, and what the compiler reckons of it as comments behind it, so that all of it can be read by
 // what reads programs. It prints nothing of a program that does not compile.
 func (c hloCommand) Run(s session) (err error) {
+	if !s.child {
+		return inChild(s, c.Timeout, c.Path)
+	}
+	time.AfterFunc(c.Timeout+time.Second, func() { os.Exit(failure) }) // the parent may be gone
 	name, text, err := readProgram(c.Path)
 	if err != nil {
 		return err

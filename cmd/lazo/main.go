@@ -37,11 +37,13 @@ type commands struct {
 type session struct {
 	ctx            context.Context // kong binds values, and a command has one context
 	stdout, stderr io.Writer
+	args           []string
+	child          bool // this is the process that may crash
 }
 
 func main() {
 	ctx, status := interruptible(context.Background())
-	code := run(session{ctx: ctx, stdout: os.Stdout, stderr: os.Stderr}, os.Args[1:])
+	code := run(session{ctx: ctx, stdout: os.Stdout, stderr: os.Stderr, args: os.Args[1:], child: beChild()})
 	if ctx.Err() != nil {
 		code = status()
 	}
@@ -49,7 +51,7 @@ func main() {
 }
 
 // run does what the arguments say and gives the exit status.
-func run(s session, args []string) int {
+func run(s session) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),
 		kong.Description("lazo trains models on XLA. This command looks after its plugins."), kong.Bind(s))
@@ -57,7 +59,7 @@ func run(s session, args []string) int {
 		fmt.Fprintln(s.stderr, "lazo:", err)
 		return failure
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(s.args)
 	if err != nil {
 		fmt.Fprintf(s.stderr, "lazo: %v (lazo --help lists what there is)\n", err)
 		return usage

@@ -109,6 +109,7 @@ func golden(text string) string {
 		{`(lazo +)\S+`, "${1}VERSION"},
 		{`\d+\.\d+ GiB`, "N GiB"},
 		{`\d+\.\d GFLOP`, "N GFLOP"},
+		{`(?m)^limits    .*\n`, ""},
 		{`(?m)^devices   .*\n(^          \d.*\n)+`, "DEVICES\n"},
 	} {
 		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.by)
@@ -180,6 +181,27 @@ func TestDoctorFindsProblems(t *testing.T) {
 	got := run(t, "install", "--check")
 	assert.Equal(t, 1, got.code)
 	assert.Contains(t, got.stderr, "lazo install cpu")
+}
+
+// TestF52_doctorTellsLimits: those of addresses; TestCgroupLimit has the others.
+func TestF52_doctorTellsLimits(t *testing.T) {
+	cpuPlugin(t)
+	out, err := exec.Command("bash", "-c", `ulimit -v 8388608; exec "$0" doctor`, lazo).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	line := regexp.MustCompile(`(?m)^limits    8\.0 GiB of addresses \(ulimit -v\).*$`).Find(out)
+	assert.NotEmpty(t, line, "%s", out)
+	t.Logf("F52: the doctor says: %s", line)
+}
+
+// TestR22_doctorKnowsFlagsFromDamage: flags that the plugin does not know are the fault, and not the plugin.
+func TestR22_doctorKnowsFlagsFromDamage(t *testing.T) {
+	cpuPlugin(t)
+	t.Setenv("XLA_FLAGS", "--xla_no_such_flag=1")
+	got := run(t, "doctor")
+	assert.Equal(t, 1, got.code)
+	assert.Contains(t, got.stdout, "XLA_FLAGS names --xla_no_such_flag=1, which this plugin does not know\nto do     unset XLA_FLAGS")
+	assert.NotContains(t, got.stdout, "damaged")
+	assert.NotContains(t, got.stdout, "--force")
 }
 
 // The whole way without network: a library that the table knows by its digest.

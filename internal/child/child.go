@@ -2,6 +2,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,10 @@ func Death(waitErr error) error {
 // TextLimit is how much is kept of what a child says, in bytes.
 const TextLimit = 2 << 10
 
-// Tail keeps the last 2 KB written to it, and the first lines that say why it ends: errors of XLA's log, and what Go's runtime
+// Tail keeps the last of what is written to it, and the first lines that say why it ends: errors of XLA's log, and what Go's runtime
 // writes before its traces.
 type Tail struct {
+	Limit  int // how many bytes; 0 is TextLimit
 	kept   []byte
 	line   []byte // the one that is being written, cut to the limit
 	errors []string
@@ -79,7 +81,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 		}
 	}
 	t.kept = append(t.kept, p...)
-	if extra := len(t.kept) - TextLimit; extra > 0 {
+	if extra := len(t.kept) - cmp.Or(t.Limit, TextLimit); extra > 0 {
 		t.kept = append(t.kept[:0], t.kept[extra:]...)
 	}
 	return len(p), nil

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/internal/child"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// childName is the argv[0] of the process that does a command's work with a foreign file, which may be made to crash the
+// plugin, or to keep it busy for ever.
+const childName = "lazo: child"
+
+// beChild tells whether this is such a process, and makes it one that dies of a crash at once: its parent has the words for it.
+func beChild() bool {
+	if os.Args[0] != childName {
+		return false
+	}
+	pjrt.DieBySignal()
+	return true
+}
+
+// inChild does the command of s in a child process within limit. What the child prints is passed on.
+func inChild(s session, limit time.Duration, what string) error {
+	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	defer cancel()
+	cmd, err := child.Command(ctx, childName, s.args...)
+	if err != nil {
+		return err
+	}
+	said := child.Tail{Limit: errorLimit}
+	cmd.Stdout, cmd.Stderr = s.stdout, &said
+	err = cmd.Run()
+	last := said.String()
+	switch {
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: no end after %v: give it more with --timeout%s", what, limit, after(last))
+	case child.Signal(err) == syscall.SIGPIPE:
+		return errProblem // whoever read has enough, as head has
+	case child.Signal(err) != 0:
+		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, unix.SignalName(child.Signal(err)), after(last))
+	case err != nil && strings.HasPrefix(last, "lazo: "):
+		_, err := fmt.Fprintln(s.stderr, last)
+		return errors.Join(errProblem, err)
+	case err != nil:
+		return fmt.Errorf("%s: it ended the plugin (%w)%s", what, err, after(last))
+	}
+	_, err = io.WriteString(s.stderr, last)
+	return err
+}
+
+// errorLimit is more than any error of lazo's.
+const errorLimit = 1 << 16
+
+// after is the last output of a child, if it said anything.
+func after(last string) string {
+	if last == "" {
+		return ""
+	}
+	if extra := len(last) - child.TextLimit; extra > 0 {
+		last = strings.ToValidUTF8(last[extra:], "")
+	}
+	return "\nlast output of the plugin:\n" + last
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// noLimit is from where on a limit of memory is none: the systems have several large numbers for it.
+const noLimit = 1 << 60
+
+// limits describes up to how much memory this process may take, "" for as much as there is.
+func limits() string {
+	var found []string
+	for _, of := range []struct {
+		resource int
+		name     string
+	}{{unix.RLIMIT_AS, "of addresses (ulimit -v)"}, {unix.RLIMIT_DATA, "of data (ulimit -d)"}} {
+		var limit unix.Rlimit
+		if unix.Getrlimit(of.resource, &limit) == nil && limit.Cur < noLimit {
+			found = append(found, fmt.Sprintf("%.1f GiB %s", gib(limit.Cur), of.name))
+		}
+	}
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	if limit, file := cgroupLimit(string(own), "/sys/fs/cgroup"); file != "" {
+		found = append(found, fmt.Sprintf("%.1f GiB (%s): the kernel kills what takes more", gib(limit), file))
+	}
+	return strings.Join(found, "; ")
+}
+
+// cgroupLimit is the least limit of memory of the groups that own, the text of /proc/self/cgroup, names, and of those above
+// them, and the file that says so, "" for none. In a container the names may be those of the host: then the root's holds.
+func cgroupLimit(own, mount string) (least uint64, file string) {
+	for line := range strings.Lines(own) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers of version 1, path
+		if len(parts) != 3 {
+			continue
+		}
+		base, name := mount, "memory.max"
+		if parts[1] != "" {
+			if !strings.Contains(","+parts[1]+",", ",memory,") {
+				continue
+			}
+			base, name = filepath.Join(mount, parts[1]), "memory.limit_in_bytes"
+		}
+		for group := filepath.Clean("/" + parts[2]); ; group = filepath.Dir(group) {
+			at := filepath.Join(base, group, name)
+			text, _ := os.ReadFile(at)
+			limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64) // "max" is none
+			if err == nil && limit < noLimit && (file == "" || limit < least) {
+				least, file = limit, at
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return least, file
+}
