@@ -62,8 +62,8 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 // CompileStableHLO compiles a program that is there as text, for the first device. [Built] says what its inputs are, and
 // may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not looked at.
 //
-// A program is code: XLA checks its text, but a text made to harm may end the process, or take all memory. The plugin
-// [Go] cannot compile text: [ErrUnimplemented].
+// A program is code: XLA checks its text, but a text made to harm may crash the process, which says so, or take all memory: try
+// it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text: [ErrUnimplemented].
 func (r *Runtime) CompileStableHLO(name, text string, built Built) (*Program, error) {
 	p, err := r.compileText(name, text, built, nil)
 	if err != nil {
