@@ -64,7 +64,7 @@ func (c *client) Builder(name string) compute.Builder { return c.builder(name, c
 
 // builder makes one for the client's devices.
 func (c *client) builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
-	return hlo.New(name, compile).ForCPU(c.plugin.Kind == CPU).ForCUDA(c.widestHead)
+	return hlo.New(name, compile).ForCPU(c.plugin.Kind == CPU).ForCUDA(c.widestHead).Apart()
 }
 
 // widestHead is up to which width of a head cuDNN has flash attention, forwards and backwards, on a CUDA device of such a

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,7 +23,8 @@ type executable struct {
 	shared *sharedProgram // pjrt, if others may use it too
 	took   time.Duration
 	// portable programs run on any one device.
-	portable bool
+	portable  bool
+	constants constants
 }
 
 var _ compute.Executable = (*executable)(nil)
@@ -93,6 +95,9 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 		return nil, err
 	}
 	e.took = time.Since(start)
+	if err := e.placeConstants(); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
 	if c.log.Enabled(context.Background(), slog.LevelInfo) {
 		bytes, _ := e.needs()
 		logCompiled(c.log, m.Name, had, e.took, bytes)
@@ -107,14 +112,15 @@ func (e *executable) StableHLO() string { return e.text }
 func (e *executable) Finalize() { _ = e.close() }
 
 func (e *executable) close() error {
+	err := e.constants.close()
 	if e.shared != nil {
-		return e.of.shared.giveBack(e.shared)
+		return errors.Join(err, e.of.shared.giveBack(e.shared))
 	}
-	return e.pjrt.Close()
+	return errors.Join(err, e.pjrt.Close())
 }
 
 func (e *executable) Inputs() (names []string, inputs []shapes.Shape) {
-	for _, p := range e.module.Parameters {
+	for _, p := range given(e.module) {
 		names, inputs = append(names, p.Name), append(inputs, p.Shape)
 	}
 	return names, inputs
@@ -131,7 +137,7 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 // over is copied first unless it is donated; what is donated is freed.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
-	n := len(e.module.Parameters)
+	n := len(given(e.module))
 	if len(inputs) != n*devices || donate != nil && len(donate) != len(inputs) {
 		return nil, fmt.Errorf("xla: run %s: expected %d inputs for each of %d devices, got %d, and %d marks of donation", e.module.Name, n, devices, len(inputs), len(donate))
 	}
@@ -150,6 +156,13 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.
 			return nil, fmt.Errorf("xla: run %s: input %d: %w", e.module.Name, i, err)
 		}
 		args[i/n] = append(args[i/n], b.Buffer)
+	}
+	for i, d := range e.runsOn(options.Device) {
+		constants, err := e.constantsOn(d)
+		if err != nil {
+			return nil, fmt.Errorf("xla: run %s: %w", e.module.Name, err)
+		}
+		args[i] = append(args[i], constants...)
 	}
 	for _, parameter := range e.module.InPlace {
 		if donate == nil || !donate[parameter] {

@@ -78,6 +78,7 @@ type call struct {
 	executable *executable
 	call       *pjrt.Call
 	devices    int
+	constants  int            // how many large ones the program has
 	set        []*pjrt.Buffer // what the call has as arguments, device after device
 	shapes     []pjrt.Shape   // of a device's host inputs
 	memory     [][]byte       // theirs, device after device, for the time of a run
@@ -120,6 +121,9 @@ func (e *executable) newCall(b Built, place Placement) (*call, error) {
 	if c.call, err = e.pjrt.NewCall(options); err != nil {
 		return nil, err
 	}
+	if err := c.setConstants(); err != nil {
+		return nil, errors.Join(err, c.call.Close())
+	}
 	if written, err := e.inPlaceBytes(b); err != nil || written > copiedAtFirst {
 		return c, err
 	}
@@ -130,10 +134,10 @@ func (e *executable) newCall(b Built, place Placement) (*call, error) {
 }
 
 func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buffer, *Running, error) {
-	if len(inputs) != len(c.set) {
-		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(c.set), len(inputs))
+	own, n := len(c.set)/c.devices-c.constants, len(c.set)/c.devices
+	if len(inputs) != own*c.devices {
+		return nil, nil, fmt.Errorf("expected %d inputs, got %d", own*c.devices, len(inputs))
 	}
-	n := len(c.set) / c.devices
 	for i, input := range inputs {
 		if input == nil {
 			continue
@@ -142,11 +146,12 @@ func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buff
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		if c.set[i] != b.Buffer {
-			if err := c.call.Set(i/n, i%n, b.Buffer); err != nil {
+		// What the caller gives stands before the constants.
+		if at := i/own*n + i%own; c.set[at] != b.Buffer {
+			if err := c.call.Set(i/own, i%own, b.Buffer); err != nil {
 				return nil, nil, err
 			}
-			c.set[i] = b.Buffer
+			c.set[at] = b.Buffer
 		}
 	}
 	defer clear(c.memory)

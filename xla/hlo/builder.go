@@ -45,7 +45,9 @@ type Builder struct {
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
 	cpu        bool
-	plain      bool   // see Plain
+	plain      bool // see Plain
+	apart      bool // see Apart
+	constants  []Parameter
 	widestHead int    // of cuDNN's flash attention; 0: there is none
 	eager      *eager // nil: the operations run together, once compiled
 	places     graphs.Places
@@ -304,6 +306,7 @@ func (b *Builder) module() (*Module, error) {
 	}
 	m.source = &source{bodies: slices.Clone(m.functions)}
 	m.body, err = bodyText(b.main.live(live), b.main.outputs)
+	m.addConstants(b.constants)
 	m.source.bodies = append(m.source.bodies, m.body)
 	from := 0
 	for _, w := range b.written {

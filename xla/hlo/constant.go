@@ -33,6 +33,10 @@ func integers(list []int) attribute {
 // Constant copies values into the program. flat is a slice of Go's or GoMLX's types of elements; dims may be empty for
 // one value.
 func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
+	home := f.home(flat)
+	if home != nil {
+		f = home
+	}
 	made, err := f.emitOne(compute.OpTypeConstant, nil, func([]*value) (*value, error) {
 		slice := reflect.ValueOf(flat)
 		if slice.Kind() != reflect.Slice {
@@ -45,7 +49,11 @@ func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 		if shape.Size() != slice.Len() {
 			return nil, fmt.Errorf("%d values for dimensions %v, which have room for %d", slice.Len(), dims, shape.Size())
 		}
-		v, err := constant(f.text, flat, toXLA(shape))
+		write := func() (*value, error) { return constant(f.text, flat, toXLA(shape)) }
+		if home != nil {
+			write = func() (*value, error) { return f.constantApart(flat, shape) }
+		}
+		v, err := write()
 		if err == nil {
 			f.b.literal(v, flat)
 		}

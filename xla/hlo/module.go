@@ -38,6 +38,8 @@ type Parameter struct {
 	Name  string
 	Shape shapes.Shape
 	split *shardy.ShardingSpec // nil: not said
+	// Value is the memory of a large constant, nil for all else: see [Builder.Apart].
+	Value []byte
 }
 
 // Part is the shape of what each device has of the parameter.

@@ -103,7 +103,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 	w.types = []string{"tensor<i32>", "tensor<i32>"}
 	for i, p := range m.Parameters {
 		if slices.Contains(each, i) {
-			p = Parameter{p.Name, stacked(p.Shape, k), stackedSplit(p.split)}
+			p = Parameter{Name: p.Name, Shape: stacked(p.Shape, k), split: stackedSplit(p.split)}
 			looped.Parameters[i] = p
 		}
 		initial, w.types = append(initial, "%"+parameterName(i)), append(w.types, typeText(p.Shape))

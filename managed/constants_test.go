@@ -1,0 +1,65 @@
+package managed_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+// A step with a constant of 1.2 MB trains to the same under each strategy, in blocks too, and its program is short. Where a program goes
+// into a folder, the constant goes with it.
+func TestR40_largeConstantInAStep(t *testing.T) {
+	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	flat := make([]float32, 300_000)
+	for i := range flat {
+		flat[i] = float32(i%7) / 7
+	}
+	table := tensors.FromFlatDataAndDimensions(flat, len(flat)/4, 4)
+	model := func(b *managed.Builder) *managed.Node {
+		row := graph.Slice(graph.Const(b.Graph(), table), graph.AxisElem(777))
+		hidden := layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 4)
+		return graph.ReduceAndKeep(graph.Mul(hidden, row), graph.ReduceSum, -1)
+	}
+	parallel, err := strategies.DataParallel(r)
+	require.NoError(t, err)
+	losses := map[string]float64{}
+	for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "parallel": parallel, "eager": strategies.Eager(r)} {
+		state, err := managed.New(on, managed.WithOptimizer(sgd()), managed.WithSeed(3))
+		require.NoError(t, err)
+		step := managed.TrainStep(func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Node("y"), model(b))) })
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(20)))
+		require.NoError(t, err, name)
+		losses[name], err = result.History.Last("loss")
+		require.NoError(t, err)
+		for _, text := range step.StableHLO() {
+			require.True(t, len(text) < 100_000 || name == "eager", name) // whose text is what others would compile
+		}
+		if name == "jit" {
+			dir := filepath.Join(t.TempDir(), "model")
+			batch := first(t, line(t, 64).Batches(16))
+			require.NoError(t, managed.ExportModel(dir, state, batch, func(b *managed.Builder) map[string]*managed.Node {
+				return map[string]*managed.Node{"y": model(b)}
+			}, managed.WithExample()))
+			p, err := export.Load(dir)
+			require.NoError(t, err)
+			require.Greater(t, len(p.Text), 4*len(flat))
+		}
+		require.NoError(t, step.Close())
+		require.NoError(t, state.Close())
+	}
+	require.InDelta(t, losses["jit"], losses["parallel"], 1e-5)
+	require.InDelta(t, losses["jit"], losses["eager"], 1e-5)
+}

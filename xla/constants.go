@@ -1,0 +1,116 @@
+package xla
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// constants are the large ones of a program ([hlo.Builder.Apart]), on the devices that it has run on.
+type constants struct {
+	mu sync.Mutex
+	on map[*pjrt.Device][]*pjrt.Buffer
+}
+
+// placeConstants puts them where a program runs that runs nowhere else. The host's memory for them is free then.
+func (e *executable) placeConstants() error {
+	first, n := e.module.Constants()
+	if n == 0 || e.portable {
+		return nil
+	}
+	for _, d := range e.pjrt.Devices() {
+		if _, err := e.constantsOn(d); err != nil {
+			return err
+		}
+	}
+	less := *e.module
+	less.Parameters = slices.Clone(less.Parameters)
+	for i := range n {
+		less.Parameters[first+i].Value = []byte{}
+	}
+	e.module = &less
+	return nil
+}
+
+// constantsOn gives them on a device, in the order of their places.
+func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
+	first, n := e.module.Constants()
+	if n == 0 {
+		return nil, nil
+	}
+	e.constants.mu.Lock()
+	defer e.constants.mu.Unlock()
+	if placed, ok := e.constants.on[d]; ok {
+		return placed, nil
+	}
+	var placed []*pjrt.Buffer
+	for _, p := range e.module.Parameters[first : first+n] {
+		b, err := d.Put(pjrt.Array{Shape: fromGoMLX(p.Shape), Data: p.Value})
+		if err != nil {
+			return nil, errors.Join(err, closeAll(placed))
+		}
+		placed = append(placed, b)
+	}
+	if e.constants.on == nil {
+		e.constants.on = map[*pjrt.Device][]*pjrt.Buffer{}
+	}
+	e.constants.on[d] = placed
+	return placed, nil
+}
+
+// runsOn are the devices of a run, in their order; on is that of a portable program.
+func (e *executable) runsOn(on *pjrt.Device) []*pjrt.Device {
+	if on != nil {
+		return []*pjrt.Device{on}
+	}
+	return e.pjrt.Devices()
+}
+
+func (c *constants) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for _, placed := range c.on {
+		errs = append(errs, closeAll(placed))
+	}
+	c.on = nil
+	return errors.Join(errs...)
+}
+
+func closeAll(list []*pjrt.Buffer) error {
+	var errs []error
+	for _, b := range list {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// setConstants gives them to a call, for all its runs.
+func (c *call) setConstants() error {
+	first, n := c.executable.module.Constants()
+	c.constants = n
+	if n == 0 {
+		return nil
+	}
+	for i, d := range c.executable.pjrt.Devices() {
+		list, err := c.executable.constantsOn(d)
+		if err != nil {
+			return err
+		}
+		for j, b := range list {
+			if err := c.call.Set(i, first+j, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// given are the parameters of a module that its caller gives: all but the large constants.
+func given(m *hlo.Module) []hlo.Parameter {
+	first, n := m.Constants()
+	return slices.Delete(slices.Clone(m.Parameters), first, first+n)
+}
