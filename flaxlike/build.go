@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,10 +19,14 @@ const modelScope = "model"
 // outputs builds the network.
 func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	scope := b.Scope().In(modelScope)
-	var layers trace
+	layers := trace{inputs: map[*managed.Node]string{}, bounds: &m.seen.bounds}
 	scope.SetGraphParam(b.Graph(), traceParam, &layers)
 	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
-	out := m.network.outputs(scope, func(name string) *managed.Node { return m.field(b, name, "the network takes as an input") })
+	out := m.network.outputs(scope, func(name string) *managed.Node {
+		field := m.field(b, name, "the network takes as an input")
+		layers.inputs[field] = name
+		return field
+	})
 	m.seen.layers = layers.rowsOf(m.network, out)
 	for name, v := range out {
 		if v.DType().IsFloat() {
@@ -42,14 +47,18 @@ func (m *Model) report(b *managed.Builder) {
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
 	}
+	if m.set.weights != "" {
+		take(&m.seen.bounds, bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
+	}
 	var total *managed.Node
-	single := len(m.set.losses) == 1
+	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
 		name := l.logged(single)
 		labels, output := m.judged(b, "loss", name, out, l.Output, l.Label)
 		f := l.Func
 		if f == nil {
 			f, _ = LossByName(l.Name) // which New has checked
+			take(&m.seen.bounds, labelsOf(l, labelOf(out, l.Output, l.Label), output, m.set.weights))
 		}
 		var v *managed.Node
 		if whole := lossesOfBatches[l.Name]; l.Func == nil && whole != nil {
@@ -57,27 +66,38 @@ func (m *Model) report(b *managed.Builder) {
 		} else {
 			v = f(labels, output)
 		}
-		m.seen.labels(l, labelOf(out, l.Output, l.Label), output, m.set.weights)
 		v = weigh(name, v, sample)
-		if b.Training() && len(m.set.classWeights) > 0 && labels.DType().IsInt() {
-			v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
+		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
+			m.set.checkClassWeights(name, classes)
+			weighed = true
+			if b.Training() {
+				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
+			}
+		}
+		v = perExample(v)
+		if !single { // the figure of each output, before its share in the total
+			b.Metric(name, v)
+			b.Mean("avg_"+name, v)
 		}
 		if l.Weight != 0 {
 			v = graph.MulScalar(v, l.Weight)
 		}
-		v = perExample(v)
-		if v.Rank() > 0 { // the average of all examples; that of a scalar managed makes, by the size of each batch
-			b.Mean("avg_"+name, v)
-		}
-		b.Loss(name, m.set.scaleLoss(b, v))
 		if total == nil {
 			total = v
 		} else {
 			total = graph.Add(total, graph.ConvertDType(v, total.DType()))
 		}
 	}
-	if len(m.set.losses) > 1 && !slices.ContainsFunc(m.set.losses, func(l Loss) bool { return l.logged(false) == "loss" }) {
-		b.Metric("loss", total)
+	if total != nil {
+		name := m.set.totalName()
+		if total.Rank() > 0 { // the average of all examples; that of a scalar managed makes, by the size of each batch
+			b.Mean("avg_"+name, total)
+		}
+		b.Loss(name, m.set.scaleLoss(b, total))
+	}
+	if len(m.set.classWeights) > 0 && len(m.set.losses) > 0 && !weighed {
+		panic(fmt.Errorf("WithClassWeights: no loss has labels that are numbers of classes, so no weight would count: " +
+			"expected integers, as []int32, or labels of binary_crossentropy; weights of single examples: WithSampleWeights"))
 	}
 	m.set.scalePenalties(b)
 	for _, metric := range m.set.metrics {
@@ -91,7 +111,11 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 		sample = nil
 	}
 	if metric.Func != nil {
-		b.Metric(metric.logged(), weigh(metric.Name, metric.Func(labels, output), sample))
+		v := perExample(weigh(metric.Name, metric.Func(labels, output), sample))
+		if !v.DType().IsFloat() {
+			v = graph.ConvertDType(v, dtypes.Float32)
+		}
+		b.Mean(metric.logged(), b.Out(v))
 		return
 	}
 	of := metric.Metric
@@ -162,6 +186,28 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 		weights = graph.ExpandAxes(weights, -1)
 	}
 	return graph.Mul(v, graph.BroadcastToShape(weights, s))
+}
+
+// classesOf is how many classes the labels of a loss number, 0 if they number none, and -1 if that is not known.
+func (s *settings) classesOf(l Loss, labels, output *managed.Node) int {
+	switch {
+	case l.Func == nil && (l.Name == "binary_crossentropy" || l.Name == "binary_focal_crossentropy") && oneEach(output):
+		return 2
+	case !labels.DType().IsInt():
+		return 0
+	case l.Func == nil && (l.Name == "sparse_categorical_crossentropy" || l.Name == maskedSparse):
+		return classesOf(output)
+	}
+	return -1
+}
+
+// checkClassWeights refuses the weight of a class that no example can have.
+func (s *settings) checkClassWeights(loss string, classes int) {
+	for _, class := range slices.Sorted(maps.Keys(s.classWeights)) {
+		if classes > 0 && class >= classes {
+			panic(fmt.Errorf("WithClassWeights: there is no class %d: the output of the loss %q has the classes 0…%d", class, loss, classes-1))
+		}
+	}
 }
 
 // classWeights are those of the labels' classes.

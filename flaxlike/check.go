@@ -3,15 +3,21 @@ package flaxlike
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// ErrLabelRange is wrapped by the error about a label that is no class of the output.
+// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an [Embedding] has not.
 var ErrLabelRange = errors.New("outside of the classes")
+
+// ErrValue is wrapped by the error about a label or a sample weight that a loss cannot take, such as a label 2 for binary_crossentropy.
+var ErrValue = errors.New("out of range")
 
 // ErrNoLoss is wrapped by the error about a model that is to train without a loss.
 var ErrNoLoss = errors.New("no loss")
@@ -20,29 +26,70 @@ var ErrNoLoss = errors.New("no loss")
 type seen struct {
 	batch     data.Batch     // the newest one
 	resident  *data.Resident // the set on the device that it is of
-	whole     *data.Resident // the last one whose labels were looked at, all of them
+	whole     *data.Resident // the last one that was looked at, all of it
 	variables []variable
 	layers    []LayerRow
-	ranges    []labelRange
-	checked   bool // the ranges are known, so that batches are looked at before their step
+	bounds    []bound
+	looked    int                       // how many bounds there were then
+	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step
+	expected  *expected                 // what the run that begins waits for
 }
 
-// labelRange is a field of integer labels, and how many classes there are. Labels of weight 0 do not matter.
-type labelRange struct {
-	field, weights string
-	classes        int
-	masked         bool // those below 0 do not count
+// bound says what numbers a field of the batch may have.
+type bound struct {
+	field     string
+	kind      string // of its numbers, as "label"
+	low, high float64
+	signs     bool   // -1 and 1 alone
+	class     bool   // it is a number of low…high
+	input     bool   // of the network, not of a loss
+	weights   string // the field of weights: what counts 0 may be anything
+	why, hint string
 }
 
-// labels notes the range of a loss's labels.
-func (s *seen) labels(l Loss, field string, output *managed.Node, weights string) {
-	if l.Func != nil || l.Name != "sparse_categorical_crossentropy" && l.Name != maskedSparse {
-		return
+// take notes a bound.
+func take(list *[]bound, r bound) {
+	if !slices.Contains(*list, r) {
+		*list = append(*list, r)
 	}
-	r := labelRange{field, weights, classesOf(output), l.Name == maskedSparse}
-	if !slices.Contains(s.ranges, r) {
-		s.ranges = append(s.ranges, r)
+}
+
+// fieldOf is the field whose numbers a node has, in whatever shape; "" if it has others.
+func (t *trace) fieldOf(x *managed.Node) string {
+	for {
+		if name := t.inputs[x]; name != "" {
+			return name
+		}
+		switch in := x.Inputs(); {
+		case len(in) == 0:
+			return ""
+		case x.Type() == graph.NodeTypeReshape, x.Type() == graph.NodeTypeTranspose, x.Type() == graph.NodeTypeConvertDType && in[0].DType().IsInt():
+			x = in[0]
+		default:
+			return ""
+		}
 	}
+}
+
+// labelsOf says what labels a loss by name takes.
+func labelsOf(l Loss, field string, output *managed.Node, weights string) bound {
+	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
+	switch l.Name {
+	case "sparse_categorical_crossentropy", maskedSparse:
+		r.class, r.low, r.high = true, 0, float64(classesOf(output)-1)
+		r.why, r.hint = fmt.Sprintf("the output has %d", classesOf(output)), "make the last layer wider, or number the classes from 0"
+		if l.Name == maskedSparse {
+			r.low = math.MinInt64
+		}
+	case "hinge", "squared_hinge":
+		r.signs, r.why = true, l.Name+" takes -1 and 1 alone"
+	case "poisson":
+		r.low, r.why = 0, l.Name+" takes counts, from 0 on"
+	case "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "categorical_hinge", "kl_divergence", "dice", "tversky":
+		const rounding = 1e-5
+		r.low, r.high, r.why = -rounding, 1+rounding, l.Name+" takes numbers from 0 to 1"
+	}
+	return r
 }
 
 // see notes the batch that a step is built from. Of a set on the device only the first is gathered, for its fields.
@@ -66,103 +113,122 @@ func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
 		return fmt.Errorf("flaxlike: train: the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
 	}
-	if !m.seen.checked {
-		return nil
-	}
-	return m.seen.look(batch)
+	return m.seen.look(batch, false)
 }
 
-// check looks at the batches of the first step, when the ranges are known.
-func (s *seen) check(m *Model, batches ...data.Batch) error {
-	if s.checked {
-		return nil
-	}
-	for _, b := range batches {
-		if err := s.look(b); err != nil {
-			return errors.Join(err, m.Wait())
-		}
-	}
-	s.checked = true
-	return nil
-}
-
-func (s *seen) look(batch data.Batch) error {
+// look looks at the numbers of a batch, or at those alone that the network takes.
+func (s *seen) look(batch data.Batch, inputs bool) error {
 	set, in := batch.Resident, "the batch"
 	if set != nil { // its batches have no labels, so all of the set's are looked at, once
-		if set == s.whole {
+		if set == s.whole && s.looked == len(s.bounds) {
 			return nil
 		}
 		batch, in = data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set"
 	}
-	for _, r := range s.ranges {
-		labels, err := batch.Get(r.field)
-		if err != nil {
+	for _, r := range s.bounds {
+		field, err := batch.Get(r.field)
+		if err != nil || inputs && !r.input {
 			continue // the step says so, better
 		}
-		at, ok := firstOutside(labels.Flat, r)
+		at, ok := r.first(field, 0)
+		for ; !ok && !counts(batch, r, field, at); at, ok = r.first(field, at+1) {
+		}
 		if ok {
 			continue
 		}
-		if r.weights != "" && !counts(batch, r, labels) {
-			continue
+		v := element(field.Flat, at)
+		what := fmt.Sprintf("field %q: %s %v of example %d in %s is", r.field, r.kind, v, at/max(1, field.Size()/max(1, field.Len())), in)
+		if !r.class {
+			return fmt.Errorf("flaxlike: %s %w: %s", what, ErrValue, r.why)
 		}
-		hint := "make the last layer wider, or number the classes from 0"
-		if v := reflect.ValueOf(element(labels.Flat, at)); v.CanInt() && v.Int() < 0 {
+		hint := r.hint
+		if v := reflect.ValueOf(v); v.CanInt() && v.Int() < 0 && !r.input {
 			hint = fmt.Sprintf("labels that fill up sequences do not count in the loss %q", maskedSparse)
 		}
-		return fmt.Errorf("flaxlike: field %q: label %v of example %d in %s is %w 0…%d: the output has %d\n  %s",
-			r.field, element(labels.Flat, at), at/max(1, labels.Size()/max(1, labels.Len())), in, ErrLabelRange, r.classes-1, r.classes, hint)
+		return fmt.Errorf("flaxlike: %s %w 0…%.0f: %s\n  %s", what, ErrLabelRange, r.high, r.why, hint)
 	}
-	if set != nil {
-		s.whole = set
+	if set != nil && !inputs {
+		s.whole, s.looked = set, len(s.bounds)
 	}
 	return nil
 }
 
-// counts tells whether a label from outside has a weight other than 0.
-func counts(batch data.Batch, r labelRange, labels data.Array) bool {
-	weights, err := batch.Get(r.weights)
-	w, ok := weights.Flat.([]float32)
-	if err != nil || !ok || len(w) == 0 || labels.Size()%len(w) != 0 {
-		return true
-	}
-	each := labels.Size() / len(w)
-	for i := range w {
-		part := data.Array{Flat: labels.Flat, Dims: []int{labels.Size()}}.Slice(i*each, (i+1)*each)
-		if _, ok := firstOutside(part.Flat, r); !ok && w[i] != 0 {
-			return true
+// counts tells whether the number at a place counts: its example does by the batch's mask, and has a weight other than 0.
+func counts(batch data.Batch, r bound, field data.Array, at int) bool {
+	if r.weights != "" {
+		weights, err := batch.Get(r.weights)
+		w, ok := weights.Flat.([]float32)
+		if err == nil && ok && len(w) > 0 && field.Size()%len(w) == 0 && w[at/(field.Size()/len(w))] == 0 {
+			return false
 		}
 	}
-	return false
+	mask, err := batch.Get(data.Mask)
+	flat, ok := mask.Flat.([]bool)
+	return err != nil || !ok || len(flat) != field.Len() || flat[at/(field.Size()/field.Len())]
 }
 
-// firstOutside is the place of the first integer that is not in a range; ok if there is none.
-func firstOutside(flat any, r labelRange) (at int, ok bool) {
-	switch f := flat.(type) {
+// first is the place of the first number, from a place on, that is out of bounds; ok if there is none.
+func (r bound) first(field data.Array, from int) (at int, ok bool) {
+	switch f := field.Flat.(type) {
+	case []float32:
+		return outside(f, r, float32(r.low), float32(r.high), from)
+	case []float64:
+		return outside(f, r, r.low, r.high, from)
 	case []int32:
-		return outside(f, r)
+		return outside(f, r, lowest[int32](r, math.MinInt32), highest[int32](r, math.MaxInt32), from)
 	case []int64:
-		return outside(f, r)
+		return outside(f, r, lowest[int64](r, math.MinInt64), highest[int64](r, math.MaxInt64), from)
 	case []int16:
-		return outside(f, r)
+		return outside(f, r, lowest[int16](r, math.MinInt16), highest[int16](r, math.MaxInt16), from)
 	case []int8:
-		return outside(f, r)
+		return outside(f, r, lowest[int8](r, math.MinInt8), highest[int8](r, math.MaxInt8), from)
 	case []uint8:
-		return outside(f, r)
+		return outside(f, r, lowest[uint8](r, 0), highest[uint8](r, math.MaxUint8), from)
 	case []uint16:
-		return outside(f, r)
+		return outside(f, r, lowest[uint16](r, 0), highest[uint16](r, math.MaxUint16), from)
 	case []uint32:
-		return outside(f, r)
+		return outside(f, r, lowest[uint32](r, 0), highest[uint32](r, math.MaxUint32), from)
 	case []uint64:
-		return outside(f, r)
+		return outside(f, r, lowest[uint64](r, 0), highest[uint64](r, math.MaxUint64), from)
+	case []bool:
+		if at := slices.Index(f[from:], false); r.signs && at >= 0 {
+			return from + at, false
+		}
 	}
 	return 0, true
 }
 
-func outside[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](flat []T, r labelRange) (int, bool) {
-	for i, v := range flat {
-		if v < 0 && !r.masked || v >= 0 && uint64(v) >= uint64(r.classes) {
-			return i, false
+type number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// lowest and highest are the bounds in a type of integers, whose own they may pass.
+func lowest[T number](r bound, own T) T {
+	if r.low <= float64(own) {
+		return own
+	}
+	return T(r.low)
+}
+
+func highest[T number](r bound, own T) T {
+	if r.high >= float64(own) {
+		return own
+	}
+	return T(r.high)
+}
+
+func outside[T number](flat []T, r bound, low, high T, from int) (int, bool) {
+	if r.signs {
+		for i, v := range flat[from:] {
+			if v != 1 && !(v < 0 && v+1 == 0) {
+				return from + i, false
+			}
+		}
+		return 0, true
+	}
+	for i, v := range flat[from:] {
+		if !(v >= low && v <= high) { // NaN too
+			return from + i, false
 		}
 	}
 	return 0, true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
 )
 
@@ -34,15 +35,16 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	return found, nil
 }
 
-// testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does.
+// testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but for a model that
+// has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has a program of its own.
 func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
 	return train.Test[*Model, data.Batch]{Step: step{m.test}, Reset: reset,
-		Data: func(context.Context) (loop.Data[data.Batch], error) {
+		Data: func(ctx context.Context) (loop.Data[data.Batch], error) {
 			batches := set.Batches(size, data.KeepRemainder())
 			if set.Len()%size == 0 {
 				return batches, nil
 			}
-			return func(yield func(data.Batch, error) bool) {
+			padded := func(yield func(data.Batch, error) bool) {
 				for b, err := range batches {
 					if err == nil {
 						b, err = data.Pad(b, size)
@@ -51,8 +53,24 @@ func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
 						return
 					}
 				}
-			}, nil
+			}
+			if m.takesNoPadding(ctx, padded) {
+				return batches, nil
+			}
+			return padded, nil
 		}}
+}
+
+// takesNoPadding tells whether the test step reports what cannot be said of a padded batch.
+func (m *Model) takesNoPadding(ctx context.Context, batches loop.Data[data.Batch]) bool {
+	batch, err := data.Peek(batches)
+	if err == nil {
+		err = m.see(batch)
+	}
+	if err == nil {
+		err = m.test.Prepare(ctx, m.State, batch)
+	}
+	return errors.Is(err, managed.ErrPadded) // another error the step will tell
 }
 
 // Predict gives the outputs for all examples of a set, in their order and by name; that of a [Layer] is "preds". The set

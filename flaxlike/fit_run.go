@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,10 +44,11 @@ func (m *Model) run(ctx context.Context, f Fit, batches func(done, saved int64) 
 			training.Tasks = append(training.Tasks, t.On(f.testing(epoch)))
 		}
 	}
+	training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), epochMeans))
 	if f.LogRate {
 		training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
-			rate, err := turn.State.LearningRate()
-			turn.Logs.Metric("learning_rate", rate)
+			rate, err := turn.State.RateInForce()
+			turn.Logs.Metric(rateEntry, rate)
 			return err
 		}))
 	}
@@ -54,7 +56,7 @@ func (m *Model) run(ctx context.Context, f Fit, batches func(done, saved int64) 
 	if until == nil {
 		until = epoch * loop.Steps(max(f.Epochs, 1))
 	}
-	options := []loop.Option{loop.Until(until), start.Option()}
+	options := []loop.Option{loop.Until(until), start.Option(), loop.MonitorsWhen(loop.Every(epoch))}
 	if !f.EachStep {
 		options = append(options, loop.Keep(loop.Every(epoch)))
 	}
@@ -71,11 +73,64 @@ func (m *Model) run(ctx context.Context, f Fit, batches func(done, saved int64) 
 	if start.Found {
 		saved = start.Elapsed.Steps
 	}
+	if err := m.expect(ctx, f, training, tests, options); err != nil {
+		return new(loop.History), err
+	}
 	result, err := training.Run(ctx, m, batches(start.Elapsed.Steps, saved), options...)
 	if result.History == nil {
 		result.History = new(loop.History)
 	}
+	if err == nil && result.Reason == loop.DataEnded {
+		err = fmt.Errorf("%w after %s, in epoch %d of %s each: expected batches until %s: give more of them, as by data.Forever, or end there, by Epochs, StepsPerEpoch or Until",
+			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Steps/int64(epoch)+1, epoch, until)
+	}
 	return result.History, err
+}
+
+// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run was to. The state and the history
+// are those of the steps that were made.
+var ErrDataEnded = errors.New("the batches ended")
+
+// rateEntry is the name of the learning rate in the history.
+const rateEntry = "learning_rate"
+
+// epochMeans has the turn that ends an epoch say the means over the epoch's examples, where the step said those of its batch.
+func epochMeans(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
+	for e := range turn.Logs.All() {
+		if mean, err := turn.Logs.Get(loop.Entry{Collection: loop.Stateful, Name: "avg_" + e.Name}.Path()); err == nil && (e.Collection == loop.Losses || e.Collection == loop.Metrics) {
+			turn.Logs.Set(e.Collection, e.Name, mean.Value)
+		}
+	}
+	return nil
+}
+
+// expect notes what the first step is to look for.
+func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []train.Test[*Model, data.Batch], options []loop.Option) error {
+	m.seen.expected = nil
+	plan, err := training.Plan(options...)
+	if err != nil {
+		return nil // the run says so
+	}
+	e := &expected{rate: f.LogRate, tests: map[string]data.Batch{}}
+	for _, w := range plan.Watchers {
+		if w.Entry != "" {
+			e.entries = append(e.entries, w.Entry)
+		}
+	}
+	if e.entries == nil {
+		return nil
+	}
+	for _, t := range tests {
+		batches, err := t.Data(ctx)
+		if err != nil {
+			return err
+		}
+		if e.tests[t.Name], err = data.Peek(batches); err != nil {
+			return err
+		}
+	}
+	m.seen.expected = e
+	return nil
 }
 
 // start is where the run begins: behind the newest checkpoint, or with the initial epoch.

@@ -73,20 +73,20 @@ func TestHistory(t *testing.T) {
 	require.InDeltaSlice(t, series(t, h, "loss_val"), series(t, h, "avg_loss_val"), 1e-6)
 }
 
-// avg_loss is the mean over all steps of the epoch: that of the same steps one by one.
+// avg_loss is the mean over all steps of the epoch: that of the same steps one by one; and so is what the epoch's row says of "loss".
 func TestAverageIsOfTheEpoch(t *testing.T) {
-	fit := func(each bool) *loop.History {
-		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
-		h, err := m.Fit(t.Context(), line(t, 128), quiet(flaxlike.Fit{Epochs: 2, EachStep: each}))
-		require.NoError(t, err)
-		return h
-	}
-	steps, epochs := series(t, fit(true), "loss"), series(t, fit(false), "avg_loss")
+	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")) }
+	h, err := made().Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
+	require.NoError(t, err)
+	each, err := train.Of[*flaxlike.Model]().Run(t.Context(), made(), set.Batches(32, data.Shuffle(0), data.Epochs(2)))
+	require.NoError(t, err)
+	steps, epochs := series(t, each.History, "loss"), series(t, h, "avg_loss")
 	require.Len(t, steps, 8)
 	for e := range 2 {
 		mean := (steps[4*e] + steps[4*e+1] + steps[4*e+2] + steps[4*e+3]) / 4
 		require.InDelta(t, mean, epochs[e], 1e-5)
 	}
+	require.Equal(t, epochs, series(t, h, "loss"))
 }
 
 // A level down: train.Of makes of the methods what Fit does.

@@ -78,11 +78,11 @@ func Named(name string, layer Layer) Layer {
 // Residual adds what the layers, one behind the other, make of their input to it (He et al. 2016). The shape must stay.
 func Residual(layers ...Layer) Layer {
 	inner := Sequential(layers...)
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Residual", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		y := inner(scope, x)
 		if !y.Shape().Equal(x.Shape()) {
 			panic(fmt.Errorf("Residual in %s: the layers make %s of %s; they must keep the shape, so that both can be added", scope.Scope(), y.Shape(), x.Shape()))
 		}
 		return graph.Add(x, y)
-	}
+	})
 }

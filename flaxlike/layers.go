@@ -2,9 +2,12 @@ package flaxlike
 
 import (
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
@@ -15,58 +18,67 @@ import (
 
 // Dense is GoMLX's layers.Dense with a bias: [batch, …, n] to [batch, …, units].
 func Dense(units int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Dense", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("Dense", "units", units)
 		floats("Dense", scope, x)
 		return layers.Dense(scope, x, true, units)
-	}
+	})
 }
 
 // Conv is GoMLX's layers.Convolution with windows of kernel in each spatial axis, padded so that these keep their lengths:
 // [batch, spatial…, n] to [batch, spatial…, channels]. For strides and the like, write a [Layer] with GoMLX's builder.
 func Conv(channels, kernel int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Conv", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("Conv", "channels", channels)
+		atLeastOne("Conv", "kernel", kernel)
 		floats("Conv", scope, x)
 		spatial("Conv", scope, x)
 		return layers.Convolution(scope, x).Channels(channels).KernelSize(kernel).PadSame().Done()
-	}
+	})
 }
 
 // MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch, spatial…, n].
 func MaxPool(window int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("MaxPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("MaxPool", "window", window)
 		spatial("MaxPool", scope, x)
+		holds("MaxPool", scope, x, window)
 		return graph.MaxPool(x).Window(window).Done()
-	}
+	})
 }
 
 // MeanPool is [MaxPool] with means.
 func MeanPool(window int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("MeanPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("MeanPool", "window", window)
 		spatial("MeanPool", scope, x)
+		holds("MeanPool", scope, x, window)
 		return graph.MeanPool(x).Window(window).Done()
-	}
+	})
 }
 
 // GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n].
 func GlobalMeanPool() Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("GlobalMeanPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		spatial("GlobalMeanPool", scope, x)
 		axes := make([]int, x.Rank()-2)
 		for i := range axes {
 			axes[i] = i + 1
 		}
 		return graph.ReduceMean(x, axes...)
-	}
+	})
 }
 
 // Flatten makes [batch, n] of [batch, …].
-func Flatten() Layer { return Reshape(-1) }
+func Flatten() Layer { return part("Flatten", reshaped("Flatten", -1)) }
 
 // Reshape gives each example other dimensions; one of them may be -1.
-func Reshape(dims ...int) Layer {
+func Reshape(dims ...int) Layer { return part("Reshape", reshaped("Reshape", slices.Clone(dims)...)) }
+
+func reshaped(layer string, dims ...int) Layer {
 	return func(_ *managed.Scope, x *managed.Node) *managed.Node {
 		if x.IsScalar() {
-			panic(fmt.Errorf("Reshape: the input is a scalar, expected [batch, …]"))
+			panic(fmt.Errorf("%s: the input is a scalar, expected [batch, …]", layer))
 		}
 		return graph.Reshape(x, append([]int{x.Shape().Dimensions[0]}, dims...)...)
 	}
@@ -90,56 +102,85 @@ func activationsByName() map[string]func(*managed.Node) *managed.Node {
 // error when the model is built.
 func Activation(name string) Layer {
 	f, err := find("activation", name, activationsByName())
-	return func(_ *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Activation", func(_ *managed.Scope, x *managed.Node) *managed.Node {
 		if err != nil {
 			panic(err)
 		}
 		return f(x)
-	}
+	})
 }
 
 // Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014).
 func Dropout(rate float64) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Dropout", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		if !(rate >= 0 && rate < 1) {
 			panic(fmt.Errorf("Dropout: the rate is %v, expected a share from 0 to below 1", rate))
 		}
 		return layers.DropoutStatic(scope, x, rate)
-	}
+	})
 }
 
-// BatchNorm is GoMLX's norm.BatchNorm over the last axis. Its running averages are variables that a test step only reads.
+// BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its running averages
+// are variables that a test step only reads.
 func BatchNorm() Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return normal(scope, x, func(x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Done() })
-	}
+	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return normal(scope, x, func(x *managed.Node) *managed.Node { return managed.BatchNorm(scope, x) })
+	})
 }
 
 // LayerNorm is GoMLX's norm.LayerNorm over the last axis.
 func LayerNorm() Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("LayerNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return normal(scope, x, func(x *managed.Node) *managed.Node { return norm.LayerNorm(scope, x, -1).Done() })
-	}
+	})
 }
 
 // RMSNorm is GoMLX's norm.RMSNorm over the last axis.
 func RMSNorm() Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("RMSNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return normal(scope, x, func(x *managed.Node) *managed.Node { return norm.RMSNorm(scope, x).Done() })
-	}
+	})
 }
 
 // Embedding is GoMLX's layers.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0 to
-// vocabulary-1 to [batch, …, width]. It does not see integers from outside: what they give is the device's to say.
+// vocabulary-1 to [batch, …, width]. Where the integers are a field of the batch, one from outside is an error ([ErrLabelRange]); where
+// they are computed, its vector is NaN.
 func Embedding(vocabulary, width int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Embedding", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("Embedding", "vocabulary", vocabulary)
+		atLeastOne("Embedding", "width", width)
 		if !x.DType().IsInt() {
 			panic(fmt.Errorf("Embedding in %s: the input is %s, expected integers from 0 to %d: give the field as []int32", scope.Scope(), x.Shape(), vocabulary-1))
 		}
 		if x.Rank() > 0 && x.Shape().Dimensions[x.Rank()-1] == 1 { // GoMLX takes a last axis of 1 for its own
 			x = graph.ExpandAxes(x, -1)
 		}
-		return layers.Embedding(scope, x, dtypeOf(scope, x), vocabulary, width)
+		y := layers.Embedding(scope, x, dtypeOf(scope, x), vocabulary, width)
+		if t := traceOf(scope, x); t.fieldOf(x) != "" {
+			take(t.bounds, bound{field: t.fieldOf(x), kind: "integer", input: true, high: float64(vocabulary - 1), class: true,
+				why: fmt.Sprintf("the Embedding has %d", vocabulary), hint: "make its vocabulary larger, or number from 0"})
+			return y
+		}
+		ids := graph.Reshape(x, y.Shape().Dimensions[:y.Rank()-1]...)
+		known := graph.LessThan(ids, graph.Scalar(x.Graph(), x.DType(), vocabulary))
+		known = graph.LogicalAnd(known, graph.GreaterOrEqual(ids, graph.ZerosLike(ids)))
+		known = graph.BroadcastToShape(graph.ExpandAxes(known, -1), shapes.Make(known.DType(), y.Shape().Dimensions...))
+		return graph.Where(known, y, graph.BroadcastToShape(graph.Scalar(x.Graph(), y.DType(), math.NaN()), y.Shape()))
+	})
+}
+
+func atLeastOne(layer, what string, n int) {
+	if n < 1 {
+		panic(fmt.Errorf("%s: %s is %d, expected at least 1", layer, what, n))
+	}
+}
+
+// holds sees that a window fits into each spatial axis.
+func holds(layer string, scope *managed.Scope, x *managed.Node, window int) {
+	for _, n := range x.Shape().Dimensions[1 : x.Rank()-1] {
+		if window > n {
+			panic(fmt.Errorf("%s in %s: windows of %d do not fit the input %s: expected at most the length of each spatial axis, %d: take a smaller window, or fewer such layers", layer, scope.Scope(), window, x.Shape(), n))
+		}
 	}
 }
 

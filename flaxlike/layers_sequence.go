@@ -15,16 +15,20 @@ import (
 // Attention is GoMLX's attention.SelfAttention of a sequence with itself: [batch, time, n] to [batch, time, n]. For masks,
 // write a [Layer] with GoMLX's builder.
 func Attention(heads, width int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("Attention", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("Attention", "heads", heads)
+		atLeastOne("Attention", "width", width)
 		return selfAttention("Attention", scope, x, heads, width).Done()
-	}
+	})
 }
 
 // CausalAttention is [Attention] in which each place sees itself and those before it.
 func CausalAttention(heads, width int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("CausalAttention", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("CausalAttention", "heads", heads)
+		atLeastOne("CausalAttention", "width", width)
 		return selfAttention("CausalAttention", scope, x, heads, width).WithCausalMask(true).Done()
-	}
+	})
 }
 
 func selfAttention(layer string, scope *managed.Scope, x *managed.Node, heads, width int) *attention.MultiHeadAttentionBuilder {
@@ -35,7 +39,8 @@ func selfAttention(layer string, scope *managed.Scope, x *managed.Node, heads, w
 // PositionEmbedding adds a vector to each place, so that their order is known: [batch, time, n] to [batch, time, n], for up to length
 // places.
 func PositionEmbedding(length int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("PositionEmbedding", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("PositionEmbedding", "length", length)
 		sequence("PositionEmbedding", scope, x)
 		time, width := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
 		if time > length {
@@ -43,36 +48,38 @@ func PositionEmbedding(length int) Layer {
 		}
 		table := scope.VariableWithShape("embeddings", shapes.Make(x.DType(), length, width)).NodeValue(x.Graph())
 		return graph.Add(x, graph.ExpandAxes(graph.Slice(table, graph.AxisRangeFromStart(time)), 0))
-	}
+	})
 }
 
 // TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, time, …] to [batch, time, …].
 func TimeDistributed(layer Layer) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("TimeDistributed", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		if x.Rank() < 2 {
 			panic(fmt.Errorf("TimeDistributed in %s: the input is %s, expected [batch, time, …]", scope.Scope(), x.Shape()))
 		}
 		dims := x.Shape().Dimensions
 		y := traced(layer, scope, graph.Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...))
 		return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
-	}
+	})
 }
 
 // LSTM is the last hidden state of GoMLX's lstm: [batch, time, n] to [batch, units]. Each place is a part of the program, so a long
 // sequence takes long to compile. It begins elsewhere than Keras's: with biases of the deviation 0.5, where those are 0 and 1, and
 // with weights of 1/√(2·units) whatever n is.
 func LSTM(units int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("LSTM", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("LSTM", "units", units)
 		sequence("LSTM", scope, x)
 		_, last, _ := lstm.New(scope, x, units).Done()
 		return graph.Squeeze(last, 0)
-	}
+	})
 }
 
 // GRU is the last state of gated recurrent units (Cho et al. 2014), reset behind the product as in cuDNN and Keras: [batch, time, n] to
 // [batch, units]. Each place is a part of the program, as in [LSTM].
 func GRU(units int) Layer {
-	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return part("GRU", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne("GRU", "units", units)
 		sequence("GRU", scope, x)
 		g, dims := x.Graph(), x.Shape().Dimensions
 		weights := func(name string, dims ...int) *managed.Node {
@@ -96,7 +103,7 @@ func GRU(units int) Layer {
 			h = graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))
 		}
 		return h
-	}
+	})
 }
 
 func sequence(layer string, scope *managed.Scope, x *managed.Node) {

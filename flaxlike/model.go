@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
@@ -31,7 +30,7 @@ type Model struct {
 //
 // The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
 func New(ctx context.Context, network Network, options ...Option) (*Model, error) {
-	m := &Model{network: network, set: settings{batchSize: 32}}
+	m := &Model{network: network, set: settings{batchSize: 32}, seen: seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, fmt.Errorf("flaxlike: new model: %w", err)
 	}
@@ -75,11 +74,9 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 		return err
 	}
 	if m.set.strategy == nil {
-		line := func(line string) { fmt.Fprintln(os.Stderr, line) }
-		if m.runtime, err = xla.Open(ctx, xla.CPU, xla.InstallIfMissing(line)); err != nil {
+		if m.set.strategy, err = m.openDefault(ctx); err != nil {
 			return err
 		}
-		m.set.strategy = strategies.Jit(m.runtime)
 	}
 	of := []managed.Option{managed.WithOptimizer(optimizer), managed.WithSeed(m.set.seed)}
 	if m.set.policy != nil {
@@ -92,15 +89,38 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	return err
 }
 
+// openDefault opens what a model runs on that was given no strategy.
+func (m *Model) openDefault(ctx context.Context) (_ strategies.Strategy, err error) {
+	m.runtime, err = xla.Open(ctx, xla.CPU, m.set.plugin...)
+	if errors.Is(err, xla.ErrPluginNotFound) && len(m.set.plugin) == 0 {
+		err = fmt.Errorf("%w\n  or give New flaxlike.InstallIfMissing(progress), which downloads it", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return strategies.Jit(m.runtime), nil
+}
+
 var errNoNetwork = errors.New("the network is nil: give New a Layer, such as Sequential(…), or a Functional")
+
+// totalName is that of the sum of all losses.
+func (s *settings) totalName() string {
+	if len(s.losses) == 1 {
+		return s.losses[0].logged(true)
+	}
+	return "loss"
+}
 
 // checkNames finds what would be logged twice.
 func (s *settings) checkNames() error {
 	taken := map[string]bool{}
+	if len(s.losses) > 1 {
+		taken[s.totalName()] = true
+	}
 	for _, l := range s.losses {
 		name := l.logged(len(s.losses) == 1)
 		if taken[name] {
-			return fmt.Errorf("two losses would be logged as %q: give one of them a Name with a Func (see LossByName), or another Output", name)
+			return fmt.Errorf("two losses would be logged as %q, the name of their sum being %q: give one of them a Name with a Func (see LossByName), or another Output", name, s.totalName())
 		}
 		taken[name] = true
 	}
@@ -140,7 +160,14 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 	if err := m.see(batch); err != nil {
 		return nil, fmt.Errorf("flaxlike: predict: %w", err)
 	}
-	_, logs, err := m.predict.Step(ctx, m.State, batch)
+	known, logs := len(m.seen.bounds), loop.Logs{}
+	err := m.seen.look(batch, true)
+	if err == nil {
+		_, logs, err = m.predict.Step(ctx, m.State, batch)
+	}
+	if err == nil && len(m.seen.bounds) > known { // the step was built, and its bounds were learned
+		err = m.seen.look(batch, true)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: predict: %w", err)
 	}
@@ -195,14 +222,20 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 	if err := m.before(s, batch); err != nil {
 		return m, loop.Logs{}, err
 	}
+	known := len(m.seen.bounds)
 	_, logs, err := s.of.Step(ctx, m.State, batch)
-	if err == nil {
-		err = m.seen.check(m, batch)
+	if err == nil && len(m.seen.bounds) > known {
+		if err = m.before(s, batch); err != nil {
+			err = errors.Join(err, m.Wait())
+		}
 	}
 	return m, logs, err
 }
 
 func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
+	if err := s.ready(ctx, m, batches[0]); err != nil {
+		return m, nil, err
+	}
 	for i, b := range batches {
 		if err := m.before(s, b); err != nil {
 			if i == 0 {
@@ -214,9 +247,6 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 		}
 	}
 	_, logs, err := s.of.StepBlock(ctx, m.State, batches)
-	if err == nil {
-		err = m.seen.check(m, batches...)
-	}
 	return m, logs, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // Option is a setting of a new model.
@@ -21,6 +22,7 @@ type settings struct {
 	optimizerName string
 	rate          float64
 	strategy      strategies.Strategy
+	plugin        []xla.Option // how the CPU's is opened where no strategy was given
 	seed          int64
 	batchSize     int
 	weights       string // the field of the sample weights
@@ -133,7 +135,17 @@ func WithLearningRate(rate float64) Option {
 	}
 }
 
-// WithStrategy sets how the steps run, and on what. Without it New opens the CPU, and installs its plugin if there is none.
+// InstallIfMissing lets New download and install the CPU's plugin, if it is found nowhere and there is no [WithStrategy]; see
+// xla.InstallIfMissing. progress, which may be nil, is called with lines for the user.
+func InstallIfMissing(progress func(line string)) Option {
+	return func(s *settings) error {
+		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
+		return nil
+	}
+}
+
+// WithStrategy sets how the steps run, and on what. Without it New opens the CPU, whose plugin must be installed (see
+// [InstallIfMissing]), and [Model.Close] closes it.
 func WithStrategy(strategy strategies.Strategy) Option {
 	return func(s *settings) error {
 		if strategy == nil {

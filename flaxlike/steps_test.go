@@ -46,7 +46,7 @@ func TestSteps(t *testing.T) {
 	_, logs, err := m.TestStep(ctx, batch)
 	require.NoError(t, err)
 	for e := range logs.All() {
-		want := map[string]loop.Collection{"loss": loop.Losses, "avg_loss": loop.Stateful, "accuracy": loop.Stateful, "largest": loop.Metrics}[e.Name]
+		want := map[string]loop.Collection{"loss": loop.Losses, "avg_loss": loop.Stateful, "accuracy": loop.Stateful, "largest": loop.Stateful}[e.Name]
 		require.Equal(t, want, e.Collection, e.Name)
 	}
 	require.Equal(t, 4, logs.Len())
@@ -96,8 +96,8 @@ func TestInputsAndOutputsByName(t *testing.T) {
 	require.NoError(t, err)
 	found, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
-	require.InDelta(t, found["class_loss"]+found["size_loss"], found["loss"], 1e-6, "the sum")
-	require.InDelta(t, 0.5*found["size_mse"], found["size_loss"], 1e-5, "the weight")
+	require.InDelta(t, found["class_loss"]+0.5*found["size_loss"], found["loss"], 1e-6, "the sum")
+	require.InDelta(t, found["size_mse"], found["size_loss"], 1e-5, "before its weight")
 	require.InDelta(t, series(t, h, "loss_val")[39], found["loss"], 1e-6)
 	require.Greater(t, found["class_accuracy"], 0.9)
 	out, err := m.Predict(t.Context(), set)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -19,8 +20,9 @@ type Summary struct {
 	Layers []LayerRow
 }
 
-// LayerRow is a layer in a [Summary]: one that a model, [Sequential], [Residual] or [Named] runs. What a function of one's own
-// calls is part of that function. The outputs of a [Functional] have rows of their own, of the kind "output".
+// LayerRow is a layer in a [Summary]: one of this package, or one that a model, [Sequential], [Residual] or [Named] runs. What a layer of
+// one's own calls is part of it. Variables that no layer has, as those of GoMLX's layers in a [Functional], have rows of the kind
+// "variables", without an output; the outputs of a [Functional] have some of the kind "output".
 type LayerRow struct {
 	Name string // the scope of its variables in the network: "3/0"
 	Kind string // the function that made it: "Dense"
@@ -34,17 +36,28 @@ type LayerRow struct {
 // nothing. Keras leaves the optimizer out; it is here, because with Adam it is two thirds of the memory.
 func (m *Model) Summary() Summary {
 	s := Summary{Summary: m.State.Summary(), Layers: slices.Clone(m.seen.layers)}
-	for i := range s.Layers {
-		row := &s.Layers[i]
-		if row.Kind == output {
-			continue
-		}
-		for _, v := range s.Rows {
-			if within := strings.TrimSuffix("/"+modelScope+"/"+row.Name, "/"); v.Layer == within || strings.HasPrefix(v.Layer, within+"/") {
-				row.Size += v.Size
+	if len(s.Layers) == 0 {
+		return s
+	}
+	outputs := len(s.Layers)
+	for outputs > 0 && s.Layers[outputs-1].Kind == output {
+		outputs--
+	}
+	var rest []LayerRow
+	count := func(rows []LayerRow, v managed.Row) (found bool) {
+		for i := range rows {
+			if within := strings.TrimSuffix("/"+modelScope+"/"+rows[i].Name, "/"); v.Layer == within || strings.HasPrefix(v.Layer, within+"/") {
+				rows[i].Size, found = rows[i].Size+v.Size, true
 			}
 		}
+		return found
 	}
+	for _, v := range s.Rows {
+		if ours := v.Layer == "/"+modelScope || strings.HasPrefix(v.Layer, "/"+modelScope+"/"); ours && !count(s.Layers[:outputs], v) && !count(rest, v) {
+			rest = append(rest, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(v.Layer, "/"+modelScope), "/"), Kind: others, Size: v.Size})
+		}
+	}
+	s.Layers = slices.Insert(s.Layers, outputs, rest...)
 	return s
 }
 
@@ -57,7 +70,11 @@ func (s Summary) String() string {
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "layer\tkind\toutput\tsize")
 	for _, l := range s.Layers {
-		fmt.Fprintf(table, "%s\t%s\t%s %v\t%d\n", l.Name, l.Kind, l.Output.DType, l.Output.Dimensions, l.Size)
+		shape := ""
+		if l.Kind != others {
+			shape = fmt.Sprint(l.Output.DType, " ", l.Output.Dimensions)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", l.Name, l.Kind, shape, l.Size)
 	}
 	fmt.Fprintln(table, "\ntotal\tvariables\tsize\tbytes")
 	for k := managed.Parameter; k <= managed.RandomState; k++ {
@@ -73,19 +90,69 @@ const (
 	// traceParam is where the variables have the trace of the network that is being built.
 	traceParam = "lazo.flaxlike.layers"
 	output     = "output"
+	others     = "variables"
 )
 
 // trace is the layers that a network runs while it is built.
-type trace struct{ rows []LayerRow }
+type trace struct {
+	rows []LayerRow
+	// own counts the layers of the user's that are being run, inner is set for what is run next by another layer.
+	own   int
+	inner bool
+	// inputs are the fields that the network takes, by their nodes; bounds is where it is noted what they may have.
+	inputs map[*managed.Node]string
+	bounds *[]bound
+}
 
-// traced runs a layer and notes what came of it.
-func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
-	kind := kindOf(l)
+func traceOf(scope *managed.Scope, x *managed.Node) *trace {
 	param, _ := scope.GetGraphParam(x.Graph(), traceParam)
 	t, ok := param.(*trace)
 	if !ok { // outside of a model
 		t = new(trace)
 	}
+	return t
+}
+
+// traced runs a layer and notes what came of it.
+func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
+	t := traceOf(scope, x)
+	if codeOf(l) == codeOfParts {
+		t.inner = true
+		return l(scope, x)
+	}
+	kind := kindOf(l)
+	if kind != "Sequential" && kind != "Named" {
+		t.own++
+		defer func() { t.own-- }()
+	}
+	return t.row(kind, l, scope, x)
+}
+
+// part is a layer of this package: it has its row in the [Summary] wherever it is run, and an error in it says the line where it was made.
+//
+//go:noinline
+func part(kind string, build Layer) Layer {
+	line := graphs.Caller()
+	return func(scope *managed.Scope, x *managed.Node) (y *managed.Node) {
+		t := traceOf(scope, x)
+		inner := t.inner
+		t.inner = false
+		graphs.From(line, func() {
+			if inner || t.own == 0 {
+				y = t.row(kind, build, scope, x)
+			} else {
+				y = build(scope, x)
+			}
+		})
+		return y
+	}
+}
+
+var codeOfParts = codeOf(part("", nil))
+
+func codeOf(l Layer) uintptr { return reflect.ValueOf(l).Pointer() }
+
+func (t *trace) row(kind string, l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
 	at := len(t.rows) // those inside of it come behind it
 	t.rows = append(t.rows, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind})
 	y := l(scope, x)
@@ -111,7 +178,7 @@ var closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)
 
 // kindOf is the name of the function that is the layer, or that made it: a layer is a function, and has no other name.
 func kindOf(l Layer) string {
-	f := runtime.FuncForPC(reflect.ValueOf(l).Pointer())
+	f := runtime.FuncForPC(codeOf(l))
 	if f == nil {
 		return "layer"
 	}

@@ -1,9 +1,11 @@
 package flaxlike_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -30,7 +32,7 @@ func TestB107_summaryOfLayers(t *testing.T) {
 	s := m.Summary()
 	require.Equal(t, m.State.Summary(), s.Summary, "what the state says, and the layers")
 	require.Equal(t, `layer   kind       output          size
-0       Reshape    Float32 [32 4]  0
+0       Flatten    Float32 [32 4]  0
 1       Dense      Float32 [32 4]  20
 2       BatchNorm  Float32 [32 4]  20
 3       Residual   Float32 [32 4]  76
@@ -72,5 +74,27 @@ func TestSummary_ofNamedOutputs(t *testing.T) {
 	for _, l := range m.Summary().Layers {
 		got = append(got, l.Name+" "+l.Kind+" "+l.Output.String())
 	}
-	require.Equal(t, []string{"trunk Dense (Float32)[32, 8]", "a output (Float32)[32, 8]", "b output (Float32)[32, 1]"}, got)
+	require.Equal(t, []string{"trunk Dense (Float32)[32, 8]", "b Dense (Float32)[32, 1]", "a output (Float32)[32, 8]", "b output (Float32)[32, 1]"}, got)
+}
+
+// R35: the rows of a Functional have all of its numbers: layers that it calls directly, and GoMLX's.
+func TestR35_summaryOfAFunctional(t *testing.T) {
+	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		h := flaxlike.Flatten()(scope.In("flat"), input("x"))
+		h = flaxlike.Sequential(flaxlike.Dense(6), flaxlike.Activation("relu"))(scope.In("trunk"), h)
+		h = gated(scope.In("gate"), layers.Dense(scope.In("gomlx"), h, true, 5))
+		return map[string]*managed.Node{"class": flaxlike.Dense(3)(scope.In("class"), h)}
+	}))
+	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
+	s := m.Summary()
+	var got []string
+	var size int64
+	for _, l := range s.Layers {
+		got = append(got, fmt.Sprint(l.Name, " ", l.Kind, " ", l.Size))
+		size += l.Size
+	}
+	require.Equal(t, []string{"flat Flatten 0", "trunk/0 Dense 12", "trunk/1 Activation 0", "gate/value Dense 24", "gate/gate Dense 24", "class Dense 15",
+		"gomlx/dense variables 35", "class output 0"}, got)
+	require.EqualValues(t, m.Parameters(), size)
+	require.Contains(t, s.String(), "gomlx/dense  variables                   35\n")
 }

@@ -61,7 +61,7 @@ func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool
 func figures(logs loop.Logs) string {
 	var s strings.Builder
 	for e := range logs.All() {
-		if e.Collection == loop.Losses {
+		if e.Collection == loop.Losses || e.Collection == loop.Metrics {
 			if _, err := logs.Get("avg_" + e.Name); err == nil {
 				continue
 			}

@@ -79,8 +79,8 @@ func (b *onBest) Watch(ctx context.Context, r Report) error {
 	return b.do(ctx, r)
 }
 
-func (b *onBest) resume(from Elapsed, h *History) {
-	b.replay(from, h, func(at Elapsed, v float64) { b.see(at, v) })
+func (b *onBest) resume(from Elapsed, h *History, when *Schedule) {
+	b.replay(from, h, when, func(at Elapsed, v float64) { b.see(at, v) })
 }
 
 // KeepBest copies the state each time an entry has a better value, and gives the best one back at the end:
@@ -144,6 +144,6 @@ func (k *keepBest) End(ctx context.Context, e Ending) (err error) {
 	return errors.Join(err, k.state.close())
 }
 
-func (k *keepBest) resume(Elapsed, *History) {}
+func (k *keepBest) resume(Elapsed, *History, *Schedule) {}
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

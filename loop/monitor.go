@@ -208,12 +208,15 @@ func (m *monitor) read(r Report) (float64, error) {
 }
 
 // replay shows the values of an earlier run, as far as this one goes on from them.
-func (m *monitor) replay(from Elapsed, h *History, see func(Elapsed, float64)) {
+func (m *monitor) replay(from Elapsed, h *History, when *Schedule, see func(Elapsed, float64)) {
 	if h == nil {
 		return
 	}
+	var last Elapsed
 	err := h.each(m.entry, func(r row, v float64) {
-		if r.elapsed.Steps <= from.Steps {
+		due := when == nil || when.Due(last, r.elapsed)
+		last = r.elapsed
+		if due && r.elapsed.Steps <= from.Steps {
 			see(r.elapsed, v)
 		}
 	})
@@ -225,20 +228,21 @@ func (m *monitor) replay(from Elapsed, h *History, see func(Elapsed, float64)) {
 // resumer is an attendant that can go on where the one of an earlier run ended.
 type resumer interface {
 	Attendant
-	resume(from Elapsed, h *History)
+	// when says which turns count, nil for all.
+	resume(from Elapsed, h *History, when *Schedule)
 }
 
 // watchValue is [AttendEntry] for a resumer. It is made once before the run to see whether it can be.
 func watchValue[T resumer](name, entry string, start func() (T, error)) Option {
 	return func(s *settings) {
-		w := watching{name: name, entry: entry, when: EachStep.AndAtStart().AndAtEnd()}
+		w := watching{name: name, entry: entry, when: EachStep.AndAtStart().AndAtEnd(), monitor: true}
 		_, w.err = start()
 		w.start = func() Attendant {
 			a, err := start()
 			if err != nil {
 				return nil // the run was refused already
 			}
-			a.resume(s.from, s.resumed)
+			a.resume(s.from, s.resumed, s.monitored)
 			return a
 		}
 		s.watchers = append(s.watchers, w)

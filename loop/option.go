@@ -19,6 +19,8 @@ type settings struct {
 	late []Option
 	// restores names the option that gives an earlier state back, "" if none does.
 	restores string
+	// monitored is when monitors look, nil for wherever their entry was logged.
+	monitored *Schedule
 	// sizes is how to count the examples of a batch: a func(B) int, nil for the batch's own.
 	sizes    any
 	watchdog *watchdog
@@ -51,6 +53,25 @@ func Until(p Period) Option {
 
 // Keep sets which turns go to the history; without it all do that logged anything.
 func Keep(when Schedule) Option { return func(s *settings) { s.keep = when } }
+
+// MonitorsWhen has [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau] look at their entry in the turns in which a schedule is due
+// alone, also where it is logged in each step; so [Evaluations] counts these turns. With Every(Steps(n)), n the steps of an epoch,
+// they count epochs. Such a monitor does not break blocks of steps up.
+func MonitorsWhen(when Schedule) Option {
+	return func(s *settings) {
+		if when.err != nil {
+			s.errs = append(s.errs, fmt.Errorf("monitors: %s: %w", when, when.err))
+		}
+		s.monitored = &when
+		s.late = append(s.late, func(s *settings) {
+			for i := range s.watchers {
+				if w := &s.watchers[i]; w.monitor {
+					w.when, w.seldom = when.AndAtStart().AndAtEnd(), true
+				}
+			}
+		})
+	}
+}
 
 // From continues an earlier run: counting goes on at elapsed, as [Result].Elapsed has it, and rows are added to history,
 // which may be nil. The data must be at that place already.

@@ -26,7 +26,9 @@ type Planned struct {
 	// empty.
 	Open       string
 	Start, End bool // due at the start or the end of the run
-	block      int
+	// Entry is the name that a watcher waits for, "" if it waits for none.
+	Entry string
+	block int
 }
 
 // Plan is a dry run: it checks the loop with its options as [Loop.Run] would, and says what is due when. Nothing is
@@ -50,7 +52,7 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 		w := &r.watchers[i]
 		planned := p.of(w.when, w.label())
 		if w.entry != "" {
-			planned = Planned{Name: w.label(), Open: "an entry"}
+			planned = Planned{Name: w.label(), Open: "an entry", Entry: w.entry}
 		}
 		p.Watchers = append(p.Watchers, planned)
 	}

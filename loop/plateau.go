@@ -157,8 +157,8 @@ func (p *plateau) reduced(at Elapsed) {
 	p.cut, p.afterCut, p.cools = at, 0, p.plateau.cooldown != nil
 }
 
-func (p *plateau) resume(from Elapsed, h *History) {
-	p.replay(from, h, func(at Elapsed, v float64) {
+func (p *plateau) resume(from Elapsed, h *History, when *Schedule) {
+	p.replay(from, h, when, func(at Elapsed, v float64) {
 		// At the lowest rate, nothing was reduced then; but nothing will be now either.
 		if p.due(at, v) {
 			p.reduced(at)

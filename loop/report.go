@@ -140,6 +140,8 @@ type watching struct {
 	when Schedule
 	// entry is the name that must have been logged in the turn, "" for any turn.
 	entry string
+	// monitor tells that it follows the values of the entry; seldom that it does so where when is due alone.
+	monitor, seldom bool
 	// first watchers look before the turn is committed, and before all others.
 	first bool
 	// last watchers look behind all others.

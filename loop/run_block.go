@@ -128,7 +128,7 @@ func (r *run[S, B]) watcherDue(last, now Elapsed) bool {
 	before := r.watched
 	before.Steps, before.Samples = last.Steps, last.Samples
 	for i := range r.watchers {
-		if w := &r.watchers[i]; w.entry == "" && w.when.Due(before, now) {
+		if w := &r.watchers[i]; (w.entry == "" || w.seldom) && w.when.Due(before, now) {
 			return true
 		}
 	}
@@ -253,10 +253,10 @@ func (r *run[S, B]) resize(took time.Duration, logs []Logs) {
 	t.limit = int(max(min(most, 2*int64(t.limit)), 1))
 }
 
-// watchedName is a name that is watched and among the logs, "" if none is.
+// watchedName is a name that is watched wherever it is logged, and among the logs, "" if none is.
 func (r *run[S, B]) watchedName(logs Logs) string {
 	for i := range r.watchers {
-		if w := &r.watchers[i]; w.entry != "" && w.when.rule != nil && w.sees(logs) {
+		if w := &r.watchers[i]; w.entry != "" && !w.seldom && w.when.rule != nil && w.sees(logs) {
 			return w.entry
 		}
 	}

@@ -89,8 +89,8 @@ func (s *stopEarly) Watch(_ context.Context, r Report) error {
 	return &EarlyStopError{Entry: s.entry, Mode: s.mode, Best: s.best, Patience: s.patience, MinDelta: s.minDelta}
 }
 
-func (s *stopEarly) resume(from Elapsed, h *History) {
-	s.replay(from, h, func(at Elapsed, v float64) { s.see(at, v) })
+func (s *stopEarly) resume(from Elapsed, h *History, when *Schedule) {
+	s.replay(from, h, when, func(at Elapsed, v float64) { s.see(at, v) })
 }
 
 // EarlyStopError is what [StopEarly] asks to stop with; it wraps [ErrStop].

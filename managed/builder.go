@@ -30,7 +30,9 @@ type Builder struct {
 	resets []reset
 	// averages asks for a running mean of each loss.
 	averages bool
-	masked   bool // the user has seen the mask
+	masked   bool        // the user has seen the mask
+	given    []*Node     // the batch as it came in
+	norms    []*variable // the counts of batch normalisations that leave padding out
 	samples  *Node
 	casting  *casting // nil without a policy
 }

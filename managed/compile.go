@@ -193,6 +193,7 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	store := c.state.store
 	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", averages: s.averages}
 	b.names, b.batch, b.sets = c.fields(g, batch)
+	b.given = b.batch
 	if s.train {
 		b.kind = "train"
 	}

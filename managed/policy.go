@@ -103,7 +103,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	p := c.state.policy
 	if p == nil {
 		s.build(b)
-		b.modelLosses()
+		b.finish()
 		return
 	}
 	if p.Compute != p.Parameters && c.cast == nil {
@@ -132,7 +132,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}()
 	b.casting.enter()
 	s.build(b)
-	b.modelLosses()
+	b.finish()
 	b.casting.leave()
 	for _, k := range b.casting.casts {
 		if k.seen != k.computed {
@@ -155,7 +155,7 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
 	b.casting = &casting{policy: p, dtype: p.Parameters}
 	b.castBatch()
 	s.build(b)
-	b.modelLosses()
+	b.finish()
 	trained := []*variable{}
 	for v := range c.state.store.IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) && v.DType().IsFloat() {

@@ -60,6 +60,46 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
+// RateInForce is the learning rate that the last update was made with: [State.LearningRate] times the schedules in the chain of an
+// optimizer of package optim. It is the base rate where nothing else is known of the optimizer.
+func (s *State) RateInForce() (float64, error) {
+	rate, err := s.learningRate()
+	if err == nil {
+		var factor float64
+		factor, err = s.scheduled()
+		rate *= factor
+	}
+	if err != nil {
+		return 0, fmt.Errorf("managed: learning rate: %w", err)
+	}
+	return rate, nil
+}
+
+// updatesName is the full name of the variable in which package optim counts its updates.
+const updatesName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "updates"
+
+// scheduled is what the schedules of the optimizer made of the rate in the last update.
+func (s *State) scheduled() (float64, error) {
+	of := s.optimizer
+	if o, ok := of.(*startingAt); ok {
+		of = o.Optimizer
+	}
+	by, ok := of.(interface{ ScheduleAt(update int64) float64 })
+	at, known := s.index[s.store.GetVariable(updatesName)]
+	if !ok || !known {
+		return 1, nil
+	}
+	t, err := s.strategy.Fetch(s.values[at].buffer)
+	if err != nil {
+		return 0, err
+	}
+	updates, ok := t.Value().(int64)
+	if !ok {
+		return 0, fmt.Errorf("%s is %s, expected an int64", updatesName, t.Shape())
+	}
+	return by.ScheduleAt(max(updates-1, 0)), nil
+}
+
 // SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be finite, not
 // negative, and neither too large nor too small for the number that holds it. Set before the first training step, it takes
 // the place of the optimizer's own.

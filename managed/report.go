@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -97,8 +98,18 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 	}
 }
 
-// Mean reports the mean over all examples since the last reset: Track with [metrics.Mean].
-func (b *Builder) Mean(name string, v *Node) { b.Track(name, metrics.Mean(), nil, v) }
+// Mean reports the mean over all examples since the last reset: Track with [metrics.Mean]. A scalar weighs as many as the batch has
+// examples that count.
+func (b *Builder) Mean(name string, v *Node) {
+	if v.IsScalar() {
+		b.Track(name, metrics.Mean(), b.count(), b.mean(name, v))
+		return
+	}
+	b.Track(name, metrics.Mean(), nil, v)
+}
+
+// ErrPadded is wrapped by the error about a figure of the whole batch, one number, where the batch is padded: the padding is in it.
+var ErrPadded = errors.New("the batch is padded")
 
 // Output reports an array: what a model says to each example, say. It is logged as a [loop.Payload] whose Any is a [*Tensor],
 // and stays on the device until somebody asks. A step with outputs is made one at a time, not in blocks.
@@ -112,10 +123,14 @@ func AddLoss(scope *Scope, name string, v *Node) {
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
-// AddMetric reports a metric of the batch from inside a model, under a name that is made unique.
+// AddMetric reports a metric of the batch from inside a model, under a name that is made unique; with [RunningAverages] its mean too.
 func AddMetric(scope *Scope, name string, v *Node) {
 	b := builderOf(v)
-	b.Metric(b.unique(loop.Metrics, name), v)
+	name = b.unique(loop.Metrics, name)
+	b.Metric(name, v)
+	if b.averages {
+		b.Mean("avg_"+name, v)
+	}
 }
 
 // builderParam is where the graph has the builder of the step that is being built.
@@ -170,9 +185,11 @@ func (b *Builder) mean(name string, v *Node) *Node {
 		return v
 	case mask == nil:
 		return graph.ReduceAllMean(v)
+	case v.Shape().IsScalar() && !b.ofBatch(v):
+		return v
 	case v.Shape().Rank() == 0 || v.Shape().Dimensions[0] != mask.Shape().Dimensions[0]:
-		panic(fmt.Errorf("%q is %s, but the batch is padded: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
-			name, v.Shape(), mask.Shape().Dimensions[0]))
+		panic(fmt.Errorf("%q is %s, but %w: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
+			name, v.Shape(), ErrPadded, mask.Shape().Dimensions[0]))
 	}
 	for v.Rank() > 1 {
 		v = graph.ReduceMean(v, -1)
@@ -180,6 +197,28 @@ func (b *Builder) mean(name string, v *Node) *Node {
 	v = graph.Where(mask, v, graph.ZerosLike(v)) // what is computed of padding may be infinite
 	count := graph.ReduceAllSum(graph.ConvertDType(mask, v.DType()))
 	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
+}
+
+// ofBatch tells whether a value is made of the batch's fields: one that is not, such as a penalty on weights, has no padding in it.
+func (b *Builder) ofBatch(v *Node) bool {
+	seen := map[*Node]bool{}
+	for list := []*Node{v}; len(list) > 0; {
+		v, list = list[len(list)-1], list[:len(list)-1]
+		switch {
+		case slices.Contains(b.given, v), v.Type() == graph.NodeTypeCall: // a function may use what is not among its inputs
+			return true
+		case !seen[v]:
+			seen[v] = true
+			list = append(list, v.Inputs()...)
+		}
+	}
+	return false
+}
+
+// finish is called behind the step's function.
+func (b *Builder) finish() {
+	b.modelLosses()
+	b.checkBatchNorm()
 }
 
 // modelLosses takes in what GoMLX's layers have left for a trainer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,7 +47,8 @@ func By(name string, o Optimizer) StepOption {
 	return func(s *Stepper) { s.scope, s.rule = name, o }
 }
 
-// RunningAverages has a step report, for each loss, its mean since the last reset, as avg_<name>; see [Builder.Mean].
+// RunningAverages has a step report, for each loss and each figure of [AddMetric], its mean since the last reset, as avg_<name>; see
+// [Builder.Mean].
 func RunningAverages() StepOption { return func(s *Stepper) { s.averages = true } }
 
 // MaxShapes is for how many shapes of batches a step is compiled on one state, 100 if it is not said; one more is [ErrShapes].
@@ -203,6 +205,20 @@ func (c *compiled) logs(outputs []strategies.Buffer, n int) (logs []loop.Logs, e
 		err = errors.Join(err, state.unread.add(&o.remote))
 	}
 	return logs, err
+}
+
+// Entries are the full names of what the step logs, as "losses.loss", as it was compiled last; nil before.
+func (s *Stepper) Entries() (paths []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.compiled) == 0 {
+		return nil
+	}
+	c := s.compiled[len(s.compiled)-1]
+	for _, l := range slices.Concat(c.layout, c.wholes) {
+		paths = append(paths, loop.Entry{Collection: l.collection, Name: l.name}.Path())
+	}
+	return paths
 }
 
 // StableHLO gives the programs that the step was compiled to, one for each state and each shape of batch that it met.

@@ -122,12 +122,15 @@ func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
 }
 
 // RateAt is the same on the host, for the update with a number, counted from 0, as long as nobody sets another rate.
-func (o *Optimizer) RateAt(update int64) float64 {
-	rate := o.rate
+func (o *Optimizer) RateAt(update int64) float64 { return o.rate * o.ScheduleAt(update) }
+
+// ScheduleAt is the product of the schedules in the chain for the update with a number: what they multiply the rate with.
+func (o *Optimizer) ScheduleAt(update int64) float64 {
+	factor := 1.0
 	for _, s := range o.chain.schedules() {
-		rate *= s.At(update)
+		factor *= s.At(update)
 	}
-	return rate
+	return factor
 }
 
 // schedules are those of the chain and of the chains in it.

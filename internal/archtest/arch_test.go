@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"strategies/strategytest": {"data", "managed", "strategies", "xla", "xla/pjrt"},
 	"optim":                   {"internal/autodiff"},
 	"managed":                 {"checkpoint", "checkpoint/safetensors", "data", "internal/autodiff", "internal/graphs", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
-	"flaxlike":                {"checkpoint", "checkpoint/safetensors", "data", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
+	"flaxlike":                {"checkpoint", "checkpoint/safetensors", "data", "internal/graphs", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
 	"examples/fit":            {"data", "flaxlike", "loop"},
 	"cmd/lazo":                {"checkpoint", "checkpoint/safetensors", "internal/child", "xla", "xla/export", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":          {"checkpoint", "data", "loop", "managed", "strategies", "tensorboard", "xla"},

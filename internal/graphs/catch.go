@@ -55,6 +55,38 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
+// From runs f, what a part of a library builds that the user made at a line (see [Caller]). A panic of it under which there is no line
+// of the user's own code, up to here, is said to come from that line: nearer than what called the whole.
+func From(line string, f func()) {
+	returned := false
+	defer func() {
+		if returned || line == "" {
+			return
+		}
+		v := recover()
+		if v == nil {
+			return // a Goexit
+		}
+		cause, ok := v.(error)
+		if ok && Where(cause) != "" || (&Places{parts: true}).find(3) != "" {
+			panic(v)
+		}
+		if !ok {
+			cause = fmt.Errorf("%v", v)
+		}
+		caught := &Error{Cause: cause, Where: line}
+		if !errors.As(cause, new(*Error)) {
+			caught.Hint = hintFor(cause.Error())
+		}
+		panic(caught)
+	}()
+	f()
+	returned = true
+}
+
+// Caller is the innermost line of the user's own code that called Caller's caller, as [Places.Here] has it.
+func Caller() string { return (&Places{}).find(3) }
+
 // At runs f. A panic of it under which there is no line of the user's own code, such as the one for a gradient that does
 // not exist, is said to come from where the function build is written.
 func At(build any, f func()) {

@@ -12,6 +12,7 @@ import (
 // Places finds the lines of the user's own code that call a program's operations. It keeps what it found, for an operation
 // looks at some twenty frames; the zero value is ready. It is for one goroutine at a time.
 type Places struct {
+	parts bool // From is a border too
 	known map[uintptr]string
 	stack [64]uintptr
 }
@@ -35,7 +36,7 @@ func (p *Places) find(skip int) string {
 		for _, pc := range p.stack[:found] {
 			place, known := p.known[pc]
 			if !known {
-				place = placeOf(pc)
+				place = p.placeOf(pc)
 				p.known[pc] = place
 			}
 			switch place {
@@ -53,14 +54,14 @@ func (p *Places) find(skip int) string {
 }
 
 // placeOf looks at one frame; where functions were inlined it is several.
-func placeOf(pc uintptr) string {
+func (p *Places) placeOf(pc uintptr) string {
 	frames := runtime.CallersFrames([]uintptr{pc})
 	for {
 		f, more := frames.Next()
 		switch {
-		case f.Function == ownName+".Catch":
+		case f.Function == ownName+".Catch", p.parts && f.Function == ownName+".From":
 			return border
-		case f.Function != "" && (!isLibrary(f.Function) || strings.HasSuffix(f.File, "_test.go")):
+		case f.Function != "" && (!isLibrary(f.Function) && !inLibrary(f.File) || strings.HasSuffix(f.File, "_test.go")):
 			return short(f.File, f.Line)
 		case !more:
 			return ofLibrary
@@ -87,6 +88,22 @@ const (
 	module  = "github.com/lazo-ml/lazo/"
 	ownName = module + "internal/graphs"
 )
+
+// root is the folder of lazo's own files, as the compiler wrote it down.
+var root = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(filepath.ToSlash(file), "internal/graphs/place.go")
+}()
+
+// inLibrary tells a file that a user did not write. Where the compiler put a library's function into the one that calls it, a closure of
+// it has the caller's name.
+func inLibrary(file string) bool {
+	file = filepath.ToSlash(file)
+	if rest, own := strings.CutPrefix(file, root); own && root != "" {
+		return isLibrary(module + rest)
+	}
+	return strings.Contains(file, "github.com/gomlx/")
+}
 
 // isLibrary tells the code that a user did not write. Programs inside lazo's own module (examples, bench) count as
 // users.

@@ -1,0 +1,254 @@
+package flaxlike_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// R14: what follows an entry in Fit counts epochs, and sees their means, whether training logs it in each step or a test at their ends;
+// a run that is resumed waits on where it was.
+func TestR14_monitorsCountEpochs(t *testing.T) {
+	set := line(t, 128)                                  // 4 steps an epoch
+	fit := func(f flaxlike.Fit) (*loop.History, error) { // a rate too small to learn by: after the first epoch nothing is better by 1
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(1e-9))
+		return m.Fit(t.Context(), set, quiet(f))
+	}
+	stop := func(entry string) loop.Option {
+		return loop.StopEarly(entry, loop.Lowest, loop.Evaluations(3), loop.MinDelta(1))
+	}
+	for _, each := range []bool{false, true} {
+		for _, entry := range []string{"loss", "avg_loss", "loss_val"} {
+			h, err := fit(flaxlike.Fit{Epochs: 9, Validation: set, EachStep: each, Callbacks: []loop.Option{stop(entry)}})
+			require.NoError(t, err)
+			steps := series(t, h, "elapsed.steps")
+			require.EqualValues(t, 16, steps[len(steps)-1], "%s: the first epoch is the best, three more are waited for", entry)
+		}
+	}
+	var values []float64
+	var at []int64
+	h, err := fit(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{loop.OnBest("loss", loop.Lowest, func(_ context.Context, r loop.Report) error {
+		v, err := r.Logs.Float("loss")
+		values, at = append(values, v), append(at, r.Elapsed.Steps)
+		return err
+	}, loop.MinDelta(1))}})
+	require.NoError(t, err)
+	require.Equal(t, []int64{4}, at)
+	require.Equal(t, series(t, h, "avg_loss")[:1], values)
+
+	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
+	for _, until := range []int{2, 9} {
+		h, err = fit(flaxlike.Fit{Epochs: until, EachStep: true, Checkpoints: folder, Callbacks: []loop.Option{stop("loss")}})
+		require.NoError(t, err)
+	}
+	steps := series(t, h, "elapsed.steps")
+	require.EqualValues(t, 16, steps[len(steps)-1], "resumed behind the second epoch")
+}
+
+// R15: a row of the history has the means over its epoch's examples: of the sum of the losses, of each before its weight, of figures of
+// one's own and of those from inside of the network; in training as in a test.
+func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
+	x := sorted(t, 70).Fields() // 4 batches of 16, and 6 examples that wait
+	size := make([]float32, 70)
+	for i := range size {
+		size[i] = float32(i)
+	}
+	set := must.M1(data.New(data.Field{Name: "a", Array: x[0].Array}, data.Field{Name: "b", Array: x[0].Array},
+		data.Field{Name: "class", Array: x[1].Array}, data.Named("size", size, 70)))
+	network := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		managed.AddMetric(scope, "largest", graph.ReduceMax(input("a"), -1))
+		return twoHeads(scope, input)
+	}
+	m := newModel(t, flaxlike.Functional(network), flaxlike.WithLearningRate(1e-30), flaxlike.WithBatchSize(16),
+		flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.25}),
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "off", Output: "size", Func: func(labels, out *managed.Node) *managed.Node {
+			return graph.Abs(graph.Sub(labels, graph.Squeeze(out, -1)))
+		}}))
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 1, InOrder: true, Validation: must.M1(set.Slice(0, 64))}))
+	require.NoError(t, err)
+	row := func(name string) float64 { return series(t, h, name)[0] }
+	for _, name := range []string{"loss", "class_loss", "size_loss", "size_off", "largest"} {
+		require.NotZero(t, row(name))
+		require.InEpsilon(t, row(name+"_val"), row(name), 1e-5, name) // nothing was learned, so the test says what training did
+	}
+	require.InEpsilon(t, row("class_loss")+0.25*row("size_loss"), row("loss"), 1e-6)
+	require.InEpsilon(t, row("avg_class_loss")+0.25*row("avg_size_loss"), row("avg_loss"), 1e-6)
+	require.Greater(t, row("size_loss"), 1000.0, "before its weight: the mean of n² for n below 64 is 1,323")
+	var sum float64
+	for i := range 64 {
+		sum += float64(x[0].Array.Flat.([]float32)[3*i+i%3])
+	}
+	require.InEpsilon(t, sum/64, row("largest"), 1e-6)
+}
+
+// R16: the rate that is logged is the one in force, schedules in it.
+func TestR16_loggedRateIsInForce(t *testing.T) {
+	schedule := optim.Cosine(1, 0, 8)
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(optim.New(0.01, optim.Adam{}, optim.ScaleBySchedule(schedule))))
+	h, err := m.Fit(t.Context(), line(t, 128), quiet(flaxlike.Fit{Epochs: 2, LogRate: true,
+		Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(4)), func(context.Context, loop.Report) error { return m.SetLearningRate(0.1) })}}))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, []float64{0.01 * schedule.At(3), 0.1 * schedule.At(7)}, series(t, h, "learning_rate"), 1e-8)
+}
+
+// R31: a model with a penalty, and one with a loss or figure of the whole batch, is evaluated on a set of any size.
+func TestR31_anySizeOfASet(t *testing.T) {
+	penalised := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		scope.SetParam(regularizer.ParamL2, 0.1)
+		return flaxlike.Dense(1)(scope, x)
+	})
+	active := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		y := flaxlike.Dense(1)(scope, x)
+		managed.AddLoss(scope, "activity", graph.ReduceAllMean(graph.Square(y)))
+		return y
+	})
+	for name, network := range map[string]flaxlike.Layer{"aux_loss": penalised, "activity": active} {
+		m := newModel(t, network, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32))
+		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{ValidationSplit: 0.3}))
+		require.NoError(t, err)
+		found := must.M1(m.Evaluate(t.Context(), line(t, 75)))
+		m.ResetStep(t.Context())
+		_, logs, err := m.TestStep(t.Context(), first(t, line(t, 75), 75))
+		require.NoError(t, err)
+		for _, figure := range []string{"loss", name} {
+			require.NotZero(t, found[figure])
+			require.InEpsilon(t, float(t, logs, figure), found[figure], 1e-5, figure)
+			require.InEpsilon(t, float(t, logs, "avg_"+figure), found["avg_"+figure], 1e-5, figure)
+		}
+	}
+}
+
+// R05: batches that are padded train a BatchNorm to the numbers of their examples alone.
+func TestR05_paddedBatchesTrainBatchNorm(t *testing.T) {
+	var losses [2][]float64
+	var learned [2]map[string]string
+	for i, size := range []int{6, 8} {
+		m := newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"))
+		batches := data.Map(line(t, 6).Batches(6, data.Forever()), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
+		h, err := m.FitBatches(t.Context(), batches, quiet(flaxlike.Fit{StepsPerEpoch: 1, Epochs: 3}))
+		require.NoError(t, err)
+		losses[i], learned[i] = series(t, h, "loss"), values(t, m)
+		mean, err := m.Value("/model/1/batch_normalization/mean")
+		require.NoError(t, err)
+		t.Logf("%d rows: losses %.5f, mean %v", size, losses[i], mean.Value())
+	}
+	require.InDeltaSlice(t, losses[0], losses[1], 1e-5)
+	require.Len(t, learned[1], len(learned[0]))
+}
+
+// R08: what a loss, a layer or a weight cannot take is told before the step, with the field, the example and what was expected.
+func TestR08_numbersThatAreNotAllowed(t *testing.T) {
+	x := data.X(make([]float32, 8), 8, 1)
+	nan := float32(math.NaN())
+	ids := data.X([]int32{0, 1, 2, 3, 4, 10, 6, -7}, 8, 1)
+	embedding := flaxlike.Sequential(flaxlike.Embedding(10, 4), flaxlike.Flatten(), flaxlike.Dense(1))
+	computed := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return embedding(scope, graph.AddScalar(graph.MulScalar(x, 2), 1))
+	})
+	numbers := data.Y(make([]float32, 8), 8)
+	for _, row := range []struct {
+		name    string
+		network flaxlike.Network
+		options []flaxlike.Option
+		fields  []data.Field
+		want    string
+		is      error
+	}{
+		{"binary labels 1 and 2", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]int32{1, 1, 1, 2, 1, 1, 2, 1}, 8)},
+			`field "y": label 2 of example 3 in the batch is out of range: binary_crossentropy takes numbers from 0 to 1`, flaxlike.ErrValue},
+		{"the same as floats", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]float32{0, 1, 0.5, 1, 1, 1, 1, -1}, 8, 1)},
+			`field "y": label -1 of example 7`, flaxlike.ErrValue},
+		{"a class too many", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse)}, []data.Field{x, data.Y([]uint8{0, 1, 2, 0, 1, 3, 0, 1}, 8)},
+			`label 3 of example 5 in the batch is outside of the classes 0…2`, flaxlike.ErrLabelRange},
+		{"hinge of 0 and 1", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("hinge")}, []data.Field{x, data.Y([]int32{1, 1, 0, 1, 1, 1, 0, 1}, 8)},
+			`label 0 of example 2 in the batch is out of range: hinge takes -1 and 1 alone`, flaxlike.ErrValue},
+		{"NaN as a label", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{x, data.Y([]float32{0, 0, 0, 0, nan, 0, 0, 0}, 8)},
+			`label NaN of example 4 in the batch is out of range: mse takes finite numbers`, flaxlike.ErrValue},
+		{"a weight below 0", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, 1, 1, 1, 1, 1, -2, 1}, 8)},
+			`field "w": weight -2 of example 6 in the batch is out of range: sample weights are finite numbers from 0 on`, flaxlike.ErrValue},
+		{"NaN as a weight", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, nan, 1, 1, 1, 1, 1, 1}, 8)},
+			`weight NaN of example 1`, flaxlike.ErrValue},
+		{"an integer that an embedding has not", embedding, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{ids, numbers},
+			`field "x": integer 10 of example 5 in the batch is outside of the classes 0…9: the Embedding has 10`, flaxlike.ErrLabelRange},
+		{"the weight of no class", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{1: 2, 7: 3})}, []data.Field{x, data.Y(make([]int32, 8), 8)},
+			`WithClassWeights: there is no class 7: the output of the loss "loss" has the classes 0…2`, nil},
+		{"class weights of numbers", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{1: 2})}, []data.Field{x, numbers},
+			`WithClassWeights: no loss has labels that are numbers of classes`, nil},
+		{"what does not count may be anything", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithSampleWeights("w")},
+			[]data.Field{x, data.Y([]int32{0, 1, 2, -1, 1, 99, 0, 1}, 8), data.Named("w", []float32{1, 1, 1, 0, 1, 0, 1, 1}, 8)}, "", nil},
+		{"what a mask leaves out too", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse)},
+			[]data.Field{x, data.Y([]int32{0, 1, 2, -1, 1, 99, 0, 1}, 8), data.Named(data.Mask, []bool{true, true, true, false, true, false, true, true}, 8)}, "", nil},
+		{"class weights of two", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClassWeights(map[int]float64{1: 3})},
+			[]data.Field{x, data.Y([]float32{1, 0, 1, 0, 1, 0, 1, 0}, 8)}, "", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			set := must.M1(data.New(row.fields...))
+			m := newModel(t, row.network, append(row.options, flaxlike.WithBatchSize(8))...)
+			h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{InOrder: true}))
+			_, testErr := m.Evaluate(t.Context(), set)
+			if row.want == "" {
+				require.NoError(t, errors.Join(err, testErr))
+				return
+			}
+			require.ErrorContains(t, err, row.want)
+			require.ErrorContains(t, testErr, row.want)
+			require.Zero(t, h.Len(), "no step was made")
+			if row.is != nil {
+				require.ErrorIs(t, err, row.is)
+			}
+		})
+	}
+	_, err := newModel(t, embedding).Predict(t.Context(), must.M1(data.New(ids)))
+	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	out, err := newModel(t, computed).Predict(t.Context(), must.M1(data.New(data.X([]int32{0, 1, 5}, 3, 1))))
+	require.NoError(t, err)
+	preds := out["preds"].Flat.([]float32)
+	require.Equal(t, []bool{false, false, true}, []bool{preds[0] != preds[0], preds[1] != preds[1], preds[2] != preds[2]}, "2·5+1 is outside: NaN")
+}
+
+// R08: batches that end before the run was to are an error that says so; what was made of them stays.
+func TestR08_batchesThatEndEarly(t *testing.T) {
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	h, err := m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 4}))
+	require.ErrorIs(t, err, flaxlike.ErrDataEnded)
+	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 20 steps: give more of them, as by data.Forever, or end there, by Epochs, StepsPerEpoch or Until")
+	require.Equal(t, 1, h.Len())
+	_, err = m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
+	require.NoError(t, err)
+}
+
+// R08: a callback on an entry that the run will not log is an error before the first step.
+func TestR08_entriesThatNothingLogs(t *testing.T) {
+	set := line(t, 128)
+	for entry, want := range map[string]string{
+		"val_loss":    `a callback waits for no such entry: "val_loss"; did you mean "loss_val"?`,
+		"los_val":     `did you mean "loss_val"?`,
+		"accuracy":    `there will be: avg_loss, avg_loss_val, loss, loss_val`,
+		"losses.loss": "", "loss_val": "", "stateful_metrics.avg_loss_val": "",
+	} {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+		before := values(t, m)
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{loop.KeepBest(entry, loop.Lowest)}}))
+		if want == "" {
+			require.NoError(t, err, entry)
+			continue
+		}
+		require.ErrorIs(t, err, loop.ErrNoEntry)
+		require.ErrorContains(t, err, want)
+		require.Equal(t, before, values(t, m), "no step was made")
+	}
+}

@@ -1,0 +1,93 @@
+package managed
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings, that leaves out the
+// examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it has of the examples alone.
+// GoMLX's own layer is refused in a training step of a padded batch.
+func BatchNorm(scope *Scope, x *Node) *Node {
+	param, _ := model.GetGraphParam(x, builderParam)
+	b, inStep := param.(*Builder)
+	if !inStep || b.padding() == nil || !scope.IsTraining(x.Graph()) {
+		return norm.BatchNorm(scope, x, -1).Done()
+	}
+	mask := b.padding()
+	if x.Rank() < 2 || x.Shape().Dimensions[0] != mask.Shape().Dimensions[0] {
+		panic(fmt.Errorf("BatchNorm in %s: the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
+			scope.Scope(), x.Shape(), mask.Shape().Dimensions[0]))
+	}
+	const momentum, epsilon = 0.99, 1e-3 // GoMLX's
+	scope = scope.In(norm.BatchNormalizationScopeName)
+	g, width := x.Graph(), x.Shape().Dimensions[x.Rank()-1]
+	of := func(name string, initial initializer.VariableInitializer, trainable bool) *variable {
+		return scope.WithInitializer(initial).VariableWithShape(name, shapes.Make(x.DType(), width)).SetTrainable(trainable)
+	}
+	scale, offset := of("scale", initializer.One, true), of("offset", initializer.Zero, true)
+	mean, variance, steps := of("mean", initializer.Zero, false), of("variance", initializer.One, false), of(batchNormCount, initializer.Zero, false)
+
+	rows := graph.Reshape(x, -1, width)
+	counts := mask
+	for counts.Rank() < x.Rank() {
+		counts = graph.ExpandAxes(counts, -1)
+	}
+	counts = graph.Reshape(graph.BroadcastToShape(counts, shapes.Make(mask.DType(), x.Shape().Dimensions...)), -1, width)
+	n := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
+	meanOf := func(v *Node) *Node {
+		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), n), 0)
+	}
+	average := meanOf(rows)
+	off := graph.Sub(rows, average)
+	spread := meanOf(graph.Square(off))
+	y := graph.Div(off, graph.Sqrt(graph.AddScalar(spread, epsilon)))
+	y = graph.Add(graph.Mul(y, graph.ExpandAxes(scale.NodeValue(g), 0)), graph.ExpandAxes(offset.NodeValue(g), 0))
+
+	count := graph.OnePlus(steps.NodeValue(g))
+	steps.SetNodeValue(count)
+	kept := graph.MinScalar(graph.OneMinus(graph.Reciprocal(count)), momentum)
+	follow := func(v *variable, now *Node) {
+		v.SetNodeValue(graph.Add(graph.Mul(kept, v.NodeValue(g)), graph.Mul(graph.OneMinus(kept), graph.Squeeze(now, 0))))
+	}
+	follow(mean, average)
+	follow(variance, spread)
+	b.norms = append(b.norms, steps)
+	if l2 := model.GetParamOr(scope, regularizer.ParamL2, 0.0); l2 > 0 {
+		regularizer.L2(l2)(g, scale)
+	}
+	return graph.Reshape(y, x.Shape().Dimensions...)
+}
+
+// padding is the mask of a padded batch; nil too where a field of that name is something else.
+func (b *Builder) padding() *Node {
+	if i := slices.Index(b.names, data.Mask); i >= 0 && b.batch[i].DType() == dtypes.Bool && b.batch[i].Rank() == 1 {
+		return b.batch[i]
+	}
+	return nil
+}
+
+// batchNormCount is the variable in which GoMLX's layer counts the steps that its averages are of.
+const batchNormCount = "avg_weight"
+
+// checkBatchNorm refuses GoMLX's layer in a training step of a padded batch: it would count the padding, and say nothing.
+func (b *Builder) checkBatchNorm() {
+	if b.padding() == nil || !b.Training() {
+		return
+	}
+	for v := range b.scope.Store().IterVariables() {
+		if scope, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) && !slices.Contains(b.norms, v) {
+			panic(fmt.Errorf("norm.BatchNorm in %s: the batch is padded, and the layer's means would count the padding: expected managed.BatchNorm, or flaxlike.BatchNorm, which leave it out", scope))
+		}
+	}
+}
