@@ -108,10 +108,10 @@ func (m *Model) see(batch data.Batch) (err error) {
 // before looks at a batch before its step.
 func (m *Model) before(s step, batch data.Batch) error {
 	if err := m.see(batch); err != nil {
-		return fmt.Errorf("flaxlike: %w", err)
+		return err
 	}
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
-		return fmt.Errorf("flaxlike: train: the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
+		return fmt.Errorf("the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
 	}
 	return m.seen.look(batch, false)
 }
@@ -139,13 +139,13 @@ func (s *seen) look(batch data.Batch, inputs bool) error {
 		v := element(field.Flat, at)
 		what := fmt.Sprintf("field %q: %s %v of example %d in %s is", r.field, r.kind, v, at/max(1, field.Size()/max(1, field.Len())), in)
 		if !r.class {
-			return fmt.Errorf("flaxlike: %s %w: %s", what, ErrValue, r.why)
+			return fmt.Errorf("%s %w: %s", what, ErrValue, r.why)
 		}
 		hint := r.hint
 		if v := reflect.ValueOf(v); v.CanInt() && v.Int() < 0 && !r.input {
 			hint = fmt.Sprintf("labels that fill up sequences do not count in the loss %q", maskedSparse)
 		}
-		return fmt.Errorf("flaxlike: %s %w 0…%.0f: %s\n  %s", what, ErrLabelRange, r.high, r.why, hint)
+		return fmt.Errorf("%s %w 0…%.0f: %s\n  %s", what, ErrLabelRange, r.high, r.why, hint)
 	}
 	if set != nil && !inputs {
 		s.whole, s.looked = set, len(s.bounds)

@@ -2,7 +2,8 @@
 //
 //	model, err := flaxlike.New(ctx, flaxlike.Sequential(
 //		flaxlike.Flatten(), flaxlike.Dense(64), flaxlike.Activation("relu"), flaxlike.Dense(10)),
-//		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
+//		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.InstallIfMissing(nil))
+//	defer model.Close()
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
@@ -31,6 +32,10 @@
 //	summary                                                 Summary
 //	save_weights, load_weights                              Save, Load
 //	export                                                  Export
+//
+// In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry (loop.StopEarly,
+// loop.KeepBest, loop.OnBest, loop.ReduceOnPlateau) counts epochs. Labels, sample weights and the integers of an Embedding are looked at
+// before each step, at no more than a hundredth of its time; the other inputs are not: a NaN in them is one in the loss.
 //
 // What is logged in a test has the test's name behind it: loss_val. Keras has val_loss; we have the name behind, as Ciclo,
 // because all entries of one figure then stand together.

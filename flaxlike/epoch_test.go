@@ -234,7 +234,7 @@ func TestR08_batchesThatEndEarly(t *testing.T) {
 func TestR08_entriesThatNothingLogs(t *testing.T) {
 	set := line(t, 128)
 	for entry, want := range map[string]string{
-		"val_loss":    `a callback waits for no such entry: "val_loss"; did you mean "loss_val"?`,
+		"val_loss":    `a callback waits for "val_loss": no such entry; did you mean "loss_val"?`,
 		"los_val":     `did you mean "loss_val"?`,
 		"accuracy":    `there will be: avg_loss, avg_loss_val, loss, loss_val`,
 		"losses.loss": "", "loss_val": "", "stateful_metrics.avg_loss_val": "",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
@@ -21,7 +22,7 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	}
 	tested, err := m.testOf(set, m.set.batchSize).Run(ctx, m, options...)
 	if err != nil {
-		return nil, fmt.Errorf("flaxlike: evaluate: %w", err)
+		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
 	}
 	found := map[string]float64{}
 	for e := range tested.Logs.All() {
@@ -83,7 +84,7 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 	predict.Trim = dropPadding
 	batches, err := train.Collect(predict.All(ctx, m, padded(set, m.set.batchSize), options...))
 	if err != nil {
-		return nil, fmt.Errorf("flaxlike: predict: %w", err)
+		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 	}
 	all := map[string]data.Array{}
 	for name := range batches[0] {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -50,9 +51,10 @@ type Fit struct {
 	// Verbose says what to show, Output where; nil stands for os.Stderr.
 	Verbose Verbosity
 	Output  io.Writer
-	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete.
+	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete. The row of an epoch's last
+	// step has the means over the epoch also then.
 	EachStep bool
-	// LogRate has the history keep the learning rate that an epoch ended with, as learning_rate.
+	// LogRate has the history keep the learning rate in force when an epoch ended, schedules of the optimizer in it, as learning_rate.
 	LogRate bool
 
 	// FastDevRun makes one training step and tests on one batch of each set, to see whether all of it works. It saves nothing.
@@ -63,25 +65,26 @@ type Fit struct {
 	SanityEvaluation bool
 }
 
-// Fit trains on a set, and gives the history: for each epoch the mean losses (avg_loss) and the metrics over its examples,
-// "loss" of its last batch, and what was found in validation (loss_val, accuracy_val). It is never nil. A second Fit goes on
-// with the state as it is.
+// Fit trains on a set, and gives the history: for each epoch the mean losses and the metrics over its examples, and what was found in
+// validation (loss_val, accuracy_val). Of several losses, "loss" is the sum, each with its weight, and each is there by its name, before
+// its weight. The history is never nil. A second Fit goes on with the state as it is. Callbacks that follow an entry see it at the ends
+// of epochs, so that loop.Evaluations are epochs; one of an entry that the run will not log is an error before the first step.
 //
 // A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. A callback
 // that asks to stop is no error.
 //
-// The history's loss of an epoch is "avg_loss"; Keras gives that name to "loss"; we keep both because the step's own loss
-// shows what an average hides.
+// "avg_loss" is the mean since the epoch began, in each step; at an epoch's end "loss" is the same, and before it that of the batch.
 func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	history, err := m.fitSet(ctx, set, f)
 	if err != nil {
-		return history, fmt.Errorf("flaxlike: fit: %w", err)
+		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
 	}
 	return history, nil
 }
 
 // FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; what is said of the
-// order and shares of a set does not apply and must be zero. With an InitialEpoch, the batches must begin at that place.
+// order and shares of a set does not apply and must be zero. With an InitialEpoch, the batches must begin at that place. Batches that end
+// before the run is to are an error, [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)
 	switch {
@@ -98,7 +101,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 		history, err = m.run(ctx, f, func(done, saved int64) loop.Data[data.Batch] { return data.Discard(batches, saved) })
 	}
 	if err != nil {
-		return history, fmt.Errorf("flaxlike: fit: %w", err)
+		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
 	}
 	return history, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // LossFunc is a loss: from the labels and an output to a value for each example, [batch, …]; all axes but the first are
-// averaged. A scalar is taken as it is; it cannot be weighed, nor be of a padded batch.
+// averaged. A scalar is taken as it is; it cannot be weighed. Evaluate gives a model that has one no padding, but a smaller last batch.
 type LossFunc func(labels, output *managed.Node) *managed.Node
 
 // Loss is a loss of a model. Only a Name that [LossByName] knows, or a Func, is needed.
@@ -20,7 +20,7 @@ type Loss struct {
 	// Output is the output that is judged, and Label the field that has what it should be. A model of one output needs
 	// neither: the field is "y" then. Of several outputs, each has the field of its own name.
 	Output, Label string
-	// Weight multiplies the loss; 0 stands for 1.
+	// Weight multiplies the loss in the sum of all; 0 stands for 1.
 	Weight float64
 }
 

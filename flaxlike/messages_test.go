@@ -172,6 +172,32 @@ var mistakes = []struct {
 		require.NoError(m, m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Checkpoints: folder}, flaxlike.WithLoss("mse")))
 		return m.fit(flaxlike.Sequential(flaxlike.Dense(1)), line(m, 64), flaxlike.Fit{Epochs: 2, Checkpoints: folder}, flaxlike.WithLoss("mse"))
 	}},
+	{"windows larger than the images", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Reshape(8, 8, 1), flaxlike.MaxPool(4), flaxlike.MaxPool(4), flaxlike.Flatten(), flaxlike.Dense(10)), m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+	}},
+	{"no units", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Dense(0), flaxlike.Dense(1)), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"labels that no logarithm has", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]int32{1, 2}, 32), 64)), flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"))
+	}},
+	{"integers that an embedding has not", func(m desk) error {
+		set := m.set(data.X(slices.Repeat([]int32{0, 10}, 32), 64), data.Y(make([]float32, 64*4), 64, 4))
+		return m.fit(flaxlike.Embedding(10, 4), set, flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"weight below 0", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64, data.Named("weight", slices.Repeat([]float32{1, -1}, 32), 64)), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("weight"))
+	}},
+	{"weight of no class", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{7: 2}))
+	}},
+	{"class weights of numbers", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 2}))
+	}},
+	{"batches that end early", func(m desk) error {
+		_, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(m.Context(), line(m, 64).Batches(32), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 2}))
+		return err
+	}},
 	{"rate below 0", func(m desk) error { return m.made(flaxlike.WithLearningRate(-1)) }},
 }
 
@@ -188,6 +214,8 @@ func TestMessages(t *testing.T) {
 			if row.name != "checkpoints of another model" { // whose list of variables is as long as it is
 				require.LessOrEqual(t, strings.Count(err.Error(), "\n"), 2, "three lines")
 			}
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			require.NotRegexp(t, `: (checkpoint|data|hlo|loop|managed|metrics|optim|pjrt|strategies|train|xla): `, first, "R41: one package's name, the outermost")
 			fmt.Fprintf(&got, "== %s\n%s\n\n", row.name, places.ReplaceAllString(err.Error(), "$1:LINE"))
 		})
 	}

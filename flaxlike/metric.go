@@ -13,7 +13,7 @@ type Metric struct {
 	Name string
 	// Metric is gathered over an epoch, or over an evaluation. Its inputs are labels and output.
 	Metric metrics.Metric
-	// Func is the figure of a batch alone: a value for each example, or a scalar.
+	// Func is a value for each example, or a scalar of the batch, of which the mean over all examples is the figure.
 	Func func(labels, output *managed.Node) *managed.Node
 	// Output and Label are as in [Loss].
 	Output, Label string

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -32,7 +33,7 @@ type Model struct {
 func New(ctx context.Context, network Network, options ...Option) (*Model, error) {
 	m := &Model{network: network, set: settings{batchSize: 32}, seen: seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
-		return nil, fmt.Errorf("flaxlike: new model: %w", err)
+		return nil, fmt.Errorf("flaxlike: new model: %w", graphs.Inner(err))
 	}
 	m.train = managed.TrainStep(m.report, managed.RunningAverages())
 	m.test = managed.TestStep(m.report, managed.RunningAverages())
@@ -158,7 +159,7 @@ func (m *Model) ResetStep(context.Context) (*Model, error) { return m, m.ResetMe
 // alone.
 func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	if err := m.see(batch); err != nil {
-		return nil, fmt.Errorf("flaxlike: predict: %w", err)
+		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 	}
 	known, logs := len(m.seen.bounds), loop.Logs{}
 	err := m.seen.look(batch, true)
@@ -169,7 +170,7 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 		err = m.seen.look(batch, true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("flaxlike: predict: %w", err)
+		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 	}
 	outputs := map[string]data.Array{}
 	for e := range logs.All() {
@@ -192,7 +193,7 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 // and needs the inputs alone.
 func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
 	if err := m.see(batch); err != nil {
-		return fmt.Errorf("flaxlike: export: %w", err)
+		return fmt.Errorf("flaxlike: export: %w", graphs.Inner(err))
 	}
 	return managed.ExportModel(dir, m.State, batch, m.outputs, options...)
 }
@@ -215,18 +216,21 @@ var (
 	_ loop.Awaiter[*Model]                  = step{}
 )
 
+// own is an error of this package in a step.
+func own(err error) error { return &graphs.Failure{Package: "flaxlike", Err: err} }
+
 func (s step) String() string { return s.of.String() }
 func (s step) BlockSize() int { return s.of.BlockSize() }
 
 func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loop.Logs, error) {
 	if err := m.before(s, batch); err != nil {
-		return m, loop.Logs{}, err
+		return m, loop.Logs{}, own(err)
 	}
 	known := len(m.seen.bounds)
 	_, logs, err := s.of.Step(ctx, m.State, batch)
 	if err == nil && len(m.seen.bounds) > known {
 		if err = m.before(s, batch); err != nil {
-			err = errors.Join(err, m.Wait())
+			err = errors.Join(own(err), m.Wait())
 		}
 	}
 	return m, logs, err
@@ -234,16 +238,16 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 
 func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
 	if err := s.ready(ctx, m, batches[0]); err != nil {
-		return m, nil, err
+		return m, nil, own(err)
 	}
 	for i, b := range batches {
 		if err := m.before(s, b); err != nil {
 			if i == 0 {
-				return m, nil, err
+				return m, nil, own(err)
 			}
 			batches = batches[:i] // those before it are made, and the next block begins with it
 			_, logs, stepErr := s.of.StepBlock(ctx, m.State, batches)
-			return m, logs, errors.Join(stepErr, err)
+			return m, logs, errors.Join(stepErr, own(err))
 		}
 	}
 	_, logs, err := s.of.StepBlock(ctx, m.State, batches)

@@ -173,7 +173,7 @@ func WithBatchSize(n int) Option {
 
 // WithSampleWeights names the field that says how much each example counts in the losses and in weighted metrics: floats
 // [batch], or of more of the loss's axes. All sets that the model trains on or is tested with must have it. The sum of
-// weighted losses is divided by the number of examples, as in Keras.
+// weighted losses is divided by the number of examples, as in Keras. A weight below 0, or not finite, is an error.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {
@@ -184,8 +184,9 @@ func WithSampleWeights(field string) Option {
 	}
 }
 
-// WithClassWeights says how much the examples of a class count in the losses with integer labels while training; a class
-// that is not named counts 1.
+// WithClassWeights says how much the examples of a class count while training, in the losses with integer labels, and with labels 0 or 1
+// of binary_crossentropy; a class that is not named counts 1. A class that the output has not, and losses none of which has such
+// labels, are an error before the first step.
 func WithClassWeights(weights map[int]float64) Option {
 	return func(s *settings) error {
 		for class, w := range weights {

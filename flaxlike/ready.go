@@ -87,7 +87,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		} else if near := nearest(entry, short); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return fmt.Errorf("flaxlike: a callback waits for %w: %q%s\n  there will be: %s", loop.ErrNoEntry, entry, hint, strings.Join(short, ", "))
+		return fmt.Errorf("a callback waits for %q: %w%s\n  there will be: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
 	}
 	return nil
 }

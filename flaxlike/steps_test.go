@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -12,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // penalised has a loss and a metric of its own.
@@ -180,4 +182,20 @@ func TestRuntimeByDefault(t *testing.T) {
 	require.NoError(t, m.Close())
 	_, err = m.Evaluate(t.Context(), line(t, 64))
 	require.ErrorIs(t, err, managed.ErrClosed)
+}
+
+// R36: New downloads nothing unless it is told to: without a plugin it says what to do.
+func TestR36_newDownloadsNothingUnasked(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME", xla.SearchPathVariable} {
+		t.Setenv(name, home)
+	}
+	_, err := flaxlike.New(t.Context(), flaxlike.Dense(1))
+	require.ErrorIs(t, err, xla.ErrPluginNotFound)
+	require.ErrorContains(t, err, "flaxlike: new model: no PJRT plugin found")
+	require.ErrorContains(t, err, "or give New flaxlike.InstallIfMissing(progress), which downloads it")
+	left, err := os.ReadDir(home)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

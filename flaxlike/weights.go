@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -18,7 +19,7 @@ import (
 // the optimizer keeps is not in it. A file that was there is replaced whole, or, after an error or a crash, stays as it was.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
-		return fmt.Errorf("flaxlike: save %s: %w", path, err)
+		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func syncDir(dir string) error {
 // optimizer keeps stays as it is.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
-		return fmt.Errorf("flaxlike: load %s: %w", path, err)
+		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Evaluation is a loop within a loop, on data of its own. What it logs becomes one entry a name in the turn of the outer
@@ -121,6 +120,6 @@ func (e Evaluation[S, B]) label() string {
 // which would be to end a failed run as a good one.
 type inner struct{ err error }
 
-func (e inner) Error() string        { return strings.TrimPrefix(e.err.Error(), "loop: ") }
+func (e inner) Error() string        { return point(e.err) }
 func (e inner) Is(target error) bool { return target != ErrStop && errors.Is(e.err, target) }
 func (e inner) As(target any) bool   { return errors.As(e.err, target) }

@@ -1,6 +1,9 @@
 package loop
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // noter is told what a run turns to.
 type noter interface{ note(step int64, what doing) }
@@ -44,9 +47,35 @@ func (r *run[S, B]) wrap(err error) error {
 	if r.doing == doingData {
 		step += max(int64(len(r.blocks.turns)), 1) // the one that could not be made, behind those that wait
 	}
-	return fmt.Errorf("loop: %sstep %d: %s: %w", r.place, step, r.doing, err)
+	where := r.doing.String()
+	if _, ok := err.(pointed); ok && r.doing.name != "" && r.doing.when != nil && r.doing.when.name == EachStep.name {
+		where = r.doing.name // a step that knows its point is known by its name
+	}
+	return &placed{fmt.Sprintf("%sstep %d: %s", r.place, step, where), err}
 }
 
 func (r *run[S, B]) errorAt(where string, err error) error {
-	return fmt.Errorf("loop: %sstep %d: %s: %w", r.place, r.elapsed.Steps, where, err)
+	return &placed{fmt.Sprintf("%sstep %d: %s", r.place, r.elapsed.Steps, where), err}
+}
+
+// placed is an error with its place in a run. The names of packages stand once in it, this one's, if the error can tell its point: what is
+// left without the package that it comes from and without the work, which the place names.
+type placed struct {
+	at  string
+	err error
+}
+
+func (p *placed) Error() string { return "loop: " + p.Point() }
+func (p *placed) Unwrap() error { return p.err }
+
+// Point is the error without the name of this package.
+func (p *placed) Point() string { return p.at + ": " + point(p.err) }
+
+type pointed interface{ Point() string }
+
+func point(err error) string {
+	if p, ok := err.(pointed); ok {
+		return p.Point()
+	}
+	return strings.TrimPrefix(err.Error(), "loop: ")
 }

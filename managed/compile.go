@@ -53,8 +53,8 @@ func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, er
 		return nil, err
 	}
 	if n := s.shapesOf(state, block); n >= cmp.Or(s.shapes, mostShapes) {
-		return nil, fmt.Errorf("%s: %w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), close it now and then, or raise the limit by managed.MaxShapes",
-			s.name, ErrShapes, n)
+		return nil, fmt.Errorf("%w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), close it now and then, or raise the limit by managed.MaxShapes",
+			ErrShapes, n)
 	}
 	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block, resident: batch.Resident}
 	for _, f := range batch.Fields {
@@ -83,7 +83,7 @@ func (s *Stepper) leave(state *State) error {
 		return stale
 	})
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%s: close the programs of before the state moved: %w", s.name, err)
+		return fmt.Errorf("close the programs of before the state moved: %w", err)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (s *Stepper) compile(c *compiled) error {
 	var used []*variable
 	resident, err := state.reside(c.resident)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return err
 	}
 	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
 		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
@@ -167,7 +167,7 @@ func (s *Stepper) compile(c *compiled) error {
 		return err
 	}
 	if err := state.adopt(s.train); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", s.name, err), program.Close())
+		return errors.Join(err, program.Close())
 	}
 	c.program = program
 	if d := (dumped{s.name, program.StableHLO()}); !slices.Contains(state.programs, d) { // a step that was closed compiles again

@@ -152,8 +152,8 @@ func TestF17_aLateFailure(t *testing.T) {
 		steps int64
 		err   string
 	}{
-		{"a run of the loop, told by the next block", 3, 4, "loop: step 5: each step: train step: managed: the state is lost: broken on purpose"},
-		{"a run of the loop, told at its end", 4, 7, "loop: step 7: each step: train step: managed: train step: the state is lost: broken on purpose"},
+		{"a run of the loop, told by the next block", 3, 4, "loop: step 5: train step: the state is lost: broken on purpose"},
+		{"a run of the loop, told at its end", 4, 7, "loop: step 7: train step: the state is lost: broken on purpose"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			on := &watched{Strategy: strategies.Jit(runtime(t)), fail: row.fail}

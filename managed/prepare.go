@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]), before the
@@ -18,7 +19,7 @@ import (
 // A call of [Stepper.Step] by hand compiles a program of its own where steps are small.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
-		return fmt.Errorf("managed: prepare the %s: %w", s.name, err)
+		return &graphs.Failure{Package: "managed", What: "prepare the " + s.name, Err: err}
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package managed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -81,13 +81,18 @@ func (s *Stepper) String() string { return s.name }
 // A loop calls StepBlock instead, whose program is another one where steps are small: the last bit may differ.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := context.Cause(ctx); err != nil {
-		return state, loop.Logs{}, fmt.Errorf("managed: %s: %w", s.name, err)
+		return state, loop.Logs{}, s.failed(err)
 	}
 	logs, err := s.someSteps(state, []data.Batch{batch}, 1)
 	if err != nil {
-		return state, loop.Logs{}, fmt.Errorf("managed: %w", err)
+		return state, loop.Logs{}, s.failed(err)
 	}
 	return state, logs[0], nil
+}
+
+// failed says that it was this step; a loop, which says so too, takes the point alone.
+func (s *Stepper) failed(err error) error {
+	return &graphs.Failure{Package: "managed", What: s.name, Err: err}
 }
 
 // maxBlock is how many steps are made at once where a step is tiny: more gains nothing that could be measured.
@@ -107,7 +112,7 @@ func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Ba
 		}
 		logs, err := s.someSteps(state, batches, maxBlock)
 		if err != nil {
-			return state, all, fmt.Errorf("managed: %w", err)
+			return state, all, s.failed(err)
 		}
 		all, batches = append(all, logs...), batches[len(logs):]
 	}
@@ -121,7 +126,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 		return nil
 	}
 	if err := state.follow(nil); err != nil {
-		return fmt.Errorf("managed: %s: %w", s.name, err)
+		return s.failed(err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Input is a field of a batch, as the graph sees it.
@@ -19,7 +20,7 @@ type Input struct {
 // InputOf gives the graph's view of a field of a batch.
 func InputOf(f data.Field) (Input, error) {
 	if err := f.Array.Check(); err != nil {
-		return Input{}, fmt.Errorf("strategies: field %q: %w", f.Name, err)
+		return Input{}, fmt.Errorf("strategies: field %q: %w", f.Name, graphs.Inner(err))
 	}
 	return Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}, nil
 }

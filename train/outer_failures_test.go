@@ -34,7 +34,7 @@ func TestOuter_failures(t *testing.T) {
 		{"a begin action", outer{Begin: []action{{Name: "warm", Every: 2, Do: fail}}}, 10, "loop: step 11: begin of inner loop: action warm: boom"},
 		{"an end action", outer{End: []action{{Name: "save", Every: 2, Do: fail}}}, 20, "loop: step 20: every 20 steps, at end: action save: boom"},
 		{"an evaluation", outer{Evals: []evalSpec{{Name: "test", Step: failing, Data: evalData(5)}}}, 10,
-			"loop: step 10: every 10 steps, at end: evaluation test: loop: step 3: each step: boom"},
+			"loop: step 10: every 10 steps, at end: evaluation test: step 3: each step: boom"},
 		{"data of an evaluation", outer{Evals: []evalSpec{{Name: "test", Step: counting, Data: func(context.Context) (loop.Data[int], error) { return nil, boom }}}}, 10,
 			"loop: step 10: every 10 steps, at end: evaluation test: data: boom"},
 		{"an action of an evaluation", outer{Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(1), End: []action{

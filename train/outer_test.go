@@ -165,7 +165,7 @@ func TestOuter_stopFromElsewhere(t *testing.T) {
 		{"a begin action", outer{Train: counting, Begin: []action{{Every: 2, Do: stop}}}, 11, []string{"1:10", "2:1"},
 			"loop: step 11: begin of inner loop: action: stop"},
 		{"a step of an evaluation", outer{Train: counting, Evals: []evalSpec{{Name: "test", Step: stopAt, Data: evalData(5)}}}, 10, []string{"1:10"},
-			"loop: step 10: every 10 steps, at end: evaluation test: loop: step 3: each step: stop"},
+			"loop: step 10: every 10 steps, at end: evaluation test: step 3: each step: stop"},
 		{"an action of an evaluation", outer{Train: counting, Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(5), Interval: 3, End: []action{{Name: "x", Do: stop}}}}},
 			30, []string{"1:10", "2:10", "3:10"}, "loop: step 30: every 30 steps, at end: evaluation test: action x: stop"},
 		{"a task", outer{Train: counting, Tasks: []loop.Task[int, int]{loop.OnFunc(loop.At(loop.Steps(4)),

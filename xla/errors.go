@@ -99,10 +99,19 @@ type Error struct {
 
 func (e *Error) Error() string {
 	text := "xla: "
-	for _, part := range []string{e.Context, e.Where} {
-		if part != "" {
-			text += part + ": "
-		}
+	if e.Context != "" {
+		text += e.Context + ": "
+	}
+	return text + e.said(e.Message)
+}
+
+// Point is the message without what was being done, for whoever wraps the error and says that.
+func (e *Error) Point() string { return e.said(graphs.Bare(e.Message)) }
+
+func (e *Error) said(message string) string {
+	text := ""
+	if e.Where != "" {
+		text = e.Where + ": "
 	}
 	if e.Code != 0 && !e.refused() {
 		if e.Operation != "" {
@@ -113,7 +122,7 @@ func (e *Error) Error() string {
 		}
 		text += e.Code.String() + ": "
 	}
-	text += e.Message
+	text += message
 	if e.Memory != "" {
 		text += "\n" + e.Memory
 	}
@@ -229,5 +238,8 @@ type failedWork struct {
 func (f *failedWork) Error() string {
 	return "xla: " + f.what + ": " + strings.TrimPrefix(strings.TrimPrefix(f.err.Error(), "xla: "), "pjrt: ")
 }
+
+// Point is the message without what was being done.
+func (f *failedWork) Point() string { return graphs.Point(f.err) }
 
 func (f *failedWork) Unwrap() error { return f.err }

@@ -19,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"log"
 
 	"github.com/janpfeifer/must"
 
@@ -45,7 +46,8 @@ func main() {
 	cut := len(text) * 9 / 10
 
 	model := must.M1(flaxlike.New(ctx, network(len(alphabet)), flaxlike.WithBatchSize(batchSize), flaxlike.WithLearningRate(4e-3),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("perplexity")))
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("perplexity"),
+		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	held := set(windows(text[cut:], window))
 	must.M1(model.FitBatches(ctx, batches(text[:cut]), flaxlike.Fit{Until: loop.Steps(*steps), StepsPerEpoch: min(250, *steps), Validation: held}))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log"
 
 	"github.com/janpfeifer/must"
 
@@ -22,7 +23,9 @@ func main() {
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
 		flaxlike.Conv(16, 3), relu, flaxlike.MeanPool(2), flaxlike.Conv(32, 3), relu, flaxlike.MeanPool(2),
 		flaxlike.Flatten(), flaxlike.Dense(64), relu, flaxlike.Dense(10)),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed)))
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed),
+		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
+	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 10, Validation: test}))
 	found := must.M1(model.Evaluate(ctx, test))
 	fmt.Printf("test accuracy: %.3f\n", found["accuracy"])

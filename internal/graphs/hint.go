@@ -1,6 +1,9 @@
 package graphs
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes anew in each call of the function"
 
@@ -18,7 +21,13 @@ var hints = []struct{ words, hint string }{
 	{"Convolution requires Filters and KernelSize", "set Channels and KernelSize; the input needs its spatial axes and channels, such as [batch, height, width, channels]"},
 }
 
+// types finds a variable that is asked for in another type, but in the shape that it has.
+var types = regexp.MustCompile(`previous shape=\((\w+)\)(\S*), requested shape=\((\w+)\)(\S*)`)
+
 func hintFor(words string) string {
+	if m := types.FindStringSubmatch(words); m != nil && m[1] != m[3] && m[2] == m[4] {
+		return "the variable is there in another type: under a policy of number types, ask for variables in the type of the layer's input or in the builder's DType, or build the part in managed.FullPrecision"
+	}
 	for _, h := range hints {
 		if strings.Contains(words, h.words) {
 			return h.hint
