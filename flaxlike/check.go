@@ -113,18 +113,36 @@ func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
 		return fmt.Errorf("the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
 	}
-	return m.seen.look(batch, false)
+	switch {
+	case s.set == nil:
+		return m.seen.look(batch, false)
+	case *s.looked == len(m.seen.bounds):
+		return nil
+	}
+	err := m.seen.lookAt(data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}, "the set", false)
+	if err == nil {
+		*s.looked = len(m.seen.bounds)
+	}
+	return err
 }
 
 // look looks at the numbers of a batch, or at those alone that the network takes.
 func (s *seen) look(batch data.Batch, inputs bool) error {
-	set, in := batch.Resident, "the batch"
-	if set != nil { // its batches have no labels, so all of the set's are looked at, once
-		if set == s.whole && s.looked == len(s.bounds) {
-			return nil
-		}
-		batch, in = data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set"
+	set := batch.Resident
+	if set == nil {
+		return s.lookAt(batch, "the batch", inputs)
 	}
+	if set == s.whole && s.looked == len(s.bounds) { // its batches have no labels, so all of the set's are looked at, once
+		return nil
+	}
+	err := s.lookAt(data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set", inputs)
+	if err == nil && !inputs {
+		s.whole, s.looked = set, len(s.bounds)
+	}
+	return err
+}
+
+func (s *seen) lookAt(batch data.Batch, in string, inputs bool) error {
 	for _, r := range s.bounds {
 		field, err := batch.Get(r.field)
 		if err != nil || inputs && !r.input {
@@ -146,9 +164,6 @@ func (s *seen) look(batch data.Batch, inputs bool) error {
 			hint = fmt.Sprintf("labels that fill up sequences do not count in the loss %q", maskedSparse)
 		}
 		return fmt.Errorf("%s %w 0…%.0f: %s\n  %s", what, ErrLabelRange, r.high, r.why, hint)
-	}
-	if set != nil && !inputs {
-		s.whole, s.looked = set, len(s.bounds)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@
 //
 // In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry (loop.StopEarly,
 // loop.KeepBest, loop.OnBest, loop.ReduceOnPlateau) counts epochs. Labels, sample weights and the integers of an Embedding are looked at
-// before each step, at no more than a hundredth of its time; the other inputs are not: a NaN in them is one in the loss.
+// before the first step, those of a stream of batches before each; the other inputs are not: a NaN in them is one in the loss.
 //
 // What is logged in a test has the test's name behind it: loss_val. Keras has val_loss; we have the name behind, as Ciclo,
 // because all entries of one figure then stand together.

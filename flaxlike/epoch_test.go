@@ -168,21 +168,21 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 		is      error
 	}{
 		{"binary labels 1 and 2", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]int32{1, 1, 1, 2, 1, 1, 2, 1}, 8)},
-			`field "y": label 2 of example 3 in the batch is out of range: binary_crossentropy takes numbers from 0 to 1`, flaxlike.ErrValue},
+			`field "y": label 2 of example 3 in the set is out of range: binary_crossentropy takes numbers from 0 to 1`, flaxlike.ErrValue},
 		{"the same as floats", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]float32{0, 1, 0.5, 1, 1, 1, 1, -1}, 8, 1)},
 			`field "y": label -1 of example 7`, flaxlike.ErrValue},
 		{"a class too many", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse)}, []data.Field{x, data.Y([]uint8{0, 1, 2, 0, 1, 3, 0, 1}, 8)},
-			`label 3 of example 5 in the batch is outside of the classes 0…2`, flaxlike.ErrLabelRange},
+			`label 3 of example 5 in the set is outside of the classes 0…2`, flaxlike.ErrLabelRange},
 		{"hinge of 0 and 1", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("hinge")}, []data.Field{x, data.Y([]int32{1, 1, 0, 1, 1, 1, 0, 1}, 8)},
-			`label 0 of example 2 in the batch is out of range: hinge takes -1 and 1 alone`, flaxlike.ErrValue},
+			`label 0 of example 2 in the set is out of range: hinge takes -1 and 1 alone`, flaxlike.ErrValue},
 		{"NaN as a label", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{x, data.Y([]float32{0, 0, 0, 0, nan, 0, 0, 0}, 8)},
-			`label NaN of example 4 in the batch is out of range: mse takes finite numbers`, flaxlike.ErrValue},
+			`label NaN of example 4 in the set is out of range: mse takes finite numbers`, flaxlike.ErrValue},
 		{"a weight below 0", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, 1, 1, 1, 1, 1, -2, 1}, 8)},
-			`field "w": weight -2 of example 6 in the batch is out of range: sample weights are finite numbers from 0 on`, flaxlike.ErrValue},
+			`field "w": weight -2 of example 6 in the set is out of range: sample weights are finite numbers from 0 on`, flaxlike.ErrValue},
 		{"NaN as a weight", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, nan, 1, 1, 1, 1, 1, 1}, 8)},
 			`weight NaN of example 1`, flaxlike.ErrValue},
 		{"an integer that an embedding has not", embedding, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{ids, numbers},
-			`field "x": integer 10 of example 5 in the batch is outside of the classes 0…9: the Embedding has 10`, flaxlike.ErrLabelRange},
+			`field "x": integer 10 of example 5 in the set is outside of the classes 0…9: the Embedding has 10`, flaxlike.ErrLabelRange},
 		{"the weight of no class", flaxlike.Dense(3), []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{1: 2, 7: 3})}, []data.Field{x, data.Y(make([]int32, 8), 8)},
 			`WithClassWeights: there is no class 7: the output of the loss "loss" has the classes 0…2`, nil},
 		{"class weights of numbers", flaxlike.Dense(1), []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{1: 2})}, []data.Field{x, numbers},
@@ -228,6 +228,10 @@ func TestR08_batchesThatEndEarly(t *testing.T) {
 	require.Equal(t, 1, h.Len())
 	_, err = m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
 	require.NoError(t, err)
+	bad := line(t, 64)
+	bad.Fields()[1].Array.Flat.([]float32)[40] = float32(math.NaN())
+	_, err = m.FitBatches(t.Context(), bad.Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
+	require.ErrorContains(t, err, `flaxlike: fit: step 3: train step: field "y": label NaN of example 8 in the batch is out of range`)
 }
 
 // R08: a callback on an entry that the run will not log is an error before the first step.

@@ -39,7 +39,7 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 // testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but for a model that
 // has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has a program of its own.
 func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
-	return train.Test[*Model, data.Batch]{Step: step{m.test}, Reset: reset,
+	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, set), Reset: reset,
 		Data: func(ctx context.Context) (loop.Data[data.Batch], error) {
 			batches := set.Batches(size, data.KeepRemainder())
 			if set.Len()%size == 0 {

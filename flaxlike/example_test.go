@@ -47,10 +47,12 @@ func ExampleFunctional() {
 		data.Named("sum", []float32{5, 5, 5, 5}, 4), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
 	must.M1(model.Fit(context.Background(), set, flaxlike.Fit{BatchSize: 4, Verbose: flaxlike.Silent}))
 	for _, l := range model.Summary().Layers {
-		fmt.Println(l.Name, l.Output)
+		fmt.Println(l.Name, l.Kind, l.Output)
 	}
 	must.M(model.Close())
 	// Output:
-	// larger (Float32)[4, 1]
-	// sum (Float32)[4, 1]
+	// sum Dense (Float32)[4, 1]
+	// larger Dense (Float32)[4, 1]
+	// larger output (Float32)[4, 1]
+	// sum output (Float32)[4, 1]
 }

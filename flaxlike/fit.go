@@ -98,7 +98,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	}
 	history := new(loop.History)
 	if err == nil {
-		history, err = m.run(ctx, f, func(done, saved int64) loop.Data[data.Batch] { return data.Discard(batches, saved) })
+		history, err = m.run(ctx, f, step{of: m.train}, func(done, saved int64) loop.Data[data.Batch] { return data.Discard(batches, saved) })
 	}
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
@@ -152,7 +152,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if f.OnDevice {
 		dealt = data.OnDevice(set).Batches
 	}
-	return m.run(ctx, f, func(done, _ int64) loop.Data[data.Batch] {
+	return m.run(ctx, f, m.stepOn(m.train, set), func(done, _ int64) loop.Data[data.Batch] {
 		return dealt(size, append(order, data.Skip(done))...)
 	})
 }

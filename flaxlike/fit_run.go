@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// run trains. batches gives those that are left when so many are done, of which so many were made by a run that was saved.
-func (m *Model) run(ctx context.Context, f Fit, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
+// run trains, by a step. batches gives those that are left when so many are done, of which so many were made by a run that was saved.
+func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt, f.Checkpoints = nil, nil
@@ -37,7 +37,7 @@ func (m *Model) run(ctx context.Context, f Fit, batches func(done, saved int64) 
 	if err != nil {
 		return new(loop.History), err
 	}
-	training := train.Loop[*Model, data.Batch]{Step: step{m.train}, Epoch: epoch, Reset: reset, Tests: tests}
+	training := train.Loop[*Model, data.Batch]{Step: step, Epoch: epoch, Reset: reset, Tests: tests}
 	if f.ValidationEvery > 1 || len(f.ValidationAt) > 0 {
 		training.Tests = nil
 		for _, t := range tests {

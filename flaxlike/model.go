@@ -144,12 +144,12 @@ func (m *Model) Init(ctx context.Context, batch data.Batch) error {
 // TrainStep makes one training step. It logs each loss, its running average avg_<loss>, and the metrics. With the other
 // steps it makes a model a state for train.Of.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
-	return step{m.train}.Step(ctx, m, batch)
+	return step{of: m.train}.Step(ctx, m, batch)
 }
 
 // TestStep makes one step of a test, which changes no parameter.
 func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
-	return step{m.test}.Step(ctx, m, batch)
+	return step{of: m.test}.Step(ctx, m, batch)
 }
 
 // ResetStep sets the metrics and averages back.
@@ -208,8 +208,15 @@ func (m *Model) Close() error {
 	return errors.Join(errs...)
 }
 
-// step is one of a model's steps for a loop, in blocks where these win.
-type step struct{ of *managed.Stepper }
+// step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the numbers of the set are
+// looked at once, and not those of each batch: looked is for how many bounds they were.
+type step struct {
+	of     *managed.Stepper
+	set    *data.Set
+	looked *int
+}
+
+func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step { return step{of, set, new(int)} }
 
 var (
 	_ loop.BlockStepper[*Model, data.Batch] = step{}
