@@ -254,7 +254,10 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 			}
 			batches = batches[:i] // those before it are made, and the next block begins with it
 			_, logs, stepErr := s.of.StepBlock(ctx, m.State, batches)
-			return m, logs, errors.Join(stepErr, own(err))
+			if stepErr != nil {
+				return m, logs, errors.Join(stepErr, own(err))
+			}
+			return m, logs, own(err)
 		}
 	}
 	_, logs, err := s.of.StepBlock(ctx, m.State, batches)
