@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,6 +114,10 @@ func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 
 // openMedium does not close the medium if it fails.
 func openMedium(ctx context.Context, m medium, dir string, options Options) (*Folder, error) {
+	options.Keep = slices.Clone(options.Keep)
+	if b := options.ReadBack; b < ReadBackFirst || b > ReadBackNone {
+		return nil, fmt.Errorf("ReadBack(%d): expected ReadBackFirst, ReadBackEach or ReadBackNone", b)
+	}
 	for i, k := range options.Keep {
 		if err := k.check(); err != nil {
 			return nil, fmt.Errorf("keep %d of %d: %w", i+1, len(options.Keep), err)

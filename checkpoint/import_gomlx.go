@@ -210,10 +210,12 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 		if err != nil {
 			return damaged(path, err)
 		}
-		t.Data = make([]byte, n)
-		if got, err := io.ReadFull(r, t.Data); err != nil {
+		var data bytes.Buffer
+		data.Grow(int(min(n, max(size, gomlxSlack))) + bytes.MinRead) // what is more is taken as it comes: the file may lie
+		if got, err := io.CopyN(&data, r, n); err != nil {
 			return gomlxDamage(path, t.Name, fmt.Errorf("after %d of %d bytes: %w", got, n, err))
 		}
+		t.Data = data.Bytes()
 	}
 	// Reading on to the end checks the checksum of gzip.
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {

@@ -131,8 +131,8 @@ func augment(a Array, changes []Augmentation, random func(row int) *draws) (Arra
 			dims[1], dims[2] = c.dims(dims[1], dims[2])
 		}
 	}
-	if _, ok := product(dims); !ok {
-		return Array{}, fmt.Errorf("dims %v are too many", dims)
+	if _, ok := sized(dims...); !ok {
+		return Array{}, fmt.Errorf("dims %v: expected at most %d elements", dims, mostElements)
 	}
 	// The rows of the source for those of the result, -1 for none: changes are composed, and the pixels moved once.
 	flat := elementsOf(a.Flat).move(a.Flat, a.Dims, dims, func(image int) (rows, columns []int) {

@@ -14,12 +14,11 @@ type Option func(*dealing)
 type dealing struct {
 	shuffle   bool
 	seed      uint64
-	epochs    int // forever if negative
+	epochs    int
+	forever   bool
 	remainder bool
 	skip      int64
 }
-
-const forever = -1
 
 // Shuffle deals the examples out in a random order, another one in each epoch. The order depends on the seed, the
 // epoch and the number of examples alone.
@@ -29,12 +28,12 @@ func Shuffle(seed uint64) Option {
 
 // Epochs is the number of passes over the set, at least 1; without it there is one.
 func Epochs(n int) Option {
-	return func(d *dealing) { d.epochs = n }
+	return func(d *dealing) { d.epochs, d.forever = n, false }
 }
 
 // Forever goes over the set again and again, until the consumer stops. Of Epochs and Forever the last given counts.
 func Forever() Option {
-	return func(d *dealing) { d.epochs = forever }
+	return func(d *dealing) { d.forever = true }
 }
 
 // KeepRemainder ends each epoch with a smaller batch if the examples do not divide evenly, so that each one is seen.
@@ -78,7 +77,7 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
 		return fmt.Errorf("the size must be at least 1")
-	case d.epochs < 1 && d.epochs != forever:
+	case d.epochs < 1 && !d.forever:
 		return fmt.Errorf("epochs must be at least 1, got %d", d.epochs)
 	case d.skip < 0:
 		return fmt.Errorf("cannot skip %d batches", d.skip)
@@ -98,7 +97,7 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 		epoch, start = d.skip/perEpoch, int(d.skip%perEpoch)*size
 	}
 	epochs := int64(d.epochs)
-	if d.epochs == forever {
+	if d.forever {
 		epochs = math.MaxInt64
 	}
 	if epoch > epochs || epoch == epochs && start > 0 {

@@ -143,7 +143,7 @@ func TestB82_fixedLengthsAndBuckets(t *testing.T) {
 		"buckets":       {[]int{16, 4, 2, 8}, 4, ""},
 		"too long":      {[]int{2, 1}, 0, "data: pad 2 sequences: the longest has 3 items, more than 2: cut it, leave it out, or give a larger length"},
 		"no length":     {[]int{4, 0}, 0, "data: pad 2 sequences: to the length 0: expected at least 1"},
-		"over the line": {[]int{1 << 62}, 0, "data: pad 2 sequences, the longest of 3 items: expected at least one item, and a size below 2^63"},
+		"over the line": {[]int{1 << 62}, 0, "data: pad 2 sequences, the longest of 3 items, to 4611686018427387904: expected at least one item, and at most 17179869184 in all"},
 	} {
 		values, mask, err := data.PadSequences(lines, -1, row.lengths...)
 		if row.err != "" {

@@ -74,7 +74,7 @@ func TestF37_compositionsThatMakeNoSense(t *testing.T) {
 		"data: discard -1 batches: expected at least 0":                                                 data.Discard(of(1), -1),
 		"data: discard 3 batches: there are 2":                                                          data.Discard(of(1, 2), 3),
 		"data: cache: there is no source (nil)":                                                         data.Cache[int](nil),
-		"data: parallel map with 0 workers: expected at least 1":                                        data.ParallelMap(of(1), 0, double),
+		"data: parallel map with 0 workers: expected 1 to 65536":                                        data.ParallelMap(of(1), 0, double),
 		"data: parallel map: there is no function (nil)":                                                data.ParallelMap[int, int](of(1), 1, nil),
 		"data: shuffle by a buffer of 0: expected at least 1":                                           data.ShuffleBuffer(of(1), 0, 1),
 		"data: shuffle by a buffer: there is no source (nil)":                                           data.ShuffleBuffer[int](nil, 1, 1),
@@ -242,7 +242,7 @@ func TestB82_tokensOfSeveralLengths(t *testing.T) {
 	lines = nil
 	require.Empty(t, batches(2), "an empty source ends at once")
 	_, _, err := data.PadSequences([][]int32{{}, {}}, 0)
-	require.EqualError(t, err, "data: pad 2 sequences, the longest of 0 items: expected at least one item, and a size below 2^63")
+	require.EqualError(t, err, "data: pad 2 sequences, the longest of 0 items, to 0: expected at least one item, and at most 17179869184 in all")
 }
 
 func ExampleMap() {

@@ -1,11 +1,18 @@
 package data
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+)
+
+const (
+	csvBuffer     = 4096     // what package csv reads ahead
+	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
 // rowReader gives at most MaxRow bytes (and a buffer) to a row, so that a file without line ends cannot fill the memory.
@@ -41,7 +48,7 @@ type csvRows struct {
 }
 
 func openRows(r io.Reader, format CSV) (*csvRows, error) {
-	most := format.MaxRow
+	most := min(format.MaxRow, math.MaxInt-csvBuffer)
 	if most == 0 {
 		most = csvMaxRow
 	}
@@ -56,7 +63,11 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := &rowReader{Reader: u, most: most, left: most + 4096}
+	text := bufio.NewReader(u)
+	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(mark))
+	}
+	source := &rowReader{Reader: text, most: most, left: most + csvBuffer}
 	rows := &csvRows{source: source, csv: csv.NewReader(source), missing: map[string]bool{"": true}}
 	rows.csv.Comma, rows.csv.ReuseRecord = comma, true
 	for _, m := range format.Missing {
@@ -75,8 +86,6 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 	for i, name := range first {
 		if format.NoHeader {
 			name = fmt.Sprint(i + 1)
-		} else if i == 0 {
-			name = strings.TrimPrefix(name, "\ufeff") // a byte order mark, as spreadsheets write it
 		}
 		rows.names = append(rows.names, strings.Clone(strings.TrimSpace(name)))
 	}
@@ -104,7 +113,7 @@ func (r *csvRows) next() (cells []string, err error) {
 }
 
 func (r *csvRows) read() ([]string, error) {
-	r.source.left = r.source.most + 4096
+	r.source.left = r.source.most + csvBuffer
 	cells, err := r.csv.Read()
 	if source := r.source.err; source != nil {
 		return nil, readError(r.csv.InputOffset(), "in the rows", source)

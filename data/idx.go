@@ -45,7 +45,8 @@ const idxPreamble = 4
 
 // ReadIDX reads one array in the IDX format, packed by gzip or not, up to the end of r. Elements come as []uint8,
 // []int8, []int16, []int32, []float32 or []float64. Limit is the most memory that they may take, in bytes; besides,
-// ReadIDX needs some 200 kB whatever the input. Lengths are checked before memory is taken.
+// ReadIDX needs some 200 kB whatever the input. Lengths are checked before memory is taken; more than 2^34 elements are none
+// that can be read.
 //
 // Anything wrong with the content is a [*FormatError]; an error of r itself comes as it is, wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {
@@ -167,8 +168,8 @@ type body struct {
 // readElements reads elements of width bytes, and that nothing follows them. It takes memory for the elements once and
 // a small buffer.
 func readElements[T element](b body, width int) ([]T, error) {
-	size, ok := product(b.dims)
-	if !ok || int64(size) > min(b.limit, int64(maxInt))/int64(width) {
+	size, ok := sized(b.dims...)
+	if !ok || int64(size) > b.limit/int64(width) {
 		return nil, formatErrorf(idxPreamble, "dims %v of %d-byte elements take more than %d bytes: %w", b.dims, width, b.limit, b.over)
 	}
 	flat := make([]T, size)

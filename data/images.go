@@ -57,6 +57,7 @@ type ImageFormat struct {
 const (
 	imagePixels = 2048 * 2048
 	imageSide   = 1 << 15
+	imageResult = 1 << 28
 )
 
 // OpenImageFolder lists the images of dir: one folder for each class, in it files that end in .png, .jpg or .jpeg (in
@@ -88,6 +89,8 @@ func (f *ImageFormat) check() error {
 		return fmt.Errorf("the images are to have %d channels, expected 1 or 3", f.Channels)
 	case f.Resize < NoResize || f.Resize > CropCentre:
 		return fmt.Errorf("unknown policy Resize(%d), expected data.NoResize, data.Stretch or data.CropCentre", int(f.Resize))
+	case f.Height*f.Width > imageResult:
+		return fmt.Errorf("the images are to have %d x %d pixels (height, width), expected at most %d in all", f.Height, f.Width, imageResult)
 	case f.MaxPixels < 0:
 		return fmt.Errorf("MaxPixels is %d, expected at least 1, or 0 for %d", f.MaxPixels, imagePixels)
 	}

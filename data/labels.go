@@ -14,9 +14,9 @@ func OneHot(labels Array, classes int) (Array, error) {
 	if err != nil {
 		return Array{}, fmt.Errorf("data: one-hot: %w", err)
 	}
-	size, ok := product([]int{len(numbers), classes})
+	size, ok := sized(len(numbers), classes)
 	if classes < 1 || !ok {
-		return Array{}, fmt.Errorf("data: one-hot of %d labels in %d classes: expected at least 1", len(numbers), classes)
+		return Array{}, fmt.Errorf("data: one-hot of %d labels in %d classes: expected at least 1, and at most %d numbers in all", len(numbers), classes, mostElements)
 	}
 	flat := make([]float32, size)
 	for i, n := range numbers {

@@ -19,6 +19,11 @@ func Pad(b Batch, size int) (Batch, error) {
 	if rows < 1 || size < rows {
 		return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: expected 1 at least, and no more than that", rows, size)
 	}
+	for _, f := range b.Fields {
+		if _, ok := sized(dimsOf(f.Array, size)...); !ok {
+			return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: field %q would have more than %d elements: %w", rows, size, f.Name, mostElements, ErrLimit)
+		}
+	}
 	mask, masked := b.mask()
 	padded := b
 	padded.Fields, padded.Size = make([]Field, 0, len(b.Fields)+1), b.Samples()

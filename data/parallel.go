@@ -15,8 +15,8 @@ import (
 // f must be safe for concurrent use. So that results do not depend on workers, it should be a pure function of its batch, as
 // what [Augment] gives is.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
-	if workers < 1 {
-		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected at least 1", workers))
+	if workers < 1 || workers > mostAhead {
+		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))
 	}
 	if err := refuse("parallel map", source == nil, f == nil); err != nil {
 		return failed[B](err)

@@ -17,9 +17,9 @@ import (
 // early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		if depth < 1 {
+		if depth < 1 || depth > mostAhead {
 			var none B
-			yield(none, fmt.Errorf("data: prefetch %d batches ahead: expected at least 1", depth))
+			yield(none, fmt.Errorf("data: prefetch %d batches ahead: expected 1 to %d", depth, mostAhead))
 			return
 		}
 		made := make(chan item[B], depth-1) // and one in the producer's hand
@@ -37,6 +37,9 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 		}
 	}
 }
+
+// mostAhead bounds what a queue takes by itself.
+const mostAhead = 1 << 16
 
 type item[B any] struct {
 	batch B

@@ -20,10 +20,10 @@ func TestOneHot(t *testing.T) {
 		a data.Array
 		n int
 	}{
-		"data: one-hot: label 1 is 3, expected 0 to 2":                                 {data.Array{Flat: []int32{0, 3}, Dims: []int{2}}, 3},
-		"data: one-hot: label 0 is -1, expected 0 to 2":                                {data.Array{Flat: []int32{-1, 3}, Dims: []int{2}}, 3},
-		"data: one-hot: labels are float32, expected int8 to int64 or uint8 to uint32": {data.Array{Flat: []float32{0}, Dims: []int{1}}, 3},
-		"data: one-hot of 1 labels in 0 classes: expected at least 1":                  {data.Array{Flat: []int32{0}, Dims: []int{1}}, 0},
+		"data: one-hot: label 1 is 3, expected 0 to 2":                                                        {data.Array{Flat: []int32{0, 3}, Dims: []int{2}}, 3},
+		"data: one-hot: label 0 is -1, expected 0 to 2":                                                       {data.Array{Flat: []int32{-1, 3}, Dims: []int{2}}, 3},
+		"data: one-hot: labels are float32, expected int8 to int64 or uint8 to uint32":                        {data.Array{Flat: []float32{0}, Dims: []int{1}}, 3},
+		"data: one-hot of 1 labels in 0 classes: expected at least 1, and at most 17179869184 numbers in all": {data.Array{Flat: []int32{0}, Dims: []int{1}}, 0},
 	} {
 		_, err := data.OneHot(row.a, row.n)
 		require.EqualError(t, err, want)

@@ -25,15 +25,16 @@ func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 
 // RepeatForever is [Repeat] without an end: it goes on until the consumer stops, an error came, or a pass has no batch.
 func RepeatForever[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
-	return repeat(source, forever)
+	return repeat(source, 0)
 }
 
+// repeat goes on for ever with 0 times.
 func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: repeat: %w", errNoSource))
 	}
 	return passes("repeat", func(pass int) iter.Seq2[B, error] {
-		if times != forever && pass >= times {
+		if times > 0 && pass >= times {
 			return nil
 		}
 		return source

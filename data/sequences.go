@@ -25,9 +25,9 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 			return Array{}, Array{}, fmt.Errorf("data: pad %d sequences: %w", len(sequences), err)
 		}
 	}
-	size, ok := product([]int{len(sequences), length})
+	size, ok := sized(len(sequences), length)
 	if longest == 0 || !ok {
-		return Array{}, Array{}, fmt.Errorf("data: pad %d sequences, the longest of %d items: expected at least one item, and a size below 2^63", len(sequences), longest)
+		return Array{}, Array{}, fmt.Errorf("data: pad %d sequences, the longest of %d items, to %d: expected at least one item, and at most %d in all", len(sequences), longest, length, mostElements)
 	}
 	flat, there := make([]T, size), make([]bool, size)
 	for i, s := range sequences {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 
 	"github.com/lazo-ml/lazo/internal/tfrecord"
@@ -50,6 +51,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 	if limit < 0 {
 		return fmt.Errorf("the limit of a record is %d bytes, expected at least 1, or 0 for %d", limit, tfRecordLimit)
 	}
+	limit = min(limit, math.MaxInt64-tfHeader-4) // a length and the checksum behind it can be counted
 	b := bufio.NewReader(r)
 	r = b
 	// A length may begin with the two bytes of gzip; its checksum tells.

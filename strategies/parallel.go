@@ -32,6 +32,8 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	case p.devices < 1 || p.devices > has:
 		return nil, fmt.Errorf("strategies: data parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
 			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
+	case p.leftover < RefuseLeftover || p.leftover > PadLeftover:
+		return nil, fmt.Errorf("strategies: data parallel: OnLeftover is given Leftover(%d), expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
 	case p.model < 1 || p.devices%p.model != 0:
 		return nil, fmt.Errorf("strategies: data parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
 			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
@@ -79,8 +81,11 @@ func ShardState(rule func(name string, shape shapes.Shape) xla.Split) ParallelOp
 // Rajbhandari et al., ZeRO, 2020.
 func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Split {
 	return func(_ string, shape shapes.Shape) xla.Split {
-		if shape.Size() < least {
+		if shape.Size() < least || shape.IsScalar() {
 			return nil
+		}
+		if devices < 1 { // no mesh has such an axis: the error names it
+			return xla.Split{{fmt.Sprintf("of %d devices, as FullyShard was given: expected 1 at least", devices)}}
 		}
 		longest := -1
 		for i, n := range shape.Dimensions {

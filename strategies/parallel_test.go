@@ -1,0 +1,69 @@
+package strategies
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Any number of devices and any least size is an error that says so, or it works.
+func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
+	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	// put makes the strategy and moves a value, which asks the rule of ShardState.
+	put := func(options ...ParallelOption) error {
+		s, err := DataParallel(r, options...)
+		if err != nil {
+			return err
+		}
+		for _, v := range []any{float32(1), []float32{1, 2, 3, 4}} {
+			b, err := s.Put("/w", value(t, v))
+			if err != nil {
+				return err
+			}
+			require.NoError(t, s.Free(b))
+		}
+		_, err = s.Batch(data.Batch{Fields: []data.Field{data.X([]float32{1, 2}, 2)}})
+		return err
+	}
+	for name, row := range map[string]struct {
+		options func(n int) []ParallelOption
+		works   []int
+	}{
+		"Devices":           {func(n int) []ParallelOption { return []ParallelOption{Devices(n)} }, []int{1, 2}},
+		"ModelDevices":      {func(n int) []ParallelOption { return []ParallelOption{ModelDevices(n)} }, []int{1, 2}},
+		"OnLeftover":        {func(n int) []ParallelOption { return []ParallelOption{OnLeftover(Leftover(n))} }, []int{0, 1, 2}},
+		"FullyShard":        {func(n int) []ParallelOption { return []ParallelOption{ShardState(FullyShard(n, 0))} }, []int{1, 2, math.MaxInt}},
+		"FullyShard, least": {func(n int) []ParallelOption { return []ParallelOption{ShardState(FullyShard(2, n))} }, []int{math.MinInt, -1, 0, 1, 2, 3, math.MaxInt}},
+	} {
+		for _, n := range []int{math.MinInt, -1, 0, 1, 2, 3, math.MaxInt} {
+			var err error
+			require.NotPanics(t, func() { err = put(row.options(n)...) }, "%s(%d)", name, n)
+			works := false
+			for _, w := range row.works {
+				works = works || n == w
+			}
+			if name == "FullyShard" && n == 3 { // no axis of the value can be divided by 3
+				works = true
+			}
+			require.Equal(t, works, err == nil, "%s(%d): %v", name, n, err)
+		}
+	}
+	rule := FullyShard(0, 0)("/w", shapes.Make(dtypes.Float32, 4))
+	_, err = xla.Mesh{Axes: []xla.MeshAxis{{Name: DataAxis, Size: 2}}}.Part(shapes.Make(dtypes.Float32, 4), rule)
+	require.ErrorContains(t, err, "of 0 devices, as FullyShard was given: expected 1 at least")
+}
+
+func value(t *testing.T, v any) *tensors.Tensor {
+	tensor, err := tensors.FromAnyValue(v)
+	require.NoError(t, err)
+	return tensor
+}
