@@ -85,6 +85,7 @@ func RandomShift(rows, columns int) Augmentation {
 // and the changes, so it is the same for each number of workers, each size of batch, and after a resume by [Skip]. The batch
 // that it is given stays as it is.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
+	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {
 		k := slices.IndexFunc(b.Fields, func(f Field) bool { return f.Name == field })
 		if k < 0 {

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Items is the sequence of a slice's items, in order and without an error; it can be iterated again. Do not change the slice
-// meanwhile. The sequence of a set's examples is [Set.Batches] of 1.
+// Items is the sequence of a slice's items, in order and without an error; it can be iterated again. It keeps the slice: do not
+// change it meanwhile. The sequence of a set's examples is [Set.Batches] of 1.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Map gives f of each batch. An error of source stays in its place, and f does not see it; an error of f comes in the place of
@@ -71,6 +72,7 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 // Interleave takes run batches (1 or more) of the first source, run of the second, and so on, in turn. A source that ends
 // is left out from then on; the others go on until all have ended. Errors stay in their places.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
+	sources = slices.Clone(sources)
 	if run < 1 {
 		return failed[B](fmt.Errorf("data: interleave runs of %d: expected at least 1", run))
 	}

@@ -15,6 +15,8 @@ import (
 //		{Name: "x"},
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
+//
+// [StreamCSV] keeps the lists of its format: do not change them meanwhile.
 type CSV struct {
 	// Comma separates the cells; ',' if 0.
 	Comma rune

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -38,6 +39,7 @@ func OnDevice(s *Set) *Resident {
 
 // Batches deals the set out as [Set.Batches] does.
 func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
+	opts = slices.Clone(opts)
 	return func(yield func(Batch, error) bool) {
 		if r.len > math.MaxInt32 {
 			yield(Batch{}, fmt.Errorf("data: on device: the set has %d examples, expected at most %d", r.len, math.MaxInt32))

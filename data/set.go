@@ -14,13 +14,14 @@ type Field struct {
 	Array Array
 }
 
-// X is the field "x": what a model is given.
+// X is the field "x": what a model is given. It keeps flat and dims, as [Named] does.
 func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 
-// Y is the field "y": what a model is to answer.
+// Y is the field "y": what a model is to answer. It keeps flat and dims, as [Named] does.
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
 // Named is a field of any name. Dims are the lengths of the axes, examples first; see [Array] for the types of flat.
+// It keeps both, as an Array does; a [Set] has dims of its own.
 func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
 
 // Set is a number of examples in memory, as fields with the same first axis. It is not changed by its methods and safe
@@ -139,7 +140,7 @@ func (s *Set) gather(rows []int) *Set {
 	return t
 }
 
-// Batch is some examples of a set, for one step.
+// Batch is some examples of a set, for one step. A copy keeps the same Fields: change a clone of them (slices.Clone).
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples that count; rows of padding do not. 0, as in a batch made by hand, has [Batch.Samples] count

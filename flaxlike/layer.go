@@ -57,6 +57,7 @@ func (f Functional) outputs(scope *managed.Scope, input func(string) *managed.No
 // Sequential is one layer behind the other. The variables of each are in a scope of its place, counted from 0:
 // /model/0/dense/weights.
 func Sequential(layers ...Layer) Layer {
+	layers = slices.Clone(layers)
 	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		for i, l := range layers {
 			if l == nil {

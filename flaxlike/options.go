@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -33,6 +34,7 @@ type settings struct {
 
 // WithLoss adds losses by name, see [LossByName]; they are summed up.
 func WithLoss(names ...string) Option {
+	names = slices.Clone(names)
 	return func(s *settings) error {
 		for _, name := range names {
 			if err := WithLossOf(Loss{Name: name})(s); err != nil {
@@ -45,6 +47,7 @@ func WithLoss(names ...string) Option {
 
 // WithLossOf adds losses: own functions, and those of an output, or with a weight.
 func WithLossOf(losses ...Loss) Option {
+	losses = slices.Clone(losses)
 	return func(s *settings) error {
 		for _, l := range losses {
 			if l.Func == nil {
@@ -73,6 +76,7 @@ func WithInnerLosses() Option {
 // squared_hinge, categorical_hinge. "accuracy" is that of two classes where the output
 // has one number an example. Classes and probabilities are made of logits, as the losses take them.
 func WithMetrics(names ...string) Option {
+	names = slices.Clone(names)
 	return func(s *settings) error {
 		for _, name := range names {
 			if err := WithMetricsOf(Metric{Name: name})(s); err != nil {
@@ -85,6 +89,7 @@ func WithMetrics(names ...string) Option {
 
 // WithMetricsOf adds metrics: values of package metrics, own functions, and those of an output.
 func WithMetricsOf(list ...Metric) Option {
+	list = slices.Clone(list)
 	return func(s *settings) error {
 		for _, m := range list {
 			switch {

@@ -50,7 +50,8 @@ type BarOption func(*Bar)
 
 // BarShows sets which collections are shown; without it these are [Losses], [Metrics] and [Stateful]. None shows no values.
 func BarShows(collections ...Collection) BarOption {
-	return func(b *Bar) { b.shown = slices.Clone(collections) }
+	collections = slices.Clone(collections)
+	return func(b *Bar) { b.shown = collections }
 }
 
 // BarOff makes a bar that shows nothing, if off is true: for a flag of the program.
@@ -65,6 +66,7 @@ func BarOff(off bool) BarOption {
 // ProgressBar shows the run on a writer, as a rule [os.Stderr]. A writer that fails is not written to again and does
 // not end the run, not even if it is a standard output that nobody reads any more; nil shows nothing.
 func ProgressBar(w io.Writer, options ...BarOption) Option {
+	options = slices.Clone(options)
 	probe := NewBar(w, options...)
 	if probe.screen.out == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Best is the best value of an entry, and where in the run it was.
@@ -39,6 +40,7 @@ func (h *History) Best(entry string, mode Mode) (Best, error) {
 // state. The first finite value is better than none. The function is a watcher like others: an error of it ends the
 // run. A run that is resumed with its history ([From]) knows the best value of the earlier one.
 func OnBest(entry string, mode Mode, do Watcher, options ...MonitorOption) Option {
+	options = slices.Clone(options)
 	return watchValue("on best", entry, func() (*onBest, error) { return newOnBest(entry, mode, do, options) })
 }
 

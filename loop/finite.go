@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrNonFinite is wrapped by the error about a value that is NaN or infinite.
@@ -56,6 +57,7 @@ type NonFiniteOption func(*finiteGuard)
 // gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every turn; one that
 // nothing has logged when all tasks had a turn is an error, and at the end one that was in none that was looked at.
 func CheckEntries(names ...string) NonFiniteOption {
+	names = slices.Clone(names)
 	return func(g *finiteGuard) { g.names = append(g.names, names...) }
 }
 
@@ -92,6 +94,7 @@ func OnUndo(do func(ctx context.Context, r Report, cause error) error) NonFinite
 // Ciclo looks for none; Jaxloop looks in its early stopping only, at evaluations. Keras ends as if all had gone well,
 // so that the backup is deleted; here a NaN never looks like a success.
 func NonFinite(policy Policy, options ...NonFiniteOption) Option {
+	options = slices.Clone(options)
 	return func(s *settings) {
 		g, err := newFiniteGuard(policy, options)
 		name := "non-finite: " + policy.String()

@@ -39,7 +39,8 @@ func NewLines(w io.Writer) *Lines {
 
 // BarBelow has a bar stand below lines, those of one or several writers.
 func BarBelow(lines ...*Lines) BarOption {
-	return func(b *Bar) { b.above = slices.Clone(lines) }
+	lines = slices.Clone(lines)
+	return func(b *Bar) { b.above = lines }
 }
 
 // Write writes the whole lines that there are.

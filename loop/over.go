@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Pass is one pass through a loop that is written by hand.
@@ -43,6 +44,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //
 // An error of the data, or of the options, is yielded once and ends the sequence.
 func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
+	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {
 		s := newSettings(options)
 		p := Pass[B]{Before: s.from, Elapsed: s.from, from: s.from, until: s.until}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better
@@ -17,6 +18,7 @@ import (
 // Cooldown(Evaluations(1)) passes over one value. Keras asks for better by 0.0001 unless told otherwise, we for any
 // better value.
 func ReduceOnPlateau(entry string, mode Mode, factor float64, patience Patience, options ...MonitorOption) Option {
+	options = slices.Clone(options)
 	watch := watchValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, mode, factor, patience, options) })
 	return func(s *settings) {
 		s.watchers = append(s.watchers, watching{name: "reduce on plateau", when: AtStart, first: true,

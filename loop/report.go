@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Report is what a watcher sees, after the tasks of a turn.
@@ -115,6 +116,7 @@ func AttendEntry(name, entry string, start func() Attendant) Option {
 // and so hear of the end before them: for what must see a turn as it was left, as a checkpoint must, because other watchers
 // may change the learning rate or put an earlier state back.
 func AfterAll(options ...Option) Option {
+	options = slices.Clone(options)
 	return func(s *settings) {
 		before := len(s.watchers)
 		for _, o := range options {

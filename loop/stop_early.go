@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Patience is how long to wait for a better value: [Steps], [Samples] or [Time] since the best one, or [Evaluations].
@@ -45,6 +46,7 @@ func checkPatience(p Patience) error {
 // Ciclo counts a patience in time from the start of the loop; we count it from the best value. Keras and Jaxloop take a
 // patience of 0, which stops a run that just got better; here it is an error.
 func StopEarly(entry string, mode Mode, patience Patience, options ...MonitorOption) Option {
+	options = slices.Clone(options)
 	return watchValue("stop early", entry, func() (*stopEarly, error) { return newStopEarly(entry, mode, patience, options) })
 }
 

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func Frozen(m Match) Transformation {
 }
 
 // Masked applies a chain to the selected parameters only; the updates of the others pass unchanged, as in optax.masked.
-func Masked(m Match, chain ...Transformation) Transformation { return masked{m, chain} }
+func Masked(m Match, chain ...Transformation) Transformation { return masked{m, slices.Clone(chain)} }
 
 type masked struct {
 	match Match
@@ -72,7 +73,13 @@ type Group struct {
 // Groups gives each group of parameters a chain of its own, as optax.partition does: other rules, or other rates
 // (with [Scale] or [ScaleBySchedule], which multiply the one learning rate that the host can set). A parameter that is in
 // no group is an error.
-func Groups(groups ...Group) Transformation { return grouped(groups) }
+func Groups(groups ...Group) Transformation {
+	groups = slices.Clone(groups)
+	for i := range groups {
+		groups[i].Chain = slices.Clone(groups[i].Chain)
+	}
+	return grouped(groups)
+}
 
 type grouped []Group
 

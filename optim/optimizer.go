@@ -34,7 +34,7 @@ var _ optimizer.Interface = (*Optimizer)(nil)
 // The rate is held in the variable /optimizers/learning_rate, where the host can change it at any time without compiling
 // anything again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it; so a new rate moves the whole curve.
 func New(rate float64, chain ...Transformation) *Optimizer {
-	return &Optimizer{rate: rate, chain: chain}
+	return &Optimizer{rate: rate, chain: slices.Clone(chain)}
 }
 
 // UpdateGraph differentiates a scalar loss and adds the update to the graph; GoMLX's own trainer calls it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -219,6 +220,7 @@ type Part struct {
 
 // Join has schedules follow each other; each counts its steps from its own beginning.
 func Join(parts ...Part) Schedule {
+	parts = slices.Clone(parts)
 	var words []string
 	var w wrong
 	for i, p := range parts {

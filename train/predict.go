@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -50,6 +51,7 @@ func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Data[B], e
 // stopped, as of an End, is not seen: use Run where it matters. The consumer's loop runs while the run waits, and a run that
 // is not consumed to its end is stopped.
 func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Data[B], options ...loop.Option) iter.Seq2[P, error] {
+	options = slices.Clone(options)
 	return func(yield func(P, error) bool) {
 		// The run is on a goroutine of its own, so that a panic in the consumer's loop stays the consumer's.
 		outputs, more := make(chan P), make(chan bool)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -20,6 +21,8 @@ import (
 // error of ds is the last that comes. The examples are counted by the first axis of the first field; a batch's Spec is left out. A
 // dataset that never ends makes a sequence that never ends: see [data.Take].
 func From(ds train.Dataset, inputs, labels []string) iter.Seq2[data.Batch, error] {
+	inputs = slices.Clone(inputs)
+	labels = slices.Clone(labels)
 	return func(yield func(data.Batch, error) bool) {
 		if ds == nil {
 			yield(data.Batch{}, errors.New("gomlxdata: from: there is no dataset (nil)"))
@@ -91,6 +94,8 @@ func field(name string, t *tensors.Tensor) (data.Field, error) {
 // To gives the batches of source to GoMLX's trainer: the fields of the given names as inputs and labels, in that order, copied into
 // tensors that are the reader's. Each pass is one of source; an error is the last that comes.
 func To(name string, source iter.Seq2[data.Batch, error], inputs, labels []string) train.Dataset {
+	inputs = slices.Clone(inputs)
+	labels = slices.Clone(labels)
 	return dataset{name, source, inputs, labels}
 }
 

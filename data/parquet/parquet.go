@@ -27,6 +27,8 @@ import (
 //		{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}},
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
+//
+// A stream keeps the lists of its format: do not change them meanwhile.
 type Format struct {
 	// Fields are what an example has; none: "x", of all columns.
 	Fields []Field

@@ -1,0 +1,399 @@
+package archtest
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"iter"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// keeps is what a doc comment says of a slice that is not copied.
+var keeps = regexp.MustCompile(`(?i)\bkeeps?\b|\bkept\b|\bviews?\b`)
+
+// handedOverByGoMLX are packages whose lists come from GoMLX's graphs, or from package xla, and are not changed any more.
+var handedOverByGoMLX = map[string]string{
+	"xla/hlo":  "the operations of compute's interface: the statement is written within the call",
+	"xla/pjrt": "the binding: package xla is its only caller",
+}
+
+// readAtOnce are functions that the test takes for such as keep a list, and that only look at it, or write into it, within the call.
+var readAtOnce = map[string]bool{
+	"checkpoint.UnmarshalJSON":     true,
+	"checkpoint/safetensors.Write": true, "checkpoint/safetensors.ReadInto": true,
+	"checkpoint/storetest.ReadAt": true,
+	"metrics.Update":              true, "metrics.Compute": true,
+	"xla.Run": true, "xla.Start": true, // but for a block's, of which the doc speaks
+}
+
+// What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would else change what
+// was made of it before (R11). The test reads the source: a parameter that is a slice may be looked through, copied and handed on, but
+// not be stored, returned, or used in a function that runs later.
+func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
+	functions, documented := 0, 0
+	for _, p := range parsed(t) {
+		if _, ok := handedOverByGoMLX[p.dir]; ok {
+			continue
+		}
+		for _, f := range p.functions {
+			if !exported(f) {
+				continue
+			}
+			for _, name := range p.slicesOf(f.Type.Params) {
+				functions++
+				where := p.stored(f, name, nil)
+				if where == token.NoPos || readAtOnce[p.dir+"."+f.Name.Name] {
+					continue
+				}
+				if keeps.MatchString(f.Doc.Text()) {
+					documented++
+					continue
+				}
+				t.Errorf("%s: %s keeps its parameter %s: take slices.Clone of it, or say in the doc that it is kept", p.fset.Position(where), f.Name.Name, name)
+			}
+		}
+	}
+	require.Greater(t, functions, 100)
+	t.Logf("%d parameters that are lists; of %d the doc says that they are kept, the others are copied or only read", functions, documented)
+}
+
+// How a list in an exported struct fares that a caller fills in. A new one needs a row.
+var fieldsThatAreLists = map[string]string{
+	// Copied when the struct is handed over.
+	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
+	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
+	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint/safetensors.Tensor.Dims": "call",
+	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
+	"loop.Evaluation.Options": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
+	"strategies.Built.Outputs": "call", "tensorboard.Audio.Samples": "call", "tensorboard.Histogram.Buckets": "call",
+	"train.Continuous.Evals": "call", "train.EvalSpec.End": "call", "train.Loop.Tests": "call", "train.Loop.Callbacks": "call", "train.Loop.Tasks": "call",
+	"train.Outer.Tasks": "call", "train.Outer.Evals": "call", "train.Outer.Begin": "call", "train.Outer.End": "call", "train.Predict.Callbacks": "call",
+	"train.Predict.Tasks": "call", "train.Test.Callbacks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
+	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
+	// A value that a sequence or a set is made of, which its doc says.
+	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
+	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
+	"data/parquet.Field.Classes": "kept",
+	// What a function gives.
+	"checkpoint.Checkpoint.Tensors": "given", "checkpoint.Start.Changes": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given",
+	"loop.PanicError.Stack": "given", "loop.Plan.Tasks": "given", "loop.Plan.Watchers": "given", "loop.Planned.Steps": "given", "loop.Timing.Parts": "given",
+	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train.ContinuousResult.Missed": "given",
+	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
+	"xla/export.Value.Fields": "given", "xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
+}
+
+func TestR11_listsInStructs(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range parsed(t) {
+		if _, ok := handedOverByGoMLX[p.dir]; ok {
+			continue
+		}
+		for name, of := range p.types {
+			s, ok := of.(*ast.StructType)
+			if !ok || !ast.IsExported(name) {
+				continue
+			}
+			for _, f := range s.Fields.List {
+				for _, field := range f.Names {
+					if p.isList(f.Type) && field.IsExported() {
+						full := p.dir + "." + name + "." + field.Name
+						require.Contains(t, fieldsThatAreLists, full, "say what becomes of it")
+						found[full] = true
+					}
+				}
+			}
+		}
+	}
+	for name := range fieldsThatAreLists {
+		require.True(t, found[name], "%s is not there", name)
+	}
+	t.Logf("%d fields that are lists", len(found))
+}
+
+// source is a package.
+type source struct {
+	dir       string
+	fset      *token.FileSet
+	files     []*ast.File
+	functions []*ast.FuncDecl
+	types     map[string]ast.Expr
+	lists     map[string]bool // all packages' types that are slices: "optim.Chain"
+}
+
+// parsed are the library's packages, without programs and what lies below internal.
+func parsed(t *testing.T) (all []*source) {
+	t.Helper()
+	byDir, lists := map[string]*source{}, map[string]bool{}
+	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() {
+			if path != "../.." && (strings.HasPrefix(name, ".") || slices.Contains([]string{"internal", "examples", "bench", "cmd", "testdata", "tools", "docs"}, name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		} else if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		p := byDir[dir]
+		if p == nil {
+			p = &source{dir: strings.TrimPrefix(dir, "../../"), fset: token.NewFileSet(), types: map[string]ast.Expr{}, lists: lists}
+			byDir[dir] = p
+		}
+		file, err := parser.ParseFile(p.fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		p.files = append(p.files, file)
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				p.functions = append(p.functions, d)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if s, ok := spec.(*ast.TypeSpec); ok {
+						p.types[s.Name.Name] = s.Type
+						if a, ok := s.Type.(*ast.ArrayType); ok && a.Len == nil {
+							lists[filepath.Base(dir)+"."+s.Name.Name] = true
+						}
+					}
+				}
+			}
+		}
+		return nil
+	}))
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		all = append(all, byDir[dir])
+	}
+	return all
+}
+
+// exported tells whether another package can call it.
+func exported(f *ast.FuncDecl) bool {
+	if f.Recv == nil {
+		return f.Name.IsExported()
+	}
+	receiver, _, _ := strings.Cut(strings.TrimLeft(types.ExprString(f.Recv.List[0].Type), "*"), "[")
+	return f.Name.IsExported() && ast.IsExported(receiver)
+}
+
+func (p *source) isList(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ellipsis:
+		return true
+	case *ast.ArrayType:
+		return e.Len == nil
+	case *ast.Ident:
+		return p.lists[filepath.Base(p.dir)+"."+e.Name]
+	case *ast.SelectorExpr:
+		return p.lists[types.ExprString(e)]
+	}
+	return false
+}
+
+func (p *source) slicesOf(fields *ast.FieldList) (names []string) {
+	for _, f := range fields.List {
+		for _, name := range f.Names {
+			if p.isList(f.Type) && name.Name != "_" {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// stored is where a function keeps a parameter; no place if it does not.
+func (p *source) stored(f *ast.FuncDecl, name string, above []*ast.FuncDecl) (where token.Pos) {
+	if f.Body == nil || slices.Contains(above, f) {
+		return token.NoPos
+	}
+	for _, s := range f.Body.List { // name = slices.Clone(name)
+		if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) == 1 && types.ExprString(a.Lhs[0]) == name && types.ExprString(a.Rhs[0]) == "slices.Clone("+name+")" {
+			return token.NoPos
+		}
+	}
+	var path []ast.Node
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if n == nil {
+			path = path[:len(path)-1]
+			return true
+		}
+		path = append(path, n)
+		if id, ok := n.(*ast.Ident); ok && id.Name == name && where == token.NoPos && p.keepsIt(path, append(above, f)) {
+			where = id.Pos()
+		}
+		return true
+	})
+	return where
+}
+
+// keepsIt tells of a parameter, the last node of the path, whether it is kept there.
+func (p *source) keepsIt(path []ast.Node, above []*ast.FuncDecl) bool {
+	at := func(i int) ast.Node { return path[max(0, len(path)-i)] }
+	switch parent := at(2).(type) {
+	case *ast.SelectorExpr:
+		if parent.Sel == at(1) {
+			return false // a field of that name
+		}
+	case *ast.KeyValueExpr:
+		if parent.Key == at(1) {
+			return false
+		}
+	}
+	for i := len(path) - 1; i > 0; i-- { // in a function that may run later?
+		if f, ok := path[i].(*ast.FuncLit); ok {
+			call, _ := path[i-1].(*ast.CallExpr)
+			if call == nil || call.Fun != f && !regexp.MustCompile(`^(slices|sort|maps|graphs|iter)\.`).MatchString(types.ExprString(call.Fun)) {
+				return true
+			}
+		}
+	}
+	for i := len(path) - 1; i > 0; i-- {
+		child := path[i]
+		switch parent := path[i-1].(type) {
+		case *ast.ParenExpr:
+		case *ast.SliceExpr:
+			if parent.X != child {
+				return false
+			}
+		case *ast.CallExpr:
+			arg := slices.IndexFunc(parent.Args, func(a ast.Expr) bool { return a == child })
+			fun := types.ExprString(parent.Fun)
+			switch _, conversion := p.types[fun]; {
+			case arg < 0:
+				return false
+			case conversion || strings.HasPrefix(fun, "[]"):
+				continue // it is the same list
+			case fun == "append" && arg == 0: // it may write behind the caller's list
+				cut, ok := child.(*ast.SliceExpr)
+				return !ok || !cut.Slice3
+			}
+			return p.callee(parent, arg, above)
+		case *ast.CompositeLit, *ast.KeyValueExpr, *ast.ReturnStmt, *ast.SendStmt, *ast.UnaryExpr:
+			return true
+		case *ast.AssignStmt:
+			i := slices.IndexFunc(parent.Rhs, func(e ast.Expr) bool { return e == child })
+			itself := i >= 0 && len(parent.Lhs) == len(parent.Rhs) && types.ExprString(parent.Lhs[i]) == types.ExprString(path[len(path)-1].(ast.Expr))
+			return i >= 0 && !itself
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// callee tells whether a function of the package keeps its argument; those of other packages are looked at there.
+func (p *source) callee(call *ast.CallExpr, arg int, above []*ast.FuncDecl) bool {
+	var name string
+	method := false
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		name = fun.Name
+	case *ast.SelectorExpr: // a method of the same receiver
+		f := above[len(above)-1]
+		if f.Recv == nil || len(f.Recv.List[0].Names) == 0 || types.ExprString(fun.X) != f.Recv.List[0].Names[0].Name {
+			return false
+		}
+		name, method = fun.Sel.Name, true
+	case *ast.IndexExpr:
+		name = types.ExprString(fun.X)
+	}
+	for _, f := range p.functions {
+		if f.Name.Name != name || (f.Recv != nil) != method {
+			continue
+		}
+		var names []string
+		for _, field := range f.Type.Params.List {
+			for _, n := range field.Names {
+				names = append(names, n.Name)
+			}
+		}
+		if len(names) > 0 && p.stored(f, names[min(arg, len(names)-1)], above) != token.NoPos {
+			return true
+		}
+	}
+	return false
+}
+
+// What the caller does to a list afterwards changes nothing.
+func TestR11_laterChangesAreNotSeen(t *testing.T) {
+	host, err := xla.Open(t.Context(), xla.Go)
+	require.NoError(t, err)
+	called := ""
+	layer := func(name string) flaxlike.Layer {
+		return func(_ *managed.Scope, x *managed.Node) *managed.Node { called += name; return x }
+	}
+	run := func(l flaxlike.Layer) string {
+		g := graph.NewGraph(host, "layers")
+		defer g.Finalize()
+		called = ""
+		l(model.NewStore().RootScope(), graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, 1)))
+		return called
+	}
+	layers := append(make([]flaxlike.Layer, 0, 4), layer("trunk "), layer("head "))
+	sequential, residual := flaxlike.Sequential(layers...), flaxlike.Residual(layers...)
+	chain := append(make([]optim.Transformation, 0, 4), optim.ScaleBySchedule(optim.Constant(0.5)))
+	optimizer := optim.New(1, chain...)
+	parts := []optim.Part{{Schedule: optim.Constant(1), Steps: 2}, {Schedule: optim.Constant(3)}}
+	schedule := optim.Join(parts...)
+	changes := []data.Augmentation{data.RandomCrop(1, 1, 0)}
+	augment := data.Augment(1, "x", changes...)
+	sources := []iter.Seq2[int, error]{data.Items([]int{1}), data.Items([]int{2})}
+	interleaved := data.Interleave(1, sources...)
+	watched := ""
+	watch := func(name string) loop.Option {
+		return loop.Watch(loop.AtEnd, func(context.Context, loop.Report) error { watched += name; return nil })
+	}
+	options := []loop.Option{watch("first")}
+	after := loop.AfterAll(options...)
+	rules := []checkpoint.Retention{checkpoint.Last(3)}
+	folder, err := checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: rules})
+	require.NoError(t, err)
+	defer folder.Close()
+
+	layers[1], chain[0], parts[0].Schedule, changes[0] = layer("other "), optim.ScaleBySchedule(optim.Constant(7)), optim.Constant(7), data.RandomCrop(9, 9, 0)
+	sources[0], options[0], rules[0] = data.Items([]int{7}), watch("other"), checkpoint.Last(1)
+
+	require.Equal(t, "trunk head ", run(sequential))
+	require.Equal(t, "trunk head ", run(residual))
+	require.Equal(t, 0.5, optimizer.RateAt(0))
+	require.Equal(t, 1.0, schedule.At(0))
+	_, err = augment(data.Batch{Size: 1, Fields: []data.Field{data.X([]float32{1, 2, 3, 4}, 1, 2, 2, 1)}})
+	require.NoError(t, err)
+	first, err := data.Peek(interleaved)
+	require.NoError(t, err)
+	require.Equal(t, 1, first)
+	_, err = loop.New[int, int]().Run(t.Context(), 0, data.Items([]int{1}), after)
+	require.NoError(t, err)
+	require.Equal(t, "first", watched)
+	for step := range checkpoint.Step(3) {
+		require.NoError(t, folder.Save(t.Context(), step, checkpoint.Content{}))
+	}
+	list, err := folder.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+}
