@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -104,6 +105,9 @@ func (s *State) scheduled() (float64, error) {
 // negative, and neither too large nor too small for the number that holds it. Set before the first training step, it takes
 // the place of the optimizer's own.
 //
+// A state without an optimizer of its own has the rate of its one step with [By], from that step's compilation on; of several, [State.SetValue]
+// sets each by its name.
+//
 // A schedule inside the model's graph, as GoMLX's cosineschedule, writes its own rate over this one in each step.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
@@ -143,12 +147,30 @@ func (s *State) rateIndex() (int, error) {
 		return 0, err
 	}
 	if s.optimizer == nil {
-		return 0, fmt.Errorf("%w: the state has no optimizer", ErrNoLearningRate)
+		return s.rateOfBy()
 	}
 	if at, known := s.index[s.rateVariable()]; known {
 		return at, nil
 	}
 	return -1, nil
+}
+
+// rateOfBy is the place of the rate of a state without an optimizer of its own: that of the one step with [By].
+func (s *State) rateOfBy() (int, error) {
+	var found []string
+	at := -1
+	for i, v := range s.values {
+		if strings.HasSuffix(v.variable.Path(), rateName) {
+			found, at = append(found, v.variable.Path()), i
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, fmt.Errorf("%w: the state has no optimizer, and no step with managed.By has brought one in yet (Stepper.Prepare does)", ErrNoLearningRate)
+	case 1:
+		return at, nil
+	}
+	return 0, fmt.Errorf("%w of the state's own: steps with managed.By have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
 func (s *State) rateVariable() *variable {

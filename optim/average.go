@@ -44,14 +44,17 @@ func (t Average) Update(s *Step) {
 }
 
 // In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have none, as frozen ones, are
-// used as they are. The state does not change. The training step must have been compiled before, and have kept averages:
-// else it panics with [ErrNoAverage].
+// used as they are. The state does not change. A training step must have been compiled before, and have kept averages:
+// else it panics with [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does, needs another one before it,
+// without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it sees are the averages of before the step.
 //
 // The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in the
 // nearest one around it, or else of the only one that keeps some. Of several in other scopes (managed.By) it panics, and
 // lists them.
+//
+// [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *Scope, g *Graph, build func()) {
-	n := t.find(scope)
+	n := t.find(scope, g)
 	store, updates := scope.Store(), n.NodeValue(g)
 	old := map[*Variable]*Node{}
 	for sum := range store.Scope(n.Scope()).IterVariables() {
@@ -74,7 +77,7 @@ func (t Average) In(scope *Scope, g *Graph, build func()) {
 }
 
 // find gives the number of the averages that are meant in a scope of the model.
-func (t Average) find(scope *Scope) *Variable {
+func (t Average) find(scope *Scope, g *Graph) *Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {
 		if n := scope.Store().GetVariable(model.JoinPath(around, below)); n != nil {
@@ -90,6 +93,8 @@ func (t Average) find(scope *Scope) *Variable {
 			others = append(others, v)
 		}
 	}
+	check(len(others) > 0 || !scope.IsTraining(g), "%w in %s: they come with the first training step that is compiled, and this is one: "+
+		"compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer", ErrNoAverage, scopeIn(scope))
 	check(len(others) > 0, "%w in %s: put an Average into the optimizer's chain and make a training step first", ErrNoAverage, scopeIn(scope))
 	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the scope of one",
 		len(others), scope.Scope(), names(others))

@@ -129,3 +129,38 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	_, err := averaged(state, "/")
 	require.ErrorContains(t, err, "optim: 2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
 }
+
+// A training step can use averages too, those of before it, once another one has brought them in; before, the error says how.
+func TestR37_averagesInATrainingStep(t *testing.T) {
+	const decay, rate = 0.75, 0.125
+	average := optim.Average{Decay: decay}
+	state := newState(t, runtime(t), optim.New(rate, average))
+	w := func(b *managed.Builder) *managed.Node {
+		return b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
+	}
+	plain := trainStep(t, func(b *managed.Builder) { b.Loss("loss", graph.Square(w(b))) })
+	teacher := trainStep(t, func(b *managed.Builder) {
+		average.In(b.Scope(), b.Graph(), func() { b.Metric("averaged", w(b)) })
+		b.Loss("loss", graph.Square(w(b)))
+	})
+	batch := batchOf(t, []float32{1, 1}, 2)
+	_, _, err := teacher.Step(t.Context(), state, batch)
+	require.ErrorIs(t, err, optim.ErrNoAverage)
+	require.ErrorContains(t, err, "they come with the first training step that is compiled, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer")
+
+	require.NoError(t, plain.Prepare(t.Context(), state, batch))
+	value, sum, weight := 1.0, 0.0, 0.0
+	for i := range 5 {
+		_, logs, err := teacher.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		averaged, err := logs.Float("averaged")
+		require.NoError(t, err)
+		want := value // before the first update there is no average
+		if i > 0 {
+			want = sum / weight
+		}
+		require.InDelta(t, want, averaged, 1e-6, i)
+		value *= 1 - 2*rate
+		sum, weight = decay*sum+(1-decay)*value, decay*weight+1-decay
+	}
+}
