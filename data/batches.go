@@ -82,7 +82,7 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	case d.skip < 0:
 		return fmt.Errorf("cannot skip %d batches", d.skip)
 	case s.len == 0:
-		return fmt.Errorf("the set is empty")
+		return fmt.Errorf("the set is empty: look at what it was made of (data.New, a slice, Where, a file)")
 	case s.len < size && !d.remainder:
 		return fmt.Errorf("not one full batch; take a smaller size, or data.KeepRemainder")
 	}

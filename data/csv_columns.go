@@ -50,6 +50,30 @@ func (s *csvSlice[T]) flat() any {
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
+// advice names the setting that a cell mostly wants which is no number of its field's type.
+func advice(cell string) string {
+	_, notANumber := strconv.ParseFloat(cell, 64)
+	switch comma := otherComma(cell); {
+	case comma != "":
+		return fmt.Sprintf(": set CSV.Comma to %s if that separates the cells", comma)
+	case slices.Contains([]string{"na", "n/a", "nan", "null", "none", "nil", "-", "?", "."}, strings.ToLower(cell)):
+		return fmt.Sprintf(": if that is no value, name %s in CSV.Missing, and in CSVField.Fill what to take for it", quoted(cell))
+	case notANumber == nil:
+		return ": set CSVField.DType to a type that has it"
+	}
+	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
+}
+
+// otherComma is what seems to separate cells, "" if nothing does.
+func otherComma(text string) string {
+	for _, comma := range []rune{';', '\t', '|', ','} {
+		if strings.ContainsRune(text, comma) {
+			return strconv.QuoteRune(comma)
+		}
+	}
+	return ""
+}
+
 // quoted is a cell as messages show it: not in full length.
 func quoted(cell string) string {
 	if len(cell) > 40 {
@@ -73,7 +97,7 @@ func floats[T float32 | float64](dtype string, bits int) csvValues {
 	return &csvSlice[T]{dtype: dtype, parse: func(cell string) (T, error) {
 		v, err := strconv.ParseFloat(cell, bits)
 		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-			err = errors.New("expected a finite number (name the text in CSV.Missing, and in CSVField.Fill what to take for it)")
+			err = errors.New("expected a finite number")
 		}
 		return T(v), cause(err)
 	}}
@@ -195,7 +219,11 @@ func chooseColumns(names []string, fields []CSVField) ([]csvColumn, error) {
 		for _, column := range f.Columns {
 			i, ok := places[column]
 			if !ok {
-				return nil, fmt.Errorf("field %q: there is no column %q; there are %s", f.Name, column, some(names))
+				hint := ""
+				if comma := otherComma(names[0]); comma != "" && len(names) == 1 {
+					hint = fmt.Sprintf(": set CSV.Comma to %s if that separates the cells", comma)
+				}
+				return nil, fmt.Errorf("field %q: there is no column %q; there are %s%s", f.Name, column, some(names), hint)
 			}
 			chosen[k].at = append(chosen[k].at, i)
 			taken[i] = true

@@ -155,6 +155,9 @@ func (r *csvRows) take(cells []string) error {
 				cell = c.Fill
 			}
 			if err := c.values.add(cell); err != nil {
+				if c.Classes == nil { // whose error lists them
+					err = fmt.Errorf("%w%s", err, advice(cell))
+				}
 				return r.fail(r.names[i], err)
 			}
 		}

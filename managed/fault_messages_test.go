@@ -225,6 +225,19 @@ var mistakes = []mistake{
 		return err
 	}},
 	{"batch that the devices do not divide", func(m desk) error { return m.parallel(10, regression) }},
+	{"batch of which nothing would be left", func(m desk) error {
+		return m.parallel(3, regression, strategies.OnLeftover(strategies.DropLeftover))
+	}},
+	{"field named mask that is none", func(m desk) error {
+		mask := data.Named(data.Mask, make([]float32, 16), 16, 1)
+		return m.run(m.state, data.Batch{Size: 16, Fields: append([]data.Field{mask}, m.batch.Fields...)}, regression)
+	}},
+	{"batch without a size whose fields disagree", func(m desk) error {
+		return m.run(m.state, data.Batch{Fields: append([]data.Field{data.Named("z", make([]float32, 3), 3)}, m.batch.Fields...)}, regression)
+	}},
+	{"frozen scope that is not there", func(m desk) error {
+		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.Frozen(optim.Under("dense"))))), m.batch, regression)
+	}},
 	{"padded batch with a loss that is one number", func(m desk) error {
 		return m.parallel(10, regression, strategies.OnLeftover(strategies.PadLeftover))
 	}},
@@ -255,6 +268,12 @@ var mistakes = []mistake{
 		step := managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { regression(b) }) })
 		_, _, err := step.Step(m.Context(), m.state, m.batch)
 		return errors.Join(err, step.Close())
+	}},
+	{"averages in the first training step", func(m desk) error {
+		average := optim.Average{Decay: 0.9}
+		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, average))), m.batch, func(b *managed.Builder) {
+			average.In(b.Scope(), b.Graph(), func() { regression(b) })
+		})
 	}},
 	{"loss that was not scaled", func(m desk) error {
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.LossScale{}))), m.batch, regression)
