@@ -223,6 +223,32 @@ func malformedImages(t require.TestingT) map[string][]byte {
 	}
 }
 
+// What is well formed takes 64 MB and 16 bytes a pixel at most, twice the file besides.
+func TestF28_MemoryOfImages(t *testing.T) {
+	worst, n := 0.0, 0
+	for name, file := range map[string][]byte{
+		"small png": pngOf(t, ramp(20, 20)), "small jpeg": jpegOf(t, ramp(20, 20)),
+		"png": pngOf(t, uniform(512, 512, color.White)), "jpeg": jpegOf(t, uniform(512, 512, color.White)),
+		"grey png at the limit": pngOf(t, ramp(2048, 2048)),
+	} {
+		header, _, err := image.DecodeConfig(bytes.NewReader(file))
+		require.NoError(t, err)
+		dir := folder(t, map[string][]byte{"a/a.png": file})
+		f, err := OpenImageFolder(dir, ImageFormat{Height: 32, Width: 32, Resize: CropCentre})
+		require.NoError(t, err)
+		took := allocated(func() {
+			for _, err = range f.Examples() {
+			}
+		})
+		require.NoError(t, err, name)
+		share := float64(took) / float64(2*len(file)+16*header.Width*header.Height+64<<20)
+		require.Less(t, share, 1.0, "%s took %d bytes", name, took)
+		worst = max(worst, share)
+		n++
+	}
+	t.Logf("F28: %d well-formed images: at most %.0f %% of the memory allowed (2 x file + 16 bytes a pixel + 64 MB)", n, 100*worst)
+}
+
 func TestF28_MalformedImages(t *testing.T) {
 	worst, n, limited := 0.0, 0, 0
 	for name, file := range malformedImages(t) {

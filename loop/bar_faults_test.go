@@ -51,6 +51,21 @@ func TestF34_barOnABrokenPipe(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 200, result.Elapsed.Steps)
 	require.Equal(t, 1, w.writes, "a writer that failed is left alone")
+
+	// A real pipe, whose reader goes away while the run goes on.
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	left := loop.Watch(loop.At(loop.Steps(100)), func(context.Context, loop.Report) error {
+		line := make([]byte, 1<<10)
+		n, err := read.Read(line)
+		require.Contains(t, string(line[:n]), "100/200 - ")
+		return errors.Join(err, read.Close())
+	})
+	result, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), loop.ProgressBar(write), loop.AfterAll(left))
+	require.NoError(t, err)
+	require.EqualValues(t, 200, result.Elapsed.Steps)
+	require.NoError(t, write.Close())
+	t.Log("F34: a bar whose pipe nobody reads any more, from the first line and from the middle: 200 of 200 steps")
 }
 
 func TestF36_etaIsNotNegative(t *testing.T) {

@@ -34,6 +34,21 @@ func TestF36_timeSchedulesDoNotReadTheWallClock(t *testing.T) {
 	t.Logf("F36: %d jumps of the clock, %d of %d firings where they were", jumps, len(got), len(want))
 }
 
+// The clock that a run counts by, when the one on the wall was set back or ahead by an hour since its start.
+func TestF36_aRunCountsByTheMonotonicClock(t *testing.T) {
+	now := time.Now()
+	jumped := loop.JumpedWall(now, 3600)
+	require.Equal(t, time.Hour, jumped.Round(0).Sub(now.Round(0)), "the walls differ")
+	require.Zero(t, jumped.Sub(now), "what the monotonic clock says does not")
+	for _, seconds := range []int64{-3600, 3600} {
+		e := loop.Jumped(loop.Elapsed{Time: time.Minute}, seconds)
+		require.GreaterOrEqual(t, e.Time, time.Minute)
+		require.Less(t, e.Time, 2*time.Minute)
+		require.WithinDuration(t, now, time.Unix(0, int64(e.Date)), time.Minute)
+	}
+	t.Log("F36: a clock that is set by an hour, both ways, moves neither the time nor the date of a run")
+}
+
 func TestF37_absurdSchedules(t *testing.T) {
 	bad := every(0)
 	phase := func(p loop.Period, s loop.Schedule) loop.Phase { return loop.Phase{After: p, Then: s} }

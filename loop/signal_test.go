@@ -25,7 +25,7 @@ var signalCount = 10
 
 func TestF09_signalAtARandomMoment(t *testing.T) {
 	codes := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143}
-	longest := time.Duration(0)
+	longest, quickest := time.Duration(0), map[string]time.Duration{}
 	for i := range signalCount {
 		place, sent := signalPlaces[i%len(signalPlaces)], []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i/len(signalPlaces)%2]
 		t.Run(fmt.Sprintf("%d %s in %s", i, sent, place), func(t *testing.T) {
@@ -34,7 +34,11 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 			begin := time.Now()
 			require.NoError(t, child.Process.Signal(sent))
 			status := child.ends(t)
-			longest = max(longest, time.Since(begin))
+			took := time.Since(begin)
+			longest = max(longest, took)
+			if before, again := quickest[place]; !again || took < before {
+				quickest[place] = took
+			}
 			require.True(t, status.Exited(), "it ended by itself")
 			require.Equal(t, codes[sent], status.ExitStatus())
 
@@ -44,6 +48,9 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 		})
 	}
 	require.Less(t, longest, 5*time.Second, "one step, one save, and a second; the rest is for busy machines")
+	for place, took := range quickest { // a busy machine has not made each of them wait
+		require.Less(t, took, 2*childWork+time.Second, place)
+	}
 	t.Logf("F09: %d signals, each with exit code 130 or 143 and a save at the exact step; at most %v until the exit, of a step, a save and 1 s allowed",
 		signalCount, longest.Round(time.Millisecond))
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	goruntime "runtime"
+	"math"
 	"strings"
 	"testing"
 
@@ -218,19 +218,25 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	require.EqualValues(t, -1, pjrt.Live().Executables-before.Executables)
 
 	// The same step, closed and compiled again, leaves nothing behind.
-	rebuild := func(times int) (heap int64) {
+	rebuild := func(times int) (heap, resident int64) {
 		for range times {
 			_, _, err := test.Step(t.Context(), state, batch)
 			require.NoError(t, errors.Join(err, test.Close()))
 		}
-		goruntime.GC()
-		goruntime.GC()
-		var m goruntime.MemStats
-		goruntime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
+		f := takeFootprint(t)
+		return f.heap, f.resident
 	}
-	grown := -rebuild(5) + rebuild(100)
-	require.Less(t, grown, int64(1<<20))
+	rebuild(40)
+	heap, resident := int64(math.MaxInt64), int64(math.MaxInt64)
+	for range 2 { // the C library takes and gives back some megabytes at times; what leaks does so each time
+		heapBefore, residentBefore := rebuild(5)
+		heapAfter, residentAfter := rebuild(60)
+		heap, resident = min(heap, heapAfter-heapBefore), min(resident, residentAfter-residentBefore)
+	}
+	require.Less(t, heap, int64(1<<20))
+	if !testing.Short() { // under the race detector, whose own memory says nothing
+		require.Less(t, resident, int64(4<<20), "a program that is left takes 100 KiB, which nobody counts")
+	}
 	// Too many shapes are a mistake, which is told; what was compiled goes on.
 	few := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) }, managed.MaxShapes(3)))
 	for n := 16; n < 20; n++ {
@@ -244,6 +250,6 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	}
 	_, _, err = few.Step(t.Context(), state, batch)
 	require.NoError(t, err)
-	t.Logf("F20: 100 rebuilds of a step: %+d KiB", grown>>10)
+	t.Logf("F20: 60 rebuilds of a step: Go's heap %+d KiB, resident %+d KiB", heap>>10, resident>>10)
 	t.Logf("F20: 100 changes of the rate: 1 program; %d shapes: %d programs, a warning at the 8th, 0 left after Close", shapes, shapes)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -55,6 +56,29 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 	require.NoError(t, errors.Join(p.Close(), x.Finalize()))
 	require.Equal(t, before, pjrt.Live())
 	t.Logf("F17: %d of %d failed runs left the inputs; F18: 0 objects left; %v", runs, runs, err)
+}
+
+// F17: a program's first run copies what it is to write over, later ones write in place. That is what leaves the inputs of a first run
+// that finds no room, whenever it fails: without it they are lost in some runs and not in others.
+func TestF17_theFirstRunCopies(t *testing.T) {
+	r := openCPU(t)
+	p, err := r.Compile("plus one", plusOne)
+	require.NoError(t, err)
+	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
+	require.NoError(t, err)
+	inputs := []compute.Buffer{x}
+	var at []unsafe.Pointer
+	for range 3 {
+		where, err := xla.Address(inputs[0])
+		require.NoError(t, err)
+		at = append(at, where)
+		_, err = p.Run(inputs, nil)
+		require.NoError(t, err)
+	}
+	require.NotEqual(t, at[0], at[1], "the first run")
+	require.Equal(t, at[1], at[2], "the second run")
+	require.NoError(t, errors.Join(p.Close(), inputs[0].Finalize()))
+	t.Log("F17: the first run wrote elsewhere, the second in place")
 }
 
 // F17: what cannot be built is a typed error with operation, shapes and line, said once, and leaves nothing.

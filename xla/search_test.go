@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -61,10 +62,15 @@ func TestF22_PluginMissing(t *testing.T) {
 		{"path", filepath.Join(one, "plugin.so"), "", nil, []string{filepath.Join(one, "plugin.so")}},
 		{"relative path", "./none/plugin.so", "", nil, []string{"none/plugin.so"}},
 	}
+	longest := time.Duration(0)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Setenv(xla.SearchPathVariable, row.search)
+			begin := time.Now()
 			_, err := xla.Open(t.Context(), row.plugin, row.opts...)
+			took := time.Since(begin)
+			assert.Less(t, took, time.Second, "it takes less than a millisecond")
+			longest = max(longest, took)
 			require.ErrorIs(t, err, xla.ErrPluginNotFound)
 			var missing *xla.NotFoundError
 			require.ErrorAs(t, err, &missing)
@@ -78,7 +84,7 @@ func TestF22_PluginMissing(t *testing.T) {
 	left, err := os.ReadDir(home)
 	require.NoError(t, err)
 	assert.Empty(t, left)
-	t.Logf("F22: %d cases, %d network calls, %d files written", len(rows), calls.Load(), len(left))
+	t.Logf("F22: %d cases, each in at most %v, %d network calls, %d files written", len(rows), longest.Round(time.Microsecond), calls.Load(), len(left))
 }
 
 // Only who asks for an installation gets one, and is told.

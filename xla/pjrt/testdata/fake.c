@@ -1,6 +1,7 @@
 // A plugin for tests. Its objects are blocks of malloc that it counts, and it fails one of its calls.
 //
 //   LAZO_FAKE_FAIL=k   the call number k (from 1) gives an error
+//   LAZO_FAKE_REMOTE=1 buffers do not lie in the memory of the host
 //   LAZO_FAKE_LATE=1   a program that fails has deleted its donated arguments before
 //
 // A program is the text "fake ARGS OUTS DONATED": its values are all f32[4], output i is argument i plus 1, and the
@@ -188,7 +189,7 @@ CALL(Buffer_OnDeviceSizeInBytes) {
 }
 CALL(Buffer_Delete) { MAY_FAIL(Buffer_Delete); ((Buffer *)a->buffer)->deleted = 1; return NULL; }
 CALL(Buffer_IsDeleted) { MAY_FAIL(Buffer_IsDeleted); a->is_deleted = ((Buffer *)a->buffer)->deleted; return NULL; }
-CALL(Buffer_IsOnCpu) { MAY_FAIL(Buffer_IsOnCpu); a->is_on_cpu = true; return NULL; }
+CALL(Buffer_IsOnCpu) { MAY_FAIL(Buffer_IsOnCpu); a->is_on_cpu = !getenv("LAZO_FAKE_REMOTE"); return NULL; }
 CALL(Buffer_ReadyEvent) { MAY_FAIL(Buffer_ReadyEvent); a->event = new_event(); return NULL; }
 CALL(Buffer_CopyToDevice) {
 	MAY_FAIL(Buffer_CopyToDevice);

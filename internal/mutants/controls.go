@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// control is a change of the product that a test must find.
+type control struct {
+	name, file string
+	edits      []edit
+	pkg, test  string
+	tags       string
+}
+
+// edit is what is to stand in place of a text that stands once in the file.
+type edit struct{ old, new string }
+
+// texts are the files of the module that the control changes.
+func (c control) texts(module string) (map[string][]byte, error) {
+	path, err := filepath.Abs(filepath.Join(module, c.file))
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	changed := string(text)
+	for _, e := range c.edits {
+		if n := strings.Count(changed, e.old); n != 1 {
+			return nil, fmt.Errorf("%s: %q stands %d times in %s, expected once: change the control with the code", c.name, e.old, n, c.file)
+		}
+		changed = strings.Replace(changed, e.old, e.new, 1)
+	}
+	return map[string][]byte{path: []byte(changed)}, nil
+}
+
+// controls runs those with the names given, or all: the test of each must fail.
+func (r *runner) controls(ctx context.Context, module string, all []control, names []string) (err error) {
+	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.scratch)
+	survivors := 0
+	for _, c := range all {
+		if len(names) > 0 && !slices.Contains(names, c.name) {
+			continue
+		}
+		begin := time.Now()
+		texts, err := c.texts(module)
+		if err != nil {
+			return err
+		}
+		packages, _, err := listed(module, []string{"./" + c.pkg})
+		if err != nil {
+			return err
+		}
+		binaries, err := build(ctx, module, r.scratch, packages, texts, "-tags", c.tags)
+		if err != nil {
+			return err
+		}
+		passed, inTime, out := run(ctx, binaries[packages[0].ImportPath], packages[0].Dir, r.scratch, 5*time.Minute, nil, "-test.run", "^"+c.test+"$", "-test.v")
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !strings.Contains(string(out), c.test) {
+			return fmt.Errorf("%s: there is no test %s in %s", c.name, c.test, c.pkg)
+		}
+		found := "found"
+		if passed && inTime {
+			found = "NOT FOUND"
+			survivors++
+		}
+		r.say("%-9s %s by %s of %s, after %v", found, c.name, c.test, c.pkg, time.Since(begin).Round(time.Second))
+	}
+	if survivors > 0 {
+		return fmt.Errorf("%w: %d", errSurvived, survivors)
+	}
+	return nil
+}
+
+// controls are changes that once passed all tests, or that a test exists for.
+var controls = []control{
+	{name: "the first run writes in place", file: "xla/runner.go", pkg: "xla", test: "TestF17_theFirstRunCopies",
+		edits: []edit{{"c.call.KeepArguments(true)", "c.call.KeepArguments(false)"}}},
+	{name: "4 GiB more for each image", file: "data/images.go", pkg: "data", test: "TestF28_MemoryOfImages",
+		edits: []edit{{"\tresample(decoded, format, to)\n", "\tresample(decoded, format, to)\n\timage.NewGray(image.Rect(0, 0, 1<<16, 1<<16))\n"}}},
+	{name: "a search of 3 s", file: "xla/search.go", pkg: "xla", test: "TestF22_PluginMissing",
+		edits: []edit{{`"strings"`, "\"strings\"\n\t\"time\""}, {"missing := &NotFoundError{Plugin: plugin}", "missing := &NotFoundError{Plugin: plugin}\n\ttime.Sleep(3*time.Second)"}}},
+	{name: "a cancel 2 s late", file: "loop/signal.go", pkg: "loop", test: "TestF09_signalAtARandomMoment",
+		edits: []edit{{`"syscall"`, "\"syscall\"\n\t\"time\""}, {"cancel(&SignalError{sent})", "time.Sleep(2*time.Second)\n\t\t\tcancel(&SignalError{sent})"}}},
+	{name: "a save that blocks 100 ms", file: "checkpoint/async.go", pkg: "checkpoint", test: "TestF38_diskSlowerThanTheInterval",
+		edits: []edit{{`"sync/atomic"`, "\"sync/atomic\"\n\t\"time\""}, {"d, err := newDraft(step, content)", "time.Sleep(100*time.Millisecond)\n\td, err := newDraft(step, content)"}}},
+	{name: "a run that waits for its saves", file: "checkpoint/run.go", pkg: "checkpoint", test: "TestF38_aRunDoesNotWaitForTheDisk",
+		edits: []edit{{"\tif s.best { // it", "\tif true { // it"}}},
+	{name: "an event left in each run", file: "xla/pjrt/run.c", pkg: "xla/pjrt", test: "TestF18_fortyThousandRuns",
+		edits: []edit{{"lazo_destroy_event(api, take(&run->events[d]))", "((void)take(&run->events[d]), (void *)NULL)"}}},
+	{name: "an event left in each copy", file: "xla/pjrt/run.c", pkg: "xla/pjrt", test: "TestF17_F18_G30_FailCallK",
+		edits: []edit{{"lazo_destroy_event(api, take(&copied.event))", "((void)take(&copied.event), (void *)NULL)"}}},
+	{name: "a program left in each rebuild", file: "xla/pjrt/executable.go", pkg: "managed", test: "TestF20_ratesAndShapes",
+		edits: []edit{{"\targs := C.lazo_LoadedExecutable_Destroy_Args{executable: o.ptr}\n", ""},
+			{`return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))`, "return err"}}},
+	{name: "a full disk passed over", file: "internal/vfs/os.go", pkg: "checkpoint", test: "TestF05_realSmallDisk", tags: "nightly",
+		edits: []edit{{"n, err := f.File.Write(p)\n", "n, err := f.File.Write(p)\n\tif err != nil {\n\t\tn, err = len(p), nil\n\t}\n"}}},
+	{name: "a run by the wall clock", file: "loop/clock.go", pkg: "loop", test: "TestF36_aRunCountsByTheMonotonicClock",
+		edits: []edit{{"d := time.Since(c.start)", "d := time.Now().Round(0).Sub(c.start.Round(0))"}}},
+	{name: "a bar that dies of its pipe", file: "loop/bar.go", pkg: "loop", test: "TestF34_barOnAClosedStandardError",
+		edits: []edit{{"b.screen.out = quietPipe(f)", "b.screen.out = f"}}},
+	{name: "a bar that fails with its pipe", file: "loop/bar_pipe_unix.go", pkg: "loop", test: "TestF34_barOnABrokenPipe",
+		edits: []edit{{"\tif failed != nil {\n", "\tif failed != nil {\n\t\tpanic(failed)\n"}}},
+}

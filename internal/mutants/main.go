@@ -1,0 +1,205 @@
+// Command mutants changes lazo in many small ways and looks whether a test finds each: how good the tests are.
+//
+//	go run ./internal/mutants [-n 300] [-seed 1] [-only file.go:12] PACKAGE...
+//	go run ./internal/mutants -controls [NAME...]
+//
+// A seeded sample of all mutants is compiled at once, each behind a number that the process is told at run time. Tests run
+// once without a mutant, which tells which of them come to its place; those, of all the packages given, are run with it.
+//
+// Controls are changes that a named test must find; see controls.go. The tree is not touched: go build -overlay.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+func main() {
+	r := &runner{out: os.Stdout}
+	n := flag.Int("n", 300, "how many mutants")
+	seed := flag.Uint64("seed", 1, "of the sample")
+	only := flag.String("only", "", "mutants of this FILE:LINE alone, all of them")
+	flag.IntVar(&r.workers, "workers", 2, "how many processes at once")
+	flag.DurationVar(&r.slowest, "slowest", 20*time.Second, "a test that takes longer is left out")
+	flag.DurationVar(&r.budget, "budget", 30*time.Second, "time for the tests of a mutant")
+	wanted := flag.Bool("controls", false, "run the controls")
+	flag.BoolVar(&r.verbose, "v", false, "print what was killed too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if *wanted {
+		err = r.controls(ctx, ".", controls, flag.Args())
+	} else {
+		_, err = r.sample(ctx, ".", flag.Args(), *n, *seed, *only)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+type runner struct {
+	out             io.Writer
+	scratch         string
+	workers         int
+	verbose         bool
+	slowest, budget time.Duration
+}
+
+func (r *runner) say(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
+
+// sample tries n mutants of the packages.
+func (r *runner) sample(ctx context.Context, dir string, patterns []string, n int, seed uint64, only string) (tried []*mutant, err error) {
+	begin := time.Now()
+	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(r.scratch)
+	packages, err := load(dir, patterns)
+	if err != nil {
+		return nil, err
+	}
+	var all []*mutant
+	for _, p := range packages {
+		all = append(all, find(p)...)
+	}
+	possible := len(all)
+	if only != "" {
+		all = slices.DeleteFunc(all, func(m *mutant) bool { return !strings.HasSuffix(fmt.Sprintf("%s:%d", m.file, m.line), only) })
+		n = len(all)
+	}
+	order(all, seed)
+	tried = chosen(packages, all, n)
+	texts := map[string][]byte{}
+	for _, p := range packages {
+		for path, text := range written(p, of(p, tried), len(tried)) {
+			texts[path] = text
+		}
+	}
+	binaries, err := build(ctx, dir, r.scratch, packages, texts)
+	if err != nil {
+		return nil, err
+	}
+	r.say("%d of %d mutants in the tests of %d packages, compiled after %v", len(tried), possible, len(packages), time.Since(begin).Round(time.Second))
+	tests, err := r.reach(ctx, packages, binaries)
+	if err != nil {
+		return nil, err
+	}
+	r.say("%d tests run without a mutant, after %v", len(tests), time.Since(begin).Round(time.Second))
+	var done atomic.Int64
+	at(r.workers, len(tried), func(i int) {
+		m := tried[i]
+		for _, t := range tests {
+			if t.reaches[m.id] {
+				m.tests = append(m.tests, t)
+			}
+		}
+		if r.try(ctx, m); r.verbose || m.outcome == survived || m.outcome == notReached {
+			r.say("%s", m)
+		}
+		if d := done.Add(1); d%50 == 0 {
+			r.say("… %d after %v", d, time.Since(begin).Round(time.Second))
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r.report(dir, packages, tried)
+	r.say("%v in all, seed %d", time.Since(begin).Round(time.Second), seed)
+	return tried, nil
+}
+
+// order puts mutants in a random order that hangs on the seed and on what each changes, so that a change of the code elsewhere
+// leaves a sample as it is.
+func order(all []*mutant, seed uint64) {
+	rank, twins := map[*mutant]string{}, map[string]int{}
+	for _, m := range all {
+		key := fmt.Sprint(seed, m.pkg.ImportPath, filepath.Base(m.file), m.function, m.change)
+		twins[key]++
+		rank[m] = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, key, twins[key])))
+	}
+	slices.SortFunc(all, func(a, b *mutant) int { return strings.Compare(rank[a], rank[b]) })
+}
+
+func of(p *source, mutants []*mutant) (own []*mutant) {
+	for _, m := range mutants {
+		if m.pkg == p {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// chosen are the first n mutants that compile, numbered from 1.
+func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
+	for len(fit) < n && len(all) > 0 {
+		more := all[:min(n-len(fit), len(all))]
+		all = all[len(more):]
+		for i, m := range more {
+			m.id = len(fit) + 1 + i
+		}
+		for _, p := range packages {
+			fit = append(fit, compiling(p, of(p, more))...)
+		}
+	}
+	for i, m := range fit {
+		m.id = i + 1
+	}
+	return fit
+}
+
+// compiling leaves out the mutants with which the package has wrong types.
+func compiling(p *source, mutants []*mutant) []*mutant {
+	if len(mutants) == 0 {
+		return nil
+	}
+	top := slices.MaxFunc(mutants, func(a, b *mutant) int { return a.id - b.id }).id
+	if _, err := p.check(written(p, mutants, top), nil); err == nil {
+		return mutants
+	}
+	if len(mutants) == 1 {
+		return nil
+	}
+	half := len(mutants) / 2
+	return append(compiling(p, mutants[:half]), compiling(p, mutants[half:])...)
+}
+
+func (m *mutant) String() string {
+	text := fmt.Sprintf("%-11s %s:%d: %s: %s", m.outcome, filepath.Join(filepath.Base(filepath.Dir(m.file)), filepath.Base(m.file)), m.line, m.kind, m.change)
+	if m.by != "" && m.outcome != survived {
+		text += ", by " + m.by
+	}
+	if m.remark != "" {
+		text += " (" + m.remark + ")"
+	}
+	return text
+}
+
+// report prints the score of each package and in all.
+func (r *runner) report(dir string, packages []*source, mutants []*mutant) {
+	r.say("\n| package | mutants | killed | timed out | survived | not reached | score |\n|---|---|---|---|---|---|---|")
+	row := func(name string, mutants []*mutant) {
+		count := map[outcome]int{}
+		for _, m := range mutants {
+			count[m.outcome]++
+		}
+		r.say("| %s | %d | %d | %d | %d | %d | %.1f %% |", name, len(mutants), count[killed], count[timedOut], count[survived], count[notReached],
+			100*float64(count[killed]+count[timedOut])/float64(max(1, len(mutants))))
+	}
+	for _, p := range packages {
+		row(p.Name, of(p, mutants))
+	}
+	row("all", mutants)
+}

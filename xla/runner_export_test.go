@@ -1,0 +1,21 @@
+package xla
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/gomlx/compute"
+)
+
+// Address is where the memory of a buffer lies.
+func Address(of compute.Buffer) (unsafe.Pointer, error) {
+	b, err := bufferOf(of)
+	if err != nil {
+		return nil, err
+	}
+	view, err := b.View()
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Pointer(unsafe.SliceData(view.Data)), errors.Join(view.Close())
+}
