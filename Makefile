@@ -64,6 +64,14 @@ export-check: setup ## exported programs, run by JAX (installed into .tools): th
 upstream: setup ## build and test against the newest GoMLX, compute, go-xla and must that can be had; PACKAGES="./managed ./xla/..." for some tests alone
 	GO="$(GO)" bash scripts/upstream.sh $(PACKAGES)
 
+MUTANTS ?= 300
+SEED ?= 1
+
+.PHONY: mutants
+mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sample of SEED=1, and the controls; docs/testing.md
+	$(GO) run ./internal/mutants -controls
+	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) ./loop ./checkpoint ./managed ./strategies ./xla
+
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...

@@ -65,6 +65,7 @@ var mistakes = []mistake{
 	{"field unknown", func(m desk) error {
 		return m.train(func(b *managed.Builder) { b.Node("image") })
 	}},
+	{"no model", func(m desk) error { return m.train(nil) }},
 	{"shapes that do not broadcast", func(m desk) error {
 		return m.train(func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) })
 	}},

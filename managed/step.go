@@ -66,6 +66,9 @@ func TestStep(build Build, options ...StepOption) *Stepper {
 }
 
 func newStepper(s *Stepper, options []StepOption) *Stepper {
+	if s.build == nil {
+		s.build = func(*Builder) { panic(errors.New("the function that builds the step is nil")) }
+	}
 	for _, o := range options {
 		o(s)
 	}

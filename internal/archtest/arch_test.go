@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"internal/owners":         {},
 	"internal/autodiff":       {"internal/graphs"},
 	"internal/archtest":       {},
+	"internal/mutants":        {},
 	"internal/vfs":            {},
 	"internal/tfrecord":       {},
 	"checkpoint":              {"checkpoint/safetensors", "internal/vfs", "loop"},

@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,11 @@ func load(dir string, patterns []string) ([]*source, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, helpers, err := listed(dir, []string{"os", "strconv", "sync/atomic"}) // what the helper imports
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(exports, helpers)
 	for _, s := range found {
 		s.fset = token.NewFileSet()
 		s.types = importer.ForCompiler(s.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })

@@ -1,0 +1,135 @@
+package managed_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// B36: a model is a function, so one of another form does not compile. What is left to get wrong is an error of the first step, and
+// the state is as new.
+func TestB36_aModelInTheWrongForm(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	for name, row := range map[string]struct {
+		build managed.Build
+		want  string
+	}{
+		"none":              {nil, "compile train step: the function that builds the step is nil"},
+		"no loss":           {func(b *managed.Builder) { b.Metric("m", b.Node("x")) }, "loss"},
+		"a missing field":   {func(b *managed.Builder) { b.Loss("loss", b.Node("images")) }, `"images"`},
+		"a node of nothing": {func(b *managed.Builder) { b.Loss("loss", nil) }, "loss"},
+	} {
+		step := stepper(t, managed.TrainStep(row.build))
+		_, _, err := step.Step(t.Context(), state, firstBatch(t))
+		require.Error(t, err, name)
+		require.ErrorContains(t, err, row.want, name)
+		require.Empty(t, state.Names(), name)
+		t.Logf("B36: %s: %v", name, err)
+	}
+}
+
+// B59: a step that is compiled on request, called, closed and compiled again with another setting goes on counting, and hooks see
+// each of its calls once.
+func TestB59_compiledAgainOnRequest(t *testing.T) {
+	r, batch := runtime(t), firstBatch(t)
+	state := newState(t, r, managed.WithOptimizer(sgd()))
+	var seen []int64
+	from := loop.Elapsed{}
+	one := func(step *managed.Stepper) {
+		require.NoError(t, step.Prepare(t.Context(), state, batch))
+		require.Len(t, step.StableHLO(), 1)
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, func(yield func(data.Batch, error) bool) { yield(batch, nil) }, loop.From(from, nil),
+			loop.Watch(loop.EachStep, func(_ context.Context, report loop.Report) error {
+				seen = append(seen, report.Elapsed.Steps)
+				return nil
+			}))
+		require.NoError(t, err)
+		from = result.Elapsed
+		require.NoError(t, step.Close())
+		require.Empty(t, step.StableHLO())
+	}
+	step := managed.TrainStep(regression)
+	one(step)
+	before := floats(t, state, "/dense/dense/weights")
+	one(step)
+	one(managed.TrainStep(regression, managed.MaxShapes(1)))
+	require.NotEqual(t, before, floats(t, state, "/dense/dense/weights"))
+	require.Equal(t, []int64{1, 2, 3}, seen)
+	_, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", "two"))
+	require.ErrorContains(t, err, "cpu_device_count", "a wrong flag of the compiler's")
+}
+
+// B60: the operations of a step, asked for in a watcher, are more than none.
+func TestB60_flops(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	step := stepper(t, managed.TrainStep(regression))
+	_, _, err := step.Step(t.Context(), state, firstBatch(t))
+	require.NoError(t, err)
+	costs, err := step.Costs()
+	require.NoError(t, err)
+	require.Len(t, costs, 1)
+	require.Positive(t, costs[0].FLOPs)
+	t.Logf("B60: %v FLOPs", costs[0].FLOPs)
+}
+
+// B61: random numbers that are asked for in named scopes come from the one random state, as those without a name do: the names
+// change nothing, the order does.
+func TestB61_namedRandomNumbers(t *testing.T) {
+	r := runtime(t)
+	draws := func(names ...string) (all []float32) {
+		state := newState(t, r, managed.WithSeed(3))
+		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
+			for _, name := range names {
+				scope := b.Scope()
+				if name != "" {
+					scope = scope.In("%s", name)
+				}
+				b.Output("noise"+name, scope.RandomUniform(b.Graph(), b.Node("x").Shape()))
+			}
+		}))
+		_, logs, err := step.Step(t.Context(), state, firstBatch(t))
+		require.NoError(t, err)
+		for _, name := range names {
+			all = append(all, tensors.MustCopyFlatData[float32](array(t, logs, "outputs.noise"+name))...)
+		}
+		return all
+	}
+	one := draws("params", "dropout")
+	require.Equal(t, one, draws("a", "b"))
+	require.NotEqual(t, one[:16], one[16:], "they are drawn one after the other")
+}
+
+// B92: a metric that collects on the host gets no values inside of a compiled step, and says so; outside, what was output in all
+// batches is joined in their order.
+func TestB92_collectingOnTheHost(t *testing.T) {
+	r, set := runtime(t), line(t, 40)
+	inside := stepper(t, managed.TestStep(func(b *managed.Builder) {
+		if _, err := xla.Value(b.Node("x")); err != nil {
+			panic(err)
+		}
+	}))
+	_, _, err := inside.Step(t.Context(), newState(t, r), firstBatch(t))
+	require.ErrorIs(t, err, xla.ErrNoValue)
+
+	outside := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("x", b.Node("x")) }))
+	var got, want []float32
+	for b := range set.Batches(16, data.KeepRemainder()) {
+		want = append(want, b.Fields[0].Array.Flat.([]float32)...)
+	}
+	collect := loop.Watch(loop.EachStep, func(_ context.Context, report loop.Report) error {
+		got = append(got, tensors.MustCopyFlatData[float32](array(t, report.Logs, "outputs.x"))...)
+		return nil
+	})
+	_, err = loop.New(loop.On(loop.EachStep, outside)).Run(t.Context(), newState(t, r), set.Batches(16, data.KeepRemainder()), collect)
+	require.NoError(t, err)
+	require.Len(t, got, 40)
+	require.Equal(t, want, got)
+	t.Logf("B92: %d rows of 3 batches, in their order", len(got))
+}
