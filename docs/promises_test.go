@@ -1,0 +1,121 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// promises are the sentences of README's "What you can rely on", each on one line and without its bold letters.
+func promises(readme string) (all []string) {
+	_, section, _ := strings.Cut(readme, "## What you can rely on\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for bullet := range strings.SplitSeq("\n"+section, "\n- ") {
+		text := strings.Join(strings.Fields(strings.ReplaceAll(bullet, "**", "")), " ")
+		for text != "" {
+			sentence, rest, more := strings.Cut(text, ". ")
+			if more {
+				sentence += "."
+			}
+			all, text = append(all, sentence), rest
+		}
+	}
+	return all
+}
+
+// headings are the short sentences that a bullet begins with, where the next ones say the same in particular.
+var headings = []string{"Errors, not panics.", "Silence unless asked.", "Nothing is fetched unread.", "A run ends well."}
+
+// Each sentence that README has under "What you can rely on" has a row in docs/testing.md, with tests that exist and skip nothing.
+func TestPromises(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	text, err := os.ReadFile("testing.md")
+	require.NoError(t, err)
+	rows := promiseRows(string(text))
+	tests := testFunctions(t, "..")
+	sentences, named := 0, 0
+	for _, promise := range promises(string(readme)) {
+		if slices.Contains(headings, promise) {
+			continue
+		}
+		sentences++
+		list := rows[promise]
+		if len(list) == 0 {
+			t.Errorf("docs/testing.md has no row, or no test, for README's %q", promise)
+		}
+		for _, name := range list {
+			named++
+			skips, there := tests[name]
+			if !there {
+				t.Errorf("there is no test %s, for README's %q", name, promise)
+			}
+			if skips {
+				t.Errorf("%s may skip, and with it README's %q", name, promise)
+			}
+		}
+		delete(rows, promise)
+	}
+	require.Empty(t, rows, "rows of docs/testing.md that README does not promise")
+	require.Greater(t, sentences, 8, "README's section was not found")
+	t.Logf("%d promises, %d tests", sentences, named)
+}
+
+// promiseRows are the tests named in the table "What README promises", by what they hold.
+func promiseRows(text string) map[string][]string {
+	_, section, _ := strings.Cut(text, "## What README promises\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := map[string][]string{}
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 4 && !strings.HasPrefix(cells[1], "---") && strings.TrimSpace(cells[1]) != "README" {
+			rows[strings.TrimSpace(cells[1])] = strings.Fields(cells[2])
+		}
+	}
+	return rows
+}
+
+// testFunctions are the tests below a folder that take a *testing.T, and whether they call Skip.
+func testFunctions(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			function, is := d.(*ast.FuncDecl)
+			if !is || function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Body == nil {
+				continue
+			}
+			skips := false
+			ast.Inspect(function.Body, func(n ast.Node) bool {
+				if s, is := n.(*ast.SelectorExpr); is && (s.Sel.Name == "Skip" || s.Sel.Name == "Skipf" || s.Sel.Name == "SkipNow") {
+					skips = true
+				}
+				return true
+			})
+			found[function.Name.Name] = found[function.Name.Name] || skips
+		}
+		return nil
+	}))
+	return found
+}
+
+func TestPromisesAreFound(t *testing.T) {
+	readme := "# lazo\n## What you can rely on\n\n- **Nothing x.** It is\n  so: always. And `y.Z`.\n- **One: two.**\n\n## Plugins\n- **Other.** No.\n"
+	require.Equal(t, []string{"Nothing x.", "It is so: always.", "And `y.Z`.", "One: two."}, promises(readme))
+	table := "## What README promises\n| README | tests |\n|---|---|\n| It is so: always. | TestA TestB |\n\n## Other\n| c | d |\n"
+	require.Equal(t, map[string][]string{"It is so: always.": {"TestA", "TestB"}}, promiseRows(table))
+}
