@@ -93,6 +93,8 @@ var controls = []control{
 		edits: []edit{{"\tresample(decoded, format, to)\n", "\tresample(decoded, format, to)\n\timage.NewGray(image.Rect(0, 0, 1<<16, 1<<16))\n"}}},
 	{name: "a search of 3 s", file: "xla/search.go", pkg: "xla", test: "TestF22_PluginMissing",
 		edits: []edit{{`"strings"`, "\"strings\"\n\t\"time\""}, {"missing := &NotFoundError{Plugin: plugin}", "missing := &NotFoundError{Plugin: plugin}\n\ttime.Sleep(3*time.Second)"}}},
+	{name: "an installed plugin that is not probed", file: "xla/open.go", pkg: "xla", test: "TestR23_F51_installedPluginRots",
+		edits: []edit{{"\treport, err := probeOnce(ctx, found, o.root)\n\tif err != nil {", "\treport, err := probeOnce(ctx, found, o.root)\n\tif err != nil && found.Source != FromInstall {"}}},
 	{name: "a cancel 2 s late", file: "loop/signal.go", pkg: "loop", test: "TestF09_signalAtARandomMoment",
 		edits: []edit{{`"syscall"`, "\"syscall\"\n\t\"time\""}, {"cancel(&SignalError{sent})", "time.Sleep(2*time.Second)\n\t\t\tcancel(&SignalError{sent})"}}},
 	{name: "a save that blocks 100 ms", file: "checkpoint/async.go", pkg: "checkpoint", test: "TestF38_diskSlowerThanTheInterval",
