@@ -240,6 +240,11 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 			require.EqualValues(t, 60, all[len(all)-1])
 		}
 	}
+	// The last save is not among those that may fail.
+	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, Err: syscall.ENOSPC})
+	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(60)),
+		checkpoint.Save(openMem(t, full, checkpoint.Options{}), loop.Never, checkpoint.Tolerate(5)))
+	require.ErrorIs(t, err, syscall.ENOSPC)
 	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
 }
 

@@ -93,6 +93,7 @@ func TestScan_refuses(t *testing.T) {
 		{xla.CPU, xla.Scan{Length: 3, Carry: map[int]int{0: 7}}, 0, "output 0 becomes parameter 7, but there are 3 outputs and 3 parameters"},
 		{xla.CPU, xla.Scan{Length: -1, Carry: map[int]int{0: 1}}, 0, "length -1, expected from 1 to 1073741824"},
 		{xla.CPU, xla.Scan{Length: 3, Carry: map[int]int{0: 1}}, 4, "a scan of 3 times cannot be run in blocks of 4"},
+		{xla.CPU, xla.Scan{Length: 3, Carry: map[int]int{0: 1}}, 2, "a scan of 3 times cannot be run in blocks of 2"},
 		{xla.Go, xla.Scan{Length: 3, Carry: map[int]int{0: 1}}, 0, "operation not implemented"},
 	} {
 		t.Run(fmt.Sprint(row.plugin, row.scan), func(t *testing.T) {
