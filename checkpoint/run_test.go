@@ -241,7 +241,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 		}
 	}
 	// The last save is not among those that may fail.
-	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, Err: syscall.ENOSPC})
+	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
 	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(60)),
 		checkpoint.Save(openMem(t, full, checkpoint.Options{}), loop.Never, checkpoint.Tolerate(5)))
 	require.ErrorIs(t, err, syscall.ENOSPC)
