@@ -199,13 +199,16 @@ func (b *Builder) mean(name string, v *Node) *Node {
 	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
 }
 
+// withFunctions are the operations that may use what is not among their inputs.
+var withFunctions = []graph.NodeType{graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf}
+
 // ofBatch tells whether a value is made of the batch's fields: one that is not, such as a penalty on weights, has no padding in it.
 func (b *Builder) ofBatch(v *Node) bool {
 	seen := map[*Node]bool{}
 	for list := []*Node{v}; len(list) > 0; {
 		v, list = list[len(list)-1], list[:len(list)-1]
 		switch {
-		case slices.Contains(b.given, v), v.Type() == graph.NodeTypeCall: // a function may use what is not among its inputs
+		case slices.Contains(b.given, v), slices.Contains(withFunctions, v.Type()):
 			return true
 		case !seen[v]:
 			seen[v] = true
