@@ -114,8 +114,10 @@ func guard(call func() error) (err error) {
 type Checkpoint struct {
 	Info
 	// Tensors have Data; they come in the order of the file, the widest types first, then by name.
-	Tensors  []Tensor
-	sections map[string]json.RawMessage
+	Tensors []Tensor
+	// PassedOver are newer ones that [Folder.Newest] could not load, and why.
+	PassedOver []error
+	sections   map[string]json.RawMessage
 }
 
 // Content is what the checkpoint is made of, to be saved in another folder.

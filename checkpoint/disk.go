@@ -38,7 +38,11 @@ func (d *disk) close() error {
 
 func (d *disk) put(ctx context.Context, name string, w writing) error {
 	temp := freshName(tempPrefix)
-	if err := d.write(ctx, temp, w); err != nil {
+	err := d.write(ctx, temp, w)
+	if err == nil {
+		err = w.last()
+	}
+	if err != nil {
 		return errors.Join(err, d.discard(temp))
 	}
 	if err := d.publish(temp, name); err != nil {

@@ -28,7 +28,8 @@ type Options struct {
 	ReadBack ReadBack
 	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
 	ReadOnly bool
-	// Log hears of what was cleaned away, and of damaged checkpoints that were passed over. Nil is slog.Default().
+	// Log hears of what was cleaned away, of damaged checkpoints that were passed over, and of saves that failed and are tolerated.
+	// Nil is nobody.
 	Log *slog.Logger
 }
 
@@ -56,6 +57,9 @@ type Folder struct {
 	medium   medium
 	readBack bool // a save was read back
 	closed   bool
+	// superseded are the steps of another run that the next save is to remove.
+	superseded []Step
+	known      map[string]bool // metrics that a save had, or that were missed before
 }
 
 // Open opens a folder of checkpoints and removes what an earlier process left half done. A folder that is not there is
@@ -123,9 +127,9 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 			return nil, fmt.Errorf("keep %d of %d: %w", i+1, len(options.Keep), err)
 		}
 	}
-	f := &Folder{dir: dir, options: options, log: options.Log, now: time.Now, medium: m}
+	f := &Folder{dir: dir, options: options, log: options.Log, now: time.Now, medium: m, known: map[string]bool{}}
 	if f.log == nil {
-		f.log = slog.Default()
+		f.log = slog.New(slog.DiscardHandler)
 	}
 	if options.ReadOnly {
 		return f, nil

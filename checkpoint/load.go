@@ -8,7 +8,7 @@ import (
 )
 
 // Newest loads the checkpoint with the most steps. All checksums are checked; if one is wrong, or the checkpoint cannot
-// be read, the log hears of it and the one before is tried. If none is left, the error holds what was wrong with each
+// be read, the one before is tried, and the newer one stands in PassedOver (and in the log). If none is left, the error holds what was wrong with each
 // ([*DamagedError]). An empty folder is [ErrNone]: only that is a reason to start anew. A checkpoint of a later lazo is
 // [ErrNewer], and older ones are not tried: the run has been further.
 func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
@@ -79,6 +79,7 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 		}
 		c, err := f.read(ctx, p, true)
 		if err == nil {
+			c.PassedOver = failed
 			return c, false, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNewer) {

@@ -39,6 +39,8 @@ type creator func(name string, write func(io.Writer) error) error
 type writing struct {
 	// files makes all files but the last one, and gives the content of that, COMMIT.
 	files func(create creator) (commit []byte, err error)
+	// last is called when all is written and durable but not to be seen yet.
+	last func() error
 	// check reads all files back, in a folder of any name. It is nil if that is not wanted.
 	check func(open opener, dir string) error
 }

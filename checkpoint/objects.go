@@ -67,6 +67,9 @@ func (o objects) write(ctx context.Context, name string, w writing) error {
 		}
 		return o.open(ctx, path)
 	}, name)
+	if err == nil {
+		err = w.last()
+	}
 	if err != nil {
 		return err
 	}

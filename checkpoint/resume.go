@@ -25,16 +25,41 @@ type Start struct {
 	Elapsed loop.Elapsed
 	// History has the rows up to there.
 	History *loop.History
-	// Changes are what the run was saved with and does not go on with.
-	Changes  []Change
+	// Changes are what the run was saved with and what it is now, where the two differ: versions, and the settings of optimizer,
+	// policy and seed. What is known behind the first step alone, as the data, [Start.Option] tells.
+	Changes []Change
+	// Ended is how the run had been stopped, nil if it had not. A run that had ended stays ended: [Start.Option] has this one make
+	// no turn either, and gives Ended as its [loop.Result].Stop. It goes on if its [loop.Until] is another one than Ended.Until, or
+	// where the program sets Ended to nil. If Ended.Early, the rule decides that stopped it: see [loop.StopEarly].
+	Ended *Ended
+	// PassedOver are newer checkpoints that could not be loaded, and why.
+	PassedOver []error
+
+	folder   *Folder
 	step     Step
+	settings map[string]string // that were saved
 	sections map[string]json.RawMessage
 }
 
 // Option has the run go on from there: counters, history, and the watchers that look for better values, such as
 // [loop.StopEarly] and [loop.ReduceOnPlateau], which are made again of the history's rows: those must have been kept.
 // ([loop.KeepBest] begins anew: its copy is gone with the process. [KeepBest] knows the best of the whole run.)
-func (s Start) Option() loop.Option { return loop.From(s.Elapsed, s.History) }
+//
+// Right behind the first step each tell hears of each change: those in Changes, and what is known then alone, as the size of
+// batches, the data and their order. An error ends the run.
+func (s Start) Option(tell ...func(Change) error) loop.Option {
+	options := []loop.Option{loop.From(s.Elapsed, s.History)}
+	if s.Ended != nil && !s.Ended.Early {
+		options = append(options, loop.Ended(s.Ended, s.Ended.Until))
+	}
+	if s.Found {
+		first := loop.At(loop.Steps(s.Elapsed.Steps + 1)).AndAtEnd() // a run that is over comes to none
+		options = append(options, loop.Attend("resume", first, func() loop.Attendant {
+			return &telling{start: s, tell: slices.Clone(tell), told: map[string]bool{}}
+		}))
+	}
+	return loop.AfterAll(options...)
+}
 
 // Section reads what [Also] has saved. [ErrNoSection] if there is none of that name.
 func (s Start) Section(name string, into any) error {
@@ -42,8 +67,8 @@ func (s Start) Section(name string, into any) error {
 }
 
 // Resume puts the newest good checkpoint of a folder into a state (see [Folder.Newest] for which that is) and says where
-// the run that [Save] saved was. An empty folder leaves the state alone and gives the beginning: only that does, and a line of the log says so. After an
-// error the state is as it was.
+// the run that [Save] saved was. An empty folder leaves the state alone and gives the beginning: only that does, and a line of the
+// log says so. After an error the state is as it was.
 //
 //	start, err := checkpoint.Resume(ctx, folder, state)
 //	…
@@ -52,8 +77,12 @@ func (s Start) Section(name string, into any) error {
 //
 // With the same model, data and options the run goes on with the same bits of losses and parameters as one that was never
 // stopped, wherever it was. Another plugin, another number of devices or another lazo may add up in another order, so the last bits may
-// differ: each such change is a line of the folder's log, and in Start.Changes. It is no error, because the run is as good (4
-// devices, then 2, then 1 were within 1e-5); who wants the same bits refuses a Start that has any.
+// differ: that is no error, because the run is as good (4 devices, then 2, then 1 were within 1e-5). Nor is it one that the program has
+// other settings now: of a [Configured] state all that differs is in Start.Changes, with what is in force. What the state holds is
+// what was saved: a learning rate, the random numbers of a seed (State.SetLearningRate sets another rate). All else, as decay,
+// clipping, schedule, policy and data, is as the program says now. Who wants the same run refuses a Start that has any.
+//
+// A newest checkpoint that is damaged is passed over, and stands in Start.PassedOver.
 func Resume(ctx context.Context, folder *Folder, state Restorer) (Start, error) {
 	c, err := folder.Newest(ctx)
 	if errors.Is(err, ErrNone) {
@@ -73,25 +102,25 @@ func resume(ctx context.Context, folder *Folder, state Restorer, c *Checkpoint, 
 	if err != nil {
 		return Start{}, err
 	}
-	start, err := startOf(c)
+	start, err := startOf(folder, c)
 	if err == nil {
-		start.Changes, err = changes(c, state)
+		start.Changes, err = changedVersions(c, state)
 	}
 	if err == nil {
+		start.Changes = append(start.Changes, changes(start.settings, settingsOf(state))...)
 		err = state.Restore(ctx, c)
 	}
 	if err != nil {
 		return Start{}, fmt.Errorf("checkpoint: resume from step %d in %s: %w", c.Step, folder.dir, err)
 	}
 	for _, change := range start.Changes {
-		folder.log.Warn("checkpoint: the run goes on with something else than it was saved with; the last bits may differ",
-			"folder", folder.dir, "step", int64(c.Step), "what", change.What, "saved", change.Saved, "now", change.Now)
+		start.log(change)
 	}
 	return start, nil
 }
 
 // startOf reads the loop's part of a checkpoint, and takes its tensor away.
-func startOf(c *Checkpoint) (Start, error) {
+func startOf(folder *Folder, c *Checkpoint) (Start, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {
 	case errors.Is(err, ErrNoSection):
@@ -104,7 +133,18 @@ func startOf(c *Checkpoint) (Start, error) {
 		return Start{}, fmt.Errorf("section %q says %d steps, %d samples and %v: expected %d steps, and nothing negative", loopSection, p.Steps, p.Samples, p.Time, c.Step)
 	}
 	start := Start{Found: true, Elapsed: loop.Elapsed{Steps: p.Steps, Samples: p.Samples, Time: p.Time, Date: p.Date},
-		History: &loop.History{}, step: c.Step, sections: c.sections}
+		History: &loop.History{}, PassedOver: c.PassedOver, folder: folder, step: c.Step, sections: c.sections}
+	var err error
+	if start.settings, err = textsOf(c, settingsSection); err != nil {
+		return Start{}, err
+	}
+	ended := &Ended{Step: c.Step}
+	switch err := c.Section(endedSection, ended); {
+	case err == nil:
+		start.Ended = ended
+	case !errors.Is(err, ErrNoSection):
+		return Start{}, err
+	}
 	rows, ok := c.Tensor(historyTensor)
 	if !ok {
 		return Start{}, fmt.Errorf("the tensor %q is missing", historyTensor)

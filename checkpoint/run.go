@@ -13,7 +13,7 @@ import (
 // State is a state of a run that can be saved; a managed.State is one.
 type State interface {
 	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the state is
-	// used again. The names "loop" and "versions" of sections, and "loop.history" of tensors, are taken.
+	// used again. The names "loop", "versions" and those that begin with "loop." are taken.
 	Content(ctx context.Context) (Content, error)
 }
 
@@ -40,7 +40,9 @@ type Versioned interface {
 //
 // Each save writes the history: bound a long one by [loop.Limit] or [loop.Thin]. What is no number in it is not saved.
 //
-// A folder with checkpoints that are newer than where the run begins is refused ([ErrNewerSteps]), unless it may overwrite.
+// A folder with checkpoints that are newer than where the run begins is refused before the first step ([ErrNewerSteps]), unless it may
+// [Options].Overwrite. Then they stay until the run's first checkpoint is written: right before that one is given its name they are
+// removed. So whatever comes between, the newest is never another run's once this run has saved; damaged ones stay.
 //
 // Orbax and Flax save what the program hands them; here the loop's own part comes along, because it is what is forgotten.
 func Save(folder *Folder, when loop.Schedule, options ...SaveOption) loop.Option {
@@ -53,6 +55,7 @@ func Save(folder *Folder, when loop.Schedule, options ...SaveOption) loop.Option
 		s = newSaving(folder, options)
 		return s
 	})}
+	all = append(all, loop.Attend("checkpoint", loop.AtStart, func() loop.Attendant { return &beginning{s} }))
 	all = append(all, loop.Attend("checkpoint", folder.saveFailed(), func() loop.Attendant { return &failedOnly{s} }))
 	for _, entry := range folder.metrics() {
 		all = append(all, loop.AttendEntry("checkpoint", entry, func() loop.Attendant { return &bestOnly{s} }))
@@ -123,6 +126,15 @@ func (s *saving) Watch(ctx context.Context, r loop.Report) error {
 	return s.save(ctx, r, metrics)
 }
 
+// beginning looks before the first step.
+type beginning struct{ *saving }
+
+// Watch finds what is in the way of the run.
+func (b *beginning) Watch(ctx context.Context, r loop.Report) error { return b.begin(ctx, r) }
+
+// End is that of the other one.
+func (*beginning) End(context.Context, loop.Ending) error { return nil }
+
 // bestOnly watches the metrics.
 type bestOnly struct{ *saving }
 
@@ -150,17 +162,25 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 	if err != nil {
 		return err
 	}
+	ahead := func(i Info) bool { return int64(i.Step) > r.From.Steps && (i.Err == nil || errors.Is(i.Err, ErrNewer)) }
 	for i := range list { // what Resume has passed over must not be in the way of the run that goes on
 		if x := &list[i]; x.Err == nil && int64(x.Step) > r.From.Steps {
 			x.Err = s.folder.Verify(ctx, x.Step)
 		}
 	}
-	list = slices.DeleteFunc(list, func(i Info) bool { return i.Err != nil })
-	if n := len(list); n > 0 && int64(list[n-1].Step) > r.From.Steps && !s.folder.options.Overwrite {
-		s.err = fmt.Errorf("checkpoint: save into %s: %w: %d, and the run begins with %d: go on from there with Resume, or take another folder",
-			s.folder.dir, ErrNewerSteps, list[n-1].Step, r.From.Steps)
+	var newer []Step
+	for _, i := range list {
+		if ahead(i) {
+			newer = append(newer, i.Step)
+		}
+	}
+	if n := len(newer); n > 0 && !s.folder.options.Overwrite {
+		s.err = fmt.Errorf("checkpoint: save into %s: %w: %d, and the run begins with %d: go on from there with Resume, or take another folder; with Overwrite its first save removes them",
+			s.folder.dir, ErrNewerSteps, newer[n-1], r.From.Steps)
 		return s.err
 	}
+	s.folder.supersede(newer)
+	list = slices.DeleteFunc(list, func(i Info) bool { return i.Err != nil || ahead(i) })
 	s.list, s.async = list, NewAsync(s.folder)
 	s.folder.saver.Store(s.async)
 	return nil
@@ -234,6 +254,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 		return nil // another run has it
 	}
 	defer func() {
+		s.folder.supersede(nil)
 		s.folder.saver.Store(nil)
 		s.folder.inUse.Store(false)
 	}()

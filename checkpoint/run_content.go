@@ -13,6 +13,8 @@ import (
 const (
 	loopSection     = "loop"
 	versionsSection = "versions"
+	settingsSection = "loop.settings"
+	endedSection    = "loop.ended" // only where the run was stopped
 	// historyTensor has the rows as loop.History.WriteJSON makes them: the manifest has not the room for a long history.
 	historyTensor = "loop.history"
 )
@@ -47,7 +49,11 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 		Sections: map[string]any{
 			loopSection:     position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date},
 			versionsSection: versions(state),
+			settingsSection: noted(settingsOf(state)),
 		},
+	}
+	if ended := endedOf(r); ended != nil {
+		c.Sections[endedSection] = ended
 	}
 	for name, x := range given.Metrics {
 		c.Metrics[name] = x

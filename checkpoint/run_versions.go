@@ -1,16 +1,10 @@
 package checkpoint
 
 import (
-	"errors"
 	"maps"
 	"runtime"
 	"runtime/debug"
-	"slices"
 )
-
-// Change is something that a run goes on with and that is not what it was saved with: "go", "lazo", "gomlx", and what a
-// [Versioned] state names, as a managed.State "plugin" and "devices".
-type Change struct{ What, Saved, Now string }
 
 // versions are what a state runs with.
 func versions(state any) map[string]string {
@@ -31,25 +25,18 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// changes compares what both know.
-func changes(c *Checkpoint, state any) ([]Change, error) {
-	var saved map[string]string
-	switch err := c.Section(versionsSection, &saved); {
-	case errors.Is(err, ErrNoSection):
-		return nil, nil
-	case err != nil:
+// changedVersions are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
+func changedVersions(c *Checkpoint, state any) ([]Change, error) {
+	saved, err := textsOf(c, versionsSection)
+	if err != nil || saved == nil {
 		return nil, err
 	}
-	now := versions(state)
-	var all []Change
-	for _, what := range slices.Sorted(maps.Keys(now)) {
-		was, ok := saved[what]
-		if what == "gomlx" && !ok { // a lazo that did not note it stood on that one
-			was, ok = "v0.26.0 or none", true
-		}
-		if ok && was != now[what] {
-			all = append(all, Change{what, was, now[what]})
-		}
+	if _, ok := saved["gomlx"]; !ok {
+		saved["gomlx"] = "v0.26.0 or none"
 	}
-	return all, nil
+	var now []Setting
+	for name, value := range versions(state) {
+		now = append(now, Setting{Name: name, Value: value})
+	}
+	return changes(saved, now), nil
 }

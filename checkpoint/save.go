@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Save writes a checkpoint and makes it durable: when it returns nil, or [ErrNotPruned], the step survives a loss of
@@ -43,7 +44,9 @@ func (f *Folder) save(ctx context.Context, d *draft) error {
 	}
 	d.manifest.time = f.now().UTC()
 	reads := f.options.ReadBack == ReadBackEach || f.options.ReadBack == ReadBackFirst && !f.readBack
-	if err := f.medium.put(ctx, at.String(), d.writing(ctx, reads)); err != nil {
+	w := d.writing(ctx, reads)
+	w.last = func() error { return f.removeSuperseded(ctx) }
+	if err := f.medium.put(ctx, at.String(), w); err != nil {
 		return err
 	}
 	f.readBack = f.readBack || reads
@@ -54,10 +57,37 @@ func (f *Folder) save(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// missing warns of metrics that Keep goes by and that the checkpoint does not have: maybe a typing error.
+// supersede has the next save remove steps.
+func (f *Folder) supersede(steps []Step) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.superseded = steps
+}
+
+func (f *Folder) removeSuperseded(ctx context.Context) error {
+	if len(f.superseded) == 0 {
+		return nil
+	}
+	doomed, err := f.places(ctx, func(p place) bool { return slices.Contains(f.superseded, p.step) })
+	if err == nil {
+		err = f.trash(ctx, doomed)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the steps %v, newer than where the run began: %w", f.superseded, err)
+	}
+	f.superseded = nil
+	return nil
+}
+
+// missing warns once of a metric that Keep goes by and that no checkpoint had yet: maybe a typing error. In a run the loop finds
+// these, and most of its saves lie between two evaluations.
 func (f *Folder) missing(d *draft) {
+	for name := range d.manifest.metrics {
+		f.known[name] = true
+	}
 	for _, r := range f.options.Keep {
-		if _, ok := d.manifest.metrics[r.entry]; r.byMetric && !ok {
+		if r.byMetric && !f.known[r.entry] && !f.inUse.Load() {
+			f.known[r.entry] = true
 			f.log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),
 				"keep", r.String(), "metrics", sortedKeys(d.manifest.metrics))
 		}

@@ -10,6 +10,15 @@ import (
 // counts, the other tasks and watchers of the turn still run, and [Loop.Run] returns no error.
 var ErrStop = errors.New("stop")
 
+// ErrPause is an [ErrStop] that ends this run and not the training: one that goes on from there makes further turns, where
+// one that was stopped otherwise stays ended (see checkpoint.Start). It is that of [TimeLimit].
+var ErrPause error = pause{}
+
+type pause struct{}
+
+func (pause) Error() string { return ErrStop.Error() }
+func (pause) Unwrap() error { return ErrStop }
+
 var errNoFunction = errors.New("no function given")
 
 var errGoexit = errors.New("runtime.Goexit was called")

@@ -9,12 +9,15 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	until    Period
-	keep     Schedule
-	bounds   bounds // of the history
-	from     Elapsed
-	resumed  *History
-	watchers []watching
+	until   Period
+	keep    Schedule
+	bounds  bounds // of the history
+	from    Elapsed
+	resumed *History
+	// endedBy is what had stopped the earlier run, whose Until was endedUntil.
+	endedBy    error
+	endedUntil string
+	watchers   []watching
 	// late are options that need to know the others.
 	late []Option
 	// restores names the option that gives an earlier state back, "" if none does.
@@ -88,6 +91,19 @@ func From(elapsed Elapsed, history *History) Option {
 	}
 }
 
+// Ended goes with [From] where the earlier run was stopped: this one then makes no turn, its [Reason] is [Stopped], and its
+// [Result].Stop is by, which must wrap [ErrStop]. A run with another [Until] than the earlier one had (its String, "" without
+// one) was asked for something else, and goes on. What [StopEarly] stopped needs no Ended: the history tells it.
+func Ended(by error, until string) Option {
+	return func(s *settings) {
+		if by == nil || !isStop(by) {
+			s.errs = append(s.errs, fmt.Errorf("ended: by %v, expected an error that wraps ErrStop", by))
+			return
+		}
+		s.endedBy, s.endedUntil = by, until
+	}
+}
+
 // SamplesBy counts the examples of a batch by a function, in place of [Sized].
 func SamplesBy[B any](size func(batch B) int) Option {
 	return func(s *settings) {
@@ -105,7 +121,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errors.New("no data given"))
 	}
-	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.watchdog != nil {
+	if len(s.watchers) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.watchdog != nil {
 		errs = append(errs, errors.New("over: takes Until and From without a history; call watchers by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

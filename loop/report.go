@@ -19,6 +19,8 @@ type Report struct {
 	From Elapsed
 	// Until is the end of the run, nil if none was set.
 	Until Period
+	// Stop is what asked for the end of the run up to now, as [Result].Stop will have it; nil if nobody did.
+	Stop  error
 	state holder
 }
 

@@ -96,6 +96,10 @@ func (r *run[S, B]) needsClock() bool {
 
 // turns makes one turn a batch.
 func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
+	if r.stop = r.stoppedBefore(); r.stop != nil {
+		r.reason = Stopped
+		return nil
+	}
 	if r.until != nil && r.elapsed.Reached(r.until) {
 		r.reason = UntilReached
 		return nil
@@ -112,6 +116,26 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	return err
+}
+
+// stoppedBefore is what had stopped the run that this one goes on from, and still does; nil if nothing did.
+func (r *run[S, B]) stoppedBefore() error {
+	for i := range r.watchers {
+		w := &r.watchers[i]
+		if o, ok := w.it.(interface{ over() error }); ok {
+			if err := o.over(); err != nil {
+				return r.errorAt(w.label(), err)
+			}
+		}
+	}
+	until := ""
+	if r.until != nil {
+		until = r.until.String()
+	}
+	if r.endedBy != nil && r.endedUntil == until {
+		return r.endedBy
+	}
+	return nil
 }
 
 // await waits for steps that may go on.

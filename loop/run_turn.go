@@ -150,5 +150,5 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 
 func (r *run[S, B]) report() Report {
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, state: held[S]{&r.turn.State}}
+		From: r.from, Until: r.until, Stop: r.stop, state: held[S]{&r.turn.State}}
 }

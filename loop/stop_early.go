@@ -41,7 +41,9 @@ func checkPatience(p Patience) error {
 // entry was logged. Patience is measured from the best value, or from the first one as long as none was better; a NaN
 // or an infinity is never better (see [NonFinite] to do more about it). The reason is then [Stopped], and [Result].Stop
 // has an [*EarlyStopError]; [History.Best] finds the best value after any end. To have the best state back, add
-// [KeepBest]. A run that is resumed with its history ([From]) waits on where the earlier one ended.
+// [KeepBest]. A run that is resumed with its history ([From]) waits on where the earlier one ended; if that one had been
+// stopped by this rule, it makes no turn and ends for the same reason. With more patience, or without the rule, it goes on; a later
+// [Until] alone changes nothing.
 //
 // Ciclo counts a patience in time from the start of the loop; we count it from the best value. Keras and Jaxloop take a
 // patience of 0, which stops a run that just got better; here it is an error.
@@ -64,6 +66,7 @@ type stopEarly struct {
 	noEnd
 	monitor
 	patience Patience
+	before   error // the wish to stop at the last value of the earlier run
 }
 
 func newStopEarly(entry string, mode Mode, patience Patience, options []MonitorOption) (*stopEarly, error) {
@@ -85,15 +88,23 @@ func (s *stopEarly) Watch(_ context.Context, r Report) error {
 	if err != nil {
 		return err
 	}
-	if s.see(r.Elapsed, v) || !s.spent(s.patience, r.Elapsed) {
+	return s.ask(r.Elapsed, v)
+}
+
+// ask takes the next value, and gives the wish to stop if it was one too many.
+func (s *stopEarly) ask(at Elapsed, v float64) error {
+	if s.see(at, v) || !s.spent(s.patience, at) {
 		return nil
 	}
 	return &EarlyStopError{Entry: s.entry, Mode: s.mode, Best: s.best, Patience: s.patience, MinDelta: s.minDelta}
 }
 
 func (s *stopEarly) resume(from Elapsed, h *History, when *Schedule) {
-	s.replay(from, h, when, func(at Elapsed, v float64) { s.see(at, v) })
+	s.replay(from, h, when, func(at Elapsed, v float64) { s.before = s.ask(at, v) })
 }
+
+// over tells whether the run had ended with the last of the earlier values.
+func (s *stopEarly) over() error { return s.before }
 
 // EarlyStopError is what [StopEarly] asks to stop with; it wraps [ErrStop].
 type EarlyStopError struct {
