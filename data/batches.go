@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 )
 
 // Option says how [Set.Batches] deals out.
@@ -72,6 +73,28 @@ func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	}
 }
 
+// Deal is how [Set.Batches] deals out, as far as a run that goes on has to find it again.
+type Deal struct {
+	// Examples are those of the set; Fields are its fields in words: "x float32[28 28]".
+	Examples int
+	Fields   []string
+	// Size is that of a full batch; Remainder tells that an epoch may end with a smaller one.
+	Size      int
+	Remainder bool
+	// Seed is that of the order, if it is Shuffled.
+	Shuffled bool
+	Seed     uint64
+}
+
+// dealOf describes a set as it is dealt out.
+func (s *Set) dealOf(d dealing, size int) *Deal {
+	all := &Deal{Examples: s.len, Size: size, Remainder: d.remainder, Shuffled: d.shuffle, Seed: d.seed}
+	for _, f := range s.fields {
+		all.Fields = append(all.Fields, fmt.Sprintf("%s %s%v", f.Name, strings.TrimPrefix(fmt.Sprintf("%T", f.Array.Flat), "[]"), f.Array.Dims[1:]))
+	}
+	return all
+}
+
 // deal yields batches until there are no more or the consumer wants none; an error means that it yielded nothing.
 func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	switch {
@@ -123,6 +146,7 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 type hand struct {
 	*Set
 	dealing
+	of   *Deal
 	rows []int   // the order of the epoch; nil when not shuffled
 	dims [][]int // of each field in a full batch
 	size int
@@ -140,7 +164,7 @@ const (
 )
 
 func (s *Set) newHand(d dealing, size int) *hand {
-	h := &hand{Set: s, dealing: d, size: size, dims: make([][]int, len(s.fields)), left: math.MaxInt64}
+	h := &hand{Set: s, dealing: d, of: s.dealOf(d, size), size: size, dims: make([][]int, len(s.fields)), left: math.MaxInt64}
 	for k, f := range s.fields {
 		h.dims[k] = dimsOf(f.Array, size)
 	}
@@ -158,7 +182,7 @@ func (h *hand) shuffle(epoch int64) {
 
 // batch is places i to j-1 of the epoch's order.
 func (h *hand) batch(i, j, epoch int) Batch {
-	b := Batch{Fields: make([]Field, len(h.fields)), Size: j - i, Epoch: epoch, At: i}
+	b := Batch{Fields: make([]Field, len(h.fields)), Size: j - i, Epoch: epoch, At: i, Deal: h.of}
 	if h.rows != nil && b.Size == h.size {
 		h.makeRoom()
 	}

@@ -72,6 +72,7 @@ func TestStreamCSV_law(t *testing.T) {
 		var want, got []Batch
 		for b, err := range whole.Batches(size, KeepRemainder()) {
 			require.NoError(t, err)
+			b.Deal = nil // a stream does not know how many there are
 			want = append(want, b)
 		}
 		for b, err := range StreamCSV(path, iris, size) {

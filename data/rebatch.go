@@ -74,6 +74,8 @@ type waiting struct {
 	have  int // rows in parts
 	like  Batch
 	at    int
+	// deal is that of the batches to come, made of the source's.
+	deal, source *Deal
 }
 
 // add takes b up and yields what is full; false when there is to be no more.
@@ -127,7 +129,7 @@ func (w *waiting) end(yield func(Batch, error) bool) bool {
 
 func (w *waiting) flush(yield func(Batch, error) bool) bool {
 	b := joined(w.parts)
-	b.At = w.at
+	b.At, b.Deal = w.at, w.dealOf(b.Deal)
 	w.at += w.have
 	w.parts, w.have = nil, 0
 	var err error
@@ -135,6 +137,19 @@ func (w *waiting) flush(yield func(Batch, error) bool) bool {
 		b, err = Pad(b, w.size)
 	}
 	return yield(b, err) && err == nil
+}
+
+// dealOf is how the source deals out, in batches of the new size.
+func (w *waiting) dealOf(source *Deal) *Deal {
+	if source != w.source {
+		w.source, w.deal = source, nil
+		if source != nil {
+			of := *source
+			of.Size, of.Remainder = w.size, w.rest != Dropped
+			w.deal = &of
+		}
+	}
+	return w.deal
 }
 
 // joined is parts of the same fields as one batch.

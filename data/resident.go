@@ -49,8 +49,14 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 			yield(Batch{}, fmt.Errorf("data: on device: the set has a field %q: give it another name", Rows))
 			return
 		}
+		var of *Deal
 		for b, err := range r.rows().Batches(size, opts...) {
-			b.Resident = r
+			if of == nil && b.Deal != nil { // that of the places: it is the set's
+				of = &Deal{}
+				*of = *b.Deal
+				of.Fields = r.Set.dealOf(dealing{}, size).Fields
+			}
+			b.Resident, b.Deal = r, of
 			if !yield(b, err) {
 				return
 			}

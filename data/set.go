@@ -154,6 +154,8 @@ type Batch struct {
 	// Resident is the set on the device that the batch is of; nil for a batch in the host's memory. Fields then has [Rows], and
 	// a [Mask] if the batch was padded; Get gathers the set's own.
 	Resident *Resident
+	// Deal is how the batch was dealt out, nil if no set dealt it out.
+	Deal *Deal
 }
 
 // Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of a missing

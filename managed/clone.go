@@ -34,6 +34,8 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	}
 	c := blank(under)
 	c.optimizer, c.policy, c.given, c.drawn = s.optimizer, s.policy, maps.Clone(s.given), s.drawn
+	c.configured = s.configured
+	c.rules = maps.Clone(s.rules)
 	if o, ok := s.optimizer.(*startingAt); ok {
 		c.optimizer = &startingAt{Optimizer: o.Optimizer, state: c, rate: o.rate}
 	}

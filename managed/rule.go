@@ -17,6 +17,7 @@ func (s *Stepper) update(state *State, loss *Node) {
 	rule, scope := state.optimizer, state.store.RootScope()
 	if s.rule != nil {
 		rule = s.rule
+		state.noteRule(s.scope, rule)
 	}
 	if rule == nil {
 		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))

@@ -41,6 +41,7 @@ type State struct {
 	moves int
 	// resident are the sets that the strategy has, field by field.
 	resident map[*data.Resident][]strategies.Buffer
+	configured
 	// programs are those of the steps that were compiled for the state.
 	programs []dumped
 }
@@ -67,7 +68,10 @@ func WithOptimizer(o Optimizer) Option {
 // WithSeed makes the initial parameters and all random numbers of steps a function of the seed. Without it the seed
 // is 0, so that a run can be repeated unless somebody asks for something else.
 func WithSeed(seed int64) Option {
-	return func(s *State) error { return s.store.SetRNGStateFromSeed(seed) }
+	return func(s *State) error {
+		s.seed = seed
+		return s.store.SetRNGStateFromSeed(seed)
+	}
 }
 
 // New makes an empty state. Its variables come into being when the first step is compiled.

@@ -139,6 +139,9 @@ func (s *Stepper) someSteps(state *State, batches []data.Batch, most int) ([]loo
 	if state == nil {
 		return nil, errors.New("the state is nil: make one with New")
 	}
+	if s.train {
+		state.noteBatch(batches[0])
+	}
 	first, err := state.strategy.Batch(batches[0])
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import "github.com/gomlx/gomlx/core/graph"
 // Clip limits each number of the updates to -limit … limit. At the start of the chain these are the gradients; GoMLX's
 // clip_step_by_value clips the finished step.
 func Clip(limit float64) Transformation {
-	return stateless{"clip", func(s *Step) {
+	return stateless{"clip", limit, func(s *Step) {
 		positive("the limit of Clip", limit)
 		s.each(func(p *Parameter) *Node { return graph.ClipScalar(p.Update, -limit, limit) })
 	}}
@@ -14,7 +14,7 @@ func Clip(limit float64) Transformation {
 // ClipByGlobalNorm scales all updates down together where the root of the sum of all their squares is above a limit (Pascanu
 // et al. 2013); below it they pass bit for bit.
 func ClipByGlobalNorm(limit float64) Transformation {
-	return stateless{"clip_by_global_norm", func(s *Step) {
+	return stateless{"clip_by_global_norm", limit, func(s *Step) {
 		positive("the limit of ClipByGlobalNorm", limit)
 		norm := s.GlobalNorm()
 		if norm == nil {
@@ -28,7 +28,7 @@ func ClipByGlobalNorm(limit float64) Transformation {
 // below it the update passes bit for bit. It is Keras' clipnorm; optax has it with the root mean square for the norm, as
 // clip_by_block_rms.
 func ClipByNorm(limit float64) Transformation {
-	return stateless{"clip_by_norm", func(s *Step) {
+	return stateless{"clip_by_norm", limit, func(s *Step) {
 		positive("the limit of ClipByNorm", limit)
 		s.each(func(p *Parameter) *Node { return shorten(s, p.Update, norm(p.Update), limit) })
 	}}
@@ -60,7 +60,7 @@ func (s *Step) GlobalNorm() *Node {
 // clipByRMS scales each parameter's update down where its root mean square is above a limit: optax's
 // clip_by_block_rms, a part of [Adafactor].
 func clipByRMS(limit float64) Transformation {
-	return stateless{"clip_by_rms", func(s *Step) {
+	return stateless{"clip_by_rms", limit, func(s *Step) {
 		s.each(func(p *Parameter) *Node {
 			rms := graph.Sqrt(graph.ReduceAllMean(graph.Square(p.Update)))
 			return graph.Div(p.Update, graph.MaxScalar(graph.DivScalar(rms, limit), 1))
@@ -71,7 +71,7 @@ func clipByRMS(limit float64) Transformation {
 // TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS); one of the norms being 0
 // it passes. optax calls it scale_by_trust_ratio.
 func TrustRatio() Transformation {
-	return stateless{"trust_ratio", func(s *Step) {
+	return stateless{"trust_ratio", nil, func(s *Step) {
 		s.each(func(p *Parameter) *Node {
 			value, update := norm(p.Value), norm(p.Update)
 			zero := graph.LogicalOr(graph.IsZero(value), graph.IsZero(update))

@@ -28,7 +28,7 @@ func (c Chain) Update(s *Step) {
 // Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps them out of
 // [ClipByGlobalNorm]; optax's set_to_zero, which optax puts in with a mask, leaves them in.
 func Frozen(m Match) Transformation {
-	return stateless{"frozen", func(s *Step) {
+	return stateless{"frozen", m, func(s *Step) {
 		mine := s.selects("Frozen", m)
 		for p := range s.Parameters() {
 			if mine(p) {
@@ -47,6 +47,10 @@ type masked struct {
 }
 
 func (masked) Name() string { return "masked" }
+
+func (t masked) String() string {
+	return "masked(" + describe(t.match) + ", " + describe(t.chain) + ")"
+}
 
 func (t masked) Update(s *Step) {
 	selected := s.selects("Masked", t.match)

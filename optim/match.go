@@ -48,20 +48,26 @@ func (m matching) Takes(name string, _ Shape) bool { return m.MatchString(name) 
 func (m matching) String() string                  { return fmt.Sprintf("Matching(%q)", m.Regexp) }
 
 // byShape is a Match that may take nothing.
-type byShape func(Shape) bool
+type byShape struct {
+	words string
+	takes func(Shape) bool
+}
 
-func (f byShape) Takes(_ string, shape Shape) bool { return f(shape) }
+func (b byShape) Takes(_ string, shape Shape) bool { return b.takes(shape) }
+func (b byShape) String() string                   { return b.words }
 
 var (
 	// All selects every parameter.
-	All Match = byShape(func(Shape) bool { return true })
+	All Match = byShape{"All", func(Shape) bool { return true }}
 	// Matrices selects the parameters with two axes.
-	Matrices Match = byShape(func(shape Shape) bool { return shape.Rank() == 2 })
+	Matrices Match = byShape{"Matrices", func(shape Shape) bool { return shape.Rank() == 2 }}
 )
 
 // RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases and
 // the scales of normalisations.
-func RankFrom(axes int) Match { return byShape(func(shape Shape) bool { return shape.Rank() >= axes }) }
+func RankFrom(axes int) Match {
+	return byShape{fmt.Sprintf("RankFrom(%d)", axes), func(shape Shape) bool { return shape.Rank() >= axes }}
+}
 
 // Not selects what m does not.
 func Not(m Match) Match { return not{m} }

@@ -126,7 +126,7 @@ func (t WeightDecay) Update(s *Step) {
 
 // Scale multiplies the updates.
 func Scale(factor float64) Transformation {
-	return stateless{"scale", func(s *Step) {
+	return stateless{"scale", factor, func(s *Step) {
 		check(factor >= -maxFloat && factor <= maxFloat, "Scale is given %g, expected a finite number", factor)
 		s.each(func(p *Parameter) *Node { return graph.MulScalar(p.Update, factor) })
 	}}

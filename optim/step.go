@@ -152,8 +152,11 @@ func (s *Step) once(name string) {
 // stateless is a link that keeps nothing.
 type stateless struct {
 	name   string
+	of     any // its setting, nil for none
 	update func(s *Step)
 }
+
+func (t stateless) String() string { return t.name + "(" + describe(t.of) + ")" }
 
 func (t stateless) Name() string   { return t.name }
 func (t stateless) Update(s *Step) { t.update(s) }

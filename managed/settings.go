@@ -1,0 +1,87 @@
+package managed
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+var _ checkpoint.Configured = (*State)(nil)
+
+// configured is what a state knows of its settings beside optimizer and policy.
+type configured struct {
+	seed  int64
+	rules map[string]Optimizer // those of By, by their scopes
+	deal  *data.Deal           // of the batch that was trained on last
+	batch int                  // its size; of batches that no set dealt out, the largest
+}
+
+func (c *configured) noteRule(scope string, o Optimizer) {
+	if c.rules == nil {
+		c.rules = map[string]Optimizer{}
+	}
+	c.rules[scope] = o
+}
+
+// noteBatch is called for each block of steps.
+func (c *configured) noteBatch(b data.Batch) {
+	c.deal = b.Deal
+	if b.Deal == nil {
+		c.batch = max(c.batch, b.Samples())
+	}
+}
+
+// Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]), "optimizer.rate",
+// "policy", "seed", and, when a training step was made, "batch", "data" and "order", as far as its batches know them. The rules of
+// steps with [By] have the step's name in front, once they are compiled. A checkpoint of a run keeps them, and [checkpoint.Resume]
+// tells which are others. A restored state goes on with the rate and the random numbers that were saved.
+func (s *State) Settings() []checkpoint.Setting {
+	var all []checkpoint.Setting
+	add := func(name, value string, saved bool) {
+		all = append(all, checkpoint.Setting{Name: name, Value: value, Saved: saved})
+	}
+	rule := func(name string, o Optimizer) {
+		if started, ok := o.(*startingAt); ok {
+			o = started.Optimizer
+		}
+		said := optim.Describe(o)
+		for _, part := range slices.Sorted(maps.Keys(said)) {
+			add(strings.TrimSuffix(name+"."+part, "."), said[part], part == "rate")
+		}
+	}
+	if s.optimizer != nil {
+		rule("optimizer", s.optimizer)
+	}
+	for _, scope := range slices.Sorted(maps.Keys(s.rules)) {
+		rule(scope+".optimizer", s.rules[scope])
+	}
+	policy := "none"
+	if s.policy != nil {
+		policy = s.policy.String()
+	}
+	add("policy", policy, false)
+	add("seed", fmt.Sprint(s.seed), true)
+	d := s.deal
+	if d == nil {
+		if s.batch > 0 {
+			add("batch", fmt.Sprint(s.batch), false)
+		}
+		return all
+	}
+	batch, order := fmt.Sprint(d.Size), "as they stand"
+	if d.Remainder {
+		batch += ", and the rest"
+	}
+	if d.Shuffled {
+		order = fmt.Sprintf("shuffled, seed %d", d.Seed)
+	}
+	add("batch", batch, false)
+	add("data", fmt.Sprintf("%d examples: %s", d.Examples, strings.Join(d.Fields, ", ")), false)
+	add("order", order, false)
+	return all
+}

@@ -1,0 +1,116 @@
+package optim
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Describe says the settings of an optimizer in words, by name, so that they can be kept and compared: of an [Optimizer] the names of
+// its links ("adam, weight_decay") under "", the "rate", and each link's own under its name; of any other, as GoMLX's, the values of
+// its fields under "" and, apart from them, what it calls a learning rate. Fields that are zero are left out: they stand for
+// defaults. Of a function only its name can be said, not what it was made with.
+func Describe(optimizer any) map[string]string {
+	o, ours := optimizer.(*Optimizer)
+	if !ours {
+		d := &describer{rates: true}
+		said := map[string]string{"": d.say(reflect.ValueOf(optimizer), 0)}
+		if d.rate != "" {
+			said["rate"] = d.rate
+		}
+		return said
+	}
+	said := map[string]string{"rate": strconv.FormatFloat(o.rate, 'g', -1, 64)}
+	var names []string
+	for _, t := range o.chain {
+		name := "nothing"
+		if t != nil {
+			name = t.Name()
+		}
+		for n := 2; slices.Contains(names, name); n++ {
+			name = fmt.Sprintf("%s_%d", t.Name(), n)
+		}
+		names = append(names, name)
+		said[name] = describe(t)
+	}
+	said[""] = "gradient descent"
+	if len(names) > 0 {
+		said[""] = strings.Join(names, ", ")
+	}
+	return said
+}
+
+func describe(v any) string { return new(describer).say(reflect.ValueOf(v), 0) }
+
+// describer says values by reflection. A rate is the learning rate that it met, where rates are looked for.
+type describer struct {
+	rates bool
+	rate  string
+}
+
+// deep is how far values are followed: settings lie near, and what lies deeper, as a whole model, is none.
+const deep = 6
+
+func (d *describer) say(v reflect.Value, depth int) string {
+	if !v.IsValid() || depth > deep {
+		return ""
+	}
+	if v.CanInterface() && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		if s, ok := v.Interface().(fmt.Stringer); ok {
+			return fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
+		}
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	case reflect.Float32:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 32)
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case reflect.String:
+		return strconv.Quote(v.String())
+	case reflect.Pointer, reflect.Interface:
+		return d.say(v.Elem(), depth+1)
+	case reflect.Func:
+		if f := runtime.FuncForPC(v.Pointer()); !v.IsNil() && f != nil {
+			return path.Base(f.Name())
+		}
+	case reflect.Slice, reflect.Array:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, d.say(v.Index(i), depth+1))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case reflect.Struct:
+		return d.fields(v, depth)
+	}
+	if v.CanInt() {
+		return strconv.FormatInt(v.Int(), 10)
+	}
+	if v.CanUint() {
+		return strconv.FormatUint(v.Uint(), 10)
+	}
+	return "" // no setting
+}
+
+func (d *describer) fields(v reflect.Value, depth int) string {
+	var parts []string
+	for i := range v.NumField() {
+		name, field := v.Type().Field(i).Name, v.Field(i)
+		if field.IsZero() {
+			continue
+		}
+		said := d.say(field, depth+1)
+		switch {
+		case d.rates && field.CanFloat() && strings.HasSuffix(strings.ToLower(name), "learningrate"):
+			d.rate = said
+		case said != "":
+			parts = append(parts, name+" "+said)
+		}
+	}
+	return v.Type().Name() + "{" + strings.Join(parts, ", ") + "}"
+}
