@@ -45,15 +45,15 @@ type Start struct {
 // [loop.StopEarly] and [loop.ReduceOnPlateau], which are made again of the history's rows: those must have been kept.
 // ([loop.KeepBest] begins anew: its copy is gone with the process. [KeepBest] knows the best of the whole run.)
 //
-// Right behind the first step each tell hears of each change: those in Changes, and what is known then alone, as the size of
-// batches, the data and their order. An error ends the run.
+// Each tell hears of each change: before the first step of those in Changes, right behind it of what is known then alone, as the size
+// of batches, the data and their order. An error ends the run.
 func (s Start) Option(tell ...func(Change) error) loop.Option {
 	options := []loop.Option{loop.From(s.Elapsed, s.History)}
 	if s.Ended != nil && !s.Ended.Early {
 		options = append(options, loop.Ended(s.Ended, s.Ended.Until))
 	}
 	if s.Found {
-		first := loop.At(loop.Steps(s.Elapsed.Steps + 1)).AndAtEnd() // a run that is over comes to none
+		first := loop.At(loop.Steps(s.Elapsed.Steps + 1)).AndAtStart()
 		options = append(options, loop.Attend("resume", first, func() loop.Attendant {
 			return &telling{start: s, tell: slices.Clone(tell), told: map[string]bool{}}
 		}))

@@ -76,7 +76,7 @@ func textsOf(c *Checkpoint, section string) (texts map[string]string, err error)
 	return texts, nil
 }
 
-// telling hears of settings that are known behind the first step alone.
+// telling looks before the first step and behind it.
 type telling struct {
 	start Start
 	told  map[string]bool

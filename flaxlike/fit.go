@@ -45,9 +45,14 @@ type Fit struct {
 	// Checkpoints is a folder that the run is saved into, with checkpoint.Save: each CheckpointEvery, which stands for an epoch
 	// if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the run goes on: a
 	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
-	// if that run had come to its end. Batches of [Model.FitBatches] are given from the first on in any case.
+	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a loop.StopEarly, whose patience
+	// is over until it is given more. Batches of [Model.FitBatches] are given from the first on in any case.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
+	// Changed hears of each setting that is another than the run was saved with that goes on: before the first step of optimizer, policy,
+	// seed and versions, right behind it of batch size, data and order. An error ends the run. Unless the run is Silent, a line of Output
+	// tells each, too. See checkpoint.Resume for what is in force.
+	Changed func(checkpoint.Change) error
 	// Verbose says what to show, Output where; nil stands for os.Stderr.
 	Verbose Verbosity
 	Output  io.Writer

@@ -39,6 +39,9 @@ func (f Fit) check(m *Model) error {
 	case f.CheckpointEvery != nil && f.Checkpoints == nil:
 		return fmt.Errorf("CheckpointEvery is %s, but there is no folder to save into: set Checkpoints, see checkpoint.Open", f.CheckpointEvery)
 	}
+	if f.Changed != nil && f.Checkpoints == nil {
+		return errors.New("Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
+	}
 	for _, epoch := range f.ValidationAt {
 		if epoch < 1 || f.Until == nil && epoch > max(f.Epochs, 1) {
 			return fmt.Errorf("ValidationAt has epoch %d, expected 1 to %d", epoch, max(f.Epochs, 1))

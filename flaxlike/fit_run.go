@@ -56,7 +56,18 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	if until == nil {
 		until = epoch * loop.Steps(max(f.Epochs, 1))
 	}
-	options := []loop.Option{loop.Until(until), start.Option(), loop.MonitorsWhen(loop.Every(epoch))}
+	say := f.Verbose.say(f.Output)
+	for _, err := range start.PassedOver {
+		say("passed over a checkpoint: %v", err)
+	}
+	tell := []func(checkpoint.Change) error{func(c checkpoint.Change) error {
+		say("the run goes on from step %d: %v", start.Elapsed.Steps, c)
+		return nil
+	}}
+	if f.Changed != nil {
+		tell = append(tell, f.Changed)
+	}
+	options := []loop.Option{loop.Until(until), start.Option(tell...), loop.MonitorsWhen(loop.Every(epoch))}
 	if !f.EachStep {
 		options = append(options, loop.Keep(loop.Every(epoch)))
 	}
@@ -77,6 +88,9 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 		return new(loop.History), err
 	}
 	result, err := training.Run(ctx, m, batches(start.Elapsed.Steps, saved), options...)
+	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
+		say("the run had ended: %v", result.Stop)
+	}
 	if result.History == nil {
 		result.History = new(loop.History)
 	}

@@ -37,10 +37,25 @@ func (v Verbosity) check() error {
 	return nil
 }
 
-func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool) []loop.Option {
+// out is where a run shows something.
+func out(w io.Writer) io.Writer {
 	if w == nil {
-		w = os.Stderr
+		return os.Stderr
 	}
+	return w
+}
+
+// say shows a line, as far as that can be done: what is shown is no part of the run.
+func (v Verbosity) say(w io.Writer) func(format string, args ...any) {
+	if v == Silent {
+		return func(string, ...any) {}
+	}
+	lines := loop.NewLines(out(w)) // which a pipe that nobody reads does not end
+	return func(format string, args ...any) { _, _ = fmt.Fprintf(lines, "fit: "+format+"\n", args...) }
+}
+
+func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool) []loop.Option {
+	w = out(w)
 	switch v {
 	case Silent:
 		return nil
@@ -49,9 +64,10 @@ func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool
 		if known {
 			of = fmt.Sprintf("/%d", epochs)
 		}
+		lines := loop.NewLines(w)
 		return []loop.Option{loop.Watch(loop.Every(epoch), func(_ context.Context, r loop.Report) error {
-			_, err := fmt.Fprintf(w, "epoch %d%s:%s\n", r.Elapsed.Steps/int64(epoch), of, figures(r.Logs))
-			return err
+			_, _ = fmt.Fprintf(lines, "epoch %d%s:%s\n", r.Elapsed.Steps/int64(epoch), of, figures(r.Logs)) // as with the bar
+			return nil
 		})}
 	}
 	return []loop.Option{loop.ProgressBar(w)}

@@ -20,11 +20,16 @@ func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 // WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a loop
 // then ends at the next border between turns, and its attendants are told. The second signal ends the process at once,
 // as if nobody had listened. Call stop when the run is over; from then on signals do what they did before.
+//
+// Until then a write to a standard output or error that nobody reads any more (a pipe to head, a terminal that was closed) is an
+// error of that write; Go ends the process for it, which is right for a filter, and the loss of a training. What this package shows
+// does so in no case, with WithSignals or without: [ProgressBar], [Lines].
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	done := make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	undo := heedBrokenPipes()
 	go func() {
 		defer close(done)
 		var first os.Signal
@@ -49,7 +54,16 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 		signal.Stop(signals)
 		cancel(nil)
 		<-done
+		undo()
 	}
+}
+
+// heedBrokenPipes has writes to broken standard outputs fail, until it is undone. It listens and does not ignore, which the programs
+// that this one starts would inherit.
+func heedBrokenPipes() (undo func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
 }
 
 // resend gives a signal that was caught although nobody was to listen any more to those it belongs to.
@@ -81,6 +95,7 @@ func ExitCode(err error) int {
 //	must.M = loop.Exit // in place of a panic, whose trace says little about a missing file, and nothing about Ctrl-C
 func Exit(err error) {
 	if err != nil {
+		heedBrokenPipes() // the exit code counts, whether anybody reads the error or not
 		log.Print(err)
 		os.Exit(ExitCode(err))
 	}

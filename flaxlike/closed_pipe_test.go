@@ -1,0 +1,80 @@
+//go:build unix
+
+package flaxlike_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/flaxlike"
+)
+
+const childFolder = "LAZO_FLAXLIKE_TEST_FOLDER"
+
+// TestF50Child is a process that trains with checkpoints, silent at first; run for itself it does nothing.
+func TestF50Child(t *testing.T) {
+	dir := os.Getenv(childFolder)
+	if dir == "" {
+		return
+	}
+	for i, v := range []flaxlike.Verbosity{flaxlike.Silent, flaxlike.Bar, flaxlike.Lines} {
+		if i == 1 { // nobody reads its stderr any more
+			fmt.Println("silent")
+			_, _ = os.Stdin.Read(make([]byte, 1))
+		}
+		folder, err := checkpoint.Open(dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "loss_val")}})
+		require.NoError(t, err)
+		set := line(t, 128)
+		_, err = newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(32+i)).Fit(t.Context(), set,
+			flaxlike.Fit{Epochs: 3 * (i + 1), Validation: set, Checkpoints: folder, Verbose: v})
+		require.NoError(t, err)
+		require.NoError(t, folder.Close())
+		fmt.Println(v)
+	}
+}
+
+// A whole process trains with checkpoints: it says nothing unasked, and a stderr that nobody reads ends no training, whatever it shows.
+func TestF50_closedPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestF50Child$", "-test.v=false")
+	cmd.Env = append(os.Environ(), childFolder+"="+t.TempDir())
+	cmd.Stderr = w
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	said := make(chan []byte)
+	go func() {
+		b, _ := io.ReadAll(r)
+		said <- b
+	}()
+	var out bytes.Buffer
+	for b := make([]byte, 100); !strings.Contains(out.String(), "silent\nsilent\n"); {
+		n, err := stdout.Read(b)
+		require.NoError(t, err, out.String())
+		out.Write(b[:n])
+	}
+	require.NoError(t, r.SetReadDeadline(time.Unix(1, 0)))
+	unasked := <-said
+	require.Empty(t, string(unasked))
+	require.NoError(t, r.Close())
+	_, err = stdin.Write([]byte{1})
+	require.NoError(t, err)
+	rest, err := io.ReadAll(stdout)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait(), "%s%s", out.String(), rest)
+	require.Contains(t, string(rest), "bar\nlines\n")
+	t.Logf("F50: %d bytes unasked on the stderr of a Silent Fit that goes on with checkpoints; with its reader gone, a bar and lines: both ran on, exit status %d", len(unasked), cmd.ProcessState.ExitCode())
+}

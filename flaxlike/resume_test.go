@@ -1,0 +1,69 @@
+package flaxlike_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// A Fit that goes on tells each setting that is another now, of the data too.
+func TestR13_fitTellsWhatChanged(t *testing.T) {
+	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
+	fit := func(examples, batch, epochs int, o *optim.Optimizer, seed int64) (told []string, said string) {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o), flaxlike.WithSeed(seed))
+		var out bytes.Buffer
+		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
+			Changed: func(c checkpoint.Change) error { told = append(told, c.String()); return nil }})
+		require.NoError(t, err)
+		return told, out.String()
+	}
+	told, _ := fit(64, 16, 1, optim.New(0.003), 1)
+	require.Empty(t, told)
+	told, said := fit(96, 32, 4, optim.New(0.1, optim.Clip(1)), 2)
+	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; what was saved goes on",
+		"seed was 1 and is 2; what was saved goes on", "batch was 16 and is 32",
+		"data was 64 examples: x float32[1], y float32[1] and is 96 examples: x float32[1], y float32[1]",
+		"order was shuffled, seed 1 and is shuffled, seed 2"}
+	require.Equal(t, want, told)
+	for _, line := range want {
+		require.Contains(t, said, "fit: the run goes on from step 4: "+line+"\n")
+	}
+	refused := errors.New("no")
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(checkpoint.Change) error { return refused }}))
+	require.ErrorIs(t, err, refused)
+	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(checkpoint.Change) error { return refused }}))
+	require.EqualError(t, err, "flaxlike: fit: Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
+	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
+}
+
+// A Fit that had stopped early and is started again makes no step and says why; with more patience it goes on.
+func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
+	folder, set := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64)
+	fit := func(patience loop.Evaluations) (epochs int, said string) {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
+		var out bytes.Buffer
+		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
+			Callbacks: []loop.Option{loop.StopEarly("loss_val", loop.Lowest, patience)}})
+		require.NoError(t, err)
+		return h.Len(), out.String()
+	}
+	epochs, _ := fit(3)
+	require.Equal(t, 4, epochs)
+	for range 2 {
+		epochs, said := fit(3)
+		require.Equal(t, 4, epochs, "no further one")
+		require.Equal(t, 1, strings.Count(said, "\n"), said)
+		require.Regexp(t, `^fit: the run had ended: loop: step 8: on each loss_val: stop early: no value of loss_val below \S+ \(of step 2\) for 3 evaluations: stop\n$`, said)
+	}
+	epochs, _ = fit(5)
+	require.Equal(t, 6, epochs, "with more patience")
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+const childPipe = "LAZO_LOOP_TEST_PIPE"
+
+// TestPipeChild is the process whose stderr nobody reads; run for itself it does nothing.
+func TestPipeChild(t *testing.T) {
+	how := os.Getenv(childPipe)
+	if how == "" {
+		return
+	}
+	ctx, stop := context.Background(), func() {}
+	if how == "signals" {
+		ctx, stop = loop.WithSignals(ctx)
+	}
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(ctx, 0, numbers(5), loop.ProgressBar(os.Stderr), loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
+		if how == "signals" { // the user's own printing
+			_, _ = fmt.Fprintln(os.Stderr, "a step")
+		}
+		return nil
+	}))
+	stop()
+	fmt.Println("done")
+	loop.Exit(errors.Join(err, errors.New("at the end")))
+}
+
+// What a run shows, and under WithSignals what its program prints, does not end the process where nobody reads it; nor does the
+// error that it ends with, whose exit code counts.
+func TestR26_aClosedStderrEndsNoRun(t *testing.T) {
+	for _, how := range []string{"bar", "signals"} {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		cmd := exec.Command(os.Args[0], "-test.run=^TestPipeChild$")
+		cmd.Env, cmd.Stderr = append(os.Environ(), childPipe+"="+how), w
+		out, err := cmd.Output()
+		require.Error(t, err)
+		require.Equal(t, 1, cmd.ProcessState.ExitCode(), "%s: %v: %s", how, err, out)
+		require.Equal(t, "done\n", string(out), how)
+		require.NoError(t, w.Close())
+	}
+}
