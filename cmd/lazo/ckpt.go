@@ -25,8 +25,11 @@ type ckptCommand struct {
 
 // folderArg is what all of them take first.
 type folderArg struct {
-	Dir string `arg:"" type:"existingdir" help:"Folder of checkpoints."`
+	Dir string `arg:"" help:"Folder of checkpoints."`
 }
+
+// Validate is for kong: a folder that is not there is wrong usage.
+func (f folderArg) Validate() error { return needFolder(f.Dir) }
 
 // read opens the folder without changing it.
 func (f folderArg) read() (*checkpoint.Folder, error) {
@@ -63,7 +66,7 @@ func (c ckptLs) Run(s session) (err error) {
 	for _, i := range list {
 		if i.Err != nil {
 			bad = true
-			fmt.Fprintf(table, "%d\t%v\n", i.Step, i.Err)
+			fmt.Fprintf(table, "%d\t%s\n", i.Step, plain(i.Err.Error()))
 			continue
 		}
 		fmt.Fprintf(table, "%d\t%s\t%d\t%s\n", i.Step, i.Time.Format(time.RFC3339), i.Bytes, metricsText(i.Metrics))
@@ -77,7 +80,7 @@ func (c ckptLs) Run(s session) (err error) {
 func metricsText(metrics map[string]float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		parts = append(parts, fmt.Sprintf("%s=%g", name, metrics[name]))
+		parts = append(parts, fmt.Sprintf("%s=%g", word(name), metrics[name]))
 	}
 	return strings.Join(parts, " ")
 }
@@ -150,7 +153,7 @@ func (c ckptVerify) Run(s session) (err error) {
 	for _, step := range c.Steps {
 		if err := f.Verify(s.ctx, checkpoint.Step(step)); err != nil {
 			bad = true
-			fmt.Fprintf(s.stdout, "%d: %v\n", step, err)
+			fmt.Fprintf(s.stdout, "%d: %s\n", step, plain(err.Error()))
 			continue
 		}
 		fmt.Fprintf(s.stdout, "%d: ok\n", step)

@@ -17,7 +17,17 @@ type ckptDiff struct {
 	folderArg
 	A     int64  `arg:"" help:"Step of the one."`
 	B     int64  `arg:"" help:"Step of the other."`
-	Other string `type:"existingdir" placeholder:"DIR" help:"Folder of the other, if it is not the same."`
+	Other string `placeholder:"DIR" help:"Folder of the other, if it is not the same."`
+}
+
+// Validate is that of both folders.
+func (c ckptDiff) Validate() error {
+	if c.Other != "" {
+		if err := needFolder(c.Other); err != nil {
+			return err
+		}
+	}
+	return c.folderArg.Validate()
 }
 
 // Run prints a line for each tensor that differs; the exit status is 1 then, as diff's.

@@ -59,7 +59,7 @@ func (c ckptExport) Run(s session) (err error) {
 	if err := errors.Join(w.Close(), file.Sync()); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stdout, "step %d: %d tensors in %s\n", at.Step, len(list), c.File)
+	fmt.Fprintf(s.stdout, "step %d: %d tensors in %s\n", at.Step, len(list), plain(c.File))
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (c ckptImport) Run(s session) (err error) {
 	if err := f.Save(s.ctx, step, content); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stdout, "step %d: %d tensors in %s\n", step, len(content.Tensors), c.Dir)
+	fmt.Fprintf(s.stdout, "step %d: %d tensors in %s\n", step, len(content.Tensors), plain(c.Dir))
 	return nil
 }
 

@@ -41,7 +41,7 @@ func (c doctorCommand) Run(s session) error {
 	if s.ctx.Err() != nil {
 		return err
 	}
-	line(s.stdout, "problem", "%s", strings.ReplaceAll(err.Error(), "\n", "\n          "))
+	line(s.stdout, "problem", "%s", strings.ReplaceAll(plainLines(err.Error()), "\n", "\n          "))
 	if advice := remedy(err, c.Plugin); advice != "" {
 		line(s.stdout, "to do", "%s", advice)
 	}

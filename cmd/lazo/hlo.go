@@ -49,7 +49,7 @@ func (c hloCommand) Run(s session) (err error) {
 			return oneLine(err)
 		}
 	}
-	fmt.Fprintln(s.stdout, strings.TrimSpace(text))
+	fmt.Fprintln(s.stdout, plainLines(text))
 	return printEstimates(s.stdout, program)
 }
 

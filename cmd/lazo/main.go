@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -61,7 +60,7 @@ func run(s session) int {
 	}
 	parsed, err := parser.Parse(s.args)
 	if err != nil {
-		fmt.Fprintf(s.stderr, "lazo: %v (lazo --help lists what there is)\n", err)
+		fmt.Fprintf(s.stderr, "lazo: %s (lazo --help lists what there is)\n", plainLines(err.Error()))
 		return usage
 	}
 	err = parsed.Run(s)
@@ -72,7 +71,7 @@ func run(s session) int {
 		fmt.Fprintln(s.stderr, "lazo: interrupted")
 		return failure
 	case err != nil:
-		fmt.Fprintln(s.stderr, "lazo:", strings.TrimSpace(err.Error()))
+		fmt.Fprintln(s.stderr, "lazo:", plainLines(err.Error()))
 		return failure
 	}
 	return 0
