@@ -31,9 +31,9 @@ func TestR51_ckptPrintsNoControlCharacters(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(manifest, append(text, evil...), 0o600))
 
-	commands := 0
+	commands, file := 0, filepath.Join(t.TempDir(), "a\x1b[2Jb")
 	for _, args := range [][]string{{"ls", dir}, {"show", dir}, {"verify", dir}, {"diff", dir, "7", "7"}, {"ls", broken}, {"show", broken}, {"verify", broken},
-		{"export", dir, filepath.Join(t.TempDir(), "a\x1b[2Jb")}, {"ls", "/no\x1b[2J\nlazo: all is well"}, {"ls", dir, "--\x1b[2J"}} {
+		{"export", dir, file}, {"export", dir, file}, {"ls", "/no\x1b[2J\nlazo: all is well"}, {"ls", dir, "--\x1b[2J"}} {
 		r := run(t, append([]string{"ckpt"}, args...)...)
 		for _, out := range []string{r.stdout, r.stderr} {
 			require.NotRegexp(t, "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x{9f}\\x{202e}]", out, "%q", args)

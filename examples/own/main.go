@@ -3,7 +3,7 @@
 // state and checkpoints are there for it all the same.
 //
 //	go run ./examples/own               trains until the test loss gets no better, and says how good the best state is
-//	go run ./examples/own -dir run      saves checkpoints too; run it again, after Ctrl-C or with more -steps, and it goes on
+//	go run ./examples/own -dir run      saves checkpoints too; run it again, after Ctrl-C or with more -steps or -patience, and it goes on
 package main
 
 import (
