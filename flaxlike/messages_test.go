@@ -167,6 +167,9 @@ var mistakes = []struct {
 	{"no folder for checkpoints", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{CheckpointEvery: loop.Steps(100)}, flaxlike.WithLoss("mse"))
 	}},
+	{"changes of no folder", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Changed: func(checkpoint.Change) error { return nil }}, flaxlike.WithLoss("mse"))
+	}},
 	{"checkpoints of another model", func(m desk) error {
 		folder := openFolder(m.T, m.TempDir(), checkpoint.Options{})
 		require.NoError(m, m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Checkpoints: folder}, flaxlike.WithLoss("mse")))

@@ -18,6 +18,8 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -288,6 +290,12 @@ var mistakes = []mistake{
 			return err
 		}
 		return m.state.SetValue("/dense/dense/weights", tensors.FromValue([]float32{1}))
+	}},
+	{"newer checkpoints in the folder", func(m desk) error {
+		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})
+		require.NoError(m, err)
+		require.NoError(m, m.run(m.state, m.batch, regression, checkpoint.Save(folder, loop.Never)))
+		return m.run(m.state, m.batch, regression, checkpoint.Save(folder, loop.Never))
 	}},
 }
 
