@@ -51,12 +51,12 @@ func inChild(s session, limit time.Duration, what string) error {
 	case child.Signal(err) != 0:
 		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, unix.SignalName(child.Signal(err)), after(last))
 	case err != nil && strings.HasPrefix(last, "lazo: "):
-		_, err := fmt.Fprintln(s.stderr, last)
+		_, err := fmt.Fprintln(s.stderr, plainLines(last))
 		return errors.Join(errProblem, err)
 	case err != nil:
 		return fmt.Errorf("%s: it ended the plugin (%w)%s", what, err, after(last))
 	}
-	_, err = io.WriteString(s.stderr, last)
+	_, err = io.WriteString(s.stderr, escaped(last, "\n\t"))
 	return err
 }
 
