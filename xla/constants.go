@@ -112,5 +112,8 @@ func (c *call) setConstants() error {
 // given are the parameters of a module that its caller gives: all but the large constants.
 func given(m *hlo.Module) []hlo.Parameter {
 	first, n := m.Constants()
+	if n == 0 {
+		return m.Parameters
+	}
 	return slices.Delete(slices.Clone(m.Parameters), first, first+n)
 }
