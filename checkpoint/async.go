@@ -153,11 +153,13 @@ func (a *Async) Wait(ctx context.Context) error {
 }
 
 // Close waits for what is being written and what waits, and gives the errors as Check does. The folder stays open.
-func (a *Async) Close() error {
+func (a *Async) Close() error { return a.close(context.Background()) }
+
+func (a *Async) close(ctx context.Context) error {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
-	return a.Wait(context.Background())
+	return a.Wait(ctx)
 }
 
 // Replaced is how many checkpoints were not written because a newer one came.

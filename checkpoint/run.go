@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -35,8 +36,10 @@ type Versioned interface {
 // It looks behind all other watchers, so that what they change in a turn is saved with it. The schedule breaks up blocks of
 // steps where it is due and nowhere else; a metric that each step logs is looked at after each step.
 //
-// At the end nothing is saved if the run has failed, or was cancelled inside of a turn (as in an evaluation): a run that
-// goes on from there would miss the rest of the turn. The checkpoint before it is the place to go on from.
+// A cancelled context does not break a save off: what is due in the turn is saved, and so is the last step; a store that takes
+// more than five minutes then is an error. At the end nothing is saved if the run has failed, or was cancelled inside of a turn
+// (as in an evaluation): a run that goes on from there would miss the rest of the turn. The checkpoint before it is the place
+// to go on from.
 //
 // Each save writes the history: bound a long one by [loop.Limit] or [loop.Thin]. What is no number in it is not saved.
 //
@@ -71,7 +74,8 @@ type SaveOption func(*saving)
 func Tolerate(n int) SaveOption { return func(s *saving) { s.tolerate = n } }
 
 // Also saves something else as a section of that name, such as the place in data that [data.Skip] cannot find again. It is
-// read back by [Start.Section].
+// read back by [Start.Section]. A place that the data itself counts must count a batch before it hands it out; then it is that
+// of the step that is saved, and a step that would have another one ([loop.Report].Ahead) is not saved.
 //
 // [data.Skip]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Skip
 func Also(name string, value func() (any, error)) SaveOption {
@@ -116,6 +120,8 @@ func newSaving(folder *Folder, options []SaveOption) *saving {
 
 // Watch saves.
 func (s *saving) Watch(ctx context.Context, r loop.Report) error {
+	ctx, done := lasting(ctx)
+	defer done()
 	if err := s.begin(ctx, r); err != nil {
 		return err
 	}
@@ -140,6 +146,8 @@ type bestOnly struct{ *saving }
 
 // Watch saves if the turn's metrics are worth it.
 func (b *bestOnly) Watch(ctx context.Context, r loop.Report) error {
+	ctx, done := lasting(ctx)
+	defer done()
 	if err := b.begin(ctx, r); err != nil {
 		return err
 	}
@@ -152,6 +160,27 @@ func (b *bestOnly) Watch(ctx context.Context, r loop.Report) error {
 
 // End is that of the other one.
 func (b *bestOnly) End(context.Context, loop.Ending) error { return nil }
+
+// patience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because a large
+// state on a slow disk takes long, and a second Ctrl-C ends the process in any case.
+const patience = 5 * time.Minute
+
+var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", patience)
+
+// lasting is the context of a save. The run's would break it off when it is cancelled, which is when it is wanted most.
+func lasting(ctx context.Context) (own context.Context, done func()) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel(errPatience)
+		case <-own.Done():
+		}
+	})
+	return own, func() { forget(); cancel(nil) }
+}
 
 // begin looks into the folder, once.
 func (s *saving) begin(ctx context.Context, r loop.Report) error {
@@ -229,6 +258,10 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 		s.best = s.best || worth
 		return nil
 	}
+	if r.Ahead > 0 && len(s.also) > 0 {
+		return s.heed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data is not trained, and so section %q is not of this step: go on from an earlier checkpoint",
+			r.Elapsed.Steps, s.folder.dir, r.Ahead, s.also[0].name))
+	}
 	if s.best { // it is written, or being written, when nothing waits
 		if err := s.heed(s.async.Wait(ctx)); err != nil {
 			return err
@@ -258,6 +291,11 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 		s.folder.saver.Store(nil)
 		s.folder.inUse.Store(false)
 	}()
+	if e.Reason == loop.Cancelled {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeoutCause(ctx, patience, errPatience)
+		defer done()
+	}
 	whole := !e.Partial && e.Reason != loop.Failed && e.Elapsed.Steps > e.From.Steps
 	if s.err != nil || s.async == nil && !whole {
 		return nil
@@ -278,5 +316,5 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 		}
 		err = errors.Join(err, lastErr)
 	}
-	return errors.Join(err, s.heed(s.async.Close()))
+	return errors.Join(err, s.heed(s.async.close(ctx)))
 }

@@ -20,7 +20,7 @@ func (r *run[S, B]) check(noData bool) error {
 		errs = append(errs, err)
 	}
 	if r.restores != "" {
-		if err := checkCopied[S](); err != nil {
+		if err := checkCopied(reflect.TypeFor[S]()); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.restores, err))
 		}
 	}
@@ -56,11 +56,20 @@ func sizer[B any](by any, batch *B) (func() int, error) {
 		}
 		return func() int { return f(*batch) }, nil
 	}
-	// Asking the place for its size through an interface costs no allocation, as asking the batch would.
+	// Asking the place costs no allocation, as asking a value would.
 	if sized, ok := any(batch).(Sized); ok {
 		return sized.Samples, nil
 	}
-	return nil, nil
+	t := reflect.TypeFor[B]()
+	if t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[Sized]()) {
+		return nil, nil
+	}
+	return func() int { // a pointer; or an interface, in which each batch may be of a type of its own
+		if sized, ok := as[Sized](*batch, nil); ok {
+			return sized.Samples()
+		}
+		return 1
+	}, nil
 }
 
 func errNegative(samples int64) error {

@@ -46,22 +46,24 @@ func (e *PanicError) Unwrap() error {
 }
 
 // shielded runs f on a goroutine of its own, for only so can a Goexit be turned into an error, as panics are.
-func shielded(f func() error) (err error) {
-	done := make(chan struct{})
+func shielded(f func() error) error { return <-begun(f) }
+
+// begun is shielded without the wait.
+func begun(f func() error) <-chan error {
+	over := make(chan error, 1)
 	go func() {
-		defer close(done)
+		var err error
 		returned := false
 		defer func() {
-			if returned {
-				return
+			if !returned {
+				err = caught(recover())
 			}
-			err = caught(recover())
+			over <- err
 		}()
 		err = f()
 		returned = true
 	}()
-	<-done
-	return err
+	return over
 }
 
 // caught is the error of what recover gave; that is nil for a Goexit.

@@ -320,7 +320,12 @@ func TestEvery_countsWhatFits(t *testing.T) {
 	})
 }
 
-func BenchmarkIdleTurn(b *testing.B) {
+func BenchmarkIdleTurn(b *testing.B) { idleTurns(b, context.Background()) }
+
+// Where the context can end, the run keeps ready to leave its data behind.
+func BenchmarkIdleTurn_cancellable(b *testing.B) { idleTurns(b, b.Context()) }
+
+func idleTurns(b *testing.B, ctx context.Context) {
 	forever := func(yield func(int, error) bool) {
 		for yield(1, nil) {
 		}
@@ -328,7 +333,7 @@ func BenchmarkIdleTurn(b *testing.B) {
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) { return s + n, loop.Logs{}, nil }))
 	b.ReportAllocs()
 	b.ResetTimer()
-	result, err := l.Run(context.Background(), 0, forever, loop.Until(loop.Steps(b.N)))
+	result, err := l.Run(ctx, 0, forever, loop.Until(loop.Steps(b.N)))
 	if err != nil || result.State != b.N {
 		b.Fatal(err, result.State)
 	}

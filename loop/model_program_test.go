@@ -13,7 +13,7 @@ import (
 type program struct {
 	tasks, watchers []part
 	sizes           []int  // of the batches
-	fault           string // of the data: "error", "panic", "cancel" or "negative", when batch faultAt is asked for
+	fault           string // of the data: "error", "panic", "cancel", "hang" or "negative", when batch faultAt is asked for
 	faultAt         int
 	until           loop.Period
 	keep            loop.Schedule
@@ -76,7 +76,7 @@ func drawProgram(t *rapid.T) program {
 	// Things happen in a few places only, so that often several do in one turn.
 	places := []int{evenly(t, n, "place"), evenly(t, n, "other place")}
 	if oneIn(t, 5, "fault") {
-		p.fault, p.faultAt = pick(t, []string{"error", "panic", "cancel", "negative"}, "fault"), pick(t, places, "fault at")
+		p.fault, p.faultAt = pick(t, []string{"error", "panic", "cancel", "hang", "negative"}, "fault"), pick(t, places, "fault at")
 		if p.fault == "negative" && p.faultAt == n {
 			p.fault = ""
 		}

@@ -55,22 +55,30 @@ func (r *reference) turns() (err string) {
 		return ""
 	}
 	for i := int(r.at.Steps); ; i++ {
+		home := fmt.Sprintf("loop: step %d: cancelled: %s", r.at.Steps, errHome)
+		if r.cancelled {
+			r.reason = loop.Cancelled
+			return home
+		}
 		fault := ""
 		if i == r.faultAt {
 			fault = r.fault
 		}
-		r.cancelled = r.cancelled || fault == "cancel"
 		switch {
 		case fault == "panic":
 			return r.fail(r.at.Steps+1, "data", "panic: boom")
-		case r.cancelled:
-			r.reason = loop.Cancelled
-			return fmt.Sprintf("loop: step %d: cancelled: %s", r.at.Steps, errHome)
 		case fault == "error":
 			return r.fail(r.at.Steps+1, "data", "boom")
+		case fault == "hang":
+			r.reason = loop.Cancelled
+			return home + "; " + loop.ErrSourceLeft.Error()
+		case fault == "cancel" && i >= len(r.sizes):
+			r.reason = loop.Cancelled
+			return home
 		case i >= len(r.sizes):
 			return r.mark(i-1, loop.Schedule.EndsAt)
 		}
+		r.cancelled = r.cancelled || fault == "cancel" // a batch that is there has its turn
 		if !r.begun {
 			r.begun = true
 			if err := r.mark(i, loop.Schedule.StartsAt); err != "" {

@@ -17,6 +17,7 @@ type recorded struct {
 	history *loop.History
 	blocks  int // of more than one step
 	cancel  context.CancelCauseFunc
+	back    chan struct{} // closed when data that hung came back
 }
 
 // run gives the program to Run.
@@ -53,6 +54,11 @@ func (p program) run(t require.TestingT, from outcome, history *loop.History) *r
 		rec.errs = []string{err.Error()}
 	}
 	rec.readRows(t)
+	if rec.back != nil {
+		trace := len(rec.trace)
+		<-rec.back
+		require.Len(t, rec.trace, trace, "data that comes back late finds nobody")
+	}
 	return rec
 }
 
@@ -84,6 +90,11 @@ func (rec *recorded) data(p program, from int) loop.Data[batch] {
 					panic("boom")
 				case "cancel":
 					rec.cancel(errHome)
+				case "hang": // for so long that the run does not wait for it
+					rec.cancel(errHome)
+					rec.back = make(chan struct{})
+					defer close(rec.back)
+					time.Sleep(time.Hour)
 				case "negative":
 					size = -1
 				}

@@ -25,7 +25,7 @@ func TestModel(t *testing.T) {
 		})
 	}
 	for _, what := range []string{"blocks", "resumed", "whole", "entries", "marks", "in front", "data ended", "until reached", "stopped",
-		"cancelled", "failed", "two errors"} {
+		"cancelled", "left behind", "failed", "two errors"} {
 		require.Positive(t, seen[what], "no program had this: %s", what)
 	}
 	t.Logf("model: %d programs, 0 differences, %d blocks of more than one step, %d resumed", seen["programs"], seen["blocks"], seen["resumed"])
@@ -40,6 +40,9 @@ func checkProgram(t require.TestingT, p program, cut int, seen map[string]int) {
 	compare(t, "the run without blocks", want, plain.outcome)
 	require.Equal(t, plain.errs, got.errs)
 	seen[want.reason.String()]++
+	if len(want.errs) > 0 && strings.Contains(want.errs[0], loop.ErrSourceLeft.Error()) {
+		seen["left behind"]++
+	}
 	seen["blocks"] += got.blocks
 	if len(want.errs) > 1 && strings.Contains(want.errs[1], "at the end: ") {
 		seen["two errors"]++

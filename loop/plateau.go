@@ -64,7 +64,11 @@ func Cooldown(p Patience) MonitorOption {
 	}
 }
 
-// MinRate is the learning rate that [ReduceOnPlateau] does not go below.
+// lowestRate is the smallest normal float32: below it a rate loses its digits, and then is 0.
+const lowestRate = 0x1p-126
+
+// MinRate is the learning rate that [ReduceOnPlateau] does not go below; not said, or less, it is 1.2e-38, the smallest float32
+// that has all its digits. A state whose rate is of a type that holds no such number stays at its last one ([ErrRateTooSmall]).
 func MinRate(rate float64) MonitorOption {
 	return func(m *monitor) {
 		m.plateau.given = append(m.plateau.given, "min rate")
@@ -126,12 +130,20 @@ func (p *plateau) Watch(ctx context.Context, r Report) error {
 	if err != nil {
 		return fmt.Errorf("learning rate: %w", err)
 	}
-	if !(old > p.plateau.minRate) {
+	lowest := max(p.plateau.minRate, lowestRate)
+	if !(old > lowest) {
 		return nil
 	}
-	rate := max(old*p.factor, p.plateau.minRate)
-	if err := state.SetLearningRate(rate); err != nil {
+	rate := max(old*p.factor, lowest)
+	if err := state.SetLearningRate(rate); errors.Is(err, ErrRateTooSmall) {
+		return nil // it is as low as it can be
+	} else if err != nil {
 		return fmt.Errorf("learning rate %g: %w", rate, err)
+	}
+	if now, err := state.LearningRate(); err != nil {
+		return fmt.Errorf("learning rate: %w", err)
+	} else if now == old { // as near to the lowest rate as the number that holds it can be
+		return nil
 	}
 	p.reduced(r.Elapsed)
 	if p.plateau.onReduce == nil {
@@ -173,7 +185,7 @@ func rater(r Report) (LearningRater, error) {
 	if r.state == nil {
 		return nil, errNoState
 	}
-	if s, ok := r.State().(LearningRater); ok {
+	if s, ok := as[LearningRater](r.State(), r.state.place()); ok {
 		return s, nil
 	}
 	return nil, fmt.Errorf("a state of type %T has no learning rate to change: give it the methods of loop.LearningRater", r.State())

@@ -95,23 +95,27 @@ func (p *profile) Watch(_ context.Context, r Report) error {
 		p.stop()
 	case !p.begun && r.Elapsed.Reached(p.begin):
 		p.begun = true
-		p.start(r.State())
+		p.start(r)
 	}
 	return nil
 }
 
-func (p *profile) start(state any) {
+func (p *profile) start(r Report) {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		p.note("profile", err)
 		p.begun, p.begin = false, nil
 		return
 	}
-	if d, ok := state.(XLADumper); ok {
+	var dumper XLADumper
+	if r.state != nil {
+		dumper, _ = as[XLADumper](r.State(), r.state.place())
+	}
+	if dumper != nil {
 		// Before the profiles: it is no part of the steps.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {
-			err = shielded(func() error { return d.DumpXLA(dir) })
+			err = shielded(func() error { return dumper.DumpXLA(dir) })
 		}
 		p.note("dump of the XLA programs", err)
 	}

@@ -20,13 +20,17 @@ type Report struct {
 	// Until is the end of the run, nil if none was set.
 	Until Period
 	// Stop is what asked for the end of the run up to now, as [Result].Stop will have it; nil if nobody did.
-	Stop  error
+	Stop error
+	// Ahead is how many batches were taken from the data and are not in the state: a place that is read off the data is so far
+	// ahead of it. It is 0 but where a step was broken off or asked to stop inside of a block.
+	Ahead int64
 	state holder
 }
 
 // holder has the state of a run, whatever its type. Only options of this package put another state into it.
 type holder interface {
 	get() any
+	place() any // a pointer to where the state lies
 	set(state any) error
 }
 
@@ -48,7 +52,8 @@ func WithState[S any](r Report, state *S) Report {
 // held is a state that lies in a variable.
 type held[S any] struct{ at *S }
 
-func (h held[S]) get() any { return *h.at }
+func (h held[S]) get() any   { return *h.at }
+func (h held[S]) place() any { return h.at }
 
 func (h held[S]) set(state any) error {
 	s, ok := state.(S)
@@ -57,6 +62,15 @@ func (h held[S]) set(state any) error {
 	}
 	*h.at = s
 	return nil
+}
+
+// as asks a value for an interface that it may have, or may not: the value itself, which may be a pointer or stand in an
+// interface, or else the place where it lies, whose methods are those with a pointer receiver too.
+func as[I any](value, place any) (found I, ok bool) {
+	if found, ok = value.(I); !ok {
+		found, ok = place.(I)
+	}
+	return found, ok
 }
 
 var errNoState = errors.New("the report has no state; give it one with WithState")

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -25,6 +26,10 @@ type run[S, B any] struct {
 	reason          Reason
 	stop            error // the first wish to stop
 	begun           bool  // the first batch is there
+	over            bool  // no batch is wanted any more
+	failure         error // of a turn, or of the data
+	taken           int64 // batches of the data
+	holds           bool  // one of them is for a turn behind this one
 	changed         bool  // a task of the present turn did its work
 	partial         bool  // the run ended in the middle of a turn that counts
 	entries         entries
@@ -104,7 +109,10 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 		r.reason = UntilReached
 		return nil
 	}
-	err := r.shielded(func() error { return r.all(ctx, data) })
+	err := r.deal(ctx, data)
+	if err == nil {
+		err = r.shielded(func() error { return r.close(ctx) })
+	}
 	if r.blocks.waiting() {
 		err = r.shielded(func() error { return r.late(ctx, err) })
 	}
@@ -161,8 +169,9 @@ func (r *run[S, B]) await(ctx context.Context, err error) error {
 }
 
 // shielded makes a panic an error that says what the run was at.
-func (r *run[S, B]) shielded(f func() error) error {
-	err := shielded(f)
+func (r *run[S, B]) shielded(f func() error) error { return r.told(shielded(f)) }
+
+func (r *run[S, B]) told(err error) error {
 	if p, ok := err.(*PanicError); ok {
 		r.reason = Failed
 		if fault, ok := p.Value.(*askFault); ok {
@@ -188,31 +197,73 @@ func (r *run[S, B]) abandon() {
 	}
 }
 
-func (r *run[S, B]) all(ctx context.Context, data Data[B]) error {
-	r.at(doingData)
-	for batch, err := range data {
-		if ctx.Err() != nil {
-			return r.cancelled(ctx)
-		}
-		if err != nil {
-			r.reason = Failed
-			return r.wrap(err)
-		}
-		r.turn.Batch = batch
-		end, err := r.next(ctx)
-		if err != nil {
-			return err
-		}
-		if end {
-			break
-		}
-		r.at(doingData)
+// deal makes a turn of each batch. Each end is one that the source is told in the same way, by a batch that is not asked
+// for: so it is here that a failed turn stands, and not what the source makes of it.
+func (r *run[S, B]) deal(ctx context.Context, data Data[B]) error {
+	if ctx.Err() != nil {
+		_, err := r.cancelled(ctx)
+		return err
 	}
+	r.at(doingData)
+	s := &source[B]{free: ctx.Done() == nil}
+	s.turn = func(batch B, err error) (more bool) {
+		whole := false
+		defer func() {
+			if !whole {
+				r.over, r.failure = true, r.told(caught(recover()))
+			}
+			s.enter()
+		}()
+		more = r.take(ctx, batch, err)
+		whole = true
+		return more
+	}
+	err, left := s.wait(ctx, begun(func() error { return s.all(data) }))
+	switch {
+	case left && !r.over:
+		r.failure = r.shielded(func() (err error) { _, err = r.cancelled(ctx); return err })
+	case r.failure == nil:
+		return r.told(err)
+	}
+	if left && r.failure != nil {
+		return fmt.Errorf("%w; %w", r.failure, ErrSourceLeft)
+	}
+	return r.failure
+}
+
+// take makes the turn of a batch, or what a failure of the data comes to. A batch that was taken has its turn, also where
+// the context ended while it was waited for: the source's place is then that of the state.
+func (r *run[S, B]) take(ctx context.Context, batch B, failure error) (more bool) {
+	end, err := false, error(nil)
+	if failure == nil {
+		r.taken++
+		r.turn.Batch = batch
+		end, err = r.next(ctx)
+	}
+	switch {
+	case end || err != nil:
+	case ctx.Err() != nil:
+		end, err = r.cancelled(ctx)
+	case failure != nil:
+		r.reason = Failed
+		err = r.wrap(failure)
+	}
+	if end || err != nil {
+		r.over, r.failure = true, err
+		return false
+	}
+	r.at(doingData)
+	return true
+}
+
+// close makes the end of a run that did not fail.
+func (r *run[S, B]) close(ctx context.Context) error {
 	if r.reason == DataEnded {
+		end := r.flush
 		if ctx.Err() != nil {
-			return r.cancelled(ctx) // data that ends because the context did is a cancelled run, not a finished one
+			end = r.cancelled // data that ends because the context did is a cancelled run, not a finished one
 		}
-		if _, err := r.flush(ctx); err != nil {
+		if _, err := end(ctx); err != nil {
 			return err
 		}
 	}
@@ -223,19 +274,15 @@ func (r *run[S, B]) all(ctx context.Context, data Data[B]) error {
 	return err
 }
 
-func (r *run[S, B]) cancelled(ctx context.Context) error {
+// cancelled ends the run at its border; end tells that it was over before the context was.
+func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
 	// The batches that wait came before: without blocks, their steps would be made.
-	end, err := r.flush(context.WithoutCancel(ctx))
-	switch {
-	case err != nil:
-		return err
-	case end: // before the run was cancelled
-		_, err = r.marked(ctx, Schedule.endsAt)
-		return err
+	if end, err := r.flush(ctx); end || err != nil {
+		return end, err
 	}
 	r.reason = Cancelled
 	r.at(doing{name: "cancelled"})
-	return r.wrap(context.Cause(ctx))
+	return true, r.wrap(context.Cause(ctx))
 }
 
 // next makes the turn of a batch; end tells that it was the last one.

@@ -59,7 +59,9 @@ func (r *run[S, B]) nextOfBlock(ctx context.Context, samples int64) (end bool, e
 	task := r.blockOf(last, now)
 	if b.waiting() && task != b.task {
 		batch := r.turn.Batch
-		if end, err := r.flush(ctx); end || err != nil {
+		r.holds = true
+		end, err := r.flush(ctx)
+		if r.holds = false; end || err != nil {
 			return end, err
 		}
 		r.turn.Batch = batch
@@ -151,7 +153,7 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	r.at(doing{when: &t.when, name: t.name})
 	r.entries.ran(b.task)
 	begin := time.Now()
-	state, logs, err := t.block.StepBlock(ctx, r.turn.State, batches)
+	state, logs, err := t.block.StepBlock(ofStep(ctx), r.turn.State, batches)
 	stop := isStop(err)
 	if len(logs) > len(turns) || err == nil && len(logs) < len(turns) {
 		wrong := fmt.Errorf("a block of %d batches must give logs for each, got %d", len(turns), len(logs))

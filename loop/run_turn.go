@@ -25,6 +25,8 @@ func (r *run[S, B]) ended(stop bool) bool {
 	switch {
 	case stop:
 		r.reason = Stopped
+	case r.holds: // only time can be over, and the batch is to have its turn
+		return false
 	case r.until != nil && r.elapsed.Reached(r.until):
 		r.reason = UntilReached
 	default:
@@ -52,6 +54,10 @@ func (r *run[S, B]) look(ctx context.Context, samples int64, stop *bool) error {
 	if err := r.watch(ctx, false, nil, stop); err != nil {
 		return err
 	}
+	if r.holds {
+		r.watched.Steps, r.watched.Samples = r.elapsed.Steps, r.elapsed.Samples
+		return nil
+	}
 	r.watched = r.elapsed
 	return nil
 }
@@ -68,10 +74,17 @@ func (r *run[S, B]) keepTurn(samples int64) {
 func (r *run[S, B]) watch(ctx context.Context, first bool, is func(Schedule) bool, stop *bool) error {
 	for i := range r.watchers {
 		w := &r.watchers[i]
-		if w.first != first || w.entry != "" && !w.sees(r.turn.Logs) {
+		if w.first != first {
 			continue
 		}
-		if is == nil && !w.when.Due(r.watched, r.elapsed) || is != nil && !is(w.when) {
+		switch {
+		case w.entry != "":
+			if !w.sees(r.turn.Logs) {
+				continue
+			}
+		case r.holds: // what is due is so by time alone, and waits a turn, for a border at which the data is where the state is
+			continue
+		case is == nil && !w.when.Due(r.watched, r.elapsed) || is != nil && !is(w.when):
 			continue
 		}
 		r.at(doing{watch: w})
@@ -114,13 +127,25 @@ func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {
 	r.at(doing{when: &t.when, name: t.name})
 	r.entries.ran(i)
 	var err error
-	if r.blocks.on && r.blocks.tasks[i].size > 1 {
-		err = doBlockOfOne(ctx, t.block, &r.turn)
-	} else {
+	switch {
+	case r.blocks.on && r.blocks.tasks[i].size > 1:
+		err = doBlockOfOne(ofStep(ctx), t.block, &r.turn)
+	case t.steps:
+		err = t.do(ofStep(ctx), &r.turn)
+	default:
 		err = t.do(ctx, &r.turn)
 	}
 	r.changed = r.changed || err == nil || isStop(err)
 	return r.heed(ctx, err, stop)
+}
+
+// ofStep is the context of a step: the batch is taken, and so its step is made. A context that ends while the step runs is
+// the step's affair.
+func ofStep(ctx context.Context) context.Context {
+	if ctx.Err() != nil {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // heed tells the wish to stop from an error.
@@ -150,5 +175,5 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 
 func (r *run[S, B]) report() Report {
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, Stop: r.stop, state: held[S]{&r.turn.State}}
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: r.taken - (r.elapsed.Steps - r.from.Steps), state: held[S]{&r.turn.State}}
 }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 )
@@ -24,8 +25,12 @@ type Snapshot interface {
 // LearningRater is a state with a learning rate that can be changed while it trains.
 type LearningRater interface {
 	LearningRate() (float64, error)
+	// SetLearningRate gives ErrRateTooSmall for a rate that is not 0 and would be held as 0.
 	SetLearningRate(rate float64) error
 }
+
+// ErrRateTooSmall: the number that holds a learning rate would make 0 of it.
+var ErrRateTooSmall = errors.New("too small a learning rate")
 
 // copied is an earlier state, kept. The zero value has none.
 type copied struct {
@@ -40,12 +45,16 @@ func (c *copied) take(ctx context.Context, r Report) error {
 		return errNoState
 	}
 	next := copied{any: true, value: r.State()}
-	if s, ok := next.value.(Snapshotter); ok {
-		snap, err := s.Snapshot(ctx)
+	if s, ok := as[Snapshotter](next.value, r.state.place()); ok {
+		snap, err := s.Snapshot(context.WithoutCancel(ctx)) // a run that is cancelled in this turn ends behind it
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		next.snap = snap
+	} else if next.value != nil { // of a type that an interface may have hidden
+		if err := checkCopied(reflect.TypeOf(next.value)); err != nil {
+			return err
+		}
 	}
 	err := c.close()
 	*c = next
@@ -57,12 +66,14 @@ func (c *copied) restore(ctx context.Context, r Report) error {
 	if r.state == nil {
 		return errNoState
 	}
-	if c.snap != nil {
-		if err := c.snap.Restore(ctx); err != nil {
-			return fmt.Errorf("restore: %w", err)
-		}
+	before := r.state.get()
+	if err := r.state.set(c.value); err != nil || c.snap == nil {
+		return err
 	}
-	return r.state.set(c.value)
+	if err := c.snap.Restore(context.WithoutCancel(ctx)); err != nil {
+		return errors.Join(fmt.Errorf("restore: %w", err), r.state.set(before))
+	}
+	return nil
 }
 
 func (c *copied) close() error {
@@ -76,9 +87,8 @@ func (c *copied) close() error {
 
 // checkCopied tells whether states of a type can be kept: one that is changed in place and cannot be copied would be
 // "restored" to itself.
-func checkCopied[S any]() error {
-	t := reflect.TypeFor[S]()
-	if t.Implements(reflect.TypeFor[Snapshotter]()) {
+func checkCopied(t reflect.Type) error {
+	if snapshotter := reflect.TypeFor[Snapshotter](); t.Implements(snapshotter) || reflect.PointerTo(t).Implements(snapshotter) {
 		return nil
 	}
 	switch t.Kind() {

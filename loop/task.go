@@ -64,6 +64,7 @@ type Task[S, B any] struct {
 	do   func(ctx context.Context, turn *Turn[S, B]) error
 	// blind tasks do not see the time of their turn.
 	blind bool
+	steps bool               // it is a Stepper
 	block BlockStepper[S, B] // nil if it makes one step at a time
 	await Awaiter[S]         // nil if its steps are over when they return
 	err   error
@@ -74,7 +75,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
 	}
-	task := Task[S, B]{when: when, blind: true, do: func(ctx context.Context, turn *Turn[S, B]) error {
+	task := Task[S, B]{when: when, blind: true, steps: true, do: func(ctx context.Context, turn *Turn[S, B]) error {
 		state, logs, err := stepper.Step(ctx, turn.State, turn.Batch)
 		if err != nil && !isStop(err) {
 			return err

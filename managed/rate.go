@@ -255,8 +255,11 @@ func rateTensor(rate float64, dtype DType) (*Tensor, error) {
 		return nil, err
 	}
 	held, err := scalarOf(t)
-	if err == nil && (math.IsInf(held, 0) || held == 0 && rate != 0) {
+	switch {
+	case err == nil && math.IsInf(held, 0):
 		err = fmt.Errorf("as %s it would be %g", dtype, held)
+	case err == nil && held == 0 && rate != 0:
+		err = fmt.Errorf("as %s it would be 0: %w", dtype, loop.ErrRateTooSmall)
 	}
 	return t, err
 }

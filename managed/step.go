@@ -106,13 +106,10 @@ func (s *Stepper) BlockSize() int { return maxBlock }
 
 // StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.BlockStepper]. How many that
 // are is a matter of the model's and the batches' size (see [strategies.Program]); the steps compute the same bits however
-// they are divided.
-func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
+// they are divided. A context that ends is not heeded: the batches are taken from the data, and a run is to end where that is.
+func (s *Stepper) StepBlock(_ context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
 	all := make([]loop.Logs, 0, len(batches))
 	for len(batches) > 0 {
-		if err := context.Cause(ctx); err != nil {
-			return state, all, err
-		}
 		logs, err := s.someSteps(state, batches, maxBlock)
 		if err != nil {
 			return state, all, s.failed(err)

@@ -44,13 +44,15 @@ type Border[S any] struct {
 	Background *Background
 }
 
-// SaveTo is an action that saves the state. Checkpoints that are an [io.Closer] are closed when the run is over.
+// SaveTo is an action that saves the state, also at a border in which the run is cancelled. Checkpoints that are an [io.Closer] are closed when the run is over.
 func SaveTo[S any](checkpoints Checkpoints[S], every InnerLoops) Action[S] {
 	a := Action[S]{Name: "save checkpoint", Every: every}
 	if checkpoints == nil {
 		return a // with nothing to do, which the run refuses
 	}
-	a.Do = func(ctx context.Context, at Border[S]) error { return checkpoints.Save(ctx, at.State, at.Elapsed) }
+	a.Do = func(ctx context.Context, at Border[S]) error {
+		return checkpoints.Save(context.WithoutCancel(ctx), at.State, at.Elapsed)
+	}
 	if c, ok := checkpoints.(io.Closer); ok {
 		a.Close = func(context.Context) error { return c.Close() }
 	}

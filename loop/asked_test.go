@@ -1,0 +1,168 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+type mine struct{ n int }
+
+func (m mine) Samples() int { return m.n }
+
+type behindPointer struct{ n int }
+
+func (m *behindPointer) Samples() int { return m.n }
+
+// What a batch can do is found whether it is a value, a pointer, or stands in an interface.
+func TestR10_samplesOfAnyBatch(t *testing.T) {
+	counts := map[string][]int64{
+		"a value":                       samplesOf(t, mine{3}, mine{4}),
+		"a pointer":                     samplesOf(t, &mine{3}, &mine{4}),
+		"a pointer with the method":     samplesOf(t, &behindPointer{3}, &behindPointer{4}),
+		"a value, a pointer has it":     samplesOf(t, behindPointer{3}, behindPointer{4}),
+		"an interface":                  samplesOf[loop.Sized](t, mine{3}, &mine{4}),
+		"another interface":             samplesOf[fmt.Formatter](t, formatter{mine{3}}, formatter{mine{4}}),
+		"any, of several types":         samplesOf[any](t, mine{3}, &behindPointer{4}),
+		"any, and one knows no size":    samplesOf[any](t, mine{3}, "a text"),
+		"none":                          samplesOf(t, 3, 4),
+		"a pointer to what has no size": samplesOf(t, new(3), new(4)),
+	}
+	for name, got := range counts {
+		want := []int64{3, 7}
+		switch name {
+		case "none", "a pointer to what has no size":
+			want = []int64{1, 2}
+		case "any, and one knows no size":
+			want = []int64{3, 4}
+		}
+		require.Equal(t, want, got, name)
+	}
+}
+
+type formatter struct{ mine }
+
+func (formatter) Format(fmt.State, rune) {}
+
+// samplesOf are the samples behind each batch, in a run and by hand.
+func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
+	t.Helper()
+	source := func(yield func(B, error) bool) {
+		for _, b := range batches {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+	for pass, err := range loop.Over(source) {
+		require.NoError(t, err)
+		all = append(all, pass.Elapsed.Samples)
+	}
+	result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ B) (int, loop.Logs, error) {
+		return s, loop.Logs{}, nil
+	})).Run(t.Context(), 0, source)
+	require.NoError(t, err)
+	require.Equal(t, all[len(all)-1], result.Elapsed.Samples)
+	return all
+}
+
+// A state is asked where it lies, so that the methods of a pointer to it are found; and what an interface hides is looked at.
+func TestR10_statesOfAnyForm(t *testing.T) {
+	t.Run("a value whose pointer has the methods", func(t *testing.T) {
+		values := []float64{3, 1, 2}
+		train := loop.OnFunc(loop.EachStep, func(_ context.Context, s table, i int) (table, loop.Logs, error) {
+			var logs loop.Logs
+			logs.Metric("x", values[i])
+			s.of["x"] = values[i]
+			return s, logs, nil
+		})
+		result, err := loop.New(train).Run(t.Context(), table{of: map[string]float64{}, rate: 1}, numbers(3), loop.KeepBest("x", loop.Lowest),
+			loop.ReduceOnPlateau("x", loop.Lowest, 0.5, loop.Evaluations(1)))
+		require.NoError(t, err)
+		require.Equal(t, 1.0, result.State.of["x"])
+		require.Equal(t, 1.0, result.State.rate, "the best one's")
+	})
+	t.Run("an interface hides a map", func(t *testing.T) {
+		train := loop.OnFunc(loop.EachStep, func(_ context.Context, s any, i int) (any, loop.Logs, error) {
+			var logs loop.Logs
+			logs.Metric("x", float64(i))
+			return s, logs, nil
+		})
+		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), loop.KeepBest("x", loop.Lowest))
+		require.EqualError(t, err, "loop: step 1: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot of loop.Snapshotter")
+	})
+}
+
+// table changes in place, though it is no pointer.
+type table struct {
+	of   map[string]float64
+	rate float64
+}
+
+func (s *table) LearningRate() (float64, error)     { return s.rate, nil }
+func (s *table) SetLearningRate(rate float64) error { s.rate = rate; return nil }
+func (s *table) Snapshot(context.Context) (loop.Snapshot, error) {
+	return &tableCopy{s, maps.Clone(s.of)}, nil
+}
+
+type tableCopy struct {
+	to *table
+	of map[string]float64
+}
+
+func (c *tableCopy) Restore(context.Context) error { c.to.of = maps.Clone(c.of); return nil }
+func (c *tableCopy) Close() error                  { return nil }
+
+// held is a rate as a number of some width holds it.
+type heldRate struct {
+	rate float64
+	hold func(float64) float64
+}
+
+func (s *heldRate) LearningRate() (float64, error) { return s.rate, nil }
+func (s *heldRate) SetLearningRate(rate float64) error {
+	held := s.hold(rate)
+	if held == 0 && rate != 0 {
+		return fmt.Errorf("set: %w", loop.ErrRateTooSmall)
+	}
+	s.rate = held
+	return nil
+}
+
+// A rate is never reduced to 0, nor to where its number loses digits, and none that cannot fall is said to have fallen.
+func TestR27_aRateThatCannotFallFurther(t *testing.T) {
+	float32s := func(x float64) float64 { return float64(float32(x)) }
+	float16s := func(x float64) float64 { return math.RoundToEven(x*0x1p24) / 0x1p24 } // of small numbers
+	for _, row := range []struct {
+		name    string
+		hold    func(float64) float64
+		options []loop.MonitorOption
+		want    float64
+		cuts    int
+	}{
+		{"float32", float32s, nil, 0x1p-126, 127},
+		{"float32, the lowest is 0", float32s, []loop.MonitorOption{loop.MinRate(0)}, 0x1p-126, 127},
+		{"float32, the lowest is no float32", float32s, []loop.MonitorOption{loop.MinRate(1e-3)}, float32s(1e-3), 10},
+		{"float16", float16s, nil, 0x1p-24, 24},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			cuts := 0
+			l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s *heldRate, _ int) (*heldRate, loop.Logs, error) {
+				var logs loop.Logs
+				logs.Metric("x", 1)
+				return s, logs, nil
+			}))
+			result, err := l.Run(t.Context(), &heldRate{1, row.hold}, numbers(400), loop.ReduceOnPlateau("x", loop.Lowest, 0.5, loop.Evaluations(1),
+				append(row.options, loop.OnReduce(func(context.Context, loop.Report, float64, float64) error { cuts++; return nil }))...))
+			require.NoError(t, err)
+			require.Equal(t, row.want, result.State.rate)
+			require.InDelta(t, row.cuts, cuts, 1)
+		})
+	}
+}
