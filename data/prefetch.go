@@ -14,7 +14,8 @@ import (
 // works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies nothing.
 //
 // A panic of source arrives as an error, with its stack, behind the batches made before it. When the consumer stops
-// early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards.
+// early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. It so waits for a source
+// that blocks, for ever if need be; a run of package loop leaves both behind when its context ends.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {

@@ -75,7 +75,8 @@ type Fit struct {
 // its weight. The history is never nil. A second Fit goes on with the state as it is. Callbacks that follow an entry see it at the ends
 // of epochs, so that loop.Evaluations are epochs; one of an entry that the run will not log is an error before the first step.
 //
-// A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. A callback
+// A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. Where batches
+// do not come, it ends within a second all the same, with loop.ErrSourceLeft in the error; a compilation ends first. A callback
 // that asks to stop is no error.
 //
 // "avg_loss" is the mean since the epoch began, in each step; at an epoch's end "loss" is the same, and before it that of the batch.

@@ -163,6 +163,7 @@ func ExampleProfile() {
 	// Output:
 	// cpu.pprof
 	// heap.pprof
+	// time.pprof
 	// trace.out
 	// <nil> <nil>
 }

@@ -42,7 +42,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //	}
 //
-// An error of the data, or of the options, is yielded once and ends the sequence.
+// An error of the data, or of the options, is yielded once and ends the sequence. There is no context: data that blocks holds
+// the loop.
 func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

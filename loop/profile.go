@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,8 +19,10 @@ type XLADumper interface {
 
 // Profile looks closely at a window of a run: length long, from from on, both in one unit (a [Date] takes a length of
 // [Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles.
-// In the directory are then trace.out (go tool trace), cpu.pprof and heap.pprof (go tool pprof), and in xla what the
-// state gives of itself at the begin of the window, if it is an [XLADumper].
+// In the directory are then trace.out (go tool trace), three profiles (go tool pprof), and in xla what the state gives of itself
+// at the begin of the window, if it is an [XLADumper]. time.pprof is where the run's time went, a hundred samples a second of
+// what its goroutine was at, waiting or not; cpu.pprof has Go's own threads alone, so little of a step that runs on a device,
+// which XLA's processor is too; heap.pprof is the memory in use at the end.
 //
 // A run that is over before cuts the window, or has none. What fails is an error of the end: the run goes on without.
 // There is one CPU profile and one trace at a time in a process, so windows must not overlap. clu's profile comes again
@@ -86,6 +89,7 @@ type profile struct {
 	begin, end Period
 	begun      bool
 	trace, cpu *os.File // nil where there is none
+	wall       *wall
 	errs       []error
 }
 
@@ -124,6 +128,7 @@ func (p *profile) start(r Report) {
 	p.note("trace", err)
 	p.cpu, err = p.into("cpu.pprof", func(f *os.File) error { return pprof.StartCPUProfile(f) })
 	p.note("CPU profile", err)
+	p.wall = startWall()
 }
 
 // into begins to write something into a file, which is there only if that went well.
@@ -153,14 +158,20 @@ func (p *profile) stop() {
 		return
 	}
 	p.begun, p.begin = false, nil // nothing reaches it again
-	heap, err := p.into("heap.pprof", func(f *os.File) error {
+	p.whole("time.pprof", p.wall.end)
+	p.whole("heap.pprof", func(f io.Writer) error {
 		runtime.GC() // the profile is of the last collection
 		return pprof.WriteHeapProfile(f)
 	})
+}
+
+// whole writes a file that is there at once.
+func (p *profile) whole(name string, write func(io.Writer) error) {
+	f, err := p.into(name, func(f *os.File) error { return write(f) })
 	if err == nil {
-		err = heap.Close()
+		err = f.Close()
 	}
-	p.note("heap profile", err)
+	p.note(name, err)
 }
 
 func (p *profile) note(what string, err error) {

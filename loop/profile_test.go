@@ -72,15 +72,48 @@ func TestProfile(t *testing.T) {
 			head, err := os.ReadFile(filepath.Join(dir, "trace.out"))
 			require.NoError(t, err)
 			require.Regexp(t, `^go 1\.\d+ trace`, string(head[:16]), "as go tool trace wants it")
-			for _, name := range []string{"cpu.pprof", "heap.pprof"} {
+			for _, name := range []string{"cpu.pprof", "time.pprof", "heap.pprof"} {
 				unzip(t, filepath.Join(dir, name))
 			}
 		})
 	}
 }
 
+// A profile of a busy run names what it was busy with: the run's time whether or not Go's threads computed, and not what only
+// waits for it.
+func TestR39_aProfileHasSamples(t *testing.T) {
+	dir := t.TempDir()
+	inner := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		waits()
+		return s, loop.Logs{}, nil
+	}))
+	test := loop.Evaluation[int, int]{Name: "test", Loop: inner, Data: loop.Fixed(numbers(1))}
+	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		return s + spins(), loop.Logs{}, nil
+	}), test.On(loop.EachStep))
+	_, err := l.Run(t.Context(), 0, numbers(4), loop.Profile(dir, loop.Steps(0), loop.Steps(4)))
+	require.NoError(t, err)
+	cpu, wall := unzip(t, filepath.Join(dir, "cpu.pprof")), unzip(t, filepath.Join(dir, "time.pprof"))
+	require.Contains(t, cpu, "loop_test.spins")
+	require.Contains(t, wall, "loop_test.spins")
+	require.Contains(t, wall, "loop_test.waits", "off the processor")
+	require.NotContains(t, wall, "[...]).wait", "the outer run waits for the inner one")
+	require.NotContains(t, wall, "(*wall)")
+	t.Logf("R39: %d bytes of samples of the processor, %d of the run's time", len(cpu), len(wall))
+}
+
+//go:noinline
+func spins() (n int) {
+	for begin := time.Now(); time.Since(begin) < 50*time.Millisecond; n++ {
+	}
+	return n
+}
+
+//go:noinline
+func waits() { time.Sleep(50 * time.Millisecond) }
+
 // unzip reads a profile to its end: it is zipped, with a sum that would tell of a cut one.
-func unzip(t *testing.T, path string) {
+func unzip(t *testing.T, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
@@ -90,6 +123,7 @@ func unzip(t *testing.T, path string) {
 	profile, err := io.ReadAll(z)
 	require.NoError(t, err)
 	require.NotEmpty(t, profile)
+	return string(profile)
 }
 
 func TestProfile_failsAtTheEndOnly(t *testing.T) {

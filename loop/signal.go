@@ -18,8 +18,9 @@ func (e *SignalError) Error() string { return e.Signal.String() }
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
 // WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a loop
-// then ends at the next border between turns, and its attendants are told. The second signal ends the process at once,
-// as if nobody had listened. Call stop when the run is over; from then on signals do what they did before.
+// then ends at the next border between turns ([Loop.Run] says when that is), and its attendants are told. What cannot be broken
+// off, such as a compilation or a long step, ends first. The second signal ends the process at once, as if nobody had listened.
+// Call stop when the run is over; from then on signals do what they did before.
 //
 // Until then a write to a standard output or error that nobody reads any more (a pipe to head, a terminal that was closed) is an
 // error of that write; Go ends the process for it, which is right for a filter, and the loss of a training. What this package shows

@@ -27,7 +27,7 @@ const (
 )
 
 // signalPlaces are what the child is at when the signal comes.
-var signalPlaces = []string{"a step that heeds", "a step that is deaf", "an evaluation", "a save", "the first step"}
+var signalPlaces = []string{"a step that heeds", "a step that is deaf", "an evaluation", "a save", "the first step", "the data"}
 
 // TestSignalChild is the process that gets the signals; run for itself it does nothing.
 func TestSignalChild(t *testing.T) {
@@ -82,11 +82,23 @@ func TestSignalChild(t *testing.T) {
 	}
 	test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.OnFunc(loop.EachStep, work("an evaluation")))}
 	saver := loop.Attend("saver", loop.EachStep, func() loop.Attendant { return saver{os.Getenv(childSaves), enter} })
+	source := forever
+	if place == "the data" {
+		source = func(yield func(int, error) bool) {
+			for range 4 {
+				if !yield(1, nil) {
+					return
+				}
+			}
+			enter(place)
+			hang()
+		}
+	}
 	until := loop.Until(loop.Steps(1 << 40))
 	if place == "the end" {
 		until = loop.Until(loop.Steps(3))
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, train), test.On(loop.Every(loop.Steps(3)))).Run(ctx, 0, forever, until, saver)
+	_, err := loop.New(loop.OnFunc(loop.EachStep, train), test.On(loop.Every(loop.Steps(3)))).Run(ctx, 0, source, until, saver)
 	stop()
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(loop.ExitCode(err))

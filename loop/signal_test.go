@@ -21,7 +21,7 @@ import (
 )
 
 // signalCount is how many signals TestF09_signalAtARandomMoment sends; the nightly form sends more.
-var signalCount = 10
+var signalCount = 12
 
 func TestF09_signalAtARandomMoment(t *testing.T) {
 	codes := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143}

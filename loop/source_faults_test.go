@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,9 +96,9 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 								Data: loop.Fixed(source)}.On(loop.EachStep))
 							given = numbers(n)
 						}
-						ctx, cancel := context.WithCancelCause(t.Context())
 						begin := time.Now()
-						time.AfterFunc(10*time.Second, func() { cancel(home) })
+						ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, home)
+						defer cancel()
 						ended := 0
 						result, err := loop.New(tasks...).Run(ctx, 0, given, loop.Attend("", loop.Never, func() loop.Attendant {
 							return ender{func() error { ended++; return nil }}
@@ -125,6 +126,27 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 		}
 	}
 	t.Logf("R24: %d runs over sources that block for ever, each ended at most %v after its context, with the state of its border", rows, longest)
+}
+
+// The goroutine that is left behind holds nothing of the run: a state is free although its data is stuck.
+func TestR24_whatIsLeftBehindHoldsNothing(t *testing.T) {
+	let := make(chan struct{})
+	defer close(let)
+	ctx, cancel := context.WithCancel(t.Context())
+	state := func() weak.Pointer[[1 << 20]byte] {
+		state := new([1 << 20]byte)
+		_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s *[1 << 20]byte, _ int) (*[1 << 20]byte, loop.Logs, error) {
+			return s, loop.Logs{}, nil
+		})).Run(ctx, state, func(yield func(int, error) bool) {
+			yield(1, nil)
+			cancel()
+			<-let
+		})
+		require.ErrorIs(t, err, loop.ErrSourceLeft)
+		return weak.Make(state)
+	}()
+	runtime.GC()
+	require.Nil(t, state.Value())
 }
 
 // The batch that the loop has asked for when its context ends has its turn, if it comes: else the data would be a batch

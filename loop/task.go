@@ -8,9 +8,13 @@ import (
 
 // Data is a sequence of batches. A batch comes with a nil error; an error ends the run. A batch must stay as it is until
 // its step is over; a [BlockStepper] holds several at once. To prefetch, repeat or cut any Data short, see package data.
+//
+// Data is called, and ends, on a goroutine of the run. Data that waits for something had best heed the run's context: it is left
+// behind if it does not come back when that ends.
 type Data[B any] = iter.Seq2[B, error]
 
-// Sized is a batch that knows how many examples it holds. A batch that does not counts as one example.
+// Sized is a batch that knows how many examples it holds: a value, a pointer, or what stands in an interface. A batch that does
+// not counts as one example.
 type Sized interface{ Samples() int }
 
 // Stepper makes one step: from a state and a batch to the next state and what is to be logged. On an error the
@@ -37,7 +41,8 @@ type BlockStepper[S, B any] interface {
 	BlockSize() int
 	// StepBlock makes the steps of the batches in their order, with the logs of each, which must have the same names in each
 	// step. With an error, also [ErrStop], it gives the logs of the steps that were made before it, and the state after them. A
-	// panic loses all steps of the block. A context that is cancelled is heeded after the block, unless StepBlock looks at it.
+	// panic loses all steps of the block. A context that is cancelled is heeded after the block, unless StepBlock looks at it;
+	// then batches that were taken are not trained, and a place that the data counts is not that of the state ([Report].Ahead).
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 

@@ -23,7 +23,7 @@ func TestDumpXLA_inAProfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, step.StableHLO()[0], string(text))
 	require.Contains(t, string(text), "stablehlo.")
-	for _, name := range []string{"trace.out", "cpu.pprof", "heap.pprof"} {
+	for _, name := range []string{"trace.out", "cpu.pprof", "time.pprof", "heap.pprof"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), name)

@@ -194,6 +194,16 @@ var mistakes = []mistake{
 	{"field of strings", func(m desk) error {
 		return m.run(m.state, batchOf(data.Field{Name: "x", Array: data.Array{Flat: make([]string, 16), Dims: []int{16, 1}}}), regression)
 	}},
+	{"source that blocks", func(m desk) error {
+		ctx, cancel := context.WithCancel(m.Context())
+		let := make(chan struct{})
+		defer close(let)
+		_, err := loop.New(loop.On(loop.EachStep, stepper(m.T, managed.TrainStep(regression)))).Run(ctx, m.state, func(func(data.Batch, error) bool) {
+			cancel()
+			<-let
+		})
+		return err
+	}},
 	{"variable unknown", func(m desk) error {
 		if err := m.train(regression); err != nil {
 			return err

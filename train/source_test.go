@@ -1,0 +1,70 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+// Tests, predictions and the data of inner loops end as promptly as a run does where their data blocks for ever.
+func TestR24_aSourceThatBlocksForEver(t *testing.T) {
+	home := errors.New("home")
+	step := loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Metric("n", float64(s))
+		return s + 1, logs, nil
+	})
+	for name, run := range map[string]func(context.Context, loop.Data[int]) error{
+		"a test": func(ctx context.Context, data loop.Data[int]) error {
+			_, err := train.Test[int, int]{Step: step, Data: loop.Fixed(data)}.Run(ctx, 0)
+			return err
+		},
+		"a test in a loop": func(ctx context.Context, data loop.Data[int]) error {
+			l := train.Loop[int, int]{Step: step, Epoch: loop.Steps(1), Tests: []train.Test[int, int]{{Step: step, Data: loop.Fixed(data)}}}
+			_, err := l.Run(ctx, 0, func(yield func(int, error) bool) { yield(1, nil) })
+			return err
+		},
+		"predictions": func(ctx context.Context, data loop.Data[int]) error {
+			predict := train.Predict[int, int, int]{Step: func(_ context.Context, s, b int) (int, error) { return s + b, nil }}
+			all, err := train.Collect(predict.All(ctx, 0, data))
+			require.Len(t, all, 3)
+			return err
+		},
+		"an outer loop": func(ctx context.Context, data loop.Data[int]) error {
+			outer := train.Outer[int, int]{Train: step, TotalSteps: 10, LoopSteps: 2,
+				Data: func(context.Context, loop.Elapsed) (loop.Data[int], error) { return data, nil }}
+			result, err := outer.Run(ctx, 0)
+			require.Equal(t, 3, result.State)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				let := make(chan struct{})
+				begin := time.Now()
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, home)
+				defer cancel()
+				err := run(ctx, func(yield func(int, error) bool) {
+					for i := range 3 {
+						if !yield(i, nil) {
+							return
+						}
+					}
+					<-let
+				})
+				require.ErrorIs(t, err, home)
+				require.ErrorIs(t, err, loop.ErrSourceLeft)
+				require.LessOrEqual(t, time.Since(begin), time.Minute+time.Second)
+				close(let)
+				synctest.Wait()
+			})
+		})
+	}
+}
