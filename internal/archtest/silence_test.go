@@ -25,7 +25,6 @@ var loud = []string{
 var asked = map[string]string{
 	"loop/signal.go: log.Print":      "Exit is the end of a program, and prints its error",
 	"flaxlike/verbose.go: os.Stderr": "the writer that Fit's Output stands for, unless the run is Silent",
-	"flaxlike/model.go: os.Stderr":   "the progress of an installation",
 }
 
 // Silence unless asked: no library package prints, or takes the default logger.
