@@ -48,6 +48,7 @@ type Start struct {
 // Each tell hears of each change: before the first step of those in Changes, right behind it of what is known then alone, as the size
 // of batches, the data and their order. An error ends the run.
 func (s Start) Option(tell ...func(Change) error) loop.Option {
+	tell = slices.Clone(tell)
 	options := []loop.Option{loop.From(s.Elapsed, s.History)}
 	if s.Ended != nil && !s.Ended.Early {
 		options = append(options, loop.Ended(s.Ended, s.Ended.Until))
@@ -55,7 +56,7 @@ func (s Start) Option(tell ...func(Change) error) loop.Option {
 	if s.Found {
 		first := loop.At(loop.Steps(s.Elapsed.Steps + 1)).AndAtStart()
 		options = append(options, loop.Attend("resume", first, func() loop.Attendant {
-			return &telling{start: s, tell: slices.Clone(tell), told: map[string]bool{}}
+			return &telling{start: s, tell: tell, told: map[string]bool{}}
 		}))
 	}
 	return loop.AfterAll(options...)
