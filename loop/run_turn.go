@@ -74,17 +74,13 @@ func (r *run[S, B]) keepTurn(samples int64) {
 func (r *run[S, B]) watch(ctx context.Context, first bool, is func(Schedule) bool, stop *bool) error {
 	for i := range r.watchers {
 		w := &r.watchers[i]
-		if w.first != first {
+		if w.first != first || w.entry != "" && !w.sees(r.turn.Logs) {
 			continue
 		}
-		switch {
-		case w.entry != "":
-			if !w.sees(r.turn.Logs) {
-				continue
-			}
-		case r.holds: // what is due is so by time alone, and waits a turn, for a border at which the data is where the state is
+		if r.holds && (w.entry == "" || w.seldom) { // due by time alone: it waits a turn, for a border at which the data is where the state is
 			continue
-		case is == nil && !w.when.Due(r.watched, r.elapsed) || is != nil && !is(w.when):
+		}
+		if is == nil && !w.when.Due(r.watched, r.elapsed) || is != nil && !is(w.when) {
 			continue
 		}
 		r.at(doing{watch: w})
