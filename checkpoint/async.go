@@ -14,7 +14,8 @@ import (
 // the content, which are kept for the next ones. Orbax waits for the one being written; we do not, because a step of
 // training is worth more than a checkpoint that the next one replaces. One that must not be replaced is followed by Wait.
 type Async struct {
-	folder *Folder
+	folder  *Folder
+	another []Step // of another run, which the first save removes; for the goroutine that writes
 
 	mu       sync.Mutex
 	idle     sync.Cond // broadcast when busy becomes false
@@ -109,7 +110,7 @@ func (a *Async) work() {
 		d := a.waiting
 		a.waiting = nil
 		a.mu.Unlock()
-		err := a.folder.save(context.Background(), d)
+		err := a.folder.save(context.Background(), d, &a.another)
 		a.mu.Lock()
 		if err != nil {
 			a.failed = append(a.failed, &BackgroundError{d.manifest.step, a.folder.dir, err})

@@ -57,9 +57,7 @@ type Folder struct {
 	medium   medium
 	readBack bool // a save was read back
 	closed   bool
-	// superseded are the steps of another run that the next save is to remove.
-	superseded []Step
-	known      map[string]bool // metrics that a save had, or that were missed before
+	known    map[string]bool // metrics that a save had, or that were missed before
 }
 
 // Open opens a folder of checkpoints and removes what an earlier process left half done. A folder that is not there is

@@ -208,9 +208,9 @@ func (s *saving) begin(ctx context.Context, r loop.Report) error {
 			s.folder.dir, ErrNewerSteps, newer[n-1], r.From.Steps)
 		return s.err
 	}
-	s.folder.supersede(newer)
 	list = slices.DeleteFunc(list, func(i Info) bool { return i.Err != nil || ahead(i) })
 	s.list, s.async = list, NewAsync(s.folder)
+	s.async.another = newer
 	s.folder.saver.Store(s.async)
 	return nil
 }
@@ -287,7 +287,6 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 		return nil // another run has it
 	}
 	defer func() {
-		s.folder.supersede(nil)
 		s.folder.saver.Store(nil)
 		s.folder.inUse.Store(false)
 	}()

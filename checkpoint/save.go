@@ -17,7 +17,7 @@ import (
 func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
-		err = f.save(ctx, d)
+		err = f.save(ctx, d, new([]Step))
 	}
 	return f.wrap(err, "save step %d", step)
 }
@@ -29,7 +29,8 @@ func (f *Folder) wrap(err error, doing string, args ...any) error {
 	return fmt.Errorf("checkpoint: %s in %s: %w", fmt.Sprintf(doing, args...), f.dir, err)
 }
 
-func (f *Folder) save(ctx context.Context, d *draft) error {
+// save has the steps of another run give way to the draft, when that is durable.
+func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.use(true); err != nil {
@@ -45,7 +46,7 @@ func (f *Folder) save(ctx context.Context, d *draft) error {
 	d.manifest.time = f.now().UTC()
 	reads := f.options.ReadBack == ReadBackEach || f.options.ReadBack == ReadBackFirst && !f.readBack
 	w := d.writing(ctx, reads)
-	w.last = func() error { return f.removeSuperseded(ctx) }
+	w.last = func() error { return f.supersede(ctx, another) }
 	if err := f.medium.put(ctx, at.String(), w); err != nil {
 		return err
 	}
@@ -57,25 +58,19 @@ func (f *Folder) save(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// supersede has the next save remove steps.
-func (f *Folder) supersede(steps []Step) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.superseded = steps
-}
-
-func (f *Folder) removeSuperseded(ctx context.Context) error {
-	if len(f.superseded) == 0 {
+// supersede removes steps, and notes that it did.
+func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
+	if len(*steps) == 0 {
 		return nil
 	}
-	doomed, err := f.places(ctx, func(p place) bool { return slices.Contains(f.superseded, p.step) })
+	doomed, err := f.places(ctx, func(p place) bool { return slices.Contains(*steps, p.step) })
 	if err == nil {
 		err = f.trash(ctx, doomed)
 	}
 	if err != nil {
-		return fmt.Errorf("remove the steps %v, newer than where the run began: %w", f.superseded, err)
+		return fmt.Errorf("remove the steps %v, newer than where the run began: %w", *steps, err)
 	}
-	f.superseded = nil
+	*steps = nil
 	return nil
 }
 
