@@ -50,18 +50,18 @@ type Versioned interface {
 // Orbax and Flax save what the program hands them; here the loop's own part comes along, because it is what is forgotten.
 func Save(folder *Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
-		return loop.Attend("checkpoint", when, nil) // refused when the run starts
+		return loop.Attend("", when, nil) // refused when the run starts
 	}
 	var s *saving // of the run that started last: a folder is used by one at a time
 	// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
-	all := []loop.Option{loop.Attend("checkpoint", when.AndAtEnd(), func() loop.Attendant {
+	all := []loop.Option{loop.Attend("", when.AndAtEnd(), func() loop.Attendant {
 		s = newSaving(folder, options)
 		return s
 	})}
-	all = append(all, loop.Attend("checkpoint", loop.AtStart, func() loop.Attendant { return &beginning{s} }))
-	all = append(all, loop.Attend("checkpoint", folder.saveFailed(), func() loop.Attendant { return &failedOnly{s} }))
+	all = append(all, loop.Attend("", loop.AtStart, func() loop.Attendant { return &beginning{s} }))
+	all = append(all, loop.Attend("", folder.saveFailed(), func() loop.Attendant { return &failedOnly{s} }))
 	for _, entry := range folder.metrics() {
-		all = append(all, loop.AttendEntry("checkpoint", entry, func() loop.Attendant { return &bestOnly{s} }))
+		all = append(all, loop.AttendEntry("", entry, func() loop.Attendant { return &bestOnly{s} }))
 	}
 	return loop.AfterAll(all...)
 }

@@ -73,7 +73,7 @@ func TestLeftover(t *testing.T) {
 
 	_, _, err := losses(four(strategies.RefuseLeftover), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
-	require.EqualError(t, err, "managed: strategies: data parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or OnLeftover")
+	require.EqualError(t, err, "managed: train step: data parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or OnLeftover")
 
 	eight, _, err := losses(one, 8, perExample) // and a last batch of 4
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func TestB36_aModelInTheWrongForm(t *testing.T) {
 		build managed.Build
 		want  string
 	}{
-		"none":              {nil, "compile train step: the function that builds the step is nil"},
+		"none":              {nil, "train step: the function that builds the step is nil"},
 		"no loss":           {func(b *managed.Builder) { b.Metric("m", b.Node("x")) }, "loss"},
 		"a missing field":   {func(b *managed.Builder) { b.Loss("loss", b.Node("images")) }, `"images"`},
 		"a node of nothing": {func(b *managed.Builder) { b.Loss("loss", nil) }, "loss"},
