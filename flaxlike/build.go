@@ -19,7 +19,7 @@ const modelScope = "model"
 // outputs builds the network.
 func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	scope := b.Scope().In(modelScope)
-	layers := trace{inputs: map[*managed.Node]string{}, bounds: &m.seen.bounds}
+	layers := trace{inputs: map[*managed.Node]string{}, seen: m.seen}
 	scope.SetGraphParam(b.Graph(), traceParam, &layers)
 	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
 	out := m.network.outputs(scope, func(name string) *managed.Node {
@@ -27,16 +27,19 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		layers.inputs[field] = name
 		return field
 	})
-	m.seen.layers = layers.rowsOf(m.network, out)
+	rows := layers.rowsOf(m.network, out)
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.Out(v)
 		}
 	}
-	m.seen.variables = nil
+	var variables []variable
 	for v := range scope.IterVariables() {
-		m.seen.variables = append(m.seen.variables, variable{v.Path(), v.Shape(), v.Trainable})
+		variables = append(variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
+	m.seen.mu.Lock()
+	m.seen.layers, m.seen.variables = rows, variables
+	m.seen.mu.Unlock()
 	return out
 }
 
@@ -48,7 +51,7 @@ func (m *Model) report(b *managed.Builder) {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
 	}
 	if m.set.weights != "" {
-		take(&m.seen.bounds, bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
+		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
 	var total *managed.Node
 	single, weighed := len(m.set.losses) == 1, false
@@ -58,7 +61,7 @@ func (m *Model) report(b *managed.Builder) {
 		f := l.Func
 		if f == nil {
 			f, _ = LossByName(l.Name) // which New has checked
-			take(&m.seen.bounds, labelsOf(l, labelOf(out, l.Output, l.Label), output, m.set.weights))
+			m.seen.take(labelsOf(l, labelOf(out, l.Output, l.Label), output, m.set.weights))
 		}
 		var v *managed.Node
 		if whole := lossesOfBatches[l.Name]; l.Func == nil && whole != nil {
@@ -147,11 +150,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*ma
 
 // field is a field of the batch; what says who needs it.
 func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
-	if _, err := m.seen.batch.Get(name); err != nil {
-		var names []string
-		for _, f := range m.seen.batch.Fields {
-			names = append(names, f.Name)
-		}
+	if names := b.Fields(); !slices.Contains(names, name) {
 		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, strings.Join(names, ", ")))
 	}
 	return b.Node(name)

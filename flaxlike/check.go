@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -24,9 +25,8 @@ var ErrNoLoss = errors.New("no loss")
 
 // seen is what a model has learned while it was built.
 type seen struct {
-	batch     data.Batch     // the newest one
-	resident  *data.Resident // the set on the device that it is of
-	whole     *data.Resident // the last one that was looked at, all of it
+	mu        sync.Mutex     // guards all; a list that is there is not changed
+	whole     *data.Resident // the last set on the device that was looked at, all of it
 	variables []variable
 	layers    []LayerRow
 	bounds    []bound
@@ -48,10 +48,19 @@ type bound struct {
 }
 
 // take notes a bound.
-func take(list *[]bound, r bound) {
-	if !slices.Contains(*list, r) {
-		*list = append(*list, r)
+func (s *seen) take(r bound) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.bounds, r) {
+		s.bounds = append(slices.Clip(s.bounds), r)
 	}
+}
+
+// known are the bounds so far.
+func (s *seen) known() []bound {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bounds
 }
 
 // fieldOf is the field whose numbers a node has, in whatever shape; "" if it has others.
@@ -92,58 +101,48 @@ func labelsOf(l Loss, field string, output *managed.Node, weights string) bound 
 	return r
 }
 
-// see notes the batch that a step is built from. Of a set on the device only the first is gathered, for its fields.
-func (m *Model) see(batch data.Batch) (err error) {
-	if batch.Resident == nil {
-		m.seen.batch, m.seen.resident = batch, nil
-		return nil
-	}
-	if m.seen.resident != batch.Resident {
-		m.seen.batch, err = batch.OnHost()
-		m.seen.resident = batch.Resident
-	}
-	return err
-}
-
 // before looks at a batch before its step.
 func (m *Model) before(s step, batch data.Batch) error {
-	if err := m.see(batch); err != nil {
-		return err
-	}
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
 		return fmt.Errorf("the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
 	}
+	bounds := m.seen.known()
 	switch {
 	case s.set == nil:
 		return m.seen.look(batch, false)
-	case *s.looked == len(m.seen.bounds):
+	case *s.looked == len(bounds):
 		return nil
 	}
-	err := m.seen.lookAt(data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}, "the set", false)
+	err := lookAt(bounds, data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}, "the set", false)
 	if err == nil {
-		*s.looked = len(m.seen.bounds)
+		*s.looked = len(bounds)
 	}
 	return err
 }
 
 // look looks at the numbers of a batch, or at those alone that the network takes.
 func (s *seen) look(batch data.Batch, inputs bool) error {
+	s.mu.Lock()
+	bounds, whole, looked := s.bounds, s.whole, s.looked
+	s.mu.Unlock()
 	set := batch.Resident
 	if set == nil {
-		return s.lookAt(batch, "the batch", inputs)
+		return lookAt(bounds, batch, "the batch", inputs)
 	}
-	if set == s.whole && s.looked == len(s.bounds) { // its batches have no labels, so all of the set's are looked at, once
+	if set == whole && looked == len(bounds) { // its batches have no labels, so all of the set's are looked at, once
 		return nil
 	}
-	err := s.lookAt(data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set", inputs)
+	err := lookAt(bounds, data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set", inputs)
 	if err == nil && !inputs {
-		s.whole, s.looked = set, len(s.bounds)
+		s.mu.Lock()
+		s.whole, s.looked = set, len(bounds)
+		s.mu.Unlock()
 	}
 	return err
 }
 
-func (s *seen) lookAt(batch data.Batch, in string, inputs bool) error {
-	for _, r := range s.bounds {
+func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
+	for _, r := range bounds {
 		field, err := batch.Get(r.field)
 		if err != nil || inputs && !r.input {
 			continue // the step says so, better

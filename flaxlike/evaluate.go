@@ -20,7 +20,14 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	if set == nil || set.Len() == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples")
 	}
-	tested, err := m.testOf(set, m.set.batchSize).Run(ctx, m, options...)
+	reader, err := m.reading(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
+	}
+	tested, err := m.testOf(set, m.set.batchSize).Run(ctx, reader, options...)
+	if endErr := reader.view.Close(); err == nil {
+		err = endErr
+	}
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
 	}
@@ -34,6 +41,14 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 		}
 	}
 	return found, nil
+}
+
+// reading is the model as it is now, for tests and predictions beside whatever else it does.
+func (m *Model) reading(ctx context.Context) (*Model, error) {
+	view, err := m.View(ctx)
+	reader := *m
+	reader.view = view
+	return &reader, err
 }
 
 // testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but for a model that
@@ -66,9 +81,6 @@ func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
 func (m *Model) takesNoPadding(ctx context.Context, batches loop.Data[data.Batch]) bool {
 	batch, err := data.Peek(batches)
 	if err == nil {
-		err = m.see(batch)
-	}
-	if err == nil {
 		err = m.test.Prepare(ctx, m.State, batch)
 	}
 	return errors.Is(err, managed.ErrPadded) // another error the step will tell
@@ -82,7 +94,18 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 	}
 	predict := train.PredictOf[*Model]()
 	predict.Trim = dropPadding
-	batches, err := train.Collect(predict.All(ctx, m, padded(set, m.set.batchSize), options...))
+	reader, end := m, func() error { return nil }
+	if set.Len() > m.set.batchSize { // one batch has the state to itself anyway
+		var err error
+		if reader, err = m.reading(ctx); err != nil {
+			return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
+		}
+		end = reader.view.Close
+	}
+	batches, err := train.Collect(predict.All(ctx, reader, padded(set, m.set.batchSize), options...))
+	if endErr := end(); err == nil {
+		err = endErr
+	}
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
 )
 
@@ -23,6 +24,10 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	if err := f.checkEnd(); err != nil {
 		return new(loop.History), err
 	}
+	if !m.fitting.CompareAndSwap(false, true) {
+		return new(loop.History), fmt.Errorf("the model is %w: another Fit trains it: wait for its end, or make a second model", managed.ErrBusy)
+	}
+	defer m.fitting.Store(false)
 	epoch := loop.Steps(f.StepsPerEpoch)
 	tests := m.tests(f)
 	if f.SanityEvaluation { // before a state is restored, because it resets the averages
@@ -120,7 +125,7 @@ func epochMeans(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
 
 // expect notes what the first step is to look for.
 func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []train.Test[*Model, data.Batch], options []loop.Option) error {
-	m.seen.expected = nil
+	m.seen.expect(nil)
 	plan, err := training.Plan(options...)
 	if err != nil {
 		return nil // the run says so
@@ -143,8 +148,14 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 			return err
 		}
 	}
-	m.seen.expected = e
+	m.seen.expect(e)
 	return nil
+}
+
+func (s *seen) expect(e *expected) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expected = e
 }
 
 // start is where the run begins: behind the newest checkpoint, or with the initial epoch.

@@ -157,7 +157,7 @@ func Embedding(vocabulary, width int) Layer {
 		}
 		y := layers.Embedding(scope, x, dtypeOf(scope, x), vocabulary, width)
 		if t := traceOf(scope, x); t.fieldOf(x) != "" {
-			take(t.bounds, bound{field: t.fieldOf(x), kind: "integer", input: true, high: float64(vocabulary - 1), class: true,
+			t.seen.take(bound{field: t.fieldOf(x), kind: "integer", input: true, high: float64(vocabulary - 1), class: true,
 				why: fmt.Sprintf("the Embedding has %d", vocabulary), hint: "make its vocabulary larger, or number from 0"})
 			return y
 		}

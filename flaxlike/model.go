@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -15,15 +16,22 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Model is a network with its losses, metrics and optimizer, and the state that trains. It changes in place, and is for one
-// goroutine at a time, as the managed.State in it is.
+// Model is a network with its losses, metrics and optimizer, and the state that trains. It changes in place.
+//
+// It may be used by any number of goroutines, by the rule of the managed.State in it: what only reads (Predict, Evaluate, Save,
+// Summary, Export) goes on beside others and beside a Fit, and takes no part in what that finds; Load, SetLearningRate and their
+// like wait for the end of a step. A second Fit is managed.ErrBusy. Evaluate, and Predict for more than one batch, work with one
+// set of weights, that of their first batch, and a Fit goes on meanwhile: it copies the weights once for each. Close waits for the
+// step that is being made, and what is used later, a Fit that goes on too, gives managed.ErrClosed.
 type Model struct {
 	*managed.State
 	network              Network
 	set                  settings
 	train, test, predict *managed.Stepper
-	runtime              *xla.Runtime // nil if it is somebody else's
-	seen                 seen
+	giveBack             func() error  // of the process's runtime; nil if it is somebody else's
+	view                 *managed.View // what is tested and predicted with; nil stands for the state
+	fitting              *atomic.Bool
+	seen                 *seen
 }
 
 // New makes a model. Its variables come into being with its first batch, which says the shapes; see [Model.Init]. Flax
@@ -31,7 +39,7 @@ type Model struct {
 //
 // The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
 func New(ctx context.Context, network Network, options ...Option) (*Model, error) {
-	m := &Model{network: network, set: settings{batchSize: 32}, seen: seen{built: map[*managed.Stepper]bool{}}}
+	m := &Model{network: network, set: settings{batchSize: 32}, fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, fmt.Errorf("flaxlike: new model: %w", graphs.Inner(err))
 	}
@@ -84,22 +92,23 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 		of = append(of, managed.WithPolicy(*m.set.policy))
 	}
 	m.State, err = managed.New(m.set.strategy, of...)
-	if err != nil && m.runtime != nil {
-		err = errors.Join(err, m.runtime.Close())
+	if err != nil && m.giveBack != nil {
+		err = errors.Join(err, m.giveBack())
 	}
 	return err
 }
 
 // openDefault opens what a model runs on that was given no strategy.
-func (m *Model) openDefault(ctx context.Context) (_ strategies.Strategy, err error) {
-	m.runtime, err = xla.Open(ctx, xla.CPU, m.set.plugin...)
+func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
+	runtime, giveBack, err := borrow(ctx, m.set.plugin...)
 	if errors.Is(err, xla.ErrPluginNotFound) && len(m.set.plugin) == 0 {
 		err = fmt.Errorf("%w\n  or give New flaxlike.InstallIfMissing(progress), which downloads it", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return strategies.Jit(m.runtime), nil
+	m.giveBack = giveBack
+	return strategies.Jit(runtime), nil
 }
 
 var errNoNetwork = errors.New("the network is nil: give New a Layer, such as Sequential(…), or a Functional")
@@ -153,20 +162,22 @@ func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Lo
 }
 
 // ResetStep sets the metrics and averages back.
-func (m *Model) ResetStep(context.Context) (*Model, error) { return m, m.ResetMetrics() }
+func (m *Model) ResetStep(context.Context) (*Model, error) {
+	if m.view != nil {
+		return m, m.view.ResetMetrics()
+	}
+	return m, m.ResetMetrics()
+}
 
 // PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the inputs
 // alone.
 func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	if err := m.see(batch); err != nil {
-		return nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
-	}
-	known, logs := len(m.seen.bounds), loop.Logs{}
+	known, logs := len(m.seen.known()), loop.Logs{}
 	err := m.seen.look(batch, true)
 	if err == nil {
-		_, logs, err = m.predict.Step(ctx, m.State, batch)
+		logs, err = m.one(ctx, m.predict, batch)
 	}
-	if err == nil && len(m.seen.bounds) > known { // the step was built, and its bounds were learned
+	if err == nil && len(m.seen.known()) > known { // the step was built, and its bounds were learned
 		err = m.seen.look(batch, true)
 	}
 	if err != nil {
@@ -192,20 +203,42 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 // Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the shapes,
 // and needs the inputs alone.
 func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
-	if err := m.see(batch); err != nil {
-		return fmt.Errorf("flaxlike: export: %w", graphs.Inner(err))
-	}
 	return managed.ExportModel(dir, m.State, batch, m.outputs, options...)
 }
 
-// Close gives up the state, the programs, and the runtime if New opened it. A second Close does nothing.
+// Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime. A second
+// Close does nothing.
 func (m *Model) Close() error {
-	errs := []error{m.train.Close(), m.test.Close(), m.predict.Close(), m.State.Close()}
-	if m.runtime != nil {
-		errs = append(errs, m.runtime.Close())
-		m.runtime = nil
+	errs := []error{m.State.Close(), m.train.Close(), m.test.Close(), m.predict.Close()}
+	if m.giveBack != nil {
+		errs = append(errs, m.giveBack())
 	}
 	return errors.Join(errs...)
+}
+
+// one makes a step on what the model reads.
+func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
+	if m.view != nil {
+		return m.view.Step(ctx, of, batch)
+	}
+	_, logs, err := of.Step(ctx, m.State, batch)
+	return logs, ofShapes(err)
+}
+
+func (m *Model) several(ctx context.Context, of *managed.Stepper, batches []data.Batch) ([]loop.Logs, error) {
+	if m.view != nil {
+		return m.view.StepBlock(ctx, of, batches)
+	}
+	_, logs, err := of.StepBlock(ctx, m.State, batches)
+	return logs, ofShapes(err)
+}
+
+// ofShapes leaves out of managed's error the advice that is for those who make their steps themselves.
+func ofShapes(err error) error {
+	if !errors.Is(err, managed.ErrShapes) {
+		return err
+	}
+	return own(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
 // step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the numbers of the set are
@@ -233,9 +266,9 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 	if err := m.before(s, batch); err != nil {
 		return m, loop.Logs{}, own(err)
 	}
-	known := len(m.seen.bounds)
-	_, logs, err := s.of.Step(ctx, m.State, batch)
-	if err == nil && len(m.seen.bounds) > known {
+	known := len(m.seen.known())
+	logs, err := m.one(ctx, s.of, batch)
+	if err == nil && len(m.seen.known()) > known {
 		if err = m.before(s, batch); err != nil {
 			err = errors.Join(own(err), m.Wait())
 		}
@@ -253,15 +286,20 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 				return m, nil, own(err)
 			}
 			batches = batches[:i] // those before it are made, and the next block begins with it
-			_, logs, stepErr := s.of.StepBlock(ctx, m.State, batches)
+			logs, stepErr := m.several(ctx, s.of, batches)
 			if stepErr != nil {
 				return m, logs, errors.Join(stepErr, own(err))
 			}
 			return m, logs, own(err)
 		}
 	}
-	_, logs, err := s.of.StepBlock(ctx, m.State, batches)
+	logs, err := m.several(ctx, s.of, batches)
 	return m, logs, err
 }
 
-func (s step) Await(ctx context.Context, m *Model) error { return s.of.Await(ctx, m.State) }
+func (s step) Await(ctx context.Context, m *Model) error {
+	if m.view != nil {
+		return m.view.Await()
+	}
+	return s.of.Await(ctx, m.State)
+}

@@ -21,7 +21,10 @@ type expected struct {
 // ready builds the step before its first run, so that what is wrong with the batch's numbers, or with an entry that a callback waits
 // for, is told before anything was changed.
 func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
-	if m.seen.built[s.of] && m.seen.expected == nil {
+	m.seen.mu.Lock()
+	ready := m.seen.built[s.of] && m.seen.expected == nil
+	m.seen.mu.Unlock()
+	if ready {
 		return nil
 	}
 	if err := m.before(s, batch); err != nil {
@@ -30,13 +33,17 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	if err := s.of.Prepare(ctx, m.State, batch); err != nil {
 		return err
 	}
+	m.seen.mu.Lock()
 	m.seen.built[s.of] = true
-	if s.of != m.train || m.seen.expected == nil {
+	e := m.seen.expected
+	if s.of == m.train {
+		m.seen.expected = nil
+	}
+	m.seen.mu.Unlock()
+	if s.of != m.train || e == nil {
 		return nil
 	}
-	e := *m.seen.expected
-	m.seen.expected = nil
-	return m.find(ctx, e)
+	return m.find(ctx, *e)
 }
 
 // find looks for the entries among those that the steps log.
@@ -61,9 +68,6 @@ func (m *Model) find(ctx context.Context, e expected) error {
 	known := func(entry string) bool { return names[entry] }
 	if slices.ContainsFunc(e.entries, func(entry string) bool { return !known(entry) }) {
 		for _, test := range tests {
-			if err := m.see(e.tests[test]); err != nil {
-				return err
-			}
 			if err := m.test.Prepare(ctx, m.State, e.tests[test]); err != nil {
 				return fmt.Errorf("test %q: %w", test, err)
 			}

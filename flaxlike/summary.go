@@ -35,7 +35,10 @@ type LayerRow struct {
 // Summary tells what the model is made of, in the order in which it is run. Before its first batch ([Model.Init]) that is
 // nothing. Keras leaves the optimizer out; it is here, because with Adam it is two thirds of the memory.
 func (m *Model) Summary() Summary {
-	s := Summary{Summary: m.State.Summary(), Layers: slices.Clone(m.seen.layers)}
+	m.seen.mu.Lock()
+	layers := slices.Clone(m.seen.layers)
+	m.seen.mu.Unlock()
+	s := Summary{Summary: m.State.Summary(), Layers: layers}
 	if len(s.Layers) == 0 {
 		return s
 	}
@@ -99,9 +102,9 @@ type trace struct {
 	// own counts the layers of the user's that are being run, inner is set for what is run next by another layer.
 	own   int
 	inner bool
-	// inputs are the fields that the network takes, by their nodes; bounds is where it is noted what they may have.
+	// inputs are the fields that the network takes, by their nodes; seen is where it is noted what they may have.
 	inputs map[*managed.Node]string
-	bounds *[]bound
+	seen   *seen
 }
 
 func traceOf(scope *managed.Scope, x *managed.Node) *trace {

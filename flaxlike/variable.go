@@ -17,9 +17,12 @@ type variable struct {
 // ErrNotBuilt is wrapped by the error about a model that has met no batch yet, so that its shapes are not known.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
-func (m *Model) built() error {
+// built gives the network's variables.
+func (m *Model) built() ([]variable, error) {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
 	if len(m.seen.variables) == 0 {
-		return fmt.Errorf("%w: call Init with a batch of the shapes to come", ErrNotBuilt)
+		return nil, fmt.Errorf("%w: call Init with a batch of the shapes to come", ErrNotBuilt)
 	}
-	return nil
+	return m.seen.variables, nil
 }

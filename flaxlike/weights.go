@@ -25,17 +25,22 @@ func (m *Model) Save(path string) error {
 }
 
 func (m *Model) save(path string) error {
-	if err := m.built(); err != nil {
+	variables, err := m.built()
+	if err != nil {
 		return err
 	}
 	var tensors []safetensors.Tensor
 	values := map[string][]byte{}
-	for _, v := range m.seen.variables {
-		t, err := m.Value(v.name)
-		if err != nil {
-			return err
-		}
-		a, err := managed.ArrayOf(t)
+	names := make([]string, len(variables))
+	for i, v := range variables {
+		names[i] = v.name
+	}
+	now, err := m.Values(names...) // of one moment, also beside a training
+	if err != nil {
+		return err
+	}
+	for i, v := range variables {
+		a, err := managed.ArrayOf(now[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
@@ -104,7 +109,8 @@ func (m *Model) Load(ctx context.Context, path string) error {
 }
 
 func (m *Model) load(ctx context.Context, path string) error {
-	if err := m.built(); err != nil {
+	variables, err := m.built()
+	if err != nil {
 		return err
 	}
 	content, err := readTensors(path)
@@ -112,7 +118,7 @@ func (m *Model) load(ctx context.Context, path string) error {
 		return err
 	}
 	needed := map[string]bool{}
-	for _, v := range m.seen.variables {
+	for _, v := range variables {
 		needed[short(v.name)] = true
 	}
 	for _, t := range content.Tensors {

@@ -47,6 +47,9 @@ func (b *Builder) Scope() *Scope { return b.scope }
 // Training tells whether the step trains, as layers such as dropout ask.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
+// Fields are the names of the batch's fields.
+func (b *Builder) Fields() []string { return slices.Clone(b.names) }
+
 // Node is a field of the batch by its name ("x", "y"). It panics where the batch has no such field.
 func (b *Builder) Node(name string) *Node {
 	i := slices.Index(b.names, name)

@@ -24,8 +24,8 @@ var (
 const variablesSection = "variables"
 
 // Content is all of the state for a checkpoint: each variable by its full name, the optimizer's and the random state too. It
-// waits for the steps that were begun; the values are fetched one at a time as they are written, which must be before the
-// next step. The values do not depend on the strategy, so a state can go on under another one: with the same bits under the
+// waits for the steps that were begun; the values are those of this moment, and are fetched one at a time as they are written,
+// each once. (A step that changes one before it is written makes a copy of it first.) The values do not depend on the strategy, so a state can go on under another one: with the same bits under the
 // same, and as near as sums in another order are under others.
 //
 // Values of a restored state that no step has asked for yet are saved again.
@@ -38,9 +38,14 @@ func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 }
 
 func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
-	if err := errors.Join(context.Cause(ctx), s.settled()); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return c, err
 	}
+	done, err := s.read(ctx)
+	if err != nil {
+		return c, err
+	}
+	defer done()
 	origins := map[string]origin{}
 	add := func(name string, shape shapes.Shape, write func(io.Writer) error, o origin) error {
 		dtype, err := inFile(shape.DType)
@@ -52,10 +57,13 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		return nil
 	}
 	var spare []byte // for values on their way, one after the other
-	for _, v := range s.values {
-		name := v.variable.Path()
-		write := func(w io.Writer) error { return s.writeValue(w, v, &spare) }
-		if err := add(name, v.variable.Shape(), write, s.saved.origins[name]); err != nil {
+	for i, v := range s.values {
+		name, now := v.variable.Path(), s.hold(i)
+		write := func(w io.Writer) error {
+			err := now.write(w, int(v.shape.ByteSize()), &spare)
+			return errors.Join(err, now.release())
+		}
+		if err := add(name, v.shape, write, s.saved.origins[name]); err != nil {
 			return c, err
 		}
 	}
@@ -71,9 +79,8 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	return c, nil
 }
 
-// writeValue copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to spare.
-func (s *State) writeValue(w io.Writer, v value, spare *[]byte) error {
-	size := int(v.variable.Shape().ByteSize())
+// write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to spare.
+func (p *pin) write(w io.Writer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(interface{ AvailableBuffer() []byte }); ok {
 		memory = to.AvailableBuffer()
@@ -86,7 +93,7 @@ func (s *State) writeValue(w io.Writer, v value, spare *[]byte) error {
 	}
 	memory = memory[:size]
 	if size > 0 {
-		if err := s.strategy.FetchInto(v.buffer, memory); err != nil {
+		if err := p.on.FetchInto(p.buffer, memory); err != nil {
 			return err
 		}
 	}
@@ -140,9 +147,11 @@ func (s *State) Transfer(ctx context.Context, c *checkpoint.Checkpoint, from fun
 }
 
 func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func(string) string) error {
-	if s.closed {
-		return fmt.Errorf("the state: %w", ErrClosed)
+	done, err := s.alone(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	r := &restored{step: c.Step, from: from}
 	if from == nil {
 		if err := c.Section(variablesSection, &r.origins); err != nil {
@@ -173,7 +182,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		known[i] = v.variable
 	}
 	r.all, r.tensors = len(given), given
-	r, err := s.renewed(r, known)
+	r, err = s.renewed(r, known)
 	if err != nil {
 		return err
 	}
@@ -238,7 +247,7 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 	}
 	for i := range put {
 		if put[i] != nil {
-			put[i], s.values[i].buffer = s.values[i].buffer, put[i]
+			put[i] = s.swap(i, put[i])
 		}
 		if o, ok := r.origins[s.values[i].variable.Path()]; ok {
 			s.saved.note(s.values[i].variable.Path(), o)

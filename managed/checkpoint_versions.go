@@ -11,7 +11,8 @@ var _ checkpoint.Versioned = (*State)(nil)
 // Versions says what the state runs on: "plugin", its platform and versions, and "devices", their number. A checkpoint of a run
 // keeps it, and [checkpoint.Resume] tells what is another.
 func (s *State) Versions() map[string]string {
-	p := s.strategy.Runtime().Plugin()
+	strategy := s.Strategy()
+	p := strategy.Runtime().Plugin()
 	plugin := p.Kind
 	if p.Version != "" {
 		plugin += " " + p.Version
@@ -20,7 +21,7 @@ func (s *State) Versions() map[string]string {
 		plugin += ", PJRT API " + p.API
 	}
 	devices := 1 // jit and eager use the first
-	if several, ok := s.strategy.(interface{ NumDevices() int }); ok {
+	if several, ok := strategy.(interface{ NumDevices() int }); ok {
 		devices = several.NumDevices()
 	}
 	return map[string]string{"plugin": plugin, "devices": strconv.Itoa(devices)}

@@ -29,9 +29,11 @@ func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, e
 }
 
 func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, error) {
-	if err := s.settled(); err != nil {
+	done, err := s.beside(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer done()
 	c := blank(under)
 	c.optimizer, c.policy, c.given, c.drawn = s.optimizer, s.policy, maps.Clone(s.given), s.drawn
 	c.configured = s.configured
@@ -90,7 +92,7 @@ func (s *State) cloneVariables(c *State) error {
 		if err := empty(made); err != nil { // the device has it
 			return err
 		}
-		c.index[made], c.values[at].variable = at, made
+		c.index[made], c.values[at].variable, c.values[at].shape = at, made, s.values[at].shape
 		if to, ok := s.resets[v]; ok {
 			c.resets[made] = to
 		}

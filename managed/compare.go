@@ -65,7 +65,7 @@ func Compare(a, b *State) Diff {
 	for _, name := range slices.Sorted(maps.Keys(ofA)) {
 		x, y := ofA[name], ofB[name]
 		if y == nil {
-			all = append(all, Discrepancy{Name: name, Aspect: Missing, A: x.Shape().String()})
+			all = append(all, Discrepancy{Name: name, Aspect: Missing, A: x.shape.String()})
 			continue
 		}
 		differ := func(what Aspect, a, b any) {
@@ -73,13 +73,13 @@ func Compare(a, b *State) Diff {
 				all = append(all, Discrepancy{Name: name, Aspect: what, A: x, B: y})
 			}
 		}
-		differ(ShapeDiffers, x.Shape().Dimensions, y.Shape().Dimensions)
-		differ(DTypeDiffers, x.DType(), y.DType())
-		differ(TrainedDiffers, x.Trainable, y.Trainable)
+		differ(ShapeDiffers, x.shape.Dimensions, y.shape.Dimensions)
+		differ(DTypeDiffers, x.shape.DType, y.shape.DType)
+		differ(TrainedDiffers, x.trained, y.trained)
 	}
 	for name, y := range ofB {
 		if ofA[name] == nil {
-			all = append(all, Discrepancy{Name: name, Aspect: Extra, B: y.Shape().String()})
+			all = append(all, Discrepancy{Name: name, Aspect: Extra, B: y.shape.String()})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y Discrepancy) int { return strings.Compare(x.Name, y.Name) })
@@ -98,9 +98,9 @@ func CompareValues(ctx context.Context, a, b *State, tolerance float64) (Diff, e
 	}
 	all := Compare(a, b)
 	other := b.byName()
-	for _, v := range a.values {
-		name := v.variable.Path()
-		if y := other[name]; y == nil || !y.Shape().Equal(v.variable.Shape()) {
+	mine := a.byName()
+	for _, name := range slices.Sorted(maps.Keys(mine)) {
+		if y := other[name]; y == nil || !y.shape.Equal(mine[name].shape) {
 			continue
 		}
 		d, err := compareValue(ctx, a, b, name, tolerance)
@@ -139,14 +139,21 @@ func compareValue(ctx context.Context, a, b *State, name string, tolerance float
 	return d, errors.Join(err, cause)
 }
 
+// about is what is known of a variable without its value.
+type about struct {
+	shape   Shape
+	trained bool
+}
+
 // byName are the state's variables; a state that is nil has none.
-func (s *State) byName() map[string]*variable {
+func (s *State) byName() map[string]*about {
 	if s == nil {
 		return nil
 	}
-	all := make(map[string]*variable, len(s.values))
+	defer s.lookAtStructure()()
+	all := make(map[string]*about, len(s.values))
 	for _, v := range s.values {
-		all[v.variable.Path()] = v.variable
+		all[v.variable.Path()] = &about{v.shape, v.variable.Trainable}
 	}
 	return all
 }

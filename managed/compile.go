@@ -2,9 +2,11 @@ package managed
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -32,61 +35,128 @@ type compiled struct {
 	wholes []logged
 	// cast are the variables that a policy casts; nil before the first build.
 	cast []*variable
-	// args and batch are reused by each step.
+	// changes says which of the values the program changes, metrics which of them gather a metric, nil for the others.
+	changes []bool
+	metrics []*metrics.Accumulator
+	// sets are those of the resident set, which the program is given behind the state's values.
+	sets []strategies.Buffer
+	// rooms are *room, for the steps that are being made.
+	rooms sync.Pool
+	used  int64 // when, in the stepper's count of uses
+}
+
+// room is what one call of a step needs.
+type room struct {
 	args    []strategies.Buffer
 	batches [][]data.Array
 }
 
-// find gives the compiled form of the step for a state and a batch, with so many steps at once.
-func (s *Stepper) find(state *State, batch data.Batch, block int) (*compiled, error) {
-	if err := state.usable(); err != nil {
-		return nil, err
-	}
+// lookup gives the compiled form of the step for a state and a batch, with so many steps at once; nil if there is none. The
+// state is being read, or its structure held.
+func (s *Stepper) lookup(state *State, batch data.Batch, block int) *compiled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.compiled {
 		if c.state == state && c.moves == state.moves && c.block == block && c.fits(batch) {
-			return c, nil
+			s.uses++
+			c.used = s.uses
+			return c
 		}
 	}
-	if err := s.leave(state); err != nil {
-		return nil, err
+	return nil
+}
+
+// prepareFor compiles the step, unless it was. Others may use the state meanwhile, if only they build nothing on it.
+func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
+	if err := state.structure.Change(ctx); err != nil {
+		return of(err)
 	}
-	if n := s.shapesOf(state, block); n >= cmp.Or(s.shapes, mostShapes) {
-		return nil, fmt.Errorf("%w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), close it now and then, or raise the limit by managed.MaxShapes",
-			ErrShapes, n)
+	defer state.structure.DoneChanging()
+	if err := state.usable(); err != nil {
+		return err
+	}
+	batch, err := state.strategy.Batch(batch)
+	if err != nil || s.lookup(state, batch, block) != nil {
+		return err
+	}
+	if err := errors.Join(s.leave(state), s.makeRoom(state, block)); err != nil {
+		return err
 	}
 	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block, resident: batch.Resident}
-	for _, f := range batch.Fields {
-		in, err := strategies.InputOf(f)
-		if err != nil {
-			return nil, err
-		}
-		c.inputs = append(c.inputs, in)
+	if err := s.compileFor(ctx, c, batch, state.strategy); err != nil {
+		return err
 	}
-	if err := s.compile(c); err != nil {
-		return nil, err
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uses++
+	c.used = s.uses
 	s.compiled = append(s.compiled, c)
 	s.warnOfShapes(c)
-	return c, nil
+	return nil
 }
 
 // leave closes what was compiled for a state before it moved to another strategy.
 func (s *Stepper) leave(state *State) error {
 	var errs []error
-	s.compiled = slices.DeleteFunc(s.compiled, func(c *compiled) bool {
-		stale := c.state == state && c.moves != state.moves
-		if stale {
-			errs = append(errs, c.close())
-		}
-		return stale
-	})
+	for _, c := range s.drop(func(c *compiled) bool { return c.state == state && c.moves != state.moves }) {
+		errs = append(errs, c.close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close the programs of before the state moved: %w", err)
 	}
 	return nil
 }
+
+// drop takes compiled forms out of the list.
+func (s *Stepper) drop(which func(*compiled) bool) (dropped []*compiled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compiled = slices.DeleteFunc(s.compiled, func(c *compiled) bool {
+		if !which(c) {
+			return false
+		}
+		dropped = append(dropped, c)
+		return true
+	})
+	return dropped
+}
+
+// makeRoom sees to it that a step is not compiled for too many shapes: a training step is refused then, any other gives up
+// the program that was used longest ago.
+func (s *Stepper) makeRoom(state *State, block int) error {
+	s.mu.Lock()
+	n := s.shapesOf(state, block)
+	var oldest *compiled
+	for _, c := range s.compiled {
+		if c.state == state && c.block == block && (oldest == nil || c.used < oldest.used) {
+			oldest = c
+		}
+	}
+	s.mu.Unlock()
+	switch {
+	case n < cmp.Or(s.shapes, mostShapes):
+		return nil
+	case s.train:
+		return fmt.Errorf("%w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), close it now and then, or raise the limit by managed.MaxShapes",
+			ErrShapes, n)
+	}
+	var errs []error
+	for _, c := range s.drop(func(c *compiled) bool { return c == oldest }) {
+		state.programs = slices.DeleteFunc(state.programs, func(d dumped) bool { return d == c.dumped(s) })
+		errs = append(errs, c.giveUp())
+	}
+	return errors.Join(errs...)
+}
+
+// giveUp closes the program when nobody runs it.
+func (c *compiled) giveUp() error {
+	if c.state.gate.Change(context.Background()) == nil {
+		defer c.state.gate.DoneChanging()
+	}
+	return c.close()
+}
+
+func (c *compiled) dumped(s *Stepper) dumped { return dumped{s.name, c.program.StableHLO()} }
 
 // close closes the program. That of a state that has moved away went with its runtime, if that was closed.
 func (c *compiled) close() error {
@@ -97,7 +167,7 @@ func (c *compiled) close() error {
 	return err
 }
 
-// ErrShapes: a step met so many shapes of batches that something is wrong with them; each takes time and memory.
+// ErrShapes: a training step met so many shapes of batches that something is wrong with them; each takes time and memory.
 var ErrShapes = errors.New("too many shapes of batches")
 
 // manyShapes is for how many shapes of batches a step is compiled before that is logged: it may be a mistake. From mostShapes
@@ -136,15 +206,60 @@ func (c *compiled) fits(batch data.Batch) bool {
 	return true
 }
 
-func (s *Stepper) compile(c *compiled) error {
-	state := c.state
-	var b *Builder
-	var used []*variable
-	resident, err := state.reside(c.resident)
+// compileFor compiles the step for batches like this one under a strategy, and moves the variables that it brings in to where
+// the state's wants them. The state's structure is held.
+func (s *Stepper) compileFor(ctx context.Context, c *compiled, batch data.Batch, on strategies.Strategy) error {
+	for _, f := range batch.Fields {
+		in, err := strategies.InputOf(f)
+		if err != nil {
+			return err
+		}
+		c.inputs = append(c.inputs, in)
+	}
+	b, used, err := s.compile(c, on)
 	if err != nil {
 		return err
 	}
-	program, err := state.strategy.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
+	state := c.state
+	if err := state.gate.Change(ctx); err != nil {
+		return errors.Join(of(err), c.program.Close())
+	}
+	defer state.gate.DoneChanging()
+	if err := state.adopt(s.train); err != nil {
+		return errors.Join(err, c.program.Close())
+	}
+	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a step that was closed compiles again
+		state.programs = append(state.programs, d)
+	}
+	for _, r := range b.resets {
+		state.resets[r.variable] = r.to
+	}
+	for _, v := range used {
+		c.values = append(c.values, state.index[v])
+		var gathers *metrics.Accumulator
+		if to, ok := state.resets[v]; ok {
+			gathers = &to
+		}
+		c.metrics = append(c.metrics, gathers)
+	}
+	c.layout, c.wholes = b.logged, b.wholes
+	for _, list := range [][]logged{c.layout, c.wholes} {
+		for i := range list {
+			list[i].node = nil // the graph is compiled: let it go
+		}
+	}
+	return nil
+}
+
+// compile builds and compiles the step; see notInBuild. One function of a step is at work at a time, on whatever states.
+func (s *Stepper) compile(c *compiled, on strategies.Strategy) (b *Builder, used []*variable, err error) {
+	s.building.Lock()
+	defer s.building.Unlock()
+	state := c.state
+	if c.sets, err = state.reside(c.resident); err != nil {
+		return nil, nil, err
+	}
+	c.program, err = on.Compile(strategies.Step{Name: s.name, Batch: c.inputs, Block: c.block,
 		Build: func(g *graph.Graph, batch []*graph.Node) (built strategies.Built) {
 			b = s.builder(g, c, batch)
 			s.report(b, c)
@@ -153,6 +268,10 @@ func (s *Stepper) compile(c *compiled) error {
 				train.ExecPerStepUpdateGraphFn(g)
 			}
 			used, built = state.slots(g)
+			c.changes = nil
+			for _, slot := range built.State {
+				c.changes = append(c.changes, slot.New != nil)
+			}
 			built.State = append(built.State, b.sets...)
 			if logs := b.pack(); logs != nil {
 				built.Outputs = append(built.Outputs, logs)
@@ -163,30 +282,7 @@ func (s *Stepper) compile(c *compiled) error {
 			built.Alone = len(b.wholes) > 0
 			return built
 		}})
-	if err != nil {
-		return err
-	}
-	if err := state.adopt(s.train); err != nil {
-		return errors.Join(err, program.Close())
-	}
-	c.program = program
-	if d := (dumped{s.name, program.StableHLO()}); !slices.Contains(state.programs, d) { // a step that was closed compiles again
-		state.programs = append(state.programs, d)
-	}
-	for _, v := range used {
-		c.values = append(c.values, state.index[v])
-	}
-	c.args = append(make([]strategies.Buffer, len(c.values)), resident...)
-	for _, r := range b.resets {
-		state.resets[r.variable] = r.to
-	}
-	c.layout, c.wholes = b.logged, b.wholes
-	for _, list := range [][]logged{c.layout, c.wholes} {
-		for i := range list {
-			list[i].node = nil // the graph is compiled: let it go
-		}
-	}
-	return nil
+	return b, used, err
 }
 
 func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Builder {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -18,7 +19,10 @@ type dumped struct{ step, text string }
 // each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to write.
 // [loop.Profile] calls it.
 func (s *State) DumpXLA(dir string) error {
-	for i, p := range s.programs {
+	leave := s.lookAtStructure()
+	programs := slices.Clone(s.programs)
+	leave()
+	for i, p := range programs {
 		if p.text == "" {
 			continue
 		}

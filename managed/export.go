@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -60,10 +61,7 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	if state == nil {
 		return errors.New("the state is nil")
 	}
-	if err := state.usable(); err != nil {
-		return err
-	}
-	x := &exporting{Strategy: state.strategy, outputs: outputs}
+	x := &exporting{outputs: outputs}
 	for _, o := range options {
 		o(x)
 	}
@@ -72,14 +70,7 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 		return err
 	}
 	c := &compiled{state: state, block: 1}
-	for _, f := range batch.Fields {
-		in, err := strategies.InputOf(f)
-		if err != nil {
-			return err
-		}
-		c.inputs = append(c.inputs, in)
-	}
-	if err := s.lower(c, x); err != nil {
+	if err := s.lower(c, batch, x); err != nil {
 		return err
 	}
 	c.nameLogs(x.program.Outputs)
@@ -108,13 +99,17 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 }
 
 // lower has the step compiled under another strategy; the state gets new variables that the step brings in, and no more.
-func (s *Stepper) lower(c *compiled, x *exporting) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	programs := c.state.programs
-	c.state.strategy = x
-	defer func() { c.state.strategy, c.state.programs = x.Strategy, programs }()
-	return s.compile(c)
+func (s *Stepper) lower(c *compiled, batch data.Batch, x *exporting) error {
+	ctx, state := context.Background(), c.state
+	if err := state.structure.Change(ctx); err != nil {
+		return of(err)
+	}
+	defer state.structure.DoneChanging()
+	if err := state.usable(); err != nil {
+		return err
+	}
+	x.Strategy = state.strategy
+	return s.compileFor(ctx, c, batch, x)
 }
 
 // exporting is a strategy that writes down the program of a step in place of compiling it. All else the state's own
@@ -194,12 +189,18 @@ func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
 func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 	p := &x.program
 	p.Weights = map[string]*Tensor{}
+	var names []string
 	for _, v := range p.Inputs {
 		if v.Role == export.State {
-			if p.Weights[v.Name], err = state.Value(v.Name); err != nil {
-				return err
-			}
+			names = append(names, v.Name)
 		}
+	}
+	values, err := state.Values(names...)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		p.Weights[name] = values[i]
 	}
 	if x.example {
 		if p.Example, err = runOnce(p, x.Runtime(), batch); err != nil {

@@ -237,8 +237,8 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	if !testing.Short() { // under the race detector, whose own memory says nothing
 		require.Less(t, resident, int64(4<<20), "a program that is left takes 100 KiB, which nobody counts")
 	}
-	// Too many shapes are a mistake, which is told; what was compiled goes on.
-	few := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) }, managed.MaxShapes(3)))
+	// Too many shapes are a mistake in a training, which is told; what was compiled goes on.
+	few := stepper(t, managed.TrainStep(regression, managed.MaxShapes(3)))
 	for n := 16; n < 20; n++ {
 		_, _, err := few.Step(t.Context(), state, first(t, line(t, n).Batches(n)))
 		if n < 19 {
@@ -246,7 +246,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, managed.ErrShapes)
-		require.ErrorContains(t, err, "test step: too many shapes of batches: it was compiled for 3: give it batches of one shape")
+		require.ErrorContains(t, err, "train step: too many shapes of batches: it was compiled for 3: give it batches of one shape")
 	}
 	_, _, err = few.Step(t.Context(), state, batch)
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func (s *State) adopt(train bool) error {
 	}
 	for i, v := range fresh {
 		s.index[v] = len(s.values)
-		s.values = append(s.values, value{variable: v, buffer: buffers[i]})
+		s.values = append(s.values, value{variable: v, shape: v.Shape(), buffer: buffers[i]})
 	}
 	if err := s.taken(fresh); err != nil {
 		return fmt.Errorf("initial values: %w", err)
@@ -53,9 +53,7 @@ func (s *State) adopt(train bool) error {
 	if lent < 0 {
 		return nil
 	}
-	old := s.values[lent].buffer
-	s.values[lent].buffer = buffers[len(fresh)]
-	if err := s.strategy.Free(old); err != nil {
+	if err := s.strategy.Free(s.swap(lent, buffers[len(fresh)])); err != nil {
 		return fmt.Errorf("free the old random state: %w", err)
 	}
 	return nil

@@ -161,7 +161,10 @@ func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps 
 const maxUnread = 256
 
 // unread are the logs that nobody has read yet, oldest first.
-type unread struct{ queue []waiting }
+type unread struct {
+	mu    sync.Mutex
+	queue []waiting
+}
 
 // waiting holds a buffer, and the logs only as long as somebody else does: logs that were dropped unread are freed
 // and not fetched.
@@ -171,15 +174,24 @@ type waiting struct {
 }
 
 func (u *unread) add(r *remote) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.queue = append(u.queue, waiting{r.device, weak.Make(r)})
 	if len(u.queue) < 2*maxUnread {
 		return nil
 	}
-	return u.drain(maxUnread)
+	return u.shrink(maxUnread)
 }
 
 // drain reads or frees the oldest until n are left.
 func (u *unread) drain(n int) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.shrink(n)
+}
+
+// shrink is drain; mu is held.
+func (u *unread) shrink(n int) error {
 	var first error
 	cut := max(len(u.queue)-n, 0)
 	for _, w := range u.queue[:cut] {

@@ -28,6 +28,11 @@ func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 }
 
 func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
+	done, err := s.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	if err := s.settled(); err != nil {
 		return err
 	}
@@ -41,7 +46,7 @@ func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
 	}
 	logsErr := errors.Join(s.unread.drain(0), s.leaveSets())
 	for i := range buffers {
-		buffers[i], s.values[i].buffer = s.values[i].buffer, buffers[i]
+		buffers[i] = s.swap(i, buffers[i])
 	}
 	s.strategy = to
 	s.moves++

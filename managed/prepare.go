@@ -31,15 +31,12 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	if state == nil {
 		return errors.New("the state is nil: make one with New")
 	}
-	if err := state.settled(); err != nil {
-		return err
-	}
-	divided, err := state.strategy.Batch(batch)
+	done, err := state.read(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.find(state, divided, maxBlock)
-	return err
+	done()
+	return s.prepareFor(ctx, state, batch, maxBlock)
 }
 
 // ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice says the

@@ -30,11 +30,26 @@ const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + 
 // 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's gradient
 // descent. Before the first training step there is none to be read, unless one was set ([ErrNoLearningRate]).
 func (s *State) LearningRate() (float64, error) {
-	rate, err := s.learningRate()
+	rate, err := s.rate(func() (float64, error) { return 1, nil })
 	if err != nil {
 		return 0, fmt.Errorf("managed: learning rate: %w", err)
 	}
 	return rate, nil
+}
+
+// rate is the learning rate times a factor, both of one moment.
+func (s *State) rate(factor func() (float64, error)) (float64, error) {
+	done, err := s.beside(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	rate, err := s.learningRate()
+	if err != nil {
+		return 0, err
+	}
+	times, err := factor()
+	return rate * times, err
 }
 
 func (s *State) learningRate() (float64, error) {
@@ -64,12 +79,7 @@ func (s *State) learningRate() (float64, error) {
 // RateInForce is the learning rate that the last update was made with: [State.LearningRate] times the schedules in the chain of an
 // optimizer of package optim. It is the base rate where nothing else is known of the optimizer.
 func (s *State) RateInForce() (float64, error) {
-	rate, err := s.learningRate()
-	if err == nil {
-		var factor float64
-		factor, err = s.scheduled()
-		rate *= factor
-	}
+	rate, err := s.rate(s.scheduled)
 	if err != nil {
 		return 0, fmt.Errorf("managed: learning rate: %w", err)
 	}
@@ -120,6 +130,11 @@ func (s *State) setLearningRate(rate float64) error {
 	if !(rate >= 0) || math.IsInf(rate, 0) {
 		return errors.New("expected a finite number that is not negative")
 	}
+	done, err := s.alone(context.Background())
+	if err != nil {
+		return err
+	}
+	defer done()
 	at, err := s.rateIndex()
 	if err != nil {
 		return err

@@ -51,7 +51,12 @@ func filled(a metrics.Accumulator) (*Tensor, error) {
 
 // ResetMetrics sets what [Builder.Track] has gathered back to nothing, in all steps.
 func (s *State) ResetMetrics() error {
-	if err := s.settled(); err != nil {
+	done, err := s.alone(context.Background())
+	if err == nil {
+		defer done()
+		err = s.settled()
+	}
+	if err != nil {
 		return fmt.Errorf("managed: reset metrics: %w", err)
 	}
 	for v, to := range s.resets {
@@ -79,7 +84,5 @@ func (s *State) set(at int, t *Tensor) error {
 	if err != nil {
 		return err
 	}
-	old := s.values[at].buffer
-	s.values[at].buffer = b
-	return s.strategy.Free(old)
+	return s.strategy.Free(s.swap(at, b))
 }

@@ -41,6 +41,7 @@ func (c *configured) noteBatch(b data.Batch) {
 // steps with [By] have the step's name in front, once they are compiled. A checkpoint of a run keeps them, and [checkpoint.Resume]
 // tells which are others. A restored state goes on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
+	defer s.lookAtStructure()()
 	var all []checkpoint.Setting
 	add := func(name, value string, saved bool) {
 		all = append(all, checkpoint.Setting{Name: name, Value: value, Saved: saved})

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 var (
-	// ErrClosed: a state, or a snapshot of one, was used after its Close.
-	ErrClosed = errors.New("used after Close")
+	// ErrClosed: a state, or a snapshot or a view of one, was used after its Close.
+	ErrClosed = gate.ErrClosed
+	// ErrBusy: a state was asked for what cannot wait for its turn; see [State].
+	ErrBusy = xla.ErrBusy
 	// ErrNewerVariables: a snapshot cannot be restored, because it does not say what to do with variables that came into
 	// being after it.
 	ErrNewerVariables = errors.New("the state has variables that came into being after the snapshot")
@@ -27,9 +31,11 @@ var _ loop.Snapshotter = (*State)(nil)
 // Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step a
 // second copy of the model, and costs one here.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	if err := s.settled(); err != nil {
+	done, err := s.read(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("managed: snapshot: %w", err)
 	}
+	defer done()
 	c := &snapshot{of: s, values: make([]*Tensor, len(s.values))}
 	for i, v := range s.values {
 		err := context.Cause(ctx)
@@ -56,13 +62,15 @@ type snapshot struct {
 // of now. So take a snapshot after the first of all steps that bring variables with them.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
-	if s.closed {
-		return fmt.Errorf("managed: restore: the state: %w", ErrClosed)
+	done, err := s.alone(ctx)
+	if err != nil {
+		return fmt.Errorf("managed: restore: %w", err)
 	}
+	defer done()
 	if c.values == nil {
 		return fmt.Errorf("managed: restore: the snapshot: %w", ErrClosed)
 	}
-	if newer := s.Names()[len(c.values):]; len(newer) > 0 {
+	if newer := s.names()[len(c.values):]; len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
 	_ = s.follow(nil) // whatever came of it, its values go
@@ -83,7 +91,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 		put = append(put, b)
 	}
 	for i := range put {
-		put[i], s.values[i].buffer = s.values[i].buffer, put[i]
+		put[i] = s.swap(i, put[i])
 	}
 	if s.lost != nil { // nobody can tell what is left of the old values
 		s.lost = nil

@@ -1,13 +1,16 @@
 package managed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -15,9 +18,22 @@ import (
 
 // State is a model's variables where a strategy keeps them, with the optimizer that changes them. Steps change it in
 // place, each as a whole or not at all: after an error the values of before the step are still there, unless the
-// device failed in the middle of one; the error then wraps [strategies.ErrStateLost]. It is for one goroutine at a
-// time.
+// device failed in the middle of one; the error then wraps [strategies.ErrStateLost].
+//
+// It may be used by any number of goroutines. What only reads (a value, a snapshot, a checkpoint, a step that changes
+// nothing, as a prediction) goes on beside others that read; what changes something (a training step, SetValue, MoveTo,
+// Restore) waits until it has the state alone, between two steps, and others wait for it, each in its turn. A wait ends with
+// its context. A state is trained by one at a time: a training step that comes while another one is being made, and what a
+// step's own function asks of its state, is [ErrBusy]. Close waits for what goes on, and later use is [ErrClosed].
+//
+// To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and one set
+// of values for all of its steps.
 type State struct {
+	// structure has one inside who builds or compiles a step or changes what those go by; gate those who use the values. Who
+	// needs both enters structure first.
+	structure, gate gate.Gate
+	training        atomic.Bool // a training step is being made
+
 	strategy  strategies.Strategy
 	store     *model.Store
 	optimizer Optimizer
@@ -26,10 +42,7 @@ type State struct {
 	values []value
 	index  map[*variable]int
 	unread unread
-	closed bool
-	lost   error // why the values are gone
-	// running is the last run of a step, which may go on; nil if it is known to be over.
-	running strategies.Running
+	tail
 	// resets are the variables of metrics; ofOptimizer are those that optimizers brought in.
 	resets      map[*variable]metrics.Accumulator
 	ofOptimizer map[*variable]bool
@@ -48,7 +61,9 @@ type State struct {
 
 type value struct {
 	variable *variable
+	shape    Shape // the variable's; that of a variable is another one while a step is built under a policy
 	buffer   strategies.Buffer
+	pin      *pin // of those who still want to read the buffer when it is not the state's any more; nil if there were none
 }
 
 // Option is a setting of a new state.
@@ -91,16 +106,26 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
-	return &State{strategy: strategy, store: model.NewStore(), index: map[*variable]int{},
+	s := &State{strategy: strategy, store: model.NewStore(), index: map[*variable]int{},
 		resets: map[*variable]metrics.Accumulator{}, ofOptimizer: map[*variable]bool{}}
+	s.structure.Refuse, s.gate.Refuse = notInBuild, notInBuild
+	return s
 }
 
 // Strategy is how the state's steps run.
-func (s *State) Strategy() strategies.Strategy { return s.strategy }
+func (s *State) Strategy() strategies.Strategy {
+	defer s.look()()
+	return s.strategy
+}
 
 // Names lists the state's variables by their full names ("/conv_0/weights"), in the order in which steps came to
 // need them.
 func (s *State) Names() []string {
+	defer s.look()()
+	return s.names()
+}
+
+func (s *State) names() []string {
 	names := make([]string, len(s.values))
 	for i, v := range s.values {
 		names[i] = v.variable.Path()
@@ -110,22 +135,45 @@ func (s *State) Names() []string {
 
 // Value copies a variable to the host by its full name, when the steps that were begun are over.
 func (s *State) Value(name string) (*Tensor, error) {
-	if err := s.settled(); err != nil {
-		return nil, fmt.Errorf("managed: value of %q: %w", name, err)
+	values, err := s.Values(name)
+	if err != nil {
+		return nil, err
 	}
-	for _, v := range s.values {
-		if v.variable.Path() == name {
-			return s.strategy.Fetch(v.buffer)
+	return values[0], nil
+}
+
+// Values copies several variables as they are at one moment, between two steps: see [State.Value].
+func (s *State) Values(names ...string) ([]*Tensor, error) {
+	done, err := s.read(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("managed: value of %s: %w", quoted(names), err)
+	}
+	defer done()
+	values := make([]*Tensor, len(names))
+	for i, name := range names {
+		at := s.at(name)
+		switch {
+		case at >= 0:
+			if values[i], err = s.strategy.Fetch(s.values[at].buffer); err != nil {
+				return nil, err
+			}
+		case len(s.values) == 0:
+			return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)
+		default:
+			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.names())
 		}
 	}
-	if len(s.values) == 0 {
-		return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)
-	}
-	return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.Names())
+	return values, nil
+}
+
+// at is the place of a variable, negative where the state has none of the name.
+func (s *State) at(name string) int {
+	return slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })
 }
 
 // Parameters counts the trainable numbers of the state.
 func (s *State) Parameters() int {
+	defer s.lookAtStructure()()
 	n := 0
 	for _, v := range s.values {
 		if v.variable.Trainable {
@@ -139,58 +187,27 @@ func (s *State) Parameters() int {
 // the host makes the next batch. Whatever looks at the values waits by itself. The error of a step that failed on the
 // device comes here, or with the next step; it wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
-	if err := s.settled(); err != nil {
+	done, err := s.read(context.Background())
+	if err != nil {
 		return fmt.Errorf("managed: wait: %w", err)
 	}
+	done()
 	return nil
 }
 
-// settled waits for the last step, and tells whether the values are there.
-func (s *State) settled() error {
-	if err := s.follow(nil); err != nil {
-		return err
-	}
-	return s.usable()
-}
-
-// usable tells whether the values are there, as far as that is known.
-func (s *State) usable() error {
-	if s.closed {
-		return fmt.Errorf("the state: %w", ErrClosed)
-	}
-	if s.lost != nil {
-		return fmt.Errorf("an earlier step failed: %w", s.lost)
-	}
-	return nil
-}
-
-// follow has another run take the place of the running one, which is waited for: with one run on the device and one behind
-// it, the device always has work.
-func (s *State) follow(next strategies.Running) error {
-	last := s.running
-	s.running = next
-	if last == nil {
-		return nil
-	}
-	err := last.Wait()
-	if errors.Is(err, strategies.ErrStateLost) {
-		s.lost = err
-	}
-	return err
-}
-
-// Close gives the state's values up. Values already logged stay readable. A second Close does nothing.
+// Close waits for what goes on, a step, say, though not for a whole training, and gives the state's values up. Values already
+// logged stay readable. A second Close does nothing. It is not to be called from the function of a step.
 func (s *State) Close() error {
-	if s.closed {
+	s.structure.Close()
+	if !s.gate.Close() {
 		return nil
 	}
 	errs := []error{s.follow(nil), s.unread.drain(0)}
-	s.closed = true
+	lost := s.lost != nil // of lost values nobody can tell what is left to free
 	for i := range s.values {
-		if s.lost == nil { // of lost values nobody can tell what is left to free
-			errs = append(errs, s.strategy.Free(s.values[i].buffer))
+		if old := s.swap(i, nil); !lost {
+			errs = append(errs, s.strategy.Free(old))
 		}
-		s.values[i].buffer = nil
 	}
 	return errors.Join(append(errs, s.leaveSets())...)
 }

@@ -3,8 +3,10 @@ package managed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
@@ -14,7 +16,8 @@ import (
 )
 
 // Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that
-// it meets, and keeps what it compiled until Close.
+// it meets, and keeps what it compiled until Close. It may be used by any number of goroutines; its function is called by one at
+// a time, and must not use the state ([ErrBusy]). Who uses a state beside whom is said at [State].
 type Stepper struct {
 	name     string
 	train    bool
@@ -25,8 +28,12 @@ type Stepper struct {
 	averages bool
 	shapes   int // the most shapes of batches; 0 is mostShapes
 
-	mu       sync.Mutex
+	building sync.Mutex
+	changes  atomic.Bool // a program of it changes a state
+
+	mu       sync.Mutex // guards the rest
 	compiled []*compiled
+	uses     int64
 }
 
 var (
@@ -51,7 +58,9 @@ func By(name string, o Optimizer) StepOption {
 // [Builder.Mean].
 func RunningAverages() StepOption { return func(s *Stepper) { s.averages = true } }
 
-// MaxShapes is for how many shapes of batches a step is compiled on one state, 100 if it is not said; one more is [ErrShapes].
+// MaxShapes is for how many shapes of batches a step is compiled on one state, 100 if it is not said. With one more a training
+// step is refused ([ErrShapes]): each shape takes a compilation, and a training that meets so many is mostly a mistake. Any
+// other step gives up the program that it used longest ago.
 func MaxShapes(n int) StepOption { return func(s *Stepper) { s.shapes = n } }
 
 // TrainStep is a step that reports at least one loss; the sum of its losses is differentiated and the state's
@@ -86,7 +95,7 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	if err := context.Cause(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)
 	}
-	logs, err := s.someSteps(state, []data.Batch{batch}, 1)
+	logs, err := s.someSteps(ctx, state, nil, []data.Batch{batch}, 1)
 	if err != nil {
 		return state, loop.Logs{}, s.failed(err)
 	}
@@ -107,91 +116,198 @@ func (s *Stepper) BlockSize() int { return maxBlock }
 // StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.BlockStepper]. How many that
 // are is a matter of the model's and the batches' size (see [strategies.Program]); the steps compute the same bits however
 // they are divided. A context that ends is not heeded: the batches are taken from the data, and a run is to end where that is.
-func (s *Stepper) StepBlock(_ context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
+func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
+	logs, err := s.inBlocks(ctx, state, nil, batches)
+	return state, logs, err
+}
+
+func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batches []data.Batch) ([]loop.Logs, error) {
+	ctx = context.WithoutCancel(ctx)
 	all := make([]loop.Logs, 0, len(batches))
 	for len(batches) > 0 {
-		logs, err := s.someSteps(state, batches, maxBlock)
+		logs, err := s.someSteps(ctx, state, view, batches, maxBlock)
 		if err != nil {
-			return state, all, s.failed(err)
+			return all, s.failed(err)
 		}
 		all, batches = append(all, logs...), batches[len(logs):]
 	}
-	return state, all, nil
+	return all, nil
 }
 
 // Await waits for the steps of the state that were begun, and gives the error of one that failed, unless it was given
 // before: see [loop.Awaiter] and [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
-	if state == nil {
+	if state == nil || state.gate.Read(context.Background()) != nil {
 		return nil
 	}
+	defer state.gate.DoneReading()
 	if err := state.follow(nil); err != nil {
 		return s.failed(err)
 	}
 	return nil
 }
 
-// someSteps makes the steps of the first batches, as many as go together, by a program of at most so many steps.
-func (s *Stepper) someSteps(state *State, batches []data.Batch, most int) ([]loop.Logs, error) {
+// someSteps makes the steps of the first batches, as many as go together, by a program of at most so many steps; on a view of
+// the state, if there is one.
+func (s *Stepper) someSteps(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
 	if state == nil {
 		return nil, errors.New("the state is nil: make one with New")
+	}
+	if s.train {
+		if !state.training.CompareAndSwap(false, true) {
+			return nil, fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one at a time: wait for the other, or train a Clone", ErrBusy)
+		}
+		defer state.training.Store(false)
+	}
+	w := sharing
+	if s.train || view == nil && s.changes.Load() {
+		w = changing
+	}
+	for {
+		logs, wants, err := s.attempt(ctx, state, view, batches, most, w)
+		switch {
+		case err != nil || wants == w:
+			return logs, err
+		case wants == compiling:
+			if err := s.prepareFor(ctx, state, batches[0], most); err != nil {
+				return nil, err
+			}
+		default:
+			w = wants
+			if view == nil {
+				s.changes.Store(true) // it will the next time
+			}
+		}
+	}
+}
+
+// way is how a step has its state: beside others, alone, or alone with what steps are built from.
+type way int
+
+const (
+	sharing way = iota
+	changing
+	building
+	compiling // the step is to be compiled first
+)
+
+// attempt makes the steps if they can be made in a way, and else tells in which.
+func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches []data.Batch, most int, w way) (logs []loop.Logs, wants way, err error) {
+	if w == building {
+		if err := state.structure.Change(ctx); err != nil {
+			return nil, w, of(err)
+		}
+		defer state.structure.DoneChanging()
+	}
+	enter, leave := state.gate.Read, state.gate.DoneReading
+	if w != sharing {
+		enter, leave = state.gate.Change, state.gate.DoneChanging
+	}
+	if err := enter(ctx); err != nil {
+		return nil, w, of(err)
+	}
+	defer leave()
+	if err := errors.Join(state.usable(), view.usable()); err != nil {
+		return nil, w, err
 	}
 	if s.train {
 		state.noteBatch(batches[0])
 	}
 	first, err := state.strategy.Batch(batches[0])
 	if err != nil {
-		return nil, err
+		return nil, w, err
 	}
-	c, err := s.find(state, first, most)
-	if err != nil {
-		return nil, err
+	c := s.lookup(state, first, most)
+	if c == nil {
+		return nil, compiling, nil
 	}
-	c.take(0, first)
+	if wants := c.wants(view); wants > w {
+		return nil, wants, nil
+	}
+	r, _ := c.rooms.Get().(*room)
+	if r == nil {
+		r = &room{args: append(make([]strategies.Buffer, len(c.values)), c.sets...)}
+	}
+	defer c.rooms.Put(r)
+	r.take(0, first)
 	n := 1
 	for n < min(len(batches), c.program.Block()) {
 		next, err := state.strategy.Batch(batches[n])
 		if err != nil || !c.fits(next) {
 			break // the steps before it are made first
 		}
-		c.take(n, next)
+		r.take(n, next)
 		n++
 	}
-	return c.steps(n)
+	logs, err = c.steps(r, n, view)
+	return logs, w, err
+}
+
+// wants is how a step is to have the state. Metrics of a view are not the state's.
+func (c *compiled) wants(view *View) way {
+	if c.program.Rebuilds() {
+		return building
+	}
+	if c.changesState(view) {
+		return changing
+	}
+	return sharing
+}
+
+func (c *compiled) changesState(view *View) bool {
+	for i, changes := range c.changes {
+		if changes && (view == nil || c.metrics[i] == nil) {
+			return true
+		}
+	}
+	return false
 }
 
 // take notes a batch of the steps to be made.
-func (c *compiled) take(i int, batch data.Batch) {
-	if i == len(c.batches) {
-		c.batches = append(c.batches, nil)
+func (r *room) take(i int, batch data.Batch) {
+	if i == len(r.batches) {
+		r.batches = append(r.batches, nil)
 	}
-	arrays := c.batches[i][:0]
+	arrays := r.batches[i][:0]
 	for _, f := range batch.Fields {
 		arrays = append(arrays, f.Array)
 	}
-	c.batches[i] = arrays
+	r.batches[i] = arrays
 }
 
 // steps starts the steps of the first n batches that were taken, and waits for those before them.
-func (c *compiled) steps(n int) ([]loop.Logs, error) {
-	state := c.state
+func (c *compiled) steps(r *room, n int, view *View) ([]loop.Logs, error) {
+	state, on := c.state, &c.state.tail
+	if view != nil && !c.changesState(view) {
+		on = &view.tail
+	}
 	for i, v := range c.values {
-		c.args[i] = state.values[v].buffer
+		b, err := view.value(c, i)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			if c.changes[i] {
+				if err := state.own(v); err != nil {
+					return nil, err
+				}
+			}
+			b = state.values[v].buffer
+		}
+		r.args[i] = b
 	}
-	changed, outputs, running, err := c.program.Start(c.args, c.batches[:n])
-	if errors.Is(err, strategies.ErrStateLost) {
-		state.lost = err
-	}
+	changed, outputs, running, err := c.program.Start(r.args, r.batches[:n])
 	if err != nil {
+		on.fails(err)
 		return nil, err
 	}
 	for i, v := range c.values {
-		if changed[i] != nil {
+		if changed[i] != nil && !view.set(c, i, changed[i]) {
 			state.values[v].buffer = changed[i]
 		}
 	}
 	logs, err := c.logs(outputs, n)
-	if err = errors.Join(err, state.follow(running)); err != nil {
+	if err = errors.Join(err, on.follow(running)); err != nil {
 		return nil, err
 	}
 	return logs, nil
@@ -251,14 +367,11 @@ func (s *Stepper) CompileTime() time.Duration {
 	return sum
 }
 
-// Close frees the compiled programs; the step can still be used and compiles again.
+// Close waits for the steps that are being made and frees the compiled programs; the step can still be used and compiles again.
 func (s *Stepper) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var errs []error
-	for _, c := range s.compiled {
-		errs = append(errs, c.close())
+	for _, c := range s.drop(func(*compiled) bool { return true }) {
+		errs = append(errs, c.giveUp())
 	}
-	s.compiled = nil
 	return errors.Join(errs...)
 }

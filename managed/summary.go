@@ -63,8 +63,9 @@ func (k Kind) String() string {
 // tells the optimizer's share too, which with Adam is two thirds.
 func (s *State) Summary() Summary {
 	var sum Summary
+	defer s.lookAtStructure()()
 	for _, v := range s.values {
-		shape := v.variable.Shape()
+		shape := v.shape
 		sum.Rows = append(sum.Rows, Row{Layer: v.variable.Scope(), Name: v.variable.Name(), Kind: s.kind(v.variable), Shape: shape,
 			Size: int64(shape.Size()), Bytes: shape.ByteSize()})
 	}

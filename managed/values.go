@@ -105,19 +105,24 @@ func (s *State) SetValue(name string, t *Tensor) error {
 }
 
 func (s *State) setValue(name string, t *Tensor) error {
+	done, err := s.alone(context.Background())
+	if err != nil {
+		return err
+	}
+	defer done()
 	if err := s.settled(); err != nil {
 		return err
 	}
-	at := slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })
+	at := s.at(name)
 	switch {
 	case t == nil:
 		return errors.New("the tensor is nil")
 	case at < 0 && len(s.values) == 0:
 		return errors.New("the state has no variables before its first step: use WithValues, or Prepare the step")
 	case at < 0:
-		return fmt.Errorf("there is no such variable; there are %q", s.Names())
-	case !t.Shape().Equal(s.values[at].variable.Shape()):
-		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.values[at].variable.Shape())
+		return fmt.Errorf("there is no such variable; there are %q", s.names())
+	case !t.Shape().Equal(s.values[at].shape):
+		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.values[at].shape)
 	}
 	clone, err := t.LocalClone()
 	if err != nil {

@@ -101,6 +101,7 @@ type eagerProgram struct {
 	*eager
 	operations *xla.Eager // nil once closed
 	step       Step
+	mu         sync.Mutex     // runs wait for each other: they are for looking into
 	names      []string       // of the state's values, in the graph
 	places     map[string]int // where they are in the state
 	text       string
@@ -117,6 +118,8 @@ func (p *eagerProgram) Start(state []Buffer, batches [][]data.Array) (changed, o
 }
 
 func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	fail := func(err error) error {
 		return fmt.Errorf("strategies: eager: run %s: %w", p.step.Name, xla.WrapError(err))
 	}
@@ -173,13 +176,22 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs
 // Block is 1: there is no program that could make several steps.
 func (p *eagerProgram) Block() int { return 1 }
 
+// Rebuilds is true: see [Eager].
+func (p *eagerProgram) Rebuilds() bool { return true }
+
 // StableHLO is the step as one program, though the plugin is only given its operations, one by one.
 func (p *eagerProgram) StableHLO() string { return p.text }
 
 // CompileTime is how long the operations took that this program was the first to need.
-func (p *eagerProgram) CompileTime() time.Duration { return p.took }
+func (p *eagerProgram) CompileTime() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took
+}
 
 func (p *eagerProgram) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.operations == nil {
 		return nil
 	}

@@ -23,13 +23,37 @@ type program struct {
 	state    int    // how many values the state has
 	inputs   []int  // for each input of the program: the state's value, or fromHost
 	changed  []bool // which of the state's values the step changes
-	// mu guards the rest. buffers and host are those of the run that is being started, device after device.
-	mu      sync.Mutex
-	buffers []Buffer
+
+	mu   sync.Mutex
+	idle []*desk // that which was used last is taken first, so that one user alone always has the same
+}
+
+// desk is where a run is made ready and started; each that is being started has its own.
+type desk struct {
+	buffers []Buffer // device after device
 	host    []any
 	// slots are used in turns: while one run goes on, the next is made ready.
 	slots [2]slot
 	next  int
+}
+
+func (p *program) take() *desk {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return &desk{buffers: make([]Buffer, p.devices*len(p.inputs))}
+	}
+	d := p.idle[last]
+	p.idle = p.idle[:last]
+	return d
+}
+
+func (p *program) give(d *desk) {
+	clear(d.host)
+	p.mu.Lock()
+	p.idle = append(p.idle, d)
+	p.mu.Unlock()
 }
 
 const fromHost = -1
@@ -70,7 +94,6 @@ func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
 	if p.compiled, err = on.Runtime().CompileOver(place, s.Name, func(g *graph.Graph) xla.Built { return p.build(g, s) }); err != nil {
 		return nil, err
 	}
-	p.buffers = make([]Buffer, p.devices*len(p.inputs))
 	return p, nil
 }
 
@@ -104,8 +127,6 @@ func (p *program) build(g *graph.Graph, s Step) xla.Built {
 func (p *program) Block() int { return p.compiled.Block() }
 
 func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if n := len(batches); n < 1 || n > p.Block() {
 		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %d batches at once: the program takes up to %d", p.on, p.name, n, p.Block())
 	}
@@ -114,10 +135,12 @@ func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, output
 			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
 		}
 	}
-	slot := &p.slots[p.next]
-	p.next = 1 - p.next
+	at := p.take()
+	defer p.give(at)
+	slot := &at.slots[at.next]
+	at.next = 1 - at.next
 	slot.end()
-	host := p.host[:0]
+	host := at.host[:0]
 	if p.Block() > 1 {
 		host = slot.stack(p.batch, batches, p.Block(), p.devices)
 	} else {
@@ -126,26 +149,25 @@ func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, output
 				host = append(host, f.on(d, batches[0][i].Flat))
 			}
 		}
-		p.host = host
-		defer clear(host)
+		at.host = host
 	}
 	n := len(p.inputs)
 	for d := range p.devices {
 		for i, from := range p.inputs {
-			p.buffers[d*n+i] = nil
+			at.buffers[d*n+i] = nil
 			if from != fromHost {
-				p.buffers[d*n+i] = partOf(state[from], d)
+				at.buffers[d*n+i] = partOf(state[from], d)
 			}
 		}
 	}
-	outputs, started, err := p.compiled.Start(p.buffers, host, len(batches))
+	outputs, started, err := p.compiled.Start(at.buffers, host, len(batches))
 	if err != nil {
 		return nil, nil, nil, p.lost(err)
 	}
 	if started != nil {
 		slot.running = run{started, p}
 	}
-	return p.changes(state), p.whole(outputs), slot.running, nil
+	return p.changes(state, at), p.whole(outputs), slot.running, nil
 }
 
 // check holds the arguments of a step against what the program was compiled for.
@@ -162,14 +184,14 @@ func (p *program) check(state []Buffer, batch []data.Array) error {
 }
 
 // changes are the state's values that a run has changed, as they are now.
-func (p *program) changes(state []Buffer) []Buffer {
+func (p *program) changes(state []Buffer, at *desk) []Buffer {
 	changed := make([]Buffer, p.state)
 	for i, from := range p.inputs {
 		if from == fromHost || !p.changed[from] {
 			continue
 		}
 		if p.devices == 1 {
-			changed[from] = p.buffers[i]
+			changed[from] = at.buffers[i]
 		} else {
 			changed[from] = state[from] // its parts are the same buffers, with what is new in them
 		}
@@ -209,6 +231,8 @@ func (p *program) lost(err error) error {
 	return err
 }
 
+func (p *program) Rebuilds() bool { return false }
+
 func (p *program) StableHLO() string { return p.compiled.StableHLO() }
 
 func (p *program) CompileTime() time.Duration { return p.compiled.CompileTime() }
@@ -216,8 +240,10 @@ func (p *program) CompileTime() time.Duration { return p.compiled.CompileTime() 
 func (p *program) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.slots {
-		p.slots[i].end()
+	for _, d := range p.idle {
+		for i := range d.slots {
+			d.slots[i].end()
+		}
 	}
 	return p.compiled.Close()
 }

@@ -93,7 +93,7 @@ func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 // batchPrefix begins the names of the graph's parameters that are fields of the batch.
 const batchPrefix = "batch:"
 
-// Program is a compiled step.
+// Program is a compiled step. It may be used by any number of goroutines; a run has the values that it changes to itself.
 type Program interface {
 	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a matter of
 	// the graph's structure and sizes, not of a clock, so it is the same each time.
@@ -106,6 +106,8 @@ type Program interface {
 	// running.Wait, which is to be called for each run, and wraps ErrStateLost if it was to change the state. A nil running is a
 	// run that is over.
 	Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error)
+	// Rebuilds tells whether Start calls [Step].Build.
+	Rebuilds() bool
 	// StableHLO is the program as the plugin was given it.
 	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.

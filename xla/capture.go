@@ -68,7 +68,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, err
 	if err != nil {
 		return nil, err
 	}
-	runs, err := e.newCall(p.built, p.place)
+	runs, err := e.newCalls(p.built, p.place)
 	if err != nil {
 		return nil, errors.Join(err, e.close())
 	}

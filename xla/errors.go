@@ -45,6 +45,8 @@ var (
 	ErrDeadline = pjrt.ErrDeadline
 	// ErrClosed: a runtime, or a program or buffer of it, was used after its Close.
 	ErrClosed = pjrt.ErrClosed
+	// ErrBusy: somebody else uses a thing, in a way that admits nobody beside him.
+	ErrBusy = pjrt.ErrBusy
 )
 
 var (

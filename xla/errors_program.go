@@ -22,7 +22,7 @@ func located(m *hlo.Module, err error) error {
 }
 
 func (p *Program) explained(err error) error {
-	if c, ok := p.runs.(*call); ok {
+	if c, ok := p.runs.(*calls); ok {
 		return c.executable.explained(err)
 	}
 	return err

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,7 @@ func (p *Program) Cost() (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
+	defer p.uses.DoneReading()
 	values, err := e.CostAnalysis()
 	if err != nil {
 		return Cost{}, during(err, "cost of %s", p.name)
@@ -49,6 +51,7 @@ func (p *Program) Memory() (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
+	defer p.uses.DoneReading()
 	m, err := e.Memory()
 	if err != nil {
 		return Memory{}, during(err, "memory of %s", p.name)
@@ -62,19 +65,21 @@ func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
 	if _, err := p.compiled("signature"); err != nil {
 		return nil, nil, err
 	}
-	e := p.runs.(*call).executable
+	defer p.uses.DoneReading()
+	e := p.runs.(*calls).executable
 	_, inputs = e.Inputs()
 	return inputs, e.Outputs(), nil
 }
 
-// compiled is the plugin's form of a program.
+// compiled is the plugin's form of a program; without an error, p.uses is being read.
 func (p *Program) compiled(what string) (*pjrt.Executable, error) {
-	switch runs := p.runs.(type) {
-	case nil:
+	if p.uses.Read(context.Background()) != nil {
 		return nil, during(errProgramClosed, "%s of %s", what, p.name)
-	case *call:
+	}
+	if runs, ok := p.runs.(*calls); ok {
 		return runs.executable.pjrt, nil
 	}
+	p.uses.DoneReading()
 	return nil, fmt.Errorf("xla: %s of %s: %w: this backend does not compile", what, p.name, ErrUnimplemented)
 }
 

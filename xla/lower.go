@@ -100,7 +100,7 @@ func (r *Runtime) compileText(name, text string, built Built, debug map[string]a
 }
 
 // textCall makes a program that can be run of one whose inputs and outputs only the plugin knows.
-func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) (*call, error) {
+func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) (*calls, error) {
 	m := &hlo.Module{Name: name}
 	parameters, err := compiled.Parameters()
 	if err != nil {
@@ -133,5 +133,5 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 			return nil, fmt.Errorf("input %d from the host: the program has %d", input, len(m.Parameters))
 		}
 	}
-	return (&executable{of: c, module: m, pjrt: compiled}).newCall(*built, Placement{})
+	return (&executable{of: c, module: m, pjrt: compiled}).newCalls(*built, Placement{})
 }

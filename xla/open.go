@@ -26,6 +26,7 @@ import (
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -66,12 +67,15 @@ func newOptions(opts []Option) (*options, error) {
 	return o, o.err
 }
 
-// Runtime is a client of an opened plugin, and a GoMLX backend.
+// Runtime is a client of an opened plugin, and a GoMLX backend. It may be used by any number of goroutines, and so may the
+// programs and the values that are made with it; a program has what it replaces alone (see [Program]). Close waits for the
+// calls that are under way, and later use is [ErrClosed].
 type Runtime struct {
 	compute.Backend
 	plugin Plugin
 	log    *slog.Logger
 	closed atomic.Bool
+	uses   gate.Gate // of the Go backend alone: a PJRT client counts its users itself
 }
 
 var _ compute.Backend = (*Runtime)(nil)
@@ -222,8 +226,8 @@ func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	return stats, WrapError(err)
 }
 
-// Close releases the client. Buffers and programs made with it must not be used
-// any more. It may be called more than once, but not while a program runs.
+// Close waits for the calls that are under way, and releases the client. Buffers and programs made with it are of no use any
+// more, and say so ([ErrClosed]). It may be called more than once; only the first call waits.
 func (r *Runtime) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
 		return nil
@@ -231,6 +235,7 @@ func (r *Runtime) Close() error {
 	if c, ok := r.Backend.(*client); ok {
 		return c.close()
 	}
+	r.uses.Close()
 	r.Backend.Finalize()
 	return nil
 }

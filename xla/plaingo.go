@@ -1,6 +1,8 @@
 package xla
 
 import (
+	"context"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 )
@@ -17,6 +19,10 @@ func (b *plainGo) Builder(name string) compute.Builder {
 }
 
 func (b *plainGo) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+	if b.runtime.uses.Read(context.Background()) != nil {
+		return nil, errClosed
+	}
+	defer b.runtime.uses.DoneReading()
 	made, err := b.Backend.BufferFromFlatData(n, flat, shape)
 	if err != nil {
 		return nil, err
@@ -45,6 +51,10 @@ type plainGoExecutable struct {
 }
 
 func (e plainGoExecutable) Execute(inputs []compute.Buffer, donate []bool, n compute.DeviceNum) ([]compute.Buffer, error) {
+	if e.of.runtime.uses.Read(context.Background()) != nil {
+		return nil, errClosed
+	}
+	defer e.of.runtime.uses.DoneReading()
 	own := make([]compute.Buffer, len(inputs))
 	for i, input := range inputs {
 		own[i] = input

@@ -1,17 +1,22 @@
 package xla
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Program is a compiled graph that is run again and again on values that stay on its devices. Close frees it.
+// Program is a compiled graph that is run again and again on values that stay on its devices. Close frees it. It may be used by
+// any number of goroutines, whose runs go on beside each other; but what a run replaces ([Built].InPlace) it has alone: any other
+// use meanwhile is [ErrBusy]. Close waits for the runs, and later use is [ErrClosed].
 type Program struct {
 	name  string
 	place Placement
@@ -22,8 +27,14 @@ type Program struct {
 	block int
 	// way is how a run is started.
 	way way
-	// Those of a block, which are made once. counts are the numbers from 1 to the size of a block.
+	// counts are the numbers from 1 to the size of a block.
 	counts []int32
+	lists  sync.Pool // *lists, of blocks
+	uses   gate.Gate // runs read, Close closes
+}
+
+// lists are those of one run of a block.
+type lists struct {
 	host   []any
 	inputs []compute.Buffer
 }
@@ -96,7 +107,7 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 	if err := g.Compile(p.built.Outputs...); err != nil || ours {
 		return err
 	}
-	p.block, p.runs, p.took = 1, &plain{c.Runtime, g.Executable(), p.built}, time.Since(start)
+	p.block, p.runs, p.took = 1, &plain{on: c.Runtime, exec: g.Executable(), built: p.built}, time.Since(start)
 	return nil
 }
 
@@ -144,22 +155,28 @@ func (p *Program) Start(inputs []compute.Buffer, host []any, n int) (outputs []c
 }
 
 func (p *Program) do(inputs []compute.Buffer, host []any, n int, how way) (outputs []compute.Buffer, running *Running, err error) {
-	if p.runs == nil {
+	if p.uses.Read(context.Background()) != nil {
 		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
+	defer p.uses.DoneReading()
 	if n < 1 || n > p.block {
 		return nil, nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
 	}
 	devices := p.place.Mesh.Devices()
 	if p.block > 1 {
+		room, _ := p.lists.Get().(*lists)
+		if room == nil {
+			room = new(lists)
+		}
 		defer func(given []compute.Buffer) {
 			if err == nil {
 				p.take(given, inputs, devices)
 			}
 			clear(inputs)
 			clear(host)
+			p.lists.Put(room)
 		}(inputs)
-		inputs, host = p.counted(inputs, host, n, devices)
+		inputs, host = p.counted(room, inputs, host, n, devices)
 	}
 	if len(host) != devices*len(p.built.Host) {
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
@@ -174,13 +191,13 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, how way) (outpu
 }
 
 // counted adds the last input of a block, on each device: how many runs it is to make. No buffer stands for it.
-func (p *Program) counted(inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
-	p.inputs, p.host = p.inputs[:0], p.host[:0]
+func (p *Program) counted(room *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
+	room.inputs, room.host = room.inputs[:0], room.host[:0]
 	for d := range devices {
-		p.inputs = append(append(p.inputs, part(inputs, d, devices)...), nil)
-		p.host = append(append(p.host, part(host, d, devices)...), p.counts[n-1:n])
+		room.inputs = append(append(room.inputs, part(inputs, d, devices)...), nil)
+		room.host = append(append(room.host, part(host, d, devices)...), p.counts[n-1:n])
 	}
-	return p.inputs, p.host
+	return room.inputs, room.host
 }
 
 // take copies what a block made of its inputs to where the caller has them.
@@ -200,12 +217,10 @@ func part[T any](list []T, d, devices int) []T {
 // host has less to do meanwhile than it takes to wake that thread.
 const handedOver = 32 << 10
 
-// Close frees the compiled program; a second Close does nothing.
+// Close waits for the runs that are being started or waited for, and frees the compiled program; a second Close does nothing.
 func (p *Program) Close() error {
-	if p == nil || p.runs == nil {
+	if p == nil || p.runs == nil || !p.uses.Close() {
 		return nil
 	}
-	runs := p.runs
-	p.runs = nil
-	return runs.close()
+	return p.runs.close()
 }

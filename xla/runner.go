@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gomlx/compute"
 
@@ -26,9 +28,10 @@ const (
 	onShared            // the memory itself; the run may go on
 )
 
-// Running is a run that may go on. Nil stands for one that is over.
+// Running is a run that may go on. Nil stands for one that is over. It may be used by any number of goroutines.
 type Running struct {
 	program   string
+	mu        sync.Mutex // guards the rest
 	execution *pjrt.Execution
 	replaces  bool
 	err       error
@@ -37,8 +40,13 @@ type Running struct {
 // Wait waits for the end of the run and tells what went wrong, if anything. Each run is to be waited for; a second Wait
 // gives the same. What the run was to write over is lost if it fails: the error then wraps [ErrInputsLost].
 func (r *Running) Wait() error {
-	if r == nil || r.execution == nil {
-		return r.failure()
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.execution == nil {
+		return r.err
 	}
 	err := r.execution.Await()
 	err = errors.Join(err, r.execution.Close())
@@ -53,16 +61,16 @@ func (r *Running) Wait() error {
 	return r.err
 }
 
-func (r *Running) failure() error {
-	if r == nil {
-		return nil
-	}
-	return r.err
-}
-
 // Over tells whether the run has ended, well or not.
 func (r *Running) Over() bool {
-	if r == nil || r.execution == nil {
+	if r == nil {
+		return true
+	}
+	if !r.mu.TryLock() {
+		return false // somebody waits for it
+	}
+	defer r.mu.Unlock()
+	if r.execution == nil {
 		return true
 	}
 	for _, done := range r.execution.Done {
@@ -73,17 +81,28 @@ func (r *Running) Over() bool {
 	return true
 }
 
-// call runs a program of PJRT: one call of C, whatever the number of its inputs.
-type call struct {
+// calls runs a program of PJRT, for any number of goroutines: each run has a call of its own, and there come to be as many as
+// there were runs at a time.
+type calls struct {
 	executable *executable
-	call       *pjrt.Call
 	devices    int
-	constants  int            // how many large ones the program has
-	set        []*pjrt.Buffer // what the call has as arguments, device after device
-	shapes     []pjrt.Shape   // of a device's host inputs
-	memory     [][]byte       // theirs, device after device, for the time of a run
-	proven     bool           // it ran to its end once
-	replaces   bool           // it writes over some of its inputs
+	options    pjrt.CallOptions
+	shapes     []pjrt.Shape // of a device's host inputs
+	copies     bool         // a first run copies what it is to write over
+	proven     atomic.Bool  // one ran to its end
+
+	mu   sync.Mutex
+	idle []*call // that which was used last is taken first: it has the most of its arguments set
+}
+
+// call is one call of C, whatever the number of its inputs.
+type call struct {
+	*calls
+	call   *pjrt.Call
+	set    []*pjrt.Buffer // what the call has as arguments, device after device
+	constants int         // how many large ones the program has
+	memory [][]byte       // of the host inputs, device after device, for the time of a run
+	keeps  bool           // it copies what it is to write over
 }
 
 // copiedAtFirst is up to how many bytes a first run copies what it is to write over. More would, if anything does, not fit
@@ -102,35 +121,69 @@ func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
 	return sum, nil
 }
 
-func (e *executable) newCall(b Built, place Placement) (*call, error) {
-	n := place.Mesh.Devices()
-	c := &call{
-		executable: e, devices: n, replaces: len(b.InPlace) > 0,
-		set: make([]*pjrt.Buffer, n*len(e.module.Parameters)), memory: make([][]byte, n*len(b.Host)),
-	}
-	options := pjrt.CallOptions{InPlace: b.InPlace}
+func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
+	c := &calls{executable: e, devices: place.Mesh.Devices(), options: pjrt.CallOptions{InPlace: b.InPlace}}
 	for _, i := range b.Host {
 		s, err := e.module.Parameters[i].Part()
 		if err != nil {
 			return nil, err
 		}
 		c.shapes = append(c.shapes, fromGoMLX(s))
-		options.Host = append(options.Host, pjrt.HostInput{Argument: i, Shape: fromGoMLX(s)})
+		c.options.Host = append(c.options.Host, pjrt.HostInput{Argument: i, Shape: fromGoMLX(s)})
 	}
-	var err error
-	if c.call, err = e.pjrt.NewCall(options); err != nil {
+	written, err := e.inPlaceBytes(b)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.setConstants(); err != nil {
-		return nil, errors.Join(err, c.call.Close())
+	c.copies = written <= copiedAtFirst
+	one, err := c.take() // what is wrong with it is to be known now
+	if err != nil {
+		return nil, err
 	}
-	if written, err := e.inPlaceBytes(b); err != nil || written > copiedAtFirst {
-		return c, err
-	}
-	if err = c.call.KeepArguments(true); err != nil {
-		return nil, errors.Join(err, c.call.Close())
-	}
+	c.give(one)
 	return c, nil
+}
+
+// take gives a call that nobody uses.
+func (c *calls) take() (one *call, err error) {
+	c.mu.Lock()
+	if last := len(c.idle) - 1; last >= 0 {
+		one, c.idle = c.idle[last], c.idle[:last]
+	}
+	c.mu.Unlock()
+	if one == nil {
+		made, err := c.executable.pjrt.NewCall(c.options)
+		if err != nil {
+			return nil, err
+		}
+		one = &call{calls: c, call: made, set: make([]*pjrt.Buffer, c.devices*len(c.executable.module.Parameters)),
+			memory: make([][]byte, c.devices*len(c.shapes))}
+		if err := one.setConstants(); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
+	}
+	if keep := c.copies && !c.proven.Load(); keep != one.keeps {
+		if err := one.call.KeepArguments(keep); err != nil {
+			return nil, errors.Join(err, one.call.Close())
+		}
+		one.keeps = keep
+	}
+	return one, nil
+}
+
+func (c *calls) give(one *call) {
+	c.mu.Lock()
+	c.idle = append(c.idle, one)
+	c.mu.Unlock()
+}
+
+func (c *calls) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buffer, *Running, error) {
+	one, err := c.take()
+	if err != nil {
+		return nil, nil, c.executable.explained(err)
+	}
+	defer c.give(one)
+	return one.run(inputs, host, how)
 }
 
 func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buffer, *Running, error) {
@@ -161,19 +214,14 @@ func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buff
 			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
 		}
 	}
-	if !c.proven {
+	if !c.proven.Load() {
 		how = toItsEnd
 	}
 	made, running, err := c.start(how)
 	if err != nil {
 		return nil, nil, c.executable.explained(lost(err))
 	}
-	if !c.proven {
-		c.proven = true
-		if err := c.call.KeepArguments(false); err != nil {
-			return nil, nil, err
-		}
-	}
+	c.proven.Store(true)
 	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
 	return c.executable.of.wrapAll(made), running, nil
 }
@@ -192,7 +240,7 @@ func (c *call) start(how way) (outputs [][]*pjrt.Buffer, running *Running, err e
 		return nil, nil, err
 	}
 	outputs, x.Outputs = x.Outputs, nil
-	return outputs, &Running{execution: x, replaces: c.replaces}, nil
+	return outputs, &Running{execution: x, replaces: len(c.options.InPlace) > 0}, nil
 }
 
 // lost marks an error of PJRT's by which arguments were lost.
@@ -204,7 +252,7 @@ func lost(err error) error {
 }
 
 // hostBytes is how much a device is sent from the host in a run.
-func (c *call) hostBytes() (sum int) {
+func (c *calls) hostBytes() (sum int) {
 	for _, s := range c.shapes {
 		n, _ := s.Size() // it was checked when the call was made
 		sum += n
@@ -212,16 +260,27 @@ func (c *call) hostBytes() (sum int) {
 	return sum
 }
 
-func (c *call) close() error { return errors.Join(c.call.Close(), c.executable.close()) }
+// close is for when no run goes on: see [Program.Close].
+func (c *calls) close() error {
+	var errs []error
+	for _, one := range c.idle {
+		errs = append(errs, one.call.Close())
+	}
+	c.idle = nil
+	return errors.Join(append(errs, c.executable.close())...)
+}
 
-// plain runs a program of another backend, which knows no inputs that are replaced in place.
+// plain runs a program of another backend, which knows no inputs that are replaced in place. Its runs wait for each other.
 type plain struct {
 	on    *Runtime
 	exec  compute.Executable
 	built Built
+	mu    sync.Mutex
 }
 
 func (p *plain) run(inputs []compute.Buffer, host []any, _ way) (rest []compute.Buffer, _ *Running, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	all := slices.Clone(inputs)
 	_, shapes := p.exec.Inputs()
 	if len(all) != len(shapes) {

@@ -1,27 +1,34 @@
 package export
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Model is a compiled program with its state on the first device of a runtime. It is for one goroutine at a time. Close
-// frees both, before the runtime is closed.
+// Model is a compiled program with its state on the first device of a runtime. Close frees both, before the runtime is closed.
+//
+// It may be used by any number of goroutines. Runs go on beside each other, but for those of a program that replaces state,
+// as a training step does: each of these waits until the state is its own. Close waits for what runs, and later use is
+// [xla.ErrClosed].
 type Model struct {
 	program  Program
 	runtime  *xla.Runtime
 	compiled *xla.Program
+	replaces bool             // the program writes over some of its state
+	uses     gate.Gate        // of the state
 	buffers  []compute.Buffer // of the inputs; nil for the batch
-	closed   bool
 }
 
-var errClosed = errors.New("the model is closed")
+var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
 
 // Compile compiles the program for the first device and puts its weights there; without weights it is [ErrNoWeights],
 // unless it needs none. That the compiled program has the inputs and outputs that it claims is checked here.
@@ -54,6 +61,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	for i, v := range p.Outputs {
 		if v.Replaces != "" {
 			built.InPlace[i] = place[v.Replaces]
+			m.replaces = true
 		}
 	}
 	if m.compiled, err = on.CompileStableHLO(p.Name, p.Text, built); err != nil {
@@ -115,9 +123,6 @@ func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 }
 
 func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
-	if m.closed {
-		return nil, errClosed
-	}
 	if err := checkTensors("the batch", batch, m.program.inputs(Batch)); err != nil {
 		return nil, err
 	}
@@ -139,11 +144,19 @@ func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 
 // runOn puts the batch on the device for the time of a run.
 func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
+	enter, leave := m.uses.Read, m.uses.DoneReading
+	if m.replaces {
+		enter, leave = m.uses.Change, m.uses.DoneChanging
+	}
+	if enter(context.Background()) != nil {
+		return nil, errClosed
+	}
+	defer leave()
+	inputs := slices.Clone(m.buffers)
 	defer func() {
 		for i, v := range m.program.Inputs {
-			if v.Role == Batch && m.buffers[i] != nil {
-				err = errors.Join(err, m.buffers[i].Finalize())
-				m.buffers[i] = nil
+			if v.Role == Batch && inputs[i] != nil {
+				err = errors.Join(err, inputs[i].Finalize())
 			}
 		}
 	}()
@@ -151,18 +164,27 @@ func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []compute.Buffer, 
 		if v.Role != Batch {
 			continue
 		}
-		if m.buffers[i], err = put(m.runtime, batch[v.Name]); err != nil {
+		if inputs[i], err = put(m.runtime, batch[v.Name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
-	return m.compiled.Run(m.buffers, nil)
+	if made, err = m.compiled.Run(inputs, nil); err != nil {
+		return nil, err
+	}
+	for i, v := range m.program.Inputs {
+		if m.replaces && v.Role == State {
+			m.buffers[i] = inputs[i]
+		}
+	}
+	return made, nil
 }
 
 // State copies the values of the state to the host, by name.
 func (m *Model) State() (map[string]*tensors.Tensor, error) {
-	if m.closed {
+	if m.uses.Read(context.Background()) != nil {
 		return nil, fmt.Errorf("export: state of %s: %w", m.program.Name, errClosed)
 	}
+	defer m.uses.DoneReading()
 	state := map[string]*tensors.Tensor{}
 	for i, v := range m.program.Inputs {
 		if v.Role != State {
@@ -177,12 +199,11 @@ func (m *Model) State() (map[string]*tensors.Tensor, error) {
 	return state, nil
 }
 
-// Close frees the program and its state; a second Close does nothing.
+// Close waits for what runs, and frees the program and its state; a second Close does nothing.
 func (m *Model) Close() error {
-	if m.closed {
+	if !m.uses.Close() {
 		return nil
 	}
-	m.closed = true
 	err := m.compiled.Close()
 	for _, b := range m.buffers {
 		if b != nil {

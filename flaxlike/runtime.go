@@ -1,0 +1,42 @@
+package flaxlike
+
+import (
+	"context"
+	"sync"
+
+	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// process is the runtime of all models that were given no strategy: one, however many there are of them, since each runtime has
+// threads and memory of its own. It is opened for the first and closed with the last.
+var process struct {
+	gate    gate.Gate
+	runtime *xla.Runtime
+	models  int
+}
+
+// borrow gives the process's runtime, and what gives it back, once. Options are those of the model that opens it.
+func borrow(ctx context.Context, options ...xla.Option) (on *xla.Runtime, giveBack func() error, err error) {
+	p := &process
+	if err := p.gate.Change(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer p.gate.DoneChanging()
+	if p.models == 0 {
+		if p.runtime, err = xla.Open(ctx, xla.CPU, options...); err != nil {
+			return nil, nil, err
+		}
+	}
+	p.models++
+	return p.runtime, sync.OnceValue(func() error {
+		if err := p.gate.Change(context.Background()); err != nil {
+			return err
+		}
+		defer p.gate.DoneChanging()
+		if p.models--; p.models > 0 {
+			return nil
+		}
+		return p.runtime.Close()
+	}), nil
+}

@@ -1,0 +1,163 @@
+// Package gate is lazo's one rule of who may use a thing beside whom: those that only read share it, one that changes it has
+// it alone, each waits for its turn in the order in which they came, and a wait ends with its context. Close keeps new ones
+// out and waits for those inside.
+//
+// What is held is held for a single piece of work: a program's start, a copy, a build; never for a whole run, and never
+// while code of the caller's runs that may want the same gate. So nobody waits for ever.
+package gate
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrClosed: a thing was used after its Close.
+var ErrClosed = errors.New("used after Close")
+
+// Gate is an open gate with nobody inside. It is not to be copied.
+type Gate struct {
+	// Refuse, if not nil, is asked before somebody has to wait: an error sends him away, who would wait for himself.
+	Refuse func() error
+
+	mu      sync.Mutex
+	readers int
+	changer bool
+	closed  bool
+	queue   []*turn       // in the order in which they came
+	empty   chan struct{} // closed when nobody is inside of a closed gate; nil before Close
+}
+
+// turn is one that waits.
+type turn struct {
+	change bool
+	come   chan struct{} // closed when it has come, or the gate is closed
+	in     bool          // it has come
+}
+
+// Read waits until nothing changes, and keeps it so until DoneReading. It fails with [ErrClosed], or with the cause of a
+// context that has ended.
+func (g *Gate) Read(ctx context.Context) error { return g.enter(ctx, false) }
+
+// Change waits until nobody else is inside, and keeps them out until DoneChanging. It fails as Read does.
+func (g *Gate) Change(ctx context.Context) error { return g.enter(ctx, true) }
+
+func (g *Gate) enter(ctx context.Context, change bool) error {
+	g.mu.Lock()
+	switch {
+	case g.closed:
+		g.mu.Unlock()
+		return ErrClosed
+	case len(g.queue) == 0 && g.admits(change):
+		g.admit(change)
+		g.mu.Unlock()
+		return nil
+	case ctx.Err() != nil:
+		g.mu.Unlock()
+		return context.Cause(ctx)
+	}
+	t := &turn{change: change, come: make(chan struct{})}
+	g.queue = append(g.queue, t)
+	g.mu.Unlock()
+	if g.Refuse != nil {
+		if err := g.Refuse(); err != nil {
+			return g.give(t, err)
+		}
+	}
+	select {
+	case <-t.come:
+	case <-ctx.Done():
+	}
+	return g.give(t, context.Cause(ctx))
+}
+
+// give tells what came of a wait; why says what ended it before its turn came.
+func (g *Gate) give(t *turn, why error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case t.in: // it has come just then
+		return nil
+	case g.closed:
+		return ErrClosed
+	}
+	for i := range g.queue {
+		if g.queue[i] == t {
+			g.queue = append(g.queue[:i], g.queue[i+1:]...)
+			break
+		}
+	}
+	g.next() // it may have kept others waiting
+	return why
+}
+
+// admits tells whether one more may go in, as far as those inside are concerned.
+func (g *Gate) admits(change bool) bool { return !g.changer && (!change || g.readers == 0) }
+
+func (g *Gate) admit(change bool) {
+	if change {
+		g.changer = true
+	} else {
+		g.readers++
+	}
+}
+
+// next lets in whose turn it is.
+func (g *Gate) next() {
+	for len(g.queue) > 0 && g.admits(g.queue[0].change) {
+		t := g.queue[0]
+		g.queue[0] = nil
+		g.queue = g.queue[1:]
+		g.admit(t.change)
+		t.in = true
+		close(t.come)
+	}
+	if g.empty != nil && g.readers == 0 && !g.changer {
+		close(g.empty)
+		g.empty = nil
+	}
+}
+
+// DoneReading ends a Read.
+func (g *Gate) DoneReading() {
+	g.mu.Lock()
+	g.readers--
+	g.next()
+	g.mu.Unlock()
+}
+
+// DoneChanging ends a Change.
+func (g *Gate) DoneChanging() {
+	g.mu.Lock()
+	g.changer = false
+	g.next()
+	g.mu.Unlock()
+}
+
+// Closed tells whether Close was called.
+func (g *Gate) Closed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
+// Close keeps new ones out, sends those who wait away, and waits for those inside. first tells the one call that closed it; a
+// further one waits for nothing.
+func (g *Gate) Close() (first bool) {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return false
+	}
+	g.closed = true
+	for _, t := range g.queue {
+		close(t.come)
+	}
+	g.queue = nil
+	empty := make(chan struct{})
+	g.empty = empty
+	g.next()
+	g.mu.Unlock()
+	<-empty
+	return true
+}

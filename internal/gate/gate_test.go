@@ -1,0 +1,124 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/gate"
+)
+
+// Readers are together, one that changes is alone, and nobody is lost or left waiting, whoever gives up meanwhile.
+func TestGate(t *testing.T) {
+	var g gate.Gate
+	var readers, changers, most atomic.Int64
+	shared := 0 // for the race detector too
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for n := range 500 {
+				ctx, cancel := context.WithCancel(context.Background())
+				if n%7 == i%7 {
+					go cancel()
+				}
+				if (n+i)%5 == 0 {
+					if g.Change(ctx) == nil {
+						if changers.Add(1) != 1 || readers.Load() != 0 {
+							t.Error("not alone")
+						}
+						shared++
+						changers.Add(-1)
+						g.DoneChanging()
+					}
+				} else if g.Read(ctx) == nil {
+					most.Store(max(most.Load(), readers.Add(1)))
+					if changers.Load() != 0 {
+						t.Error("something changes")
+					}
+					_ = shared
+					readers.Add(-1)
+					g.DoneReading()
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	require.True(t, g.Close())
+	require.False(t, g.Close())
+	require.ErrorIs(t, g.Read(t.Context()), gate.ErrClosed)
+	require.ErrorIs(t, g.Change(t.Context()), gate.ErrClosed)
+	require.True(t, g.Closed())
+}
+
+// Each in its turn: one that wants to change is not passed over by readers that come later, nor are they by others that change.
+func TestGate_order(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g gate.Gate
+		var order []string
+		require.NoError(t, g.Read(t.Context()))
+		for _, name := range []string{"change 1", "read", "change 2"} {
+			go func() {
+				if name == "read" {
+					_ = g.Read(t.Context())
+					order = append(order, name)
+					g.DoneReading()
+					return
+				}
+				_ = g.Change(t.Context())
+				order = append(order, name)
+				g.DoneChanging()
+			}()
+			synctest.Wait()
+		}
+		require.Empty(t, order)
+		g.DoneReading()
+		synctest.Wait()
+		require.Equal(t, []string{"change 1", "read", "change 2"}, order)
+	})
+}
+
+// A wait ends with its context, and those behind it do not wait for it; Close sends those away who wait, and waits for those inside.
+func TestGate_waitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g gate.Gate
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		require.NoError(t, g.Read(ctx))
+		results := make(chan error, 3)
+		go func() { results <- g.Change(ctx) }()
+		synctest.Wait()
+		go func() { results <- g.Read(t.Context()) }()
+		synctest.Wait()
+		cancel(gone)
+		require.ErrorIs(t, <-results, gone)
+		require.NoError(t, <-results, "the reader behind it")
+		require.ErrorIs(t, g.Change(ctx), gone)
+
+		go func() { results <- g.Change(t.Context()) }()
+		synctest.Wait()
+		closed := false
+		go func() { g.Close(); closed = true }()
+		synctest.Wait()
+		require.ErrorIs(t, <-results, gate.ErrClosed)
+		g.DoneReading()
+		synctest.Wait()
+		require.False(t, closed, "one is inside")
+		g.DoneReading()
+		synctest.Wait()
+		require.True(t, closed)
+	})
+}
+
+func BenchmarkGate(b *testing.B) {
+	var g gate.Gate
+	for b.Loop() {
+		_ = g.Change(b.Context())
+		g.DoneChanging()
+	}
+}

@@ -1,0 +1,171 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// View is a state as it is at one moment, to be tested and predicted with, whatever becomes of the state meanwhile: a training
+// that goes on does not wait for it, whatever its data takes, and its steps do not see what that training does. What
+// [Builder.Track] gathers is the view's own, so tests on several views, and those of a training, do not mix.
+//
+// Values are those of the first step that uses them, between two steps of the training. They are not copied; the training makes
+// a copy of each that it writes over while a view has it, once for each view: so much time, and memory until the view's Close.
+// What a step of a view changes beside metrics, as one that draws random numbers does, it changes in the state.
+//
+// A view may be used by any number of goroutines, whose steps wait for each other; a test is one goroutine's, as its metrics are
+// those of all steps since [View.ResetMetrics]. Each is to be closed. When its state is closed, it is [ErrClosed]; after a move
+// of the state ([State.MoveTo]) it is [ErrBusy].
+type View struct {
+	of    *State
+	on    strategies.Strategy
+	moves int
+
+	mu      sync.Mutex // guards the rest
+	pins    map[int]*pin
+	metrics map[int]strategies.Buffer
+	closed  bool
+	tail    // of the view's own steps
+}
+
+// View makes a view of the state.
+func (s *State) View(ctx context.Context) (*View, error) {
+	done, err := s.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("managed: view: %w", err)
+	}
+	defer done()
+	return &View{of: s, on: s.strategy, moves: s.moves, pins: map[int]*pin{}, metrics: map[int]strategies.Buffer{}}, nil
+}
+
+// Step makes one step of a test on the view; see [Stepper.Step].
+func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
+	logs, err := v.do(ctx, step, func() ([]loop.Logs, error) {
+		logs, err := step.someSteps(ctx, v.of, v, []data.Batch{batch}, 1)
+		if err != nil {
+			err = step.failed(err)
+		}
+		return logs, err
+	})
+	if err != nil {
+		return loop.Logs{}, err
+	}
+	return logs[0], nil
+}
+
+// StepBlock makes the steps of several batches; see [Stepper.StepBlock].
+func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batch) ([]loop.Logs, error) {
+	return v.do(ctx, step, func() ([]loop.Logs, error) { return step.inBlocks(ctx, v.of, v, batches) })
+}
+
+func (v *View) do(ctx context.Context, step *Stepper, make func() ([]loop.Logs, error)) ([]loop.Logs, error) {
+	if step.train {
+		return nil, step.failed(errors.New("a view is for tests and predictions: train the state"))
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, step.failed(err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return make()
+}
+
+// Await waits for the steps that were begun, and gives the error of one that failed; see [Stepper.Await].
+func (v *View) Await() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.follow(nil); err != nil {
+		return fmt.Errorf("managed: view: %w", err)
+	}
+	return nil
+}
+
+// ResetMetrics sets what the view has gathered back to nothing.
+func (v *View) ResetMetrics() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	err := errors.Join(v.follow(nil), v.forget())
+	if err != nil {
+		return fmt.Errorf("managed: view: reset metrics: %w", err)
+	}
+	return nil
+}
+
+// forget frees the metrics; a step that needs them makes them anew.
+func (v *View) forget() error {
+	var errs []error
+	for at, b := range v.metrics {
+		errs = append(errs, ignoreClosed(v.on.Free(b)))
+		delete(v.metrics, at)
+	}
+	return errors.Join(errs...)
+}
+
+// Close gives the view up; a second Close does nothing. What it logged stays readable.
+func (v *View) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return nil
+	}
+	v.closed = true
+	errs := []error{v.follow(nil), v.forget()}
+	for _, p := range v.pins {
+		errs = append(errs, p.release())
+	}
+	v.pins = nil
+	return errors.Join(errs...)
+}
+
+// usable tells whether a step can be made on the view. The state is being read, and mu is held, as for what follows.
+func (v *View) usable() error {
+	switch {
+	case v == nil:
+		return nil
+	case v.closed:
+		return fmt.Errorf("the view: %w", ErrClosed)
+	case v.moves != v.of.moves:
+		return fmt.Errorf("the view: the state has moved to another strategy meanwhile, which was %w: make another view", ErrBusy)
+	}
+	return v.tail.usable()
+}
+
+// value is what a step gets of the view; nil where it gets the state's own.
+func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
+	at := c.values[i]
+	switch {
+	case v == nil || c.changes[i] && c.metrics[i] == nil:
+		return nil, nil
+	case c.metrics[i] == nil:
+		if v.pins[at] == nil {
+			v.pins[at] = v.of.hold(at)
+		}
+		return v.pins[at].buffer, nil
+	case v.metrics[at] != nil:
+		return v.metrics[at], nil
+	}
+	t, err := filled(*c.metrics[i])
+	if err == nil {
+		b, err = v.on.Put(v.of.values[at].variable.Path(), t)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v.of.values[at].variable.Path(), err)
+	}
+	v.metrics[at] = b
+	return b, nil
+}
+
+// set takes what a step made of a value, unless it is the state's.
+func (v *View) set(c *compiled, i int, b strategies.Buffer) bool {
+	if v == nil || c.metrics[i] == nil {
+		return false
+	}
+	v.metrics[c.values[i]] = b
+	return true
+}
