@@ -152,7 +152,8 @@ func (s *State) byName() map[string]*about {
 	}
 	defer s.lookAtStructure()()
 	all := make(map[string]*about, len(s.values))
-	for _, v := range s.values {
+	for i := range s.values {
+		v := &s.values[i]
 		all[v.variable.Path()] = &about{v.shape, v.variable.Trainable}
 	}
 	return all

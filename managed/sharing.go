@@ -51,15 +51,21 @@ func (s *State) alone(ctx context.Context) (done func(), err error) {
 // look lets the caller read what is not gone when the state is closed, by a method that has no error to give: nobody changes
 // it then, nor while a function of a step asks, which has it.
 func (s *State) look() (done func()) {
-	if s.gate.Read(context.Background()) != nil {
-		return func() {}
+	switch err := s.gate.Read(context.Background()); {
+	case err == nil:
+		return s.gate.DoneReading
+	case errors.Is(err, ErrClosed):
+		s.gate.Close() // waits
 	}
-	return s.gate.DoneReading
+	return func() {}
 }
 
 // lookAtStructure is look at what steps are built from.
 func (s *State) lookAtStructure() (done func()) {
-	if s.structure.Change(context.Background()) != nil {
+	if err := s.structure.Change(context.Background()); err != nil {
+		if errors.Is(err, ErrClosed) {
+			s.structure.Close() // waits
+		}
 		return s.look()
 	}
 	looked := s.look()
@@ -150,18 +156,15 @@ type pin struct {
 	left  bool // the state has another buffer now
 }
 
-// pinning guards the making of pins, by those who read beside each other.
-var pinning sync.Mutex
-
 // hold pins a value; the state is being read.
 func (s *State) hold(at int) *pin {
-	v := &s.values[at]
-	pinning.Lock()
-	if v.pin == nil {
-		v.pin = &pin{on: s.strategy, buffer: v.buffer}
+	s.pinning.Lock()
+	defer s.pinning.Unlock()
+	p := s.pins[at]
+	if p == nil {
+		p = &pin{on: s.strategy, buffer: s.values[at].buffer}
+		s.pins[at] = p
 	}
-	p := v.pin
-	pinning.Unlock()
 	p.mu.Lock()
 	p.users++
 	p.mu.Unlock()
@@ -199,8 +202,8 @@ func (p *pin) held() bool {
 func (s *State) swap(at int, b strategies.Buffer) (old strategies.Buffer) {
 	v := &s.values[at]
 	old, v.buffer = v.buffer, b
-	if p := v.pin; p != nil {
-		v.pin = nil
+	if p := s.pins[at]; p != nil {
+		delete(s.pins, at)
 		if p.leave() {
 			return nil
 		}
@@ -210,10 +213,15 @@ func (s *State) swap(at int, b strategies.Buffer) (old strategies.Buffer) {
 
 // own gives the state a copy of a value that others hold, to be written over. The state is being changed.
 func (s *State) own(at int) error {
-	v := &s.values[at]
-	if v.pin == nil || !v.pin.held() {
+	p := s.pins[at]
+	if p == nil {
 		return nil
 	}
+	if !p.held() {
+		delete(s.pins, at) // the value may get another buffer
+		return nil
+	}
+	v := &s.values[at]
 	t, err := s.strategy.Fetch(v.buffer)
 	var b strategies.Buffer
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gomlx/gomlx/ml/model"
@@ -43,6 +44,10 @@ type State struct {
 	index  map[*variable]int
 	unread unread
 	tail
+	// pins are values that others still want to read when they are not the state's any more, by their places. Those who read
+	// make them, beside each other.
+	pins    map[int]*pin
+	pinning sync.Mutex
 	// resets are the variables of metrics; ofOptimizer are those that optimizers brought in.
 	resets      map[*variable]metrics.Accumulator
 	ofOptimizer map[*variable]bool
@@ -63,7 +68,6 @@ type value struct {
 	variable *variable
 	shape    Shape // the variable's; that of a variable is another one while a step is built under a policy
 	buffer   strategies.Buffer
-	pin      *pin // of those who still want to read the buffer when it is not the state's any more; nil if there were none
 }
 
 // Option is a setting of a new state.
@@ -107,7 +111,7 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
 	s := &State{strategy: strategy, store: model.NewStore(), index: map[*variable]int{},
-		resets: map[*variable]metrics.Accumulator{}, ofOptimizer: map[*variable]bool{}}
+		resets: map[*variable]metrics.Accumulator{}, ofOptimizer: map[*variable]bool{}, pins: map[int]*pin{}}
 	s.structure.Refuse, s.gate.Refuse = notInBuild, notInBuild
 	return s
 }
@@ -127,8 +131,8 @@ func (s *State) Names() []string {
 
 func (s *State) names() []string {
 	names := make([]string, len(s.values))
-	for i, v := range s.values {
-		names[i] = v.variable.Path()
+	for i := range s.values {
+		names[i] = s.values[i].variable.Path()
 	}
 	return names
 }
@@ -168,16 +172,21 @@ func (s *State) Values(names ...string) ([]*Tensor, error) {
 
 // at is the place of a variable, negative where the state has none of the name.
 func (s *State) at(name string) int {
-	return slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })
+	for i := range s.values {
+		if s.values[i].variable.Path() == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // Parameters counts the trainable numbers of the state.
 func (s *State) Parameters() int {
 	defer s.lookAtStructure()()
 	n := 0
-	for _, v := range s.values {
-		if v.variable.Trainable {
-			n += v.variable.Shape().Size()
+	for i := range s.values {
+		if v := &s.values[i]; v.variable.Trainable {
+			n += v.shape.Size()
 		}
 	}
 	return n

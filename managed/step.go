@@ -287,7 +287,7 @@ func (c *compiled) steps(r *room, n int, view *View) ([]loop.Logs, error) {
 			return nil, err
 		}
 		if b == nil {
-			if c.changes[i] {
+			if c.changes[i] && len(state.pins) > 0 {
 				if err := state.own(v); err != nil {
 					return nil, err
 				}

@@ -64,7 +64,8 @@ func (k Kind) String() string {
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.lookAtStructure()()
-	for _, v := range s.values {
+	for i := range s.values { // the buffers may be going
+		v := &s.values[i]
 		shape := v.shape
 		sum.Rows = append(sum.Rows, Row{Layer: v.variable.Scope(), Name: v.variable.Name(), Kind: s.kind(v.variable), Shape: shape,
 			Size: int64(shape.Size()), Bytes: shape.ByteSize()})

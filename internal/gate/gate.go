@@ -25,7 +25,7 @@ type Gate struct {
 	changer bool
 	closed  bool
 	queue   []*turn       // in the order in which they came
-	empty   chan struct{} // closed when nobody is inside of a closed gate; nil before Close
+	empty   chan struct{} // of a closed gate: closed when nobody is inside; nil before Close
 }
 
 // turn is one that waits.
@@ -112,9 +112,8 @@ func (g *Gate) next() {
 		t.in = true
 		close(t.come)
 	}
-	if g.empty != nil && g.readers == 0 && !g.changer {
-		close(g.empty)
-		g.empty = nil
+	if g.closed && g.readers == 0 && !g.changer {
+		close(g.empty) // once: nobody comes in any more
 	}
 }
 
@@ -142,22 +141,20 @@ func (g *Gate) Closed() bool {
 }
 
 // Close keeps new ones out, sends those who wait away, and waits for those inside. first tells the one call that closed it; a
-// further one waits for nothing.
+// further one waits as well.
 func (g *Gate) Close() (first bool) {
 	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
-		return false
+	if first = !g.closed; first {
+		g.closed = true
+		for _, t := range g.queue {
+			close(t.come)
+		}
+		g.queue = nil
+		g.empty = make(chan struct{})
+		g.next()
 	}
-	g.closed = true
-	for _, t := range g.queue {
-		close(t.come)
-	}
-	g.queue = nil
-	empty := make(chan struct{})
-	g.empty = empty
-	g.next()
+	empty := g.empty
 	g.mu.Unlock()
 	<-empty
-	return true
+	return first
 }

@@ -242,6 +242,12 @@ func (c *Call) start(way C.int, host [][]byte) (x *Execution, err error) {
 	return c.run.results(until)
 }
 
+// point has a place in C's memory point at Go's, which is pinned; as a number, not as a pointer: Go's collector would look at what
+// the place pointed at before, which it may have freed since the run that was before, and end the process.
+func point(place *unsafe.Pointer, to *byte) {
+	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
+}
+
 // giveHost points the run at the host inputs' memory, pinned for the call, or until the event of its device.
 func (c *Call) giveHost(host [][]byte, until []*held) error {
 	if want := len(c.run.devices) * len(c.host); len(host) != want {
@@ -252,14 +258,14 @@ func (c *Call) giveHost(host [][]byte, until []*held) error {
 			return fmt.Errorf("pjrt: call %s: host input %d, argument %d of shape %v: %w: expected %d bytes, got %d",
 				c.run.of.name, i, c.host[h].Argument, c.host[h].Shape, ErrInvalidArgument, c.sizes[h], len(data))
 		}
-		c.hostArgs()[i].data = nil
+		point(&c.hostArgs()[i].data, nil)
 		if len(data) > 0 {
 			pin := &c.pin
 			if until != nil {
 				pin = &until[i/len(c.host)].pin
 			}
 			pin.Pin(&data[0])
-			c.hostArgs()[i].data = unsafe.Pointer(&data[0])
+			point(&c.hostArgs()[i].data, &data[0])
 		}
 	}
 	return nil

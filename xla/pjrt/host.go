@@ -142,7 +142,9 @@ func (b *Buffer) ToHost(dst []byte) error {
 	if !b.shape.DType.packed() {
 		how = C.LAZO_COPY_READ
 	}
+	b.refer.Lock()
 	copied := C.lazo_to_host(p.api, b.ptr, C.size_t(len(b.shape.Dims)), unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), how)
+	b.refer.Unlock()
 	err := p.failure(runCalls[copied.failed], copied.error)
 	if err != nil {
 		err = during(err, "fetch %v", b.shape)
@@ -192,7 +194,9 @@ type View struct {
 var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) error {
 	p := o.client.plugin
 	args := C.lazo_Buffer_DecreaseExternalReferenceCount_Args{buffer: o.ptr}
+	o.of.refer.Lock()
 	err := invoke(p, "Buffer_DecreaseExternalReferenceCount", p.api.Buffer_DecreaseExternalReferenceCount, &args)
+	o.of.refer.Unlock()
 	return firstError(err, o.of.done())
 }}
 
@@ -238,6 +242,8 @@ func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 	if !bool(host.is_on_cpu) || size != int64(need) {
 		return nil, fmt.Errorf("pjrt: view %v: %w: it is %d bytes on %v, not the host's form of %d bytes", b.shape, ErrUnimplemented, size, b.device, need)
 	}
+	b.refer.Lock()
+	defer b.refer.Unlock()
 	count := C.lazo_Buffer_IncreaseExternalReferenceCount_Args{buffer: b.ptr}
 	if err := invoke(p, "Buffer_IncreaseExternalReferenceCount", p.api.Buffer_IncreaseExternalReferenceCount, &count); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -20,6 +21,9 @@ type object struct {
 	held       *held          // what the plugin uses as long as the object lives, or nil
 	of         *object        // whose use ends with this one, or nil
 	prev, next *object        // the client's list, guarded by its mutex
+	// refer is held by who adds an external reference to a buffer or takes one away: the plugin's list of them has no guard of
+	// its own, and two at once leave one in it for ever, or end the process.
+	refer sync.Mutex
 }
 
 // kind is what is the same for all objects of a type.
