@@ -1,6 +1,7 @@
 package flaxlike_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -57,6 +58,17 @@ var mistakes = []struct {
 	}},
 	{"no loss", func(m desk) error { return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}) }},
 	{"two losses of one name", func(m desk) error { return m.made(flaxlike.WithLoss("mse", "mse")) }},
+	{"two Fits at once", func(m desk) error {
+		model := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		var second error
+		_, err := model.Fit(m.Context(), line(m, 64), quiet(flaxlike.Fit{Callbacks: []loop.Option{
+			loop.Watch(loop.At(loop.Steps(1)), func(context.Context, loop.Report) error {
+				_, second = model.Fit(m.Context(), line(m, 64), quiet(flaxlike.Fit{}))
+				return nil
+			})}}))
+		require.NoError(m, err)
+		return second
+	}},
 	{"no network", func(m desk) error {
 		_, err := flaxlike.New(m.Context(), nil)
 		return err

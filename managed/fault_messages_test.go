@@ -153,6 +153,29 @@ var mistakes = []mistake{
 	{"strategy nil", func(desk) error { _, err := managed.New(nil); return err }},
 	{"strategy unknown", func(m desk) error { _, err := strategies.Parse("jitt", m.runtime); return err }},
 	{"state nil", func(m desk) error { return m.run(nil, m.batch, regression) }},
+	{"state trained by two", func(m desk) error {
+		var second error
+		other := stepper(m.T, managed.TrainStep(regression))
+		require.NoError(m, m.train(func(b *managed.Builder) {
+			_, _, second = other.Step(m.Context(), m.state, m.batch)
+			regression(b)
+		}))
+		return second
+	}},
+	{"state asked by a step's function", func(m desk) error {
+		return m.train(func(b *managed.Builder) {
+			if _, err := m.state.LearningRate(); err != nil {
+				panic(err)
+			}
+		})
+	}},
+	{"training step on a view", func(m desk) error {
+		view, err := m.state.View(m.Context())
+		require.NoError(m, err)
+		_, err = view.Step(m.Context(), managed.TrainStep(regression), m.batch)
+		require.NoError(m, view.Close())
+		return err
+	}},
 	{"state closed", func(m desk) error {
 		require.NoError(m, m.state.Close())
 		return m.train(regression)

@@ -46,34 +46,36 @@ func (s *State) View(ctx context.Context) (*View, error) {
 
 // Step makes one step of a test on the view; see [Stepper.Step].
 func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
-	logs, err := v.do(ctx, step, func() ([]loop.Logs, error) {
-		logs, err := step.someSteps(ctx, v.of, v, []data.Batch{batch}, 1)
-		if err != nil {
-			err = step.failed(err)
-		}
-		return logs, err
-	})
-	if err != nil {
+	if err := v.begin(ctx, step); err != nil {
 		return loop.Logs{}, err
+	}
+	defer v.mu.Unlock()
+	logs, err := step.someSteps(ctx, v.of, v, []data.Batch{batch}, 1)
+	if err != nil {
+		return loop.Logs{}, step.failed(err)
 	}
 	return logs[0], nil
 }
 
 // StepBlock makes the steps of several batches; see [Stepper.StepBlock].
 func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batch) ([]loop.Logs, error) {
-	return v.do(ctx, step, func() ([]loop.Logs, error) { return step.inBlocks(ctx, v.of, v, batches) })
+	if err := v.begin(ctx, step); err != nil {
+		return nil, err
+	}
+	defer v.mu.Unlock()
+	return step.inBlocks(ctx, v.of, v, batches)
 }
 
-func (v *View) do(ctx context.Context, step *Stepper, make func() ([]loop.Logs, error)) ([]loop.Logs, error) {
+// begin locks the view for a step.
+func (v *View) begin(ctx context.Context, step *Stepper) error {
 	if step.train {
-		return nil, step.failed(errors.New("a view is for tests and predictions: train the state"))
+		return step.failed(errors.New("a view is for tests and predictions: train the state"))
 	}
 	if err := context.Cause(ctx); err != nil {
-		return nil, step.failed(err)
+		return step.failed(err)
 	}
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	return make()
+	return nil
 }
 
 // Await waits for the steps that were begun, and gives the error of one that failed; see [Stepper.Await].
