@@ -73,6 +73,7 @@ var workloads = []struct {
 	{"ckpt", ckpt},
 	{"ttfs", timeToFirstStep},
 	{"memory", memory},
+	{"predict", predict},
 	{"growth", growth},
 }
 
@@ -175,6 +176,8 @@ type line struct {
 	Floor    float64           `json:"floor_s,omitempty"` // the best of what is measured beside it
 	Ratio    float64           `json:"ratio,omitempty"`   // Min by Floor
 	RSSMB    int               `json:"rss_mb,omitempty"`
+	P50      float64           `json:"p50_us,omitempty"` // of the last repeat's requests
+	P99      float64           `json:"p99_us,omitempty"`
 	Versions map[string]string `json:"versions"`
 }
 

@@ -66,7 +66,7 @@ def emit(a, unit, values, **extra):
         "workload": a.workload, "impl": "jax", "variant": a.variant, "unit": unit,
         "median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values),
         "values": [float(f"{v:.4g}") for v in values], "rss_mb": rss_mb(), **extra,
-        "versions": {n: version(n) for n in ("jax", "optax", "numpy")}}), flush=True)
+        "versions": {n: version(n) for n in (("numpy",) if extra.get("impl") == "torch" else ("jax", "optax", "numpy"))}}), flush=True)
 
 
 def data(workload):

@@ -23,6 +23,7 @@ FIGURES = [
     ("matmul", "1024^3", "1024^3", None, 1, 1 / 0.95), ("matmul", "4096^3", "4096^3", None, 1, 1 / 0.95),
     ("copy", FRESH, FRESH, None, 1, None), ("copy", DONATED, DONATED, None, 1, 1 / 0.95),
     ("inplace", "10", "10", None, 1, 0.9), ("inplace", "150", "150", None, 1, 0.9), ("inplace", "600", "600", None, 1, 0.9),
+    ("predict", "1", "1", None, 1, None), ("predict", "8", "8", None, 1, None), ("predict", "64", "64", None, 1, None),
     ("ttfs", "first step", "first step", None, 1, None), ("ttfs", "first step cached", "first step cached", None, 1, None),
 ]
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
@@ -59,7 +60,8 @@ def pair(bench, figure, repeats):
     options = ["--repeats", str(repeats), "--turns"]
     if batch:
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
-    script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py"}
+    script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
+              "predict": "bench_predict.py"}
     lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, *options])
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb

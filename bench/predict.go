@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// asking are the numbers of goroutines that ask at a time.
+var asking = []int{1, 8, 64}
+
+// predict asks a model of mlp's layers for one example at a time, from the host's memory and back, by goroutines that each wait
+// for their answer before they ask again. A variant is a number of goroutines.
+func predict(ctx context.Context, b *bench) (err error) {
+	r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		for i, n := range []int{512, 512, 10} {
+			if i > 0 {
+				x = activation.Relu(x)
+			}
+			x = layers.Dense(scope.In("dense_%d", i), x, true, n)
+		}
+		return x
+	}
+	model, err := flaxlike.New(ctx, flaxlike.Layer(network), flaxlike.WithStrategy(strategies.Jit(r)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, model.Close()) }()
+	set, err := random("mlp")
+	if err != nil {
+		return err
+	}
+	var examples []data.Batch
+	for batch, err := range set.Batches(1) {
+		if err != nil {
+			return err
+		}
+		if examples = append(examples, batch); len(examples) == 256 {
+			break
+		}
+	}
+	requests := 20_000
+	if b.steps > 0 {
+		requests = b.steps
+	}
+	for _, goroutines := range asking {
+		variant := fmt.Sprint(goroutines)
+		if !b.wants(variant) {
+			continue
+		}
+		var took []time.Duration // of the last repeat
+		ask := func(n int) error {
+			took = make([]time.Duration, n)
+			var next atomic.Int64
+			var failed atomic.Pointer[error]
+			var wg sync.WaitGroup
+			for range goroutines {
+				wg.Go(func() {
+					for failed.Load() == nil {
+						i := int(next.Add(1)) - 1
+						if i >= n {
+							return
+						}
+						start := time.Now()
+						if _, err := model.PredictStep(ctx, examples[i%len(examples)]); err != nil {
+							failed.Store(&err)
+						}
+						took[i] = time.Since(start)
+					}
+				})
+			}
+			wg.Wait()
+			if err := failed.Load(); err != nil {
+				return *err
+			}
+			return nil
+		}
+		if err := ask(max(requests/10, goroutines)); err != nil {
+			return err
+		}
+		measured, err := b.measure(ctx, b.repeats, func() error { return ask(requests) })
+		if err != nil {
+			return err
+		}
+		slices.Sort(took)
+		at := func(share float64) float64 { return float64(took[int(share*float64(len(took)-1))]) / 1e3 }
+		l := line{Workload: "predict", Variant: variant, Unit: "requests/s", Batch: 1, Steps: requests, CPU: measured.cpu, P50: at(0.5), P99: at(0.99)}
+		if err := b.emit(l, measured.each(func(s float64) float64 { return float64(requests) / s })); err != nil {
+			return err
+		}
+	}
+	return nil
+}
