@@ -40,7 +40,7 @@ func (f Fit) check(m *Model) error {
 		return fmt.Errorf("CheckpointEvery is %s, but there is no folder to save into: set Checkpoints, see checkpoint.Open", f.CheckpointEvery)
 	}
 	if f.Changed != nil && f.Checkpoints == nil {
-		return errors.New("Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
+		return errors.New("a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	}
 	for _, epoch := range f.ValidationAt {
 		if epoch < 1 || f.Until == nil && epoch > max(f.Epochs, 1) {
