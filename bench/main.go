@@ -1,6 +1,6 @@
 // Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
 //
-//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,ckpt,ttfs
+//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,ckpt,ttfs
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
 // Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each repeat

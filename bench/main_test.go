@@ -16,7 +16,7 @@ import (
 // The lines must have the fields that the peers' have, so that one reader takes both.
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"-workload", "tiny,linear,digits,matmul,inplace", "-steps", "20", "-repeats", "2"}
+	args := []string{"-workload", "tiny,linear,digits,matmul,inplace,predict", "-steps", "20", "-repeats", "2"}
 	require.NoError(t, run(t.Context(), args, nil, &out, io.Discard))
 	var got []string
 	for d := json.NewDecoder(&out); d.More(); {
@@ -38,6 +38,7 @@ func TestLines(t *testing.T) {
 		"tiny/metric us/step", "tiny/log us/step", "tiny/bar us/step", "tiny/one by one us/step", "linear/metric steps/s", "linear/bar steps/s", "linear/on device steps/s",
 		"digits/metric test accuracy", "matmul/1024^3 GFLOP/s", "matmul/4096^3 GFLOP/s", "copy/256MiB x+1 (fresh output) GB/s (read+write)", "copy/256MiB x+1 (donated) GB/s (read+write)",
 		"inplace/10 us/run", "inplace/150 us/run", "inplace/600 us/run",
+		"predict/1 requests/s", "predict/8 requests/s", "predict/64 requests/s",
 	}, got)
 }
 

@@ -25,8 +25,8 @@ const variablesSection = "variables"
 
 // Content is all of the state for a checkpoint: each variable by its full name, the optimizer's and the random state too. It
 // waits for the steps that were begun; the values are those of this moment, and are fetched one at a time as they are written,
-// each once. (A step that changes one before it is written makes a copy of it first.) The values do not depend on the strategy, so a state can go on under another one: with the same bits under the
-// same, and as near as sums in another order are under others.
+// each once. (A step that changes one before it is written makes a copy of it first.) The values do not depend on the strategy,
+// so a state can go on under another one: with the same bits under the same, and as near as sums in another order are under others.
 //
 // Values of a restored state that no step has asked for yet are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
@@ -64,7 +64,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 			return errors.Join(err, now.release())
 		}
 		if err := add(name, v.shape, write, s.saved.origins[name]); err != nil {
-			return c, err
+			return c, errors.Join(err, now.release()) // those before it are given up by the collector
 		}
 	}
 	if r := s.saved.restored; r != nil && r.from == nil {

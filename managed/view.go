@@ -46,7 +46,10 @@ func (s *State) View(ctx context.Context) (*View, error) {
 
 // Step makes one step of a test on the view; see [Stepper.Step].
 func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
-	if err := v.begin(ctx, step); err != nil {
+	if err := context.Cause(ctx); err != nil {
+		return loop.Logs{}, step.failed(err)
+	}
+	if err := v.begin(step); err != nil {
 		return loop.Logs{}, err
 	}
 	defer v.mu.Unlock()
@@ -59,7 +62,7 @@ func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.
 
 // StepBlock makes the steps of several batches; see [Stepper.StepBlock].
 func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batch) ([]loop.Logs, error) {
-	if err := v.begin(ctx, step); err != nil {
+	if err := v.begin(step); err != nil {
 		return nil, err
 	}
 	defer v.mu.Unlock()
@@ -67,12 +70,9 @@ func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batc
 }
 
 // begin locks the view for a step.
-func (v *View) begin(ctx context.Context, step *Stepper) error {
+func (v *View) begin(step *Stepper) error {
 	if step.train {
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
-	}
-	if err := context.Cause(ctx); err != nil {
-		return step.failed(err)
 	}
 	v.mu.Lock()
 	return nil
