@@ -41,7 +41,7 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(checkpoint.Change) error { return refused }}))
 	require.ErrorIs(t, err, refused)
 	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(checkpoint.Change) error { return refused }}))
-	require.EqualError(t, err, "flaxlike: fit: Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
+	require.EqualError(t, err, "flaxlike: fit: a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
 }
 
