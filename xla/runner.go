@@ -98,11 +98,11 @@ type calls struct {
 // call is one call of C, whatever the number of its inputs.
 type call struct {
 	*calls
-	call   *pjrt.Call
-	set    []*pjrt.Buffer // what the call has as arguments, device after device
-	constants int         // how many large ones the program has
-	memory [][]byte       // of the host inputs, device after device, for the time of a run
-	keeps  bool           // it copies what it is to write over
+	call      *pjrt.Call
+	set       []*pjrt.Buffer // what the call has as arguments, device after device
+	constants int            // how many large ones the program has
+	memory    [][]byte       // of the host inputs, device after device, for the time of a run
+	keeps     bool           // it copies what it is to write over
 }
 
 // copiedAtFirst is up to how many bytes a first run copies what it is to write over. More would, if anything does, not fit
