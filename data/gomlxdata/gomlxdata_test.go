@@ -46,6 +46,7 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 	for i := range want {
 		f := want[i].Fields
 		want[i].Fields = []data.Field{f[0], f[2], f[1]}
+		want[i].Deal = nil // how the set deals out is no part of GoMLX's batches
 	}
 	require.Equal(t, want, collect(t, back))
 	for range back {
@@ -55,7 +56,9 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 
 	none, err := data.New(data.X([]float32{}, 5, 0, 3))
 	require.NoError(t, err)
-	require.Equal(t, collect(t, none.Batches(5)), collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5), []string{"x"}, nil), []string{"x"}, nil)))
+	want = collect(t, none.Batches(5))
+	want[0].Deal = nil
+	require.Equal(t, want, collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5), []string{"x"}, nil), []string{"x"}, nil)))
 }
 
 // kept is a dataset of so many batches, then an error; it keeps its tensors to be looked at.
