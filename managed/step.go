@@ -199,15 +199,14 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 		}
 		defer state.structure.DoneChanging()
 	}
-	enter, leave := state.gate.Read, state.gate.DoneReading
-	if w != sharing {
-		enter, leave = state.gate.Change, state.gate.DoneChanging
-	}
-	if err := enter(ctx); err != nil {
+	if err := state.gate.Enter(ctx, w != sharing); err != nil {
 		return nil, w, of(err)
 	}
-	defer leave()
-	if err := errors.Join(state.usable(), view.usable()); err != nil {
+	defer state.gate.Leave(w != sharing)
+	if err := state.usable(); err != nil {
+		return nil, w, err
+	}
+	if err := view.usable(); err != nil {
 		return nil, w, err
 	}
 	if s.train {

@@ -37,12 +37,13 @@ type turn struct {
 
 // Read waits until nothing changes, and keeps it so until DoneReading. It fails with [ErrClosed], or with the cause of a
 // context that has ended.
-func (g *Gate) Read(ctx context.Context) error { return g.enter(ctx, false) }
+func (g *Gate) Read(ctx context.Context) error { return g.Enter(ctx, false) }
 
 // Change waits until nobody else is inside, and keeps them out until DoneChanging. It fails as Read does.
-func (g *Gate) Change(ctx context.Context) error { return g.enter(ctx, true) }
+func (g *Gate) Change(ctx context.Context) error { return g.Enter(ctx, true) }
 
-func (g *Gate) enter(ctx context.Context, change bool) error {
+// Enter is Change or Read; Leave ends it.
+func (g *Gate) Enter(ctx context.Context, change bool) error {
 	g.mu.Lock()
 	switch {
 	case g.closed:
@@ -118,18 +119,22 @@ func (g *Gate) next() {
 }
 
 // DoneReading ends a Read.
-func (g *Gate) DoneReading() {
-	g.mu.Lock()
-	g.readers--
-	g.next()
-	g.mu.Unlock()
-}
+func (g *Gate) DoneReading() { g.Leave(false) }
 
 // DoneChanging ends a Change.
-func (g *Gate) DoneChanging() {
+func (g *Gate) DoneChanging() { g.Leave(true) }
+
+// Leave ends an Enter.
+func (g *Gate) Leave(change bool) {
 	g.mu.Lock()
-	g.changer = false
-	g.next()
+	if change {
+		g.changer = false
+	} else {
+		g.readers--
+	}
+	if len(g.queue) > 0 || g.closed {
+		g.next()
+	}
 	g.mu.Unlock()
 }
 

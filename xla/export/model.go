@@ -144,14 +144,10 @@ func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 
 // runOn puts the batch on the device for the time of a run.
 func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
-	enter, leave := m.uses.Read, m.uses.DoneReading
-	if m.replaces {
-		enter, leave = m.uses.Change, m.uses.DoneChanging
-	}
-	if enter(context.Background()) != nil {
+	if m.uses.Enter(context.Background(), m.replaces) != nil {
 		return nil, errClosed
 	}
-	defer leave()
+	defer m.uses.Leave(m.replaces)
 	inputs := slices.Clone(m.buffers)
 	defer func() {
 		for i, v := range m.program.Inputs {
