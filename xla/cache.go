@@ -48,7 +48,7 @@ type cache struct {
 }
 
 const (
-	cacheMagic  = "lazo compiled program 1\n"
+	cacheMagic  = "lazo compiled program 2\n"
 	cacheSuffix = ".xla"
 )
 
@@ -137,10 +137,19 @@ func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error)
 		return nil, errors.New("it is not a compiled program of lazo's")
 	}
 	compiled := entry[head:]
-	if sum := sha256.Sum256(compiled); !bytes.Equal(sum[:], entry[len(cacheMagic):head]) {
-		return nil, errors.New("it is damaged: its digest does not fit")
+	if !bytes.Equal(entryDigest(name, compiled), entry[len(cacheMagic):head]) {
+		return nil, errors.New("it is damaged, or another program's entry: its digest does not fit")
 	}
 	return client.Load(compiled)
+}
+
+// entryDigest is that of an entry's bytes and of the key that it answers to, which is its name: a file that was renamed or copied must
+// not run as another program.
+func entryDigest(name string, compiled []byte) []byte {
+	h := sha256.New()
+	h.Write([]byte(filepath.Base(name)))
+	h.Write(compiled)
+	return h.Sum(nil)
 }
 
 // keep writes an entry whole or not at all, and makes room.
@@ -152,8 +161,7 @@ func (c *cache) keep(e *pjrt.Executable, name string) error {
 	if int64(len(compiled)) > c.limit {
 		return nil
 	}
-	sum := sha256.Sum256(compiled)
-	if err := writeWhole(name, []byte(cacheMagic), sum[:], compiled); err != nil {
+	if err := writeWhole(name, []byte(cacheMagic), entryDigest(name, compiled), compiled); err != nil {
 		return err
 	}
 	return c.trim(name)

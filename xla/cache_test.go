@@ -98,6 +98,24 @@ func TestCompileCache_damage(t *testing.T) {
 	}
 }
 
+// An entry answers to the key that it was made for alone: under another's name it is passed over.
+func TestCompileCache_entriesOfOtherNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "compiled")
+	first := openCPU(t, xla.CompileCache(dir, 0))
+	addTo(t, first, 10)
+	addTo(t, first, 20)
+	entries := entriesOf(t, dir)
+	require.Len(t, entries, 2)
+	spare := filepath.Join(dir, "spare")
+	require.NoError(t, os.Rename(entries[0], spare))
+	require.NoError(t, os.Rename(entries[1], entries[0]))
+	require.NoError(t, os.Rename(spare, entries[1]))
+	second := openCPU(t, xla.CompileCache(dir, 0))
+	require.Equal(t, []float32{31, 32}, addTo(t, second, 10))
+	require.Equal(t, []float32{61, 62}, addTo(t, second, 20))
+	require.Zero(t, xla.CacheHits(second))
+}
+
 func TestCompileCache_limit(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o700))
