@@ -43,7 +43,8 @@ type Start struct {
 
 // Option has the run go on from there: counters, history, and the watchers that look for better values, such as
 // [loop.StopEarly] and [loop.ReduceOnPlateau], which are made again of the history's rows: those must have been kept.
-// ([loop.KeepBest] begins anew: its copy is gone with the process. [KeepBest] knows the best of the whole run.)
+// ([loop.KeepBest] has lost its copy with the process: if nothing better comes, the run ends in [loop.ErrBestGone]. [KeepBest] takes the
+// best of the whole run from the folder.)
 //
 // Each tell hears of each change: before the first step of those in Changes, right behind it of what is known then alone, as the size
 // of batches, the data and their order. An error ends the run.

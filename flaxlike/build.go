@@ -128,7 +128,18 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && classesOf(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
+	if m.set.masked(metric) && labels.DType().IsInt() && labels.Rank() > 0 {
+		counts := graph.ConvertDType(graph.GreaterOrEqual(labels, graph.ZerosLike(labels)), dtypes.Float32)
+		sample = weigh(metric.Name, counts, sample)
+	}
 	b.Track(metric.logged(), of, sample, labels, output)
+}
+
+// masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the metric then.
+func (s *settings) masked(metric Metric) bool {
+	return slices.ContainsFunc(s.losses, func(l Loss) bool {
+		return l.Func == nil && l.Name == maskedSparse && l.Output == metric.Output && l.Label == metric.Label
+	})
 }
 
 // judged gives the labels and the output of a loss or metric.

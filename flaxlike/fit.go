@@ -46,7 +46,8 @@ type Fit struct {
 	// if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the run goes on: a
 	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
 	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a loop.StopEarly, whose patience
-	// is over until it is given more. Batches of [Model.FitBatches] are given from the first on in any case.
+	// is over until it is given more. With a loop.KeepBest whose best value is of before, the run ends in loop.ErrBestGone, because that copy
+	// is gone: checkpoint.KeepBest restores the best from the folder. Batches of [Model.FitBatches] are given from the first on in any case.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
 	// Changed hears of each setting that is another than the run was saved with that goes on: before the first step of optimizer, policy,

@@ -87,7 +87,7 @@ func reshaped(layer string, dims ...int) Layer {
 // word is where a word ends in a name such as LeakyRelu.
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
-// activationsByName are GoMLX's, as leaky_relu, and one that is a function of its graphs.
+// activationsByName are GoMLX's, as leaky_relu, and one that is a function of its graphs. Two have Keras 3's slopes.
 func activationsByName() map[string]func(*managed.Node) *managed.Node {
 	table := map[string]func(*managed.Node) *managed.Node{
 		"softmax": func(x *managed.Node) *managed.Node { return graph.Softmax(x) },
@@ -95,11 +95,14 @@ func activationsByName() map[string]func(*managed.Node) *managed.Node {
 	for _, t := range activation.TypeValues() {
 		table[strings.ToLower(word.ReplaceAllString(t.String(), "${1}_$2"))] = func(x *managed.Node) *managed.Node { return activation.Apply(t, x) }
 	}
+	table["leaky_relu"] = func(x *managed.Node) *managed.Node { return activation.LeakyReluWith(x, 0.2) }
+	table["hard_sigmoid"] = func(x *managed.Node) *managed.Node { return activation.HardSigmoidWith(x, 1.0/6, 0.5) }
 	return table
 }
 
-// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "softmax". An unknown name is an
-// error when the model is built.
+// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "softmax". "leaky_relu" has the
+// slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1, as in Keras 3; GoMLX's own, with 0.3 and 0.2, are functions of its
+// package activation. An unknown name is an error when the model is built.
 func Activation(name string) Layer {
 	f, err := find("activation", name, activationsByName())
 	return part("Activation", func(_ *managed.Scope, x *managed.Node) *managed.Node {

@@ -2,6 +2,7 @@ package flaxlike
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -66,7 +67,8 @@ func (l Loss) logged(single bool) string {
 // would hang on its neighbours. Tversky's two weights are 0.5, as Keras has them, which makes it dice.
 //
 // The crossentropies take logits; Keras's take probabilities unless told otherwise; we do because the logarithm of a softmax
-// that was rounded to 0 is infinite. An output that went through softmax or sigmoid is refused.
+// that was rounded to 0 is infinite. An output that went through softmax or sigmoid is refused, also where a Reshape, a Dropout, a pool, a
+// mean or a clip stands behind it.
 func LossByName(name string) (LossFunc, error) { return find("loss", name, lossesByName) }
 
 var lossesByName = map[string]LossFunc{
@@ -208,15 +210,72 @@ func same(name string, labels, output *managed.Node) *managed.Node {
 
 // noProbabilities refuses what a softmax or a sigmoid has made: the mistake of those who come from Keras.
 func noProbabilities(name string, output *managed.Node) {
-	made := ""
-	output = uncast(output)
-	switch in := output.Inputs(); {
-	case output.Type() == graph.NodeTypeLogistic:
-		made = "sigmoid"
-	case output.Type() == graph.NodeTypeDiv && len(in) == 2 && in[0].Type() == graph.NodeTypeExp:
-		made = "softmax"
-	}
-	if made != "" {
+	if made := madeBy(output); made != "" {
 		panic(fmt.Errorf("%s: the output went through a %s, expected logits: take that layer off; the loss has it in it", name, made))
 	}
+}
+
+// madeBy is what made probabilities of an output, "" if it has none. It looks behind what keeps them probabilities, as a Reshape, a
+// Dropout, a pool or a mean, and behind nothing else: a softmax that is multiplied or added, as in attention or a gate, makes logits.
+func madeBy(output *managed.Node) string {
+	left := 1000 // nodes to look at, for paths may fork
+	var of func(x *managed.Node) string
+	all := func(list []*managed.Node) (made string) { // of all that are not fixed numbers
+		for _, x := range list {
+			if fixedNumbers(x, 6) {
+				continue
+			}
+			if made = of(x); made == "" {
+				return ""
+			}
+		}
+		return made
+	}
+	of = func(x *managed.Node) string {
+		if left--; left < 0 {
+			return ""
+		}
+		in := x.Inputs()
+		switch x.Type() {
+		case graph.NodeTypeLogistic:
+			return "sigmoid"
+		case graph.NodeTypeFusedSoftmax:
+			return "softmax"
+		case graph.NodeTypeReshape, graph.NodeTypeTranspose, graph.NodeTypeConvertDType, graph.NodeTypeIdentity, graph.NodeTypeBroadcastInDim,
+			graph.NodeTypeSlice, graph.NodeTypeDynamicSlice, graph.NodeTypeGather, graph.NodeTypeReverse, graph.NodeTypePad,
+			graph.NodeTypeOptimizationBarrier, graph.NodeTypeReduceMax, graph.NodeTypeReduceMin, graph.NodeTypeReduceWindow:
+			return of(in[0])
+		case graph.NodeTypeClamp:
+			return of(in[1])
+		case graph.NodeTypeMax, graph.NodeTypeMin, graph.NodeTypeConcatenate:
+			return all(in)
+		case graph.NodeTypeWhere:
+			return all(in[1:])
+		case graph.NodeTypeMul, graph.NodeTypeDiv:
+			sum := in[0]
+			if x.Type() == graph.NodeTypeDiv && sum.Type() == graph.NodeTypeExp {
+				return "softmax"
+			}
+			if !fixedNumbers(in[1], 6) {
+				return ""
+			}
+			switch sum.Type() { // a mean, or what Dropout scales up; what scales a sigmoid itself makes logits of a range
+			case graph.NodeTypeReduceSum:
+				return of(sum.Inputs()[0])
+			case graph.NodeTypeReduceWindow, graph.NodeTypeWhere:
+				return of(sum)
+			}
+		}
+		return ""
+	}
+	return of(output)
+}
+
+// fixedNumbers tells, by a few steps back, whether a node is made of constants.
+func fixedNumbers(x *managed.Node, steps int) bool {
+	if x.Type() == graph.NodeTypeConstant || x.Type() == graph.NodeTypeIota {
+		return true
+	}
+	in := x.Inputs()
+	return steps > 0 && len(in) > 0 && !slices.ContainsFunc(in, func(n *managed.Node) bool { return !fixedNumbers(n, steps-1) })
 }

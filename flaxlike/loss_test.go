@@ -69,6 +69,7 @@ func TestNames(t *testing.T) {
 		{"metric", "f1", ones, bits, 0.5},
 		{"metric", "f1_score", ones, bits, 0.5},
 		{"metric", "recall", threes, classes, 1 / 3.0},
+		{"metric", "recall", data.X([]float32{1, 0, 0, 1, 0, 1, 1, 0}, 4, 2), data.Y([]int32{0, 1, 1, 1}, 4), (1 + 2/3.0) / 2}, // macro, of two logits too
 		{"metric", "auc", ones, bits, 0.75},
 		{"metric", "mean_iou", ones, bits, 1 / 3.0},
 		{"metric", "mean_iou", threes, classes, 1 / 3.0},

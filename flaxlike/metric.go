@@ -11,7 +11,8 @@ import (
 type Metric struct {
 	// Name is that of the metric, and that under which it is logged; with an Output, as in Keras, "<output>_<name>".
 	Name string
-	// Metric is gathered over an epoch, or over an evaluation. Its inputs are labels and output.
+	// Metric is gathered over an epoch, or over an evaluation. Its inputs are labels and output. Beside a loss
+	// masked_sparse_categorical_crossentropy of the same Output and Label, labels below 0 weigh 0 in it, and in a metric by name.
 	Metric metrics.Metric
 	// Func is a value for each example, or a scalar of the batch, of which the mean over all examples is the figure.
 	Func func(labels, output *managed.Node) *managed.Node

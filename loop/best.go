@@ -88,8 +88,11 @@ func (b *onBest) resume(from Elapsed, h *History, when *Schedule) {
 // KeepBest copies the state each time an entry has a better value, and gives the best one back at the end:
 // [Result].State is then that of [History.Best], though the [Result].Elapsed stays that of the last turn. It does so at
 // every normal end: the data is over, [Until] is reached, somebody asked to stop. A run that was cancelled or has
-// failed keeps its last state, so that it can go on from there; and so does one without a better value. A resumed run
-// gives back the best of its own values: the states of the earlier run are gone.
+// failed keeps its last state, so that it can go on from there; and so does one without a better value.
+//
+// The copy is gone with the process. A run that goes on from an earlier one with its history ([From]) knows the best value of that one; if
+// it finds no better one, its normal end is the error [ErrBestGone], and the state is that of its last step. checkpoint.KeepBest, which
+// takes the best state from a folder, holds over restarts.
 //
 // A state that changes in place must be a [Snapshotter]; copying it takes as much room again. Attendants that stand
 // before it in the options hear of the end after it, and see the best state then.
@@ -103,6 +106,10 @@ func KeepBest(entry string, mode Mode, options ...MonitorOption) Option {
 		watch(s)
 	}
 }
+
+// ErrBestGone is wrapped by the error of a run whose best value is that of the earlier run it went on from, of which [KeepBest] has no
+// copy. All else of the end was done; the state is that of the last step, the history is whole.
+var ErrBestGone = errors.New("the best state is gone")
 
 // NewKeepBest is [KeepBest] for a loop by hand: call its Watch in each pass that logged the entry, and its End with the
 // reason of the end. The reports need the state ([WithState]); End puts the best one into it.
@@ -140,12 +147,26 @@ func (k *keepBest) Watch(ctx context.Context, r Report) error {
 
 func (k *keepBest) End(ctx context.Context, e Ending) (err error) {
 	normal := e.Err == nil && (e.Reason == DataEnded || e.Reason == UntilReached || e.Reason == Stopped)
-	if normal && k.state.any {
+	switch {
+	case !normal:
+	case k.state.any:
 		err = k.state.restore(ctx, e.Report)
+	case k.found && k.best.Elapsed.Steps != e.Elapsed.Steps: // else no step was made since
+		mode := "Lowest"
+		if k.mode == Highest {
+			mode = "Highest"
+		}
+		err = fmt.Errorf("%w: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
+			"\n  use checkpoint.KeepBest(folder, checkpoint.%[6]s(1, %[2]q)) in place of loop.KeepBest, with the same in the folder's Keep: it holds over restarts"+
+			"\n  or restore the checkpoint of step %[4]d with checkpoint.ResumeAt, if there is one",
+			ErrBestGone, k.entry, k.best.Value, k.best.Elapsed.Steps, e.Elapsed.Steps, mode)
 	}
 	return errors.Join(err, k.state.close())
 }
 
-func (k *keepBest) resume(Elapsed, *History, *Schedule) {}
+// resume has only what beats the earlier run's best be copied.
+func (k *keepBest) resume(from Elapsed, h *History, when *Schedule) {
+	k.replay(from, h, when, func(at Elapsed, v float64) { k.see(at, v) })
+}
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

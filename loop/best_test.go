@@ -214,3 +214,45 @@ func TestOnBest_byHand(t *testing.T) {
 	require.NoError(t, best.End(t.Context(), loop.Ending{}))
 	require.Equal(t, 2, calls)
 }
+
+// A run that goes on from one that had the best value, and finds no better one, has no copy of that state: it says so.
+func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
+	keep := func() loop.Option { return loop.KeepBest("x", loop.Lowest) }
+	first, data := followingInPlace("x", 5, 3, 4)
+	before, err := first.Run(t.Context(), &cell{}, data, keep())
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name   string
+		values []float64
+		state  int
+		gone   bool
+	}{
+		{"no better one", []float64{6, 4, 7}, 3, true},
+		{"a better one", []float64{6, 2, 7}, 2, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var history loop.History
+			h := before.History
+			require.NotNil(t, h)
+			history = *h
+			l, data := followingInPlace("x", row.values...)
+			c, end := &cell{}, loop.Ending{}
+			look := loop.Attend("look", loop.EachStep, func() loop.Attendant { return atEnd(func(e loop.Ending) { end = e }) })
+			result, err := l.Run(t.Context(), c, data, look, keep(), loop.From(before.Elapsed, &history))
+			require.Equal(t, row.state, result.State.n)
+			require.EqualValues(t, 6, result.Elapsed.Steps)
+			require.Equal(t, c.taken, c.freed)
+			require.Equal(t, loop.DataEnded, end.Reason, "the others end as ever")
+			if !row.gone {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, loop.ErrBestGone)
+			require.ErrorContains(t, err, `"x" was best in the earlier run, 3 at step 2, and its copy was not kept: the state is that of the last step, 6`)
+			require.ErrorContains(t, err, `checkpoint.KeepBest(folder, checkpoint.Lowest(1, "x"))`)
+			_, values, err := result.History.Series("x")
+			require.NoError(t, err)
+			require.Len(t, values, 6, "the history is whole")
+		})
+	}
+}

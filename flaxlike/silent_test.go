@@ -1,0 +1,166 @@
+package flaxlike_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// Evaluate within an epoch changes none of its figures.
+func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
+	set := sorted(t, 160)
+	fit := func(between bool) *loop.History {
+		m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(3))
+		f := quiet(flaxlike.Fit{Epochs: 2})
+		if between {
+			f.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Steps(2)), func(ctx context.Context, _ loop.Report) error {
+				_, err := m.Evaluate(ctx, set)
+				return err
+			})}
+		}
+		h, err := m.Fit(t.Context(), set, f)
+		require.NoError(t, err)
+		return h
+	}
+	want, got := fit(false), fit(true)
+	for _, name := range []string{"loss", "avg_loss", "accuracy"} {
+		require.Equal(t, series(t, want, name), series(t, got, name), name)
+	}
+}
+
+// A copy in memory does not outlive the process: the program that is started again says so, and checkpoint.KeepBest holds.
+func TestFit_keepBestStartedAgain(t *testing.T) {
+	set := line(t, 64)
+	fit := func(folder *checkpoint.Folder, keep loop.Option, epochs int) (*flaxlike.Model, *loop.History, error) {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1.3), flaxlike.WithSeed(3)) // it diverges
+		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: epochs, Validation: set, Checkpoints: folder, Callbacks: []loop.Option{keep}}))
+		return m, h, err
+	}
+	best := checkpoint.Lowest(1, "loss_val")
+	for _, again := range []int{4, 6} { // the same once more, which makes no step, and a longer one
+		folder := openFolder(t, t.TempDir(), checkpoint.Options{})
+		_, _, err := fit(folder, loop.KeepBest("loss_val", loop.Lowest), 4)
+		require.NoError(t, err)
+		_, h, err := fit(folder, loop.KeepBest("loss_val", loop.Lowest), again)
+		require.ErrorIs(t, err, loop.ErrBestGone)
+		require.Len(t, series(t, h, "loss_val"), again)
+
+		folder = openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
+		_, _, err = fit(folder, checkpoint.KeepBest(folder, best), 4)
+		require.NoError(t, err)
+		m, h, err := fit(folder, checkpoint.KeepBest(folder, best), again)
+		require.NoError(t, err)
+		value, err := h.Best("loss_val", loop.Lowest)
+		require.NoError(t, err)
+		require.Less(t, value.Elapsed.Steps, int64(2*again), "not the last")
+		found, err := m.Evaluate(t.Context(), set)
+		require.NoError(t, err)
+		require.InDelta(t, value.Value, found["loss"], 1e-6*value.Value)
+	}
+}
+
+// Probabilities are refused also where something behind the softmax keeps them probabilities; what makes logits of them is not.
+func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
+	graphs := func(f func(x *managed.Node) *managed.Node) flaxlike.Layer {
+		return func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) }
+	}
+	softmax, sigmoid := flaxlike.Activation("softmax"), flaxlike.Activation("sigmoid")
+	clip := graphs(func(x *managed.Node) *managed.Node { return graph.ClipScalar(x, 1e-7, 1-1e-7) })
+	places := flaxlike.Sequential(flaxlike.Reshape(4, 1), flaxlike.Dense(3))
+	for _, row := range []struct {
+		name  string
+		wrong string // "" for what is right
+		net   []flaxlike.Layer
+	}{
+		{"Flatten", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Flatten()}},
+		{"Reshape", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Reshape(3, 1), flaxlike.Reshape(3)}},
+		{"Dropout", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Dropout(0.5)}},
+		{"clip", "softmax", []flaxlike.Layer{flaxlike.Dense(3), softmax, clip}},
+		{"clamp", "sigmoid", []flaxlike.Layer{flaxlike.Dense(3), sigmoid, graphs(func(x *managed.Node) *managed.Node {
+			return graph.Clip(x, graph.Scalar(x.Graph(), x.DType(), 0.1), graph.Scalar(x.Graph(), x.DType(), 0.9))
+		})}},
+		{"mean over the places", "softmax", []flaxlike.Layer{places, softmax, flaxlike.GlobalMeanPool()}},
+		{"mean pool", "softmax", []flaxlike.Layer{places, softmax, flaxlike.MeanPool(4), flaxlike.Flatten()}},
+		{"max pool", "sigmoid", []flaxlike.Layer{places, sigmoid, flaxlike.MaxPool(4), flaxlike.Flatten()}},
+		{"all together", "sigmoid", []flaxlike.Layer{places, sigmoid, flaxlike.Dropout(0.1), flaxlike.MeanPool(2), clip, flaxlike.GlobalMeanPool()}},
+
+		{"a layer behind it", "", []flaxlike.Layer{flaxlike.Dense(3), softmax, flaxlike.Dense(3)}},
+		{"attention", "", []flaxlike.Layer{places, graphs(func(x *managed.Node) *managed.Node {
+			return graph.ReduceMean(graph.Einsum("bij,bjc->bic", graph.Softmax(graph.Einsum("bic,bjc->bij", x, x)), x), 1)
+		})}},
+		{"a gate", "", []flaxlike.Layer{flaxlike.Dense(3), flaxlike.Activation("swish"), flaxlike.Dropout(0.5)}},
+		{"a sum", "", []flaxlike.Layer{flaxlike.Dense(3), graphs(func(x *managed.Node) *managed.Node { return graph.Add(x, graph.Sigmoid(x)) })}},
+		{"a logarithm", "", []flaxlike.Layer{flaxlike.Dense(3), softmax, graphs(graph.Log)}},
+		{"logits of a range", "", []flaxlike.Layer{flaxlike.Dense(3), sigmoid, graphs(func(x *managed.Node) *managed.Node { return graph.MulScalar(x, 10) })}},
+		{"relu and pools", "", []flaxlike.Layer{places, flaxlike.Activation("relu"), flaxlike.MaxPool(2), flaxlike.GlobalMeanPool()}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			set, err := data.New(data.X(make([]float32, 32*4), 32, 4), data.Y(make([]int32, 32), 32))
+			require.NoError(t, err)
+			m := newModel(t, flaxlike.Sequential(row.net...), flaxlike.WithLoss(sparse))
+			_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+			if row.wrong == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "the output went through a "+row.wrong+", expected logits")
+		})
+	}
+	set := line(t, 32)
+	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(1), sigmoid, flaxlike.Reshape(1, 1), flaxlike.Reshape(1)), flaxlike.WithLoss("binary_crossentropy"))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, "the output went through a sigmoid")
+}
+
+// The values are what keras.activations of Keras 3.15 gives.
+func TestActivation_ofKeras3(t *testing.T) {
+	x := []float32{-4, -3, -2.5, -1, 0, 0.5, 2.4, 3, 4}
+	for name, want := range map[string][]float32{
+		"leaky_relu":   {-0.8, -0.6, -0.5, -0.2, 0, 0.5, 2.4, 3, 4},
+		"hard_sigmoid": {0, 0, 0.08333334, 0.33333334, 0.5, 0.5833334, 0.90000004, 1, 1},
+	} {
+		set, err := data.New(data.X(x, 9, 1))
+		require.NoError(t, err)
+		out, err := newModel(t, flaxlike.Activation(name)).Predict(t.Context(), set)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, out["preds"].Flat, 1e-6, name)
+	}
+}
+
+// Metrics beside the masked loss leave out what it leaves out, the padding of a batch too.
+func TestMetrics_leaveOutTheMaskedLabels(t *testing.T) {
+	x := data.X([]float32{1, 2, 3, 3, 1, 1, 9, 0, 0, 0, 5, 0, 1, 1, 4, 7, 7, 7}, 3, 2, 3)
+	y := data.Y([]int32{2, 1, -100, -1, 2, -1}, 3, 2) // those that count: 2 (hit), 1 (not), 2 (hit)
+	entropy := func(own int, z ...float64) float64 {
+		var sum float64
+		for _, v := range z {
+			sum += math.Exp(v)
+		}
+		return math.Log(sum) - z[own]
+	}
+	mean := (entropy(2, 1, 2, 3) + entropy(1, 3, 1, 1) + entropy(2, 1, 1, 4)) / 3
+	set, err := data.New(x, y)
+	require.NoError(t, err)
+	for _, size := range []int{3, 2} { // 2: padded
+		names := []string{"accuracy", "sparse_categorical_accuracy", "top_5_accuracy", "perplexity", "crossentropy", "recall", "precision", "f1", "mean_iou"}
+		m := newModel(t, flaxlike.Layer(identity), flaxlike.WithLoss(masked), flaxlike.WithMetrics(names...), flaxlike.WithBatchSize(size))
+		found, err := m.Evaluate(t.Context(), set)
+		require.NoError(t, err)
+		require.InDelta(t, 2/3.0, found["accuracy"], 1e-6)
+		require.InDelta(t, 2/3.0, found["sparse_categorical_accuracy"], 1e-6)
+		require.InDelta(t, mean, found["crossentropy"], 1e-5)
+		require.InDelta(t, math.Exp(mean), found["perplexity"], 1e-4)
+		for _, name := range names {
+			require.False(t, math.IsNaN(found[name]), name)
+		}
+	}
+}
