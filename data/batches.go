@@ -182,28 +182,30 @@ func (h *hand) shuffle(epoch int64) {
 
 // batch is places i to j-1 of the epoch's order.
 func (h *hand) batch(i, j, epoch int) Batch {
-	b := Batch{Fields: make([]Field, len(h.fields)), Size: j - i, Epoch: epoch, At: i, Deal: h.of}
-	if h.rows != nil && b.Size == h.size {
+	rows := j - i
+	b := Batch{Fields: make([]Field, len(h.fields)), Epoch: epoch, At: i, Deal: h.of}
+	if h.rows != nil && rows == h.size {
 		h.makeRoom()
 	}
 	for k, f := range h.fields {
 		dims := h.dims[k]
-		if b.Size != h.size {
-			dims = dimsOf(f.Array, b.Size)
+		if rows != h.size {
+			dims = dimsOf(f.Array, rows)
 		}
 		b.Fields[k].Name = f.Name
 		switch {
 		case h.rows == nil:
 			b.Fields[k].Array = f.Array.behind(i, j, dims)
-		case b.Size != h.size:
+		case rows != h.size:
 			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
 		default:
-			kind, n := elementsOf(f.Array.Flat), b.Size*f.Array.width()
+			kind, n := elementsOf(f.Array.Flat), rows*f.Array.width()
 			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], f.Array.width())
 			b.Fields[k].Array = Array{kind.slice(h.chunk[k], 0, n), dims}
 			h.chunk[k] = kind.slice(h.chunk[k], n, kind.len(h.chunk[k]))
 		}
 	}
+	b.Size = b.examples(0, rows, rows)
 	h.left--
 	h.room--
 	return b

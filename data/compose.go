@@ -8,15 +8,18 @@ import (
 )
 
 // Map gives f of each batch. An error of source stays in its place, and f does not see it; an error of f comes in the place of
-// its batch. See [ParallelMap] for a costly f.
+// its batch. See [ParallelMap] for a costly f. Batches whose source says no places (all have Epoch 0, At 0 and no Deal) get one:
+// At counts the rows before, from the start of the iteration.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
 	}
 	return func(yield func(B, error) bool) {
+		var in place
 		for a, err := range source {
 			var b B
 			if err == nil {
+				in.number(&a)
 				b, err = f(a)
 			}
 			if !yield(b, err) {
@@ -122,8 +125,11 @@ func Discard[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 		return failed[B](fmt.Errorf("data: discard: %w", errNoSource))
 	}
 	return func(yield func(B, error) bool) {
-		seen := int64(0)
+		seen, in := int64(0), place{}
 		for b, err := range source {
+			if err == nil {
+				in.number(&b) // so that what is behind draws as in a run that discards none
+			}
 			if seen++; seen > n && !yield(b, err) {
 				return
 			}

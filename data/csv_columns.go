@@ -51,12 +51,21 @@ func (s *csvSlice[T]) flat() any {
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
 // advice names the setting that a cell mostly wants which is no number of its field's type.
-func advice(cell string) string {
-	_, notANumber := strconv.ParseFloat(cell, 64)
-	switch comma := otherComma(cell); {
+func advice(cell string, separator rune) string {
+	v, notANumber := strconv.ParseFloat(cell, 64)
+	_, notDecimal := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
+	decimal := ""
+	if notANumber != nil && notDecimal == nil {
+		decimal = fmt.Sprintf(": write a point for the decimal comma of %s", quoted(cell))
+	}
+	switch comma := otherComma(cell, separator); {
+	case comma != "" && decimal != "":
+		return fmt.Sprintf("%s, or set CSV.Comma to %s if that separates the cells", decimal, comma)
 	case comma != "":
 		return fmt.Sprintf(": set CSV.Comma to %s if that separates the cells", comma)
-	case slices.Contains([]string{"na", "n/a", "nan", "null", "none", "nil", "-", "?", "."}, strings.ToLower(cell)):
+	case decimal != "":
+		return decimal
+	case notANumber == nil && math.IsInf(v, 0), slices.Contains([]string{"na", "n/a", "nan", "null", "none", "nil", "-", "?", "."}, strings.ToLower(cell)):
 		return fmt.Sprintf(": if that is no value, name %s in CSV.Missing, and in CSVField.Fill what to take for it", quoted(cell))
 	case notANumber == nil:
 		return ": set CSVField.DType to a type that has it"
@@ -64,10 +73,10 @@ func advice(cell string) string {
 	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
 }
 
-// otherComma is what seems to separate cells, "" if nothing does.
-func otherComma(text string) string {
+// otherComma is what seems to separate cells, other than what does, "" if nothing does.
+func otherComma(text string, separator rune) string {
 	for _, comma := range []rune{';', '\t', '|', ','} {
-		if strings.ContainsRune(text, comma) {
+		if comma != separator && strings.ContainsRune(text, comma) {
 			return strconv.QuoteRune(comma)
 		}
 	}
@@ -181,7 +190,7 @@ func valuesOf(f CSVField) (csvValues, error) {
 }
 
 // chooseColumns finds the columns of each field by their names.
-func chooseColumns(names []string, fields []CSVField) ([]csvColumn, error) {
+func chooseColumns(names []string, fields []CSVField, separator rune) ([]csvColumn, error) {
 	if len(fields) == 0 {
 		fields = []CSVField{{Name: "x"}}
 	}
@@ -220,7 +229,7 @@ func chooseColumns(names []string, fields []CSVField) ([]csvColumn, error) {
 			i, ok := places[column]
 			if !ok {
 				hint := ""
-				if comma := otherComma(names[0]); comma != "" && len(names) == 1 {
+				if comma := otherComma(names[0], separator); comma != "" && len(names) == 1 {
 					hint = fmt.Sprintf(": set CSV.Comma to %s if that separates the cells", comma)
 				}
 				return nil, fmt.Errorf("field %q: there is no column %q; there are %s%s", f.Name, column, some(names), hint)

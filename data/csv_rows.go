@@ -92,7 +92,7 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 	if format.NoHeader {
 		rows.first = first
 	}
-	if rows.columns, err = chooseColumns(rows.names, format.Fields); err != nil {
+	if rows.columns, err = chooseColumns(rows.names, format.Fields, comma); err != nil {
 		return nil, rows.fail("", err)
 	}
 	for _, c := range rows.columns {
@@ -156,7 +156,7 @@ func (r *csvRows) take(cells []string) error {
 			}
 			if err := c.values.add(cell); err != nil {
 				if c.Classes == nil { // whose error lists them
-					err = fmt.Errorf("%w%s", err, advice(cell))
+					err = fmt.Errorf("%w%s", err, advice(cell, r.csv.Comma))
 				}
 				return r.fail(r.names[i], err)
 			}

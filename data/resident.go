@@ -12,7 +12,7 @@ import (
 // Resident is a set whose examples live where the steps run: see [OnDevice].
 type Resident struct {
 	*Set
-	rows func() *Set // the places 0 to Len-1, as a set
+	rows func() *Set // the places 0 to Len-1, as a set, with the mask that says which count
 }
 
 // Rows is the field of a batch of a [Resident] set: the places of its examples, an int32 for each.
@@ -25,7 +25,7 @@ const Rows = "rows"
 // slower than with [Set.Batches].
 //
 // The order is that of [Set.Batches] by the same options, and a step sees the same fields. What changes batches on the host,
-// as [Map] and [Augment] do, sees only the field [Rows]: [Batch.OnHost] gathers the others. Values that are written into the
+// as [Map] and [Augment] do, sees only the field [Rows], and a [Mask] if there is one: [Batch.OnHost] gathers the others. Values that are written into the
 // set's arrays after the first step are not seen.
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {
@@ -33,7 +33,11 @@ func OnDevice(s *Set) *Resident {
 		for i := range places {
 			places[i] = int32(i)
 		}
-		return &Set{[]Field{Named(Rows, places, s.len)}, s.len}
+		rows := &Set{[]Field{Named(Rows, places, s.len)}, s.len}
+		if mask, ok := (Batch{Fields: s.fields}).mask(); ok {
+			rows.fields = append(rows.fields, Named(Mask, mask, s.len))
+		}
+		return rows
 	})}
 }
 

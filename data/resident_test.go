@@ -23,7 +23,7 @@ func TestResident_sameBatches(t *testing.T) {
 		n := 0
 		for b, err := range OnDevice(set).Batches(4, options...) {
 			require.NoError(t, err)
-			require.Len(t, b.Fields, 1)
+			require.Len(t, b.Fields, 2, "the places and the mask")
 			host, err := b.OnHost()
 			require.NoError(t, err)
 			require.Equal(t, want[n], host)

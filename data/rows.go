@@ -80,11 +80,14 @@ func (b Batch) slice(i, j, rows int) Batch {
 	return part
 }
 
-// examples counts those among rows i to j-1. A size that counts all rows, as of the padded parts of [Set.Shard], does so in parts.
+// examples counts those among rows i to j-1: wherever rows are cut, the mask counts, and without one all but padding.
 func (b Batch) examples(i, j, rows int) int {
-	all := b.Samples()
-	if mask, ok := b.mask(); ok && all < rows {
+	if mask, ok := b.mask(); ok {
 		return trues(mask[i:j])
+	}
+	all := rows
+	if b.Size != 0 {
+		all = b.Size
 	}
 	return min(max(all-i, 0), j-i)
 }
@@ -107,4 +110,33 @@ func trues(mask []bool) (n int) {
 		}
 	}
 	return n
+}
+
+// place is where an iteration is whose batches say no place of their own, as those made by hand: see [Batch].At.
+type place struct {
+	rows int
+	said bool // a batch has said one
+}
+
+// number gives *b, if it is a batch without a place, the one behind the batches before it, so that no two have the same.
+func (p *place) number(b any) {
+	batch, ok := b.(*Batch)
+	if !ok || p.said {
+		return
+	}
+	if p.said = batch.Deal != nil || batch.Epoch != 0 || batch.At != 0; !p.said {
+		batch.At = p.rows
+		p.rows = moveOn(b, 0)
+	}
+}
+
+// moveOn moves the place of *b, if it is a batch, on by so many examples, and gives the place behind it.
+func moveOn(b any, by int) (behind int) {
+	batch, ok := b.(*Batch)
+	if !ok {
+		return 0
+	}
+	batch.At += by
+	rows, _ := batch.Rows()
+	return batch.At + max(rows, 1)
 }

@@ -9,7 +9,7 @@ import (
 var errNoSource = errors.New("there is no source (nil)")
 
 // Repeat goes over source the given number of times (1 or more), one pass behind the other. Batches and errors come as
-// source gives them; a pass in which an error came is the last one. A pass without a batch is an error, too: the source is
+// source gives them, but that the places ([Batch].At) of a pass go on behind those of the pass before; a pass in which an error came is the last one. A pass without a batch is an error, too: the source is
 // empty, or cannot be iterated again.
 //
 // Batches are passed on as they are, not copied: one that source does not touch again can be held as long as one likes.
@@ -59,18 +59,24 @@ func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error
 
 func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
+		before, behind := 0, 0 // the first places behind the passes before, and behind the batches so far
 		for pass := 0; ; pass++ {
 			batches := source(pass)
 			if batches == nil {
 				return
 			}
-			empty, broken := true, false
+			empty, broken, in := true, false, place{}
 			for b, err := range batches {
 				empty, broken = false, broken || err != nil
+				if err == nil {
+					in.number(&b)
+					behind = max(behind, moveOn(&b, before))
+				}
 				if !yield(b, err) {
 					return
 				}
 			}
+			before = behind
 			if broken {
 				return
 			}

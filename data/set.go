@@ -108,7 +108,7 @@ func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 		return nil, err
 	}
 	var rows []int
-	example := Batch{Fields: make([]Field, len(s.fields)), Size: 1}
+	example := Batch{Fields: make([]Field, len(s.fields))}
 	dims := make([][]int, len(s.fields))
 	for k, f := range s.fields {
 		dims[k] = dimsOf(f.Array, 1)
@@ -117,7 +117,8 @@ func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 		for k, f := range s.fields {
 			example.Fields[k] = Field{f.Name, f.Array.slice(i, i+1, dims[k])}
 		}
-		if example.At = i; keep(example) {
+		example.At, example.Size = i, example.examples(0, 1, 1)
+		if keep(example) {
 			rows = append(rows, i)
 		}
 	}
@@ -152,7 +153,7 @@ type Batch struct {
 	// apart, however they are cut into batches.
 	At int
 	// Resident is the set on the device that the batch is of; nil for a batch in the host's memory. Fields then has [Rows], and
-	// a [Mask] if the batch was padded; Get gathers the set's own.
+	// a [Mask] if the set has one or the batch was padded; Get gathers the set's other fields.
 	Resident *Resident
 	// Deal is how the batch was dealt out, nil if no set dealt it out.
 	Deal *Deal

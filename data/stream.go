@@ -102,8 +102,8 @@ func checkShard(k, n int) error {
 
 // Shard is the k-th of n parts of the set, k from 0 to n-1, each a run of neighbouring examples. Where n does not divide
 // the set evenly, the rest is dropped (all parts are equal); kept (the first parts have one example more); or padded: parts
-// are equal, copies of the set's last example follow it, and each part has the field [Mask], false for the copies. [Batch].Size counts such copies; the mask
-// tells. An empty part is an error.
+// are equal, copies of the set's last example follow it, and each part has the field [Mask], false for the copies, so that
+// [Batch].Size does not count them. An empty part is an error.
 func (s *Set) Shard(k, n int, rest Remainder) (*Set, error) {
 	err := checkShard(k, n)
 	if err == nil {

@@ -87,7 +87,7 @@ func (m *Model) takesNoPadding(ctx context.Context, batches loop.Data[data.Batch
 }
 
 // Predict gives the outputs for all examples of a set, in their order and by name; that of a [Layer] is "preds". The set
-// needs the inputs alone.
+// needs the inputs alone. Rows that its [data.Mask] says are no examples have no output.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
 	if set == nil || set.Len() == 0 {
 		return nil, errors.New("flaxlike: predict: the set has no examples")
@@ -125,7 +125,7 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
 		for b, err := range set.Batches(size, data.KeepRemainder()) {
-			if err == nil && b.Size < size {
+			if err == nil && b.Fields[0].Array.Len() < size {
 				n := len(b.Fields)
 				b, err = data.Pad(b, size)
 				if err == nil {
@@ -157,13 +157,27 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	return nil
 }
 
+// dropPadding keeps the rows of examples: those that the mask says count, else the first, as many as Size counts.
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
-	rows := batch.Fields[0].Array.Len()
+	rows, first := batch.Fields[0].Array.Len(), true
+	mask, _ := batch.Get(data.Mask)
+	counts, masked := mask.Flat.([]bool)
+	masked = masked && len(mask.Dims) == 1 && len(counts) == rows
+	real := make([]int, 0, rows)
+	for i := range rows {
+		if masked && counts[i] || !masked && i < batch.Size {
+			first = first && len(real) == i
+			real = append(real, i)
+		}
+	}
 	for name, a := range outputs {
 		if len(a.Dims) == 0 || a.Len() != rows {
 			return nil, fmt.Errorf("output %q has dims %v for %d examples: the rows of batches cannot be joined, use PredictStep", name, a.Dims, rows)
 		}
-		outputs[name] = a.Slice(0, batch.Size)
+		outputs[name] = a.Slice(0, len(real))
+		if !first {
+			outputs[name] = a.Gather(real)
+		}
 	}
 	return outputs, nil
 }

@@ -90,7 +90,8 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 }
 
 // FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; what is said of the
-// order and shares of a set does not apply and must be zero. With an InitialEpoch, the batches must begin at that place. Batches that end
+// order and shares of a set does not apply and must be zero. A batch must have memory of its own and stay as it is once it was
+// given: up to a hundred are held for a block of steps, so a source that fills one buffer again and again trains on other data. With an InitialEpoch, the batches must begin at that place. Batches that end
 // before the run is to are an error, [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)

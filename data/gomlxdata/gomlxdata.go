@@ -40,7 +40,9 @@ func From(ds train.Dataset, inputs, labels []string) iter.Seq2[data.Batch, error
 				return
 			}
 			b.At = at
-			at += b.Size
+			if len(b.Fields) > 0 {
+				at += b.Fields[0].Array.Len()
+			}
 			if !yield(b, nil) {
 				return
 			}
@@ -67,9 +69,7 @@ func batch(in, out []*tensors.Tensor, inputs, labels []string) (data.Batch, erro
 		}
 		b.Fields = append(b.Fields, f)
 	}
-	if len(b.Fields) > 0 {
-		b.Size = b.Fields[0].Array.Len()
-	}
+	b.Size = b.Samples()
 	return b, nil
 }
 

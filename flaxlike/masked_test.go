@@ -1,0 +1,44 @@
+package flaxlike_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+)
+
+// What a set's mask leaves out counts neither in a test's loss nor among the predictions.
+func TestSetWithMask_examplesCount(t *testing.T) {
+	x, y, mask := make([]float32, 40), make([]float32, 40), make([]bool, 40)
+	var want []float32
+	for i := range x {
+		x[i], y[i], mask[i] = float32(i), 3, i%8 < 3
+		if mask[i] {
+			want = append(want, x[i])
+		} else {
+			x[i], y[i] = 500, -500
+		}
+	}
+	masked, err := data.New(data.X(x, 40, 1), data.Y(y, 40, 1), data.Named(data.Mask, mask, 40))
+	require.NoError(t, err)
+	labels := make([]float32, len(want))
+	for i := range labels {
+		labels[i] = 3
+	}
+	real, err := data.New(data.X(want, len(want), 1), data.Y(labels, len(want), 1))
+	require.NoError(t, err)
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	found, err := m.Evaluate(t.Context(), masked)
+	require.NoError(t, err)
+	expected, err := m.Evaluate(t.Context(), real)
+	require.NoError(t, err)
+	require.InEpsilon(t, expected["loss"], found["loss"], 1e-5)
+	got, err := m.Predict(t.Context(), masked)
+	require.NoError(t, err)
+	all, err := m.Predict(t.Context(), real)
+	require.NoError(t, err)
+	require.Equal(t, all["preds"].Dims, got["preds"].Dims)
+	require.InDeltaSlice(t, all["preds"].Flat, got["preds"].Flat, 1e-4)
+}
