@@ -130,3 +130,12 @@ func TestPoint(t *testing.T) {
 	require.ErrorIs(t, Inner(inside), boom)
 	require.NoError(t, Inner(nil))
 }
+
+// A method's value is written by the compiler: it has no line that a user could look at.
+func TestLineOf_ofWhatTheCompilerWrote(t *testing.T) {
+	require.Regexp(t, `^graphs/place_test\.go:\d+$`, lineOf(func() {}))
+	require.Empty(t, lineOf(fmt.Stringer.String))
+	require.Empty(t, lineOf((&wrapped{&strings.Builder{}}).String))
+}
+
+type wrapped struct{ *strings.Builder }
