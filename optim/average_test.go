@@ -127,7 +127,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 		require.InDelta(t, want, got, 1e-6, scope)
 	}
 	_, err := averaged(state, "/")
-	require.ErrorContains(t, err, "optim: 2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
+	require.ErrorContains(t, err, "2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
 }
 
 // A training step can use averages too, those of before it, once another one has brought them in; before, the error says how.
