@@ -149,15 +149,18 @@ func (m *Model) load(ctx context.Context, path string) error {
 
 // readTensors reads a file of tensors as what a checkpoint has of them.
 func readTensors(path string) (*checkpoint.Checkpoint, error) {
+	info, err := os.Stat(path) // before opening, which would wait for the writer of a named pipe
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("is no regular file (%v)", info.Mode().Type())
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	r, err := safetensors.NewReader(f, info.Size(), safetensors.Limits{})
 	if err != nil {
 		return nil, err

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
@@ -57,6 +59,21 @@ func TestSaveAndLoad(t *testing.T) {
 }
 
 // A file that does not fit, or is damaged, changes nothing.
+func TestLoad_pipe(t *testing.T) {
+	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	m := newModel(t, normalised())
+	require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+	done := make(chan error, 1)
+	go func() { done <- m.Load(t.Context(), path) }()
+	select {
+	case err := <-done:
+		require.ErrorContains(t, err, path+": is no regular file")
+	case <-time.After(10 * time.Second):
+		t.Fatal("Load waits for the pipe's writer")
+	}
+}
+
 func TestLoadAllOrNothing(t *testing.T) {
 	set, dir := sorted(t, 64), t.TempDir()
 	build := func(n flaxlike.Layer) *flaxlike.Model {

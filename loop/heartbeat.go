@@ -14,7 +14,8 @@ import (
 // may go back from one run to the next.
 //
 // The file is opened for each line, so it comes again after it was removed. A line that cannot be written is left out; the
-// error, the first if there are several, is one of the end.
+// error, the first if there are several, is one of the end. What is no regular file, such as a pipe, is not opened: a run
+// does not wait for its reader.
 func Heartbeat(path string, when Schedule) Option {
 	return Attend("heartbeat "+path, when, func() Attendant { return NewHeartbeat(path) })
 }
@@ -46,7 +47,7 @@ func (h *heartbeat) Watch(_ context.Context, r Report) error {
 }
 
 func (h *heartbeat) write(how int, line []byte) error {
-	file, err := os.OpenFile(h.path, os.O_CREATE|os.O_WRONLY|how, 0o644)
+	file, err := openRegular(h.path, os.O_CREATE|os.O_WRONLY|how, 0o644)
 	if err != nil {
 		return err
 	}

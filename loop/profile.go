@@ -133,7 +133,7 @@ func (p *profile) start(r Report) {
 
 // into begins to write something into a file, which is there only if that went well.
 func (p *profile) into(name string, begin func(*os.File) error) (*os.File, error) {
-	f, err := os.Create(filepath.Join(p.dir, name))
+	f, err := openRegular(filepath.Join(p.dir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 // that loses power may lose more). A run that finds the file goes on with it: a cut last line is removed, and so are
 // all lines of steps behind the one at which this run begins (see [From]). A resumed run so writes no step twice, and
 // one from step 0 writes the file anew. A file that is none of lazo's is an error of the first due turn, and stays.
+// What is no regular file, such as a pipe or a /dev/stdout that is one, is such an error too: reading it would wait for ever.
 //
 // The disk may be full and the run is still worth going on with: where writing fails, or a value cannot be read or its name
 // not be written, the run goes on without, and the error is one of the end. A [Payload] that is no number is left out.
@@ -118,7 +119,7 @@ func (f *recordFile) write() error {
 
 // open opens the file, and cuts it before the first line that is not whole or of a later step.
 func (f *recordFile) open(from int64) error {
-	file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := openRegular(f.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (f *recordFile) rewrite(header, behind []byte) error {
 		return err
 	}
 	beside := f.path + ".tmp"
-	file, err := os.Create(beside)
+	file, err := openRegular(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}
