@@ -16,6 +16,9 @@ import (
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
+// An empty line is an empty cell in a file of one column, unless it stands before the header or only empty lines follow to
+// the file's end. In a file of several columns empty lines are passed over.
+//
 // [StreamCSV] keeps the lists of its format: do not change them meanwhile.
 type CSV struct {
 	// Comma separates the cells; ',' if 0.

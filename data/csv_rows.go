@@ -42,7 +42,9 @@ type csvRows struct {
 	columns []csvColumn
 	width   int64 // bytes of an example
 	missing map[string]bool
-	first   []string // of a file without header, until it was taken
+	ahead   []string // a row that was read and not yet taken
+	begins  int      // the line of the row that was read last
+	behind  int      // the line after the row before
 	row     int
 	line    int // of the row before
 }
@@ -89,8 +91,11 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 		}
 		rows.names = append(rows.names, strings.Clone(strings.TrimSpace(name)))
 	}
+	rows.line = rows.begins
 	if format.NoHeader {
-		rows.first = first
+		rows.ahead, rows.behind = first, 1
+	} else {
+		rows.pass(first)
 	}
 	if rows.columns, err = chooseColumns(rows.names, format.Fields, comma); err != nil {
 		return nil, rows.fail("", err)
@@ -103,13 +108,30 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 
 // next is a row's cells; io.EOF behind the last.
 func (r *csvRows) next() (cells []string, err error) {
-	if cells = r.first; cells != nil {
-		r.first = nil
-	} else if cells, err = r.read(); err != nil {
-		return nil, err
+	if r.ahead == nil {
+		if r.ahead, err = r.read(); err != nil {
+			return nil, err
+		}
 	}
 	r.row++
+	// Package csv passes over empty lines, but in a file of one column they are empty cells: without them the values would
+	// no longer stand beside those of other files. None comes here for lines at the file's end, which no row follows.
+	if len(r.names) == 1 && r.behind < r.begins {
+		r.line = r.behind
+		r.behind++
+		return []string{""}, nil
+	}
+	cells, r.ahead, r.line = r.ahead, nil, r.begins
+	r.pass(cells)
 	return cells, nil
+}
+
+// pass sets the line behind the row that was read last. Quoted cells span lines; only the only cell of a row is looked at,
+// because no other file needs to know.
+func (r *csvRows) pass(cells []string) {
+	if len(cells) == 1 {
+		r.behind = r.begins + 1 + strings.Count(cells[0], "\n")
+	}
 }
 
 func (r *csvRows) read() ([]string, error) {
@@ -122,7 +144,7 @@ func (r *csvRows) read() ([]string, error) {
 		return nil, err
 	}
 	if err == nil {
-		r.line, _ = r.csv.FieldPos(0)
+		r.begins, _ = r.csv.FieldPos(0)
 		return cells, nil
 	}
 	row, line := r.row+1, r.line+1
@@ -131,6 +153,9 @@ func (r *csvRows) read() ([]string, error) {
 	}
 	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
 		line = parse.StartLine
+		if len(r.names) == 1 {
+			row += max(line-r.behind, 0) // the empty lines before it are examples
+		}
 		if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
 			err = fmt.Errorf("%d cells, expected %d as in the first row", len(cells), len(r.names))
 		}
