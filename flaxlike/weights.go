@@ -54,9 +54,13 @@ func (m *Model) save(path string) error {
 		values[name] = bytes
 	}
 	safetensors.Sort(tensors)
+	var sum safetensors.Checksum // goes in front of the elements, so all are summed before any is written
+	for _, t := range tensors {
+		sum = sum.Update(values[t.Name])
+	}
 	return replace(path, func(f *os.File) error {
 		buffered := bufio.NewWriter(f)
-		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo"})
+		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String()})
 		if err != nil {
 			return err
 		}
@@ -100,7 +104,8 @@ func syncDir(dir string) error {
 
 // Load puts the variables of a file that [Model.Save] wrote in place of the network's: all, or after an error none. The
 // file must have just these, of the same shapes and types, and the model must have met a batch ([Model.Init]). What the
-// optimizer keeps stays as it is.
+// optimizer keeps stays as it is. Values that rotted since Save are a [safetensors.ErrChecksum]; files of other programs
+// have no checksum, and load without one.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
@@ -163,6 +168,9 @@ func readTensors(path string) (*checkpoint.Checkpoint, error) {
 	defer f.Close()
 	r, err := safetensors.NewReader(f, info.Size(), safetensors.Limits{})
 	if err != nil {
+		return nil, err
+	}
+	if err := r.Verify(); err != nil {
 		return nil, err
 	}
 	var c checkpoint.Checkpoint

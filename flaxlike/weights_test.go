@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +99,28 @@ func TestLoadAllOrNothing(t *testing.T) {
 		require.Equal(t, before, values(t, m), name)
 	}
 	require.Error(t, m.Save(filepath.Join(dir, "absent", "model")))
+}
+
+// The format has no checksum: weights with one bit turned loaded as if they were those that were saved.
+func TestLoad_rottenValues(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	m := newModel(t, normalised(), flaxlike.WithLoss(sparse))
+	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 64), 32)))
+	require.NoError(t, m.Save(path))
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before := values(t, m)
+	for at := 8 + int(binary.LittleEndian.Uint64(good)); at < len(good); at += 7 {
+		rotten := bytes.Clone(good)
+		rotten[at] ^= 4
+		require.NoError(t, os.WriteFile(path, rotten, 0o600))
+		err := m.Load(t.Context(), path)
+		require.ErrorIs(t, err, safetensors.ErrChecksum, "byte %d", at)
+		require.ErrorContains(t, err, path)
+		require.Equal(t, before, values(t, m))
+	}
+	require.NoError(t, os.WriteFile(path, good, 0o600))
+	require.NoError(t, m.Load(t.Context(), path))
 }
 
 // What was saved when GoMLX kept the heads of attention apart and scaled twice, up to v0.26, loads, and the model predicts what it did.

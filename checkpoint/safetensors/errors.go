@@ -13,6 +13,9 @@ var ErrLimit = errors.New("over the limit")
 // ErrNotFound: a file has no tensor of that name.
 var ErrNotFound = errors.New("no such tensor")
 
+// ErrChecksum: the elements of a file are not those that it was written with.
+var ErrChecksum = errors.New("damaged: the checksum differs")
+
 // FormatError is a file that is not what the format says.
 type FormatError struct {
 	// Offset is where it went wrong, in bytes from the start of the file.

@@ -74,6 +74,31 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 // HeaderChecksum is the CRC-32C of the header, with its length in front. Names, types and dims have no other checksum.
 func (r *Reader) HeaderChecksum() Checksum { return r.sum }
 
+// Verify reads all elements and compares their checksum with the one that the metadata has under [ChecksumKey]: the error
+// is [ErrChecksum] if they differ. A file without that entry, as others write them, is taken as it is, and not read.
+func (r *Reader) Verify() error {
+	want, found := r.metadata[ChecksumKey]
+	if !found {
+		return nil
+	}
+	sum, length := Checksum(0), int64(0)
+	for i := range r.entries {
+		length += r.entries[i].length // there are no gaps
+	}
+	err := r.each(r.base, length, "", func(chunk []byte) error {
+		sum = sum.update(chunk)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("safetensors: verify: %w", err)
+	}
+	if sum.String() != want {
+		return fmt.Errorf("safetensors: %w: the elements have %v, the metadata says %s (a program that changes elements must leave out %q)",
+			ErrChecksum, sum, quoted(want), ChecksumKey)
+	}
+	return nil
+}
+
 // Metadata gives a copy of the file's metadata; nil if there is none.
 func (r *Reader) Metadata() map[string]string { return maps.Clone(r.metadata) }
 

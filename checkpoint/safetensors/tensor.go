@@ -49,6 +49,13 @@ func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// ChecksumKey is the entry of the metadata that lazo gives to the files that no manifest covers: the [Checksum] of all
+// elements, as text. [Reader.Verify] compares it.
+const ChecksumKey = "lazo.crc32c"
+
+// Update is the checksum of what c is the sum of, with data behind it. That of nothing is 0.
+func (c Checksum) Update(data []byte) Checksum { return c.update(data) }
+
 func (c Checksum) update(data []byte) Checksum {
 	return Checksum(crc32.Update(uint32(c), castagnoli, data))
 }

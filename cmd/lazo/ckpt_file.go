@@ -38,6 +38,10 @@ func (c ckptExport) Run(s session) (err error) {
 		list = append(list, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
 	}
 	safetensors.Sort(list)
+	var sum safetensors.Checksum // the manifest does not go with the file
+	for _, t := range list {
+		sum = sum.Update(chosen[t.Name].Data)
+	}
 	file, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -47,7 +51,9 @@ func (c ckptExport) Run(s session) (err error) {
 			err = errors.Join(err, os.Remove(c.File))
 		}
 	}()
-	w, err := safetensors.NewWriter(file, list, map[string]string{"format": "pt", "step": fmt.Sprint(at.Step)})
+	w, err := safetensors.NewWriter(file, list, map[string]string{
+		"format": "pt", "step": fmt.Sprint(at.Step), safetensors.ChecksumKey: sum.String(),
+	})
 	if err != nil {
 		return err
 	}
@@ -138,6 +144,9 @@ func readSafetensors(path string) (content checkpoint.Content, err error) {
 	r, err := safetensors.NewReader(file, info.Size(), safetensors.Limits{})
 	if err != nil {
 		return content, err
+	}
+	if err := r.Verify(); err != nil {
+		return content, fmt.Errorf("%s: %w", plain(path), err)
 	}
 	for t := range r.Tensors() {
 		data, _, err := r.Read(t.Name)

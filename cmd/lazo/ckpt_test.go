@@ -57,6 +57,13 @@ func TestCkpt(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "new")
 	require.Equal(t, result{0, "step 3: 1 tensors in " + other + "\n", ""}, run(t, "ckpt", "import", file, other, "--step", "3"))
 	require.Contains(t, run(t, "ckpt", "show", other).stdout, "\"params/dense/kernel\"  F32[2]  8 bytes\n")
+	rotten, err := os.ReadFile(file)
+	require.NoError(t, err)
+	rotten[len(rotten)-1] ^= 4
+	require.NoError(t, os.WriteFile(file, rotten, 0o600))
+	refused := run(t, "ckpt", "import", file, filepath.Join(t.TempDir(), "rotten"))
+	require.Equal(t, 1, refused.code)
+	require.Contains(t, refused.stderr, file+": safetensors: damaged: the checksum differs")
 	require.Equal(t, 2, run(t, "ckpt", "export", dir, file+".all", "--all", "--flax").code)
 
 	require.Contains(t, run(t, "ckpt", "prune", dir).stderr, "say what to keep: --last")
