@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ type recorded struct {
 	history *loop.History
 	blocks  int // of more than one step
 	cancel  context.CancelCauseFunc
-	back    chan struct{} // closed when data that hung came back
+	back    atomic.Pointer[chan struct{}] // closed when data that hung came back
 }
 
 // run gives the program to Run.
@@ -54,9 +55,9 @@ func (p program) run(t require.TestingT, from outcome, history *loop.History) *r
 		rec.errs = []string{err.Error()}
 	}
 	rec.readRows(t)
-	if rec.back != nil {
+	if back := rec.back.Load(); back != nil {
 		trace := len(rec.trace)
-		<-rec.back
+		<-*back
 		require.Len(t, rec.trace, trace, "data that comes back late finds nobody")
 	}
 	return rec
@@ -92,8 +93,9 @@ func (rec *recorded) data(p program, from int) loop.Data[batch] {
 					rec.cancel(errHome)
 				case "hang": // for so long that the run does not wait for it
 					rec.cancel(errHome)
-					rec.back = make(chan struct{})
-					defer close(rec.back)
+					back := make(chan struct{})
+					rec.back.Store(&back)
+					defer close(back)
 					time.Sleep(time.Hour)
 				case "negative":
 					size = -1
