@@ -210,12 +210,21 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 		if err != nil {
 			return damaged(path, err)
 		}
-		var data bytes.Buffer
-		data.Grow(int(min(n, max(size, gomlxSlack))) + bytes.MinRead) // what is more is taken as it comes: the file may lie
-		if got, err := io.CopyN(&data, r, n); err != nil {
+		ahead := min(n, max(size, gomlxSlack)) // what is more is taken as it comes: the file may lie
+		t.Data = make([]byte, ahead)
+		got, err := io.ReadFull(r, t.Data)
+		if err == nil && n > ahead {
+			var rest []byte
+			rest, err = io.ReadAll(io.LimitReader(r, n-ahead))
+			t.Data = append(t.Data, rest...)
+			got = len(t.Data)
+		}
+		if err == nil && int64(got) < n {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
 			return gomlxDamage(path, t.Name, fmt.Errorf("after %d of %d bytes: %w", got, n, err))
 		}
-		t.Data = data.Bytes()
 	}
 	// Reading on to the end checks the checksum of gzip.
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
