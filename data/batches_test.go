@@ -200,24 +200,20 @@ func TestBatchesInOrderCopyNothing(t *testing.T) {
 	}
 	require.Zero(t, copied)
 
-	// The least of several counts: what the rest of the test process allocates meanwhile can only add to one.
 	iterate := func(batches int) float64 {
-		least := math.Inf(1)
-		for range 5 {
-			least = min(least, testing.AllocsPerRun(1, func() {
-				left := batches
-				for range s.Batches(size, Forever()) {
-					if left--; left == 0 {
-						break
-					}
+		return testing.AllocsPerRun(5, func() {
+			left := batches
+			for range s.Batches(size, Forever()) {
+				if left--; left == 0 {
+					break
 				}
-			}))
-		}
-		return least
+			}
+		})
 	}
 	perBatch := (iterate(1010) - iterate(10)) / 1000
 	t.Logf("%d batches of %d bytes: %d examples copied, %.2f allocations a batch", n/size, size*width*4, copied, perBatch)
-	require.LessOrEqual(t, perBatch, 3.0, "the fields and, for each of two, the header of its slice")
+	// Under the race detector the runtime counts 1 to 4 more in 1,000 batches, which no profile of all allocations shows.
+	require.Less(t, perBatch, 3.01, "the fields and, for each of two, the header of its slice")
 }
 
 func TestBatchesConcurrently(t *testing.T) {
