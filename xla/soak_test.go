@@ -145,8 +145,12 @@ func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll 
 		}
 }
 
-// execs runs a graph for inputs of three shapes. Few tensors are left to the collector: how many wait for it, and with
-// them the memory of the device, differs by megabytes from one collection to the next.
+// mostWaiting is how many buffers may wait for the collector. Each has some 4.5 KB of C's memory, whose peak glibc keeps: on a busy
+// machine, where the collector is late, thousands of them were the 9 MB that this row once grew by, and all 10,000 are 45 MB
+// (GOGC=off); 1,500,000 runs with few waiting were 1 MB.
+const mostWaiting = 200
+
+// execs runs a graph for inputs of three shapes. Few tensors are left to the collector, and few at a time.
 func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) {
 	e, err := graph.NewExec(r, func(x *graph.Node) *graph.Node {
 		return graph.Add(graph.ReduceAllSum(x), graph.Scalar(x.Graph(), x.DType(), 1))
@@ -165,6 +169,10 @@ func execs(t *testing.T, r *xla.Runtime) (run func(int), closeAll func() error) 
 				if i%100 == 0 {
 					_, err := e.Call(x, x)
 					require.Error(t, err)
+					for tries := 0; pjrt.Live().Buffers > mostWaiting; tries++ {
+						require.Less(t, tries, 10_000, "the collector frees nothing")
+						goruntime.GC()
+					}
 				}
 			}
 		}, func() error {
