@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -358,76 +356,4 @@ func beside(t *testing.T, r *xla.Runtime, on func(*xla.Runtime) strategies.Strat
 	wg.Wait()
 	require.NoError(t, errors.Join(u.train.Close(), u.test.Close(), u.tracked.Close()))
 	return counts
-}
-
-// A wait for a state ends with its context, and what asks from inside of a step's function is told, not left waiting for itself.
-func TestF46_waitsEnd(t *testing.T) {
-	r := runtime(t)
-	for _, on := range []strategies.Strategy{strategies.Jit(r), strategies.Eager(r)} {
-		state, err := managed.New(on, managed.WithOptimizer(sgd()))
-		require.NoError(t, err)
-		building, built := make(chan struct{}), make(chan struct{})
-		var inside []error
-		var once sync.Once
-		slow := stepper(t, managed.TestStep(func(b *managed.Builder) {
-			once.Do(func() {
-				_, err := state.LearningRate()
-				inside = append(inside, err, state.ResetMetrics())
-				_ = state.Summary()
-				close(building)
-				<-built
-			})
-			regression(b)
-		}))
-		step := stepper(t, managed.TrainStep(regression))
-		batch := firstBatch(t)
-		_, _, err = step.Step(t.Context(), state, batch)
-		require.NoError(t, err)
-		done := make(chan error)
-		go func() { _, _, err := slow.Step(context.Background(), state, batch); done <- err }()
-		select {
-		case <-building:
-		case <-time.After(30 * time.Second):
-			t.Fatal("what is asked from inside of a step's function waits for itself")
-		}
-		if on.String() != "eager" { // where each step builds
-			_, _, err = step.Step(t.Context(), state, batch) // a training does not wait for it
-			require.NoError(t, err)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() { time.Sleep(10 * time.Millisecond); cancel(errBroken) }()
-		require.ErrorIs(t, stepper(t, managed.TestStep(hiddenFour)).Prepare(ctx, state, batch), errBroken, "two build")
-		close(built)
-		require.NoError(t, <-done)
-		require.Len(t, inside, 2)
-		for _, err := range inside {
-			require.ErrorIs(t, err, managed.ErrBusy)
-			require.ErrorContains(t, err, "the function of a step that is being built cannot wait for the state")
-		}
-		require.NoError(t, state.Close())
-		require.False(t, strings.Contains(fmt.Sprint(state.Names()), "hidden"))
-	}
-}
-
-// R33: a test step that meets ever new shapes gives up the program that it used longest ago, and no other.
-func TestR33_theProgramUsedLongestAgo(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
-	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) }, managed.MaxShapes(3)))
-	var log []string
-	for _, n := range []int{1, 2, 3, 1, 4, 1, 3, 2, 5} {
-		_, _, err := step.Step(t.Context(), state, rowsOf(t, n, 1))
-		require.NoError(t, err)
-		rows := ""
-		for _, text := range step.StableHLO() {
-			_, text, _ = strings.Cut(text, "tensor<")
-			rows += text[:1]
-		}
-		log = append(log, rows)
-	}
-	require.Equal(t, []string{"1", "12", "123", "123", "134", "134", "134", "132", "325"}, log)
-	dir := t.TempDir()
-	require.NoError(t, state.DumpXLA(dir))
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, files, 3, "no more than are there")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -252,4 +253,27 @@ func TestF20_ratesAndShapes(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("F20: 60 rebuilds of a step: Go's heap %+d KiB, resident %+d KiB", heap>>10, resident>>10)
 	t.Logf("F20: 100 changes of the rate: 1 program; %d shapes: %d programs, a warning at the 8th, 0 left after Close", shapes, shapes)
+}
+
+// R33: a test step that meets ever new shapes gives up the program that it used longest ago, and no other.
+func TestR33_theProgramUsedLongestAgo(t *testing.T) {
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) }, managed.MaxShapes(3)))
+	var log []string
+	for _, n := range []int{1, 2, 3, 1, 4, 1, 3, 2, 5} {
+		_, _, err := step.Step(t.Context(), state, rowsOf(t, n, 1))
+		require.NoError(t, err)
+		rows := ""
+		for _, text := range step.StableHLO() {
+			_, text, _ = strings.Cut(text, "tensor<")
+			rows += text[:1]
+		}
+		log = append(log, rows)
+	}
+	require.Equal(t, []string{"1", "12", "123", "123", "134", "134", "134", "132", "325"}, log)
+	dir := t.TempDir()
+	require.NoError(t, state.DumpXLA(dir))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 3, "no more than are there")
 }

@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,40 +39,6 @@ func fakeState(t *testing.T, p *Plugin) (liveObjects, calls int64, failed string
 	a, err := p.Attributes()
 	require.NoError(t, err)
 	return a["live"].(int64), a["calls"].(int64), a["failed"].(string)
-}
-
-// mapStore is a KeyValueStore of one process.
-type mapStore struct {
-	mu      sync.Mutex
-	values  map[string][]byte
-	timeout time.Duration // the last that Get was given
-}
-
-func (s *mapStore) Get(key string, timeout time.Duration) ([]byte, error) {
-	s.mu.Lock()
-	s.timeout = timeout
-	s.mu.Unlock()
-	value, err := s.TryGet(key)
-	if err != nil {
-		return nil, ErrDeadline
-	}
-	return value, nil
-}
-
-func (s *mapStore) TryGet(key string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if value, ok := s.values[key]; ok {
-		return value, nil
-	}
-	return nil, fmt.Errorf("key %q: %w", key, ErrKeyNotFound)
-}
-
-func (s *mapStore) Put(key string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values[key] = value
-	return nil
 }
 
 // session does something of everything, and leaves what it made to the client's Close when something fails.
@@ -348,62 +312,6 @@ func TestFunctionThatThePluginLacks(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnimplemented)
 	assert.Contains(t, err.Error(), "PJRT_Device_MemoryStats")
 	require.NoError(t, c.Close())
-}
-
-// failingStore fails, or panics, where it is told to.
-type failingStore struct {
-	mapStore
-	err   error
-	panic bool
-}
-
-func (s *failingStore) TryGet(key string) ([]byte, error) {
-	if s.panic {
-		panic("a store's own fault")
-	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	return s.mapStore.TryGet(key)
-}
-
-func TestKeyValueStore(t *testing.T) {
-	p, err := Load(freshFake(t, buildFake(t)))
-	require.NoError(t, err)
-	before := Live()
-	rows := []struct {
-		name    string
-		store   *failingStore
-		want    error
-		message string
-	}{
-		{"good", &failingStore{}, nil, ""},
-		{"deadline", &failingStore{err: os.ErrDeadlineExceeded}, ErrDeadline, "i/o timeout"},
-		{"code", &failingStore{err: &Error{"x", Unavailable, "gone"}}, ErrUnavailable, "gone"},
-		{"unknown", &failingStore{err: errors.New("own words")}, nil, "own words"},
-		{"panic", &failingStore{panic: true}, nil, "a store's own fault"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			row.store.values = map[string][]byte{}
-			c, err := p.NewClient(nil, row.store)
-			if row.message == "" {
-				require.NoError(t, err)
-				assert.Equal(t, "hello", string(row.store.values["fake"]))
-				assert.Equal(t, 1500*time.Millisecond, row.store.timeout)
-				require.NoError(t, c.Close())
-			} else {
-				require.Error(t, err)
-				assert.Contains(t, err.Error(), row.message)
-				if row.want != nil {
-					require.ErrorIs(t, err, row.want)
-				}
-			}
-			assert.Equal(t, before, Live())
-			left, _, _ := fakeState(t, p)
-			assert.Zero(t, left)
-		})
-	}
 }
 
 func TestOptionOfAnotherType(t *testing.T) {
