@@ -154,32 +154,13 @@ func (m *Model) load(ctx context.Context, path string) error {
 
 // readTensors reads a file of tensors as what a checkpoint has of them.
 func readTensors(path string) (*checkpoint.Checkpoint, error) {
-	info, err := os.Stat(path) // before opening, which would wait for the writer of a named pipe
+	list, elements, err := safetensors.ReadFile(path, safetensors.Limits{})
 	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is no regular file (%v)", info.Mode().Type())
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := safetensors.NewReader(f, info.Size(), safetensors.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Verify(); err != nil {
 		return nil, err
 	}
 	var c checkpoint.Checkpoint
-	for t := range r.Tensors() {
-		bytes, _, err := r.Read(t.Name)
-		if err != nil {
-			return nil, err
-		}
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: bytes})
+	for i, t := range list {
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: elements[i]})
 	}
 	return &c, nil
 }

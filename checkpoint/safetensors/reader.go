@@ -56,11 +56,11 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit)}
 	}
 	r.base = preamble + int64(n)
-	r.sum = r.sum.update(length[:])
+	r.sum = r.sum.Update(length[:])
 	var text strings.Builder
 	text.Grow(int(n))
 	if err := r.each(preamble, int64(n), "", func(chunk []byte) error {
-		r.sum = r.sum.update(chunk)
+		r.sum = r.sum.Update(chunk)
 		text.Write(chunk)
 		return nil
 	}); err != nil {
@@ -86,7 +86,7 @@ func (r *Reader) Verify() error {
 		length += r.entries[i].length // there are no gaps
 	}
 	err := r.each(r.base, length, "", func(chunk []byte) error {
-		sum = sum.update(chunk)
+		sum = sum.Update(chunk)
 		return nil
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 	}
 	sum := Checksum(0)
 	err = r.each(r.base+e.begin, e.length, name, func(chunk []byte) error {
-		sum = sum.update(chunk)
+		sum = sum.Update(chunk)
 		n, err := w.Write(chunk)
 		if err == nil && n != len(chunk) {
 			err = io.ErrShortWrite
@@ -246,7 +246,7 @@ func (r *Reader) fill(data []byte, e *entry) (Checksum, error) {
 		if err := r.readAt(chunk, r.base+e.begin+int64(at), e.name); err != nil {
 			return 0, fmt.Errorf("safetensors: read: %w", err)
 		}
-		sum = sum.update(chunk)
+		sum = sum.Update(chunk)
 		at += len(chunk)
 	}
 	return sum, nil

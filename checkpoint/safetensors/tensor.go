@@ -54,9 +54,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const ChecksumKey = "lazo.crc32c"
 
 // Update is the checksum of what c is the sum of, with data behind it. That of nothing is 0.
-func (c Checksum) Update(data []byte) Checksum { return c.update(data) }
-
-func (c Checksum) update(data []byte) Checksum {
+func (c Checksum) Update(data []byte) Checksum {
 	return Checksum(crc32.Update(uint32(c), castagnoli, data))
 }
 

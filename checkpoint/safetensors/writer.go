@@ -46,7 +46,7 @@ func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writ
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: write header: %w", err)
 	}
-	return &Writer{w: w, parts: parts, sum: Checksum(0).update(header)}, nil
+	return &Writer{w: w, parts: parts, sum: Checksum(0).Update(header)}, nil
 }
 
 // HeaderChecksum is the CRC-32C of the header, with its length in front, as [Reader.HeaderChecksum].
@@ -140,7 +140,7 @@ func (p *partWriter) Write(data []byte) (int, error) {
 	done := 0
 	for done < len(data) && p.err == nil {
 		chunk := data[done:min(done+writeChunkSize, len(data))]
-		p.sum = p.sum.update(chunk)
+		p.sum = p.sum.Update(chunk)
 		if p.err = writeAll(p.w, chunk); p.err == nil {
 			done += len(chunk)
 			p.left -= int64(len(chunk))

@@ -132,28 +132,12 @@ func (c ckptImport) read() (checkpoint.Step, checkpoint.Content, error) {
 }
 
 func readSafetensors(path string) (content checkpoint.Content, err error) {
-	file, err := os.Open(path)
+	list, elements, err := safetensors.ReadFile(path, safetensors.Limits{})
 	if err != nil {
-		return content, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return content, err
-	}
-	r, err := safetensors.NewReader(file, info.Size(), safetensors.Limits{})
-	if err != nil {
-		return content, err
-	}
-	if err := r.Verify(); err != nil {
 		return content, fmt.Errorf("%s: %w", plain(path), err)
 	}
-	for t := range r.Tensors() {
-		data, _, err := r.Read(t.Name)
-		if err != nil {
-			return content, err
-		}
-		content.Tensors = append(content.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: data})
+	for i, t := range list {
+		content.Tensors = append(content.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: elements[i]})
 	}
 	return content, nil
 }

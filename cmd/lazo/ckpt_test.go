@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +65,9 @@ func TestCkpt(t *testing.T) {
 	refused := run(t, "ckpt", "import", file, filepath.Join(t.TempDir(), "rotten"))
 	require.Equal(t, 1, refused.code)
 	require.Contains(t, refused.stderr, file+": safetensors: damaged: the checksum differs")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.Contains(t, run(t, "ckpt", "import", pipe, filepath.Join(t.TempDir(), "piped")).stderr, pipe+": is no regular file", "it does not wait for a writer")
 	require.Equal(t, 2, run(t, "ckpt", "export", dir, file+".all", "--all", "--flax").code)
 
 	require.Contains(t, run(t, "ckpt", "prune", dir).stderr, "say what to keep: --last")

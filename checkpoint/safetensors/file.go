@@ -1,0 +1,49 @@
+package safetensors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// ReadFile reads a file whole: its tensors, in the order of their bytes, and the elements of each. They are compared with the file's
+// own checksum, if it has one ([Reader.Verify]). What is no regular file, as a pipe, is an error: opening it would wait for its
+// writer. Errors do not name the path.
+func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("is no regular file (%v)", info.Mode().Type())
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, bare(err)
+	}
+	defer file.Close()
+	r, err := NewReader(file, info.Size(), limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.Verify(); err != nil {
+		return nil, nil, err
+	}
+	for t := range r.Tensors() {
+		data, _, err := r.Read(t.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		tensors, elements = append(tensors, t), append(elements, data)
+	}
+	return tensors, elements, nil
+}
+
+// bare is an error of the system without the path.
+func bare(err error) error {
+	if where := (*fs.PathError)(nil); errors.As(err, &where) {
+		return where.Err
+	}
+	return err
+}
