@@ -49,8 +49,6 @@ func (m *Model) report(b *managed.Builder) {
 	var sample *managed.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
-	}
-	if m.set.weights != "" {
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
 	var total *managed.Node

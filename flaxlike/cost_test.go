@@ -26,10 +26,15 @@ import (
 
 type ctxOf = context.Context
 
-// counting counts what leaves the device.
+// counting counts what leaves the device, and the batches.
 type counting struct {
 	strategies.Strategy
-	fetches *atomic.Int64
+	fetches, batches *atomic.Int64
+}
+
+func (c counting) Batch(b data.Batch) (data.Batch, error) {
+	c.batches.Add(1)
+	return c.Strategy.Batch(b)
 }
 
 func (c counting) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
@@ -42,8 +47,8 @@ func (c counting) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
 func TestFit_costsWhatTrainCosts(t *testing.T) {
 	set := sorted(t, 3200)
 	const steps, epochs = 100, 10
-	var fetches atomic.Int64
-	strategy := counting{jit(t), &fetches}
+	var fetches, batches atomic.Int64
+	strategy := counting{jit(t), &fetches, &batches}
 	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy))
 	fit := func(f flaxlike.Fit) {
 		f.Epochs = epochs
@@ -107,4 +112,18 @@ func TestSecondModelCompilesNothing(t *testing.T) {
 		require.Equal(t, 3, strings.Count(log.String(), "cache=off"), "after seed %d", seed)
 	}
 	t.Log("3 models, 9 programs: 3 compilations")
+}
+
+// A prediction takes its turn at the state once, and its batch is divided once.
+func TestPredictStep_takesOneTurn(t *testing.T) {
+	var fetches, batches atomic.Int64
+	set := sorted(t, 32)
+	m := newModel(t, flaxlike.Dense(3), flaxlike.WithStrategy(counting{jit(t), &fetches, &batches}))
+	batch := first(t, set, 32)
+	for range 3 { // the first compiles
+		batches.Store(0)
+		_, err := m.PredictStep(t.Context(), batch)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 1, batches.Load())
 }

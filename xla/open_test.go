@@ -214,6 +214,10 @@ func TestF41_AfterClose(t *testing.T) {
 			assert.NotEmpty(t, runtime.Description())
 			_, err = runtime.BufferFromFlatData(0, []float32{1}, shape)
 			require.ErrorIs(t, err, xla.ErrClosed)
+			if name == xla.Go {
+				_, _, err = runtime.NewSharedBuffer(0, shape)
+				require.ErrorIs(t, err, xla.ErrClosed)
+			}
 			builder := runtime.Builder("late")
 			_, err = builder.Main().Parameter("x", shape, nil)
 			require.ErrorIs(t, err, xla.ErrClosed)

@@ -31,6 +31,10 @@ func (b *plainGo) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes
 }
 
 func (b *plainGo) NewSharedBuffer(n compute.DeviceNum, shape shapes.Shape) (compute.Buffer, any, error) {
+	if b.runtime.uses.Read(context.Background()) != nil {
+		return nil, nil, errClosed
+	}
+	defer b.runtime.uses.DoneReading()
 	made, flat, err := b.Backend.NewSharedBuffer(n, shape)
 	if err != nil {
 		return nil, nil, err

@@ -138,13 +138,6 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Closed tells whether Close was called.
-func (g *Gate) Closed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
-}
-
 // Close keeps new ones out, sends those who wait away, and waits for those inside. first tells the one call that closed it; a
 // further one waits as well.
 func (g *Gate) Close() (first bool) {

@@ -38,21 +38,27 @@ func Catch(f func()) (err error) {
 		if v == nil {
 			return
 		}
-		cause, ok := v.(error)
-		if !ok {
-			cause = fmt.Errorf("%v", v)
-		}
-		caught := &Error{Cause: cause}
-		if !errors.As(cause, new(*Error)) {
-			caught.Hint = hintFor(cause.Error())
-		}
-		if Where(cause) == "" {
+		caught := errorOf(v)
+		if Where(caught) == "" {
 			caught.Where = (&Places{}).find(3) // behind runtime.Callers, find, this function
 		}
 		err = caught
 	}()
 	f()
 	return nil
+}
+
+// errorOf is a panic as an error, with a hint unless an error in it has had its own.
+func errorOf(v any) *Error {
+	cause, ok := v.(error)
+	if !ok {
+		cause = fmt.Errorf("%v", v)
+	}
+	caught := &Error{Cause: cause}
+	if !errors.As(cause, new(*Error)) {
+		caught.Hint = hintFor(cause.Error())
+	}
+	return caught
 }
 
 // From runs f, what a part of a library builds that the user made at a line (see [Caller]). A panic of it under which there is no line
@@ -67,17 +73,11 @@ func From(line string, f func()) {
 		if v == nil {
 			return // a Goexit
 		}
-		cause, ok := v.(error)
-		if ok && Where(cause) != "" || (&Places{parts: true}).find(3) != "" {
+		caught := errorOf(v)
+		if Where(caught) != "" || (&Places{parts: true}).find(3) != "" {
 			panic(v)
 		}
-		if !ok {
-			cause = fmt.Errorf("%v", v)
-		}
-		caught := &Error{Cause: cause, Where: line}
-		if !errors.As(cause, new(*Error)) {
-			caught.Hint = hintFor(cause.Error())
-		}
+		caught.Where = line
 		panic(caught)
 	}()
 	f()

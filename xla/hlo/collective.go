@@ -12,7 +12,7 @@ import (
 // AllReduce joins each operand with those of the same place on the other replicas of its group. Groups name replicas by
 // their place in the device assignment; all are of one size, and each replica is in one.
 func (f *Function) AllReduce(operands []compute.Value, reductionType compute.ReduceOpType, replicaGroups [][]int) ([]compute.Value, error) {
-	ops, err := f.emit(compute.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
+	return f.emitList(compute.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
 			return nil, errors.New("no operands, expected 1 at least")
 		}
@@ -50,14 +50,6 @@ func (f *Function) AllReduce(operands []compute.Value, reductionType compute.Red
 		}
 		return results, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	list := make([]compute.Value, len(ops))
-	for i, o := range ops {
-		list[i] = o
-	}
-	return list, nil
 }
 
 func checkGroups(groups [][]int, devices int) error {
