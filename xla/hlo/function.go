@@ -247,35 +247,6 @@ func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Functi
 	})
 }
 
-// Sort sorts along an axis, all inputs in the order that the comparator gives. It takes two elements of each input, those of the
-// first input before those of the second, and tells whether the first one of each pair comes first. (compute's words on this method
-// have another order of parameters; GoMLX's graph functions and its backends have this one.)
-func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
-	return f.emitList(compute.OpTypeSort, inputs, func(v []*value) ([]*value, error) {
-		if len(v) == 0 {
-			return nil, errors.New("no inputs, expected one at least")
-		}
-		if err := checkAxes("axis", []int{axis}, v[0].Shape().Rank()); err != nil {
-			return nil, err
-		}
-		var elements []shapes.Shape
-		for i, x := range v {
-			if !slices.Equal(dims(x), dims(v[0])) {
-				return nil, fmt.Errorf("input %d has dimensions %v, input 0 %v; expected the same", i, dims(x), dims(v[0]))
-			}
-			elements = append(elements, scalarShape(x.Shape().DType), scalarShape(x.Shape().DType))
-		}
-		before, err := f.region("the comparator", comparator, elements, []shapes.Shape{shapes.Make(dtypes.Bool)})
-		if err != nil {
-			return nil, err
-		}
-		if outside := comparator.(*Function).captured; len(outside) > 0 {
-			return nil, fmt.Errorf("the comparator uses a value from outside, %s, which XLA's sort does not see; sort by what is computed of it before", shapeOf(outside[0].value))
-		}
-		return stablehlo.Sort(before, axis, isStable, v...)
-	})
-}
-
 // finished checks a function that an operation was given.
 func (f *Function) finished(role string, given compute.Function) (*Function, error) {
 	g, ok := given.(*Function)
