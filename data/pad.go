@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Mask is the name of the field that says which examples of a padded batch count: a bool for each.
+// Mask is the name of the field that says which examples of a padded batch count: a bool for each. A loss of a batch in which none counts is 0; a training
+// step refuses one, a test passes over it, and figures gathered over nothing at all are NaN.
 const Mask = "mask"
 
 // Pad makes a batch one of size rows: copies of its last one follow, and the field [Mask] is true for the examples that were

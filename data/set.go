@@ -42,8 +42,8 @@ func New(fields ...Field) (*Set, error) {
 		if f.Name == "" {
 			return nil, fmt.Errorf("data: field %d of %d has no name", i+1, len(fields))
 		}
-		if slices.ContainsFunc(fields[:i], func(g Field) bool { return g.Name == f.Name }) {
-			return nil, fmt.Errorf("data: two fields have the name %q", f.Name)
+		if j := slices.IndexFunc(fields[:i], func(g Field) bool { return g.Name == f.Name }); j >= 0 {
+			return nil, fmt.Errorf("data: fields %d and %d of %d have the one name %q: give each a name of its own (data.Named)", j+1, i+1, len(fields), f.Name)
 		}
 		if err := f.Array.check(); err != nil {
 			return nil, fmt.Errorf("data: field %q: %w", f.Name, err)
@@ -144,7 +144,7 @@ func (s *Set) gather(rows []int) *Set {
 // Batch is some examples of a set, for one step. A copy keeps the same Fields: change a clone of them (slices.Clone).
 type Batch struct {
 	Fields []Field
-	// Size is the number of examples that count; rows of padding do not. 0, as in a batch made by hand, has [Batch.Samples] count
+	// Size is the number of examples that count, no more than there are rows; rows of padding do not. 0, as in a batch made by hand, has [Batch.Samples] count
 	// them.
 	Size int
 	// Epoch is the pass over the set that the batch belongs to, from 0.

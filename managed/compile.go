@@ -209,7 +209,10 @@ func (c *compiled) fits(batch data.Batch) bool {
 // compileFor compiles the step for batches like this one under a strategy, and moves the variables that it brings in to where
 // the state's wants them. The state's structure is held.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, batch data.Batch, on strategies.Strategy) error {
-	for _, f := range batch.Fields {
+	for i, f := range batch.Fields {
+		if j := slices.IndexFunc(batch.Fields, func(g data.Field) bool { return g.Name == f.Name }); j < i {
+			return fmt.Errorf("fields %d and %d of the batch have the one name %q: give each a name of its own (data.Named)", j+1, i+1, f.Name)
+		}
 		in, err := strategies.InputOf(f)
 		if err != nil {
 			return err

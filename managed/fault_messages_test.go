@@ -271,6 +271,22 @@ var mistakes = []mistake{
 	{"batch without a size whose fields disagree", func(m desk) error {
 		return m.run(m.state, data.Batch{Fields: append([]data.Field{data.Named("z", make([]float32, 3), 3)}, m.batch.Fields...)}, regression)
 	}},
+	{"batch that counts more examples than it has", func(m desk) error {
+		return m.run(m.state, data.Batch{Size: 17, Fields: m.batch.Fields}, regression)
+	}},
+	{"batch of less than no examples", func(m desk) error {
+		_, _, err := managed.TrainStep(regression).Step(m.Context(), m.state, data.Batch{Size: -1, Fields: m.batch.Fields})
+		return err
+	}},
+	{"batch without examples", func(m desk) error {
+		return m.run(m.state, batchOf(data.X([]float32{}, 0, 1), data.Y([]float32{}, 0, 1)), regression)
+	}},
+	{"batch of which no example counts", func(m desk) error {
+		return m.run(m.state, batchOf(append(m.batch.Fields, data.Named(data.Mask, make([]bool, 16), 16))...), regression)
+	}},
+	{"two fields of one name in a batch", func(m desk) error {
+		return m.run(m.state, batchOf(append(m.batch.Fields, m.batch.Fields[0])...), regression)
+	}},
 	{"frozen scope that is not there", func(m desk) error {
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.Frozen(optim.Under("dense"))))), m.batch, regression)
 	}},

@@ -211,6 +211,9 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	}
 	if s.train {
 		state.noteBatch(batches[0])
+		if err := trainable(batches[0]); err != nil {
+			return nil, w, err
+		}
 	}
 	first, err := state.strategy.Batch(batches[0])
 	if err != nil {
@@ -232,7 +235,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	n := 1
 	for n < min(len(batches), c.program.Block()) {
 		next, err := state.strategy.Batch(batches[n])
-		if err != nil || !c.fits(next) {
+		if err != nil || !c.fits(next) || s.train && trainable(next) != nil {
 			break // the steps before it are made first
 		}
 		r.take(n, next)
@@ -240,6 +243,20 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	}
 	logs, err = c.steps(r, n, view)
 	return logs, w, err
+}
+
+// trainable refuses to train on a batch in which no example counts: the loss would be 0, its means those of nothing, and momentum and decay
+// would move the parameters all the same. A test may pass over such a batch.
+func trainable(b data.Batch) error {
+	for i := range b.Fields {
+		if b.Fields[i].Name != data.Mask {
+			continue
+		}
+		if mask, ok := b.Fields[i].Array.Flat.([]bool); ok && len(b.Fields[i].Array.Dims) == 1 && !slices.Contains(mask, true) {
+			return fmt.Errorf("field %q of the batch has true for none of %d rows, so that no example counts: expected true where one does; leave out a batch without any", data.Mask, len(mask))
+		}
+	}
+	return nil
 }
 
 // wants is how a step is to have the state. Metrics of a view are not the state's.

@@ -25,12 +25,26 @@ func InputOf(f data.Field) (Input, error) {
 	return Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}, nil
 }
 
-// counted refuses a batch that does not say how many examples it has, where its fields do not agree on it either.
+// counted refuses a batch that does not say how many examples it has, or says what cannot be.
 func counted(b data.Batch) error {
+	most := 0 // 0: no field has axes
+	for i := range b.Fields {
+		dims := b.Fields[i].Array.Dims
+		switch {
+		case len(dims) == 0:
+		case dims[0] == 0:
+			return fmt.Errorf("field %q of the batch is %v, no rows, expected 1 at least: leave out batches without examples", b.Fields[i].Name, dims)
+		default:
+			most = max(most, dims[0])
+		}
+	}
 	if b.Size == 0 {
 		if _, err := b.Rows(); err != nil {
 			return fmt.Errorf("%w: set Batch.Size to the number of examples", err)
 		}
+	}
+	if b.Size < 0 || b.Size > most && most > 0 {
+		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows: expected 1 to %[2]d, or 0 to have them counted", b.Size, most)
 	}
 	return nil
 }

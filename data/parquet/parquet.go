@@ -223,8 +223,8 @@ func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 		if f.Name == "" {
 			return nil, fmt.Errorf("field %d of %d has no name", k+1, len(fields))
 		}
-		if slices.ContainsFunc(fields[:k], func(g Field) bool { return g.Name == f.Name }) {
-			return nil, fmt.Errorf("two fields have the name %q", f.Name)
+		if j := slices.IndexFunc(fields[:k], func(g Field) bool { return g.Name == f.Name }); j >= 0 {
+			return nil, fmt.Errorf("fields %d and %d of %d have the one name %q: give each a name of its own", j+1, k+1, len(fields), f.Name)
 		}
 		if len(f.Columns) == 0 {
 			if rest >= 0 {
