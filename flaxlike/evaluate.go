@@ -17,8 +17,8 @@ import (
 // a confusion matrix, are not among them: train.TestOf has these. Options are those of the run: loop.Until(loop.Steps(10))
 // takes ten batches, loop.ProgressBar shows how far it is.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
-	if set == nil || set.Len() == 0 {
-		return nil, errors.New("flaxlike: evaluate: the set has no examples")
+	if set == nil || counting(set) == 0 {
+		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
 	}
 	reader, err := m.reading(ctx)
 	if err != nil {

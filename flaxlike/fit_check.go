@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -48,15 +49,18 @@ func (f Fit) check(m *Model) error {
 		}
 	}
 	for name, set := range f.Validations {
-		if name == "" || set == nil || set.Len() == 0 {
-			return fmt.Errorf("the set %q in Validations has no examples, or no name", name)
+		if name == "" || set == nil || counting(set) == 0 {
+			return fmt.Errorf("the set %q in Validations has no examples that count, or no name", name)
 		}
 	}
-	if f.Validation != nil && f.Validation.Len() == 0 {
-		return errors.New("the set Validation has no examples")
+	if f.Validation != nil && counting(f.Validation) == 0 {
+		return fmt.Errorf("the set Validation has no examples that count: expected one at least, and a field %q, if it has one, that is true for those that do", data.Mask)
 	}
 	return f.Verbose.check()
 }
+
+// counting is how many examples of a set count.
+func counting(set *data.Set) int { return data.Batch{Fields: set.Fields()}.Samples() }
 
 // checkEnd finds what a run of so many steps never comes to; the loop would say so in steps alone.
 func (f Fit) checkEnd() error {

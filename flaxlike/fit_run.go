@@ -130,16 +130,16 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 	if err != nil {
 		return nil // the run says so
 	}
-	e := &expected{rate: f.LogRate, tests: map[string]data.Batch{}}
+	e := &expected{rate: f.LogRate, tests: map[string]data.Batch{}, all: tests}
 	for _, w := range plan.Watchers {
 		if w.Entry != "" {
 			e.entries = append(e.entries, w.Entry)
 		}
 	}
-	if e.entries == nil {
-		return nil
-	}
 	for _, t := range tests {
+		if e.entries == nil {
+			break
+		}
 		batches, err := t.Data(ctx)
 		if err != nil {
 			return err

@@ -141,6 +141,16 @@ var mistakes = []struct {
 	{"residual that changes the shape", func(m desk) error {
 		return m.fit(flaxlike.Residual(flaxlike.Dense(4)), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
+	{"validation without labels", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), sorted(m, 64), flaxlike.Fit{Validation: m.set(sorted(m, 64).Fields()[0])}, flaxlike.WithLoss(sparse))
+	}},
+	{"validation with a label too large", func(m desk) error {
+		return m.fit(flaxlike.Dense(3), sorted(m, 64), flaxlike.Fit{Validation: m.set(sorted(m, 64).Fields()[0], data.Y(slices.Repeat([]int32{7}, 64), 64))}, flaxlike.WithLoss(sparse))
+	}},
+	{"validation of which no example counts", func(m desk) error {
+		mask := data.Named(data.Mask, make([]bool, 64), 64)
+		return m.fit(flaxlike.Dense(3), sorted(m, 64), flaxlike.Fit{Validation: m.set(append(sorted(m, 64).Fields(), mask)...)}, flaxlike.WithLoss(sparse))
+	}},
 	{"validation of another shape", func(m desk) error {
 		return m.fit(flaxlike.Dense(3), sorted(m, 64), flaxlike.Fit{Validation: m.set(data.X(make([]float32, 32*4), 32, 4), data.Y(make([]int32, 32), 32))}, flaxlike.WithLoss(sparse))
 	}},

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
 )
 
 // expected is what the first step of a run is to look for.
@@ -16,6 +18,7 @@ type expected struct {
 	entries []string              // that callbacks wait for
 	tests   map[string]data.Batch // a batch of each of the run's tests
 	rate    bool                  // the learning rate is logged
+	all     []train.Test[*Model, data.Batch]
 }
 
 // ready builds the step before its first run, so that what is wrong with the batch's numbers, or with an entry that a callback waits
@@ -43,7 +46,45 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	if s.of != m.train || e == nil {
 		return nil
 	}
+	for _, t := range e.all {
+		if err := m.readyFor(ctx, t, batch); err != nil {
+			return fmt.Errorf("test %q: %w", t.Name, graphs.Inner(err))
+		}
+	}
 	return m.find(ctx, *e)
+}
+
+// readyFor tells what is wrong with a set to test on before anything is trained. Its numbers are looked at now and not at the first test; its
+// step is built now only where the fields differ from those trained on, for that takes as long as the training step's.
+func (m *Model) readyFor(ctx context.Context, t train.Test[*Model, data.Batch], trained data.Batch) error {
+	s := t.Step.(step)
+	batch := data.Batch{Fields: s.set.Fields()}
+	if err := m.before(s, batch); err != nil || slices.Equal(formsOf(batch), formsOf(trained)) {
+		return err
+	}
+	batches, err := t.Data(ctx)
+	if err != nil {
+		return err
+	}
+	if batch, err = data.Peek(batches); err != nil {
+		return err
+	}
+	return s.of.Prepare(ctx, m.State, batch)
+}
+
+// formsOf are the fields of a batch, as they are the same in one of another size.
+func formsOf(batch data.Batch) (forms []string) {
+	fields := batch.Fields
+	if batch.Resident != nil {
+		fields = batch.Resident.Fields()
+	}
+	for _, f := range fields {
+		if len(f.Array.Dims) > 0 && f.Name != data.Mask {
+			forms = append(forms, fmt.Sprint(f.Name, f.Array.DType(), f.Array.Dims[1:]))
+		}
+	}
+	slices.Sort(forms)
+	return forms
 }
 
 // find looks for the entries among those that the steps log.
