@@ -79,7 +79,8 @@ func (h *History) readCSV(in *csv.Reader) error {
 			}
 		}
 		if err := h.commitRecord(&rec); err != nil {
-			return err
+			line, _ := in.FieldPos(0)
+			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 }

@@ -58,6 +58,7 @@ func TestF40_filesAreExact(t *testing.T) {
 			numbers := 0
 			rapid.Check(t, func(t *rapid.T) {
 				var h loop.History
+				steps := int64(0)
 				for range rapid.IntRange(0, 6).Draw(t, "rows") {
 					var logs loop.Logs
 					for range rapid.IntRange(0, 4).Draw(t, "entries") {
@@ -69,8 +70,9 @@ func TestF40_filesAreExact(t *testing.T) {
 						logs.Set(c, rapid.SampledFrom([]string{"a", "b.c", `"`, ",", "<script>", "é 世界", " x ", `\.`, "#", "\ufeff"}).Draw(t, "name"), loop.Number(v))
 						numbers++
 					}
+					steps = rapid.Int64Range(steps, math.MaxInt64).Draw(t, "steps")
 					h.Commit(loop.Elapsed{
-						Steps: rapid.Int64().Draw(t, "steps"), Samples: rapid.Int64().Draw(t, "samples"),
+						Steps: steps, Samples: rapid.Int64().Draw(t, "samples"),
 						Time: time.Duration(rapid.Int64().Draw(t, "time")),
 						Date: loop.Date(rapid.Int64().Draw(t, "date")),
 					}, logs, rapid.Int64Range(0, math.MaxInt32).Draw(t, "batch"))
@@ -160,6 +162,9 @@ func TestF29_hostileHistories(t *testing.T) {
 		{"a huge number", "csv", "elapsed.steps,a.b\n1,1e999\n", `row 1: line 2, byte 3: a.b: want a number of 64 bits, got "1e999"`},
 		{"a text", "csv", "elapsed.steps,a.b\n1,x\n", `row 1: line 2, byte 3: a.b: want a number of 64 bits, got "x"`},
 		{"steps too large", "csv", "elapsed.steps\n9223372036854775808\n", `row 1: line 2, byte 1: elapsed.steps: want an integer of 64 bits, got "9223372036854775808"`},
+		{"steps below 0", "csv", "elapsed.steps\n-3\n", "row 1: line 2: elapsed.steps is -3, expected 0 or more, as rows rise: is a run twice in the file?"},
+		{"a run twice", "csv", "elapsed.steps\n3\n4\n3\n", "row 3: line 4: elapsed.steps is 3, expected 4 or more, as rows rise: is a run twice in the file?"},
+		{"a run twice", "json", "{\"elapsed.steps\":3}\n{\"elapsed.steps\":2}\n", "row 2, before byte 39: elapsed.steps is 2, expected 3 or more, as rows rise: is a run twice in the file?"},
 		{"steps empty", "csv", "elapsed.steps,a.b\n,1\n", `row 1: line 2, byte 1: elapsed.steps: want an integer of 64 bits, got ""`},
 		{"a time with units", "csv", "elapsed.steps,elapsed.time\n1,1h3\n", `row 1: line 2, byte 3: elapsed.time: want seconds as 12.345, got "1h3"`},
 		{"a time too long", "csv", "elapsed.steps,elapsed.time\n1,1e300\n", `row 1: line 2, byte 3: elapsed.time: want seconds as 12.345, got "1e300"`},

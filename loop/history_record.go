@@ -65,6 +65,13 @@ func (h *History) commitRecord(r *record) error {
 			r.batch -= h.rows.at(n - 1).elapsed.Samples
 		}
 	}
+	least := int64(0) // a resumed run may log its start beside the old run's end
+	if n := h.rows.n; n > 0 {
+		least = h.rows.at(n - 1).elapsed.Steps
+	}
+	if r.elapsed.Steps < least {
+		return fmt.Errorf("%s is %d, expected %d or more, as rows rise: is a run twice in the file?", stepsField, r.elapsed.Steps, least)
+	}
 	entries := make([]Entry, len(r.columns))
 	for i, column := range r.columns {
 		p, err := parseColumn(column)
