@@ -7,22 +7,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // withFile opens a regular file for f, and puts the path into its errors.
 func withFile(path string, f func(file *os.File, size int64) error) error {
-	info, err := os.Stat(path) // before opening, which would wait for the writer of a named pipe
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file (%v)", path, info.Mode().Type())
-	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
 	err = f(file, info.Size())
 	format, row := (*FormatError)(nil), (*RowError)(nil)
 	switch {

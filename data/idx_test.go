@@ -276,7 +276,7 @@ func TestReadIDXPassesErrorsOn(t *testing.T) {
 func TestOpenIDXTakesRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	_, err := OpenIDX(dir)
-	require.ErrorContains(t, err, dir+" is no regular file (d")
+	require.ErrorContains(t, err, dir+": is no regular file (d")
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	_, err = OpenIDX(pipe) // would hang

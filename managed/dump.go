@@ -2,11 +2,11 @@ package managed
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/regular"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -27,7 +27,7 @@ func (s *State) DumpXLA(dir string) error {
 			continue
 		}
 		name := fmt.Sprintf("%02d-%s.mlir", i, strings.ReplaceAll(p.step, " ", "_"))
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(p.text), 0o644); err != nil {
+		if err := regular.Write(filepath.Join(dir, name), []byte(p.text), 0o644); err != nil {
 			return fmt.Errorf("managed: dump: %w", err)
 		}
 	}

@@ -3,6 +3,7 @@ package managed_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,5 +29,8 @@ func TestDumpXLA_inAProfile(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), name)
 	}
+	pipe := filepath.Join(t.TempDir(), "00-train_step.mlir")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600), "writing into it would wait for ever")
+	require.ErrorContains(t, state.DumpXLA(filepath.Dir(pipe)), "managed: dump: open "+pipe+": is no regular file")
 	require.ErrorContains(t, state.DumpXLA(filepath.Join(dir, "missing")), "managed: dump: ")
 }

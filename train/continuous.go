@@ -46,14 +46,24 @@ func writeStopped(dir, reason string) error {
 		return err
 	}
 	name := filepath.Join(dir, StoppedFile)
-	if err := os.WriteFile(name+".tmp", []byte(reason+"\n"), 0o666); err != nil {
+	if err := remove(name + ".tmp"); err != nil { // of a run that was killed, or a pipe, which would hold up who writes it
+		return err
+	}
+	file, err := os.OpenFile(name+".tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(reason + "\n")
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(name+".tmp", name)
 }
 
-func removeStopped(dir string) error {
-	if err := os.Remove(filepath.Join(dir, StoppedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func removeStopped(dir string) error { return remove(filepath.Join(dir, StoppedFile)) }
+
+func remove(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

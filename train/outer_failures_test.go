@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -128,6 +129,7 @@ func TestOuter_stoppedFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, train.StoppedFile)
 	require.NoError(t, os.WriteFile(file, []byte("of an earlier run"), 0o666))
+	require.NoError(t, syscall.Mkfifo(file+".tmp", 0o600), "writing into it would wait for ever")
 	there := true
 	o := outer{Train: counting, Data: endless(nil), TotalSteps: 10, Dir: dir, Begin: []action{{Do: func(context.Context, border) error {
 		_, err := os.Stat(file)

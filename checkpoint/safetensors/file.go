@@ -2,27 +2,25 @@ package safetensors
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // ReadFile reads a file whole: its tensors, in the order of their bytes, and the elements of each. They are compared with the file's
 // own checksum, if it has one ([Reader.Verify]). What is no regular file, as a pipe, is an error: opening it would wait for its
 // writer. Errors do not name the path.
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, bare(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("is no regular file (%v)", info.Mode().Type())
-	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, nil, bare(err)
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, bare(err)
+	}
 	r, err := NewReader(file, info.Size(), limits)
 	if err != nil {
 		return nil, nil, err

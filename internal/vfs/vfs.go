@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // FS is one folder of a file system. Names are relative to it, with slashes, without "." and ".." in them; "." is the
@@ -89,5 +91,5 @@ var (
 	errFull      = syscall.ENOTEMPTY
 	errNoDir     = syscall.ENOTDIR
 	errIsDir     = syscall.EISDIR
-	errIrregular = syscall.EINVAL
+	errIrregular = regular.Err
 )

@@ -150,6 +150,9 @@ func TestOpenTakesRegularFilesAlone(t *testing.T) {
 				if c.want != fs.ErrNotExist {
 					require.ErrorIs(t, err, c.want)
 				}
+				if c.name == "pipe" {
+					require.EqualError(t, err, "open pipe: is no regular file")
+				}
 			}
 		})
 	}

@@ -1,0 +1,37 @@
+// Package regular opens regular files alone, for all of lazo but the loop and train, which take the standard library alone: the loop has its own. Opening a named pipe waits for its other end, reading one for a line that nobody
+// writes, and neither heeds a context.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Err is what is wrong with a path that leads to something else. As the system's own answer, it is an EINVAL.
+var Err error = irregular{}
+
+type irregular struct{}
+
+func (irregular) Error() string        { return "is no regular file" }
+func (irregular) Is(target error) bool { return target == syscall.EINVAL }
+
+// Open is [os.OpenFile] for regular files. What is there is asked before it is opened.
+func Open(path string, how int, mode fs.FileMode) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%v)", Err, info.Mode().Type())}
+	}
+	return os.OpenFile(path, how, mode) // also says why Stat failed
+}
+
+// Write is [os.WriteFile] for regular files.
+func Write(path string, text []byte, mode fs.FileMode) error {
+	f, err := Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
