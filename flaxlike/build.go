@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
 )
 
 // modelScope is where the network's variables are, apart from those of the optimizer and the metrics.
@@ -108,15 +109,18 @@ func (m *Model) report(b *managed.Builder) {
 
 func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*managed.Node, sample *managed.Node) {
 	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
-	if !metric.Weighted {
-		sample = nil
-	}
+	sample = m.weightsOf(b, metric, out, labels, output, sample)
 	if metric.Func != nil {
-		v := perExample(weigh(metric.Name, metric.Func(labels, output), sample))
+		v := metric.Func(labels, output)
 		if !v.DType().IsFloat() {
 			v = graph.ConvertDType(v, dtypes.Float32)
 		}
-		b.Mean(metric.logged(), b.Out(v))
+		if sample == nil {
+			b.Mean(metric.logged(), b.Out(perExample(v)))
+			return
+		}
+		checkWeights(metric.Name, v, sample)
+		b.Track(metric.logged(), metrics.Mean(), sample, b.Out(v)) // divided by the sum of the weights, as the others
 		return
 	}
 	of := metric.Metric
@@ -126,29 +130,55 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && classesOf(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
-	if m.set.masked(metric) && labels.DType().IsInt() && labels.Rank() > 0 {
+	if m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
 		counts := graph.ConvertDType(graph.GreaterOrEqual(labels, graph.ZerosLike(labels)), dtypes.Float32)
 		sample = weigh(metric.Name, counts, sample)
 	}
 	b.Track(metric.logged(), of, sample, labels, output)
 }
 
-// masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the metric then.
-func (s *settings) masked(metric Metric) bool {
+// weightsOf are those of a weighted metric: of its examples and, while training, of their classes, where they are a loss's too.
+func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*managed.Node, labels, output, sample *managed.Node) *managed.Node {
+	if !metric.Weighted {
+		return nil
+	}
+	classed := len(m.set.classWeights) > 0 && m.set.besides(metric, out, func(l Loss) bool { return m.set.classesOf(l, labels, output) != 0 })
+	if sample == nil && !classed {
+		panic(fmt.Errorf("metric %q is Weighted, but its examples have no weights: give New WithSampleWeights, or WithClassWeights and a loss of these "+
+			"labels, or leave Weighted out", metric.Name))
+	}
+	if classed && b.Training() {
+		return weigh(metric.Name, classWeights(labels, m.set.classWeights, dtypes.Float32), sample)
+	}
+	return sample
+}
+
+// besides tells whether there is such a loss of a metric's output and labels.
+func (s *settings) besides(metric Metric, out map[string]*managed.Node, such func(Loss) bool) bool {
 	return slices.ContainsFunc(s.losses, func(l Loss) bool {
-		return l.Func == nil && l.Name == maskedSparse && l.Output == metric.Output && l.Label == metric.Label
+		return outputOf(out, l.Output) == outputOf(out, metric.Output) && labelOf(out, l.Output, l.Label) == labelOf(out, metric.Output, metric.Label) && such(l)
 	})
+}
+
+// masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the metric then.
+func (s *settings) masked(metric Metric, out map[string]*managed.Node) bool {
+	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
+}
+
+// outputOf is the output of a name, and the only one without it.
+func outputOf(out map[string]*managed.Node, name string) string {
+	if name == "" && len(out) == 1 {
+		for only := range out {
+			return only
+		}
+	}
+	return name
 }
 
 // judged gives the labels and the output of a loss or metric.
 func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*managed.Node, output, label string) (labels, v *managed.Node) {
-	if output == "" {
-		if len(out) > 1 {
-			panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
-		}
-		for only := range out {
-			output = only
-		}
+	if output = outputOf(out, output); output == "" && len(out) > 1 {
+		panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
 	}
 	v, err := find(fmt.Sprintf("%s %q: output", kind, name), output, out)
 	if err != nil {
@@ -181,6 +211,15 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 	if weights == nil {
 		return v
 	}
+	checkWeights(name, v, weights)
+	weights = graph.ConvertDType(weights, v.DType())
+	for weights.Rank() < v.Rank() {
+		weights = graph.ExpandAxes(weights, -1)
+	}
+	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
+}
+
+func checkWeights(name string, v, weights *managed.Node) {
 	w, s := weights.Shape(), v.Shape()
 	fits := w.Rank() <= s.Rank()
 	for i := 0; fits && i < w.Rank(); i++ {
@@ -189,11 +228,6 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 	if !fits || s.Rank() == 0 {
 		panic(fmt.Errorf("%q: weights %s do not fit its value %s: expected a value for each example, [batch, …], and weights of its first axes", name, w, s))
 	}
-	weights = graph.ConvertDType(weights, v.DType())
-	for weights.Rank() < v.Rank() {
-		weights = graph.ExpandAxes(weights, -1)
-	}
-	return graph.Mul(v, graph.BroadcastToShape(weights, s))
 }
 
 // classesOf is how many classes the labels of a loss number, 0 if they number none, and -1 if that is not known.

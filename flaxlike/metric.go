@@ -18,7 +18,8 @@ type Metric struct {
 	Func func(labels, output *managed.Node) *managed.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
-	// Weighted has the sample weights count, as Keras's weighted_metrics.
+	// Weighted has the sample weights count, and while training the class weights, as Keras's weighted_metrics: the figure is divided by
+	// the sum of the weights. Where its examples have neither, it is an error.
 	Weighted bool
 }
 
