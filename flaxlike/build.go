@@ -60,7 +60,11 @@ func (m *Model) report(b *managed.Builder) {
 		f := l.Func
 		if f == nil {
 			f, _ = LossByName(l.Name) // which New has checked
-			m.seen.take(labelsOf(l, labelOf(out, l.Output, l.Label), output, m.set.weights))
+			field := labelOf(out, l.Output, l.Label)
+			m.seen.take(labelsOf(l, field, output, m.set.weights))
+			if r, ok := rowsOf(l, field, output, m.set.weights); ok {
+				m.seen.take(r)
+			}
 		}
 		var v *managed.Node
 		if whole := lossesOfBatches[l.Name]; l.Func == nil && whole != nil {
@@ -72,6 +76,10 @@ func (m *Model) report(b *managed.Builder) {
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
 			m.set.checkClassWeights(name, classes)
 			weighed = true
+			if labels.DType().IsFloat() {
+				m.seen.take(bound{field: labelOf(out, l.Output, l.Label), kind: "label", whole: true, high: 1, weights: m.set.weights,
+					why: "WithClassWeights weighs classes, which are 0 and 1 here; weights of single examples: WithSampleWeights"})
+			}
 			if b.Training() {
 				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
 			}
@@ -125,7 +133,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	}
 	of := metric.Metric
 	if of == nil {
-		of = metricsByName[metric.Name](output)
+		of = m.byName(metric, out, labels, output)
 	}
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && classesOf(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
@@ -233,7 +241,7 @@ func checkWeights(name string, v, weights *managed.Node) {
 // classesOf is how many classes the labels of a loss number, 0 if they number none, and -1 if that is not known.
 func (s *settings) classesOf(l Loss, labels, output *managed.Node) int {
 	switch {
-	case l.Func == nil && (l.Name == "binary_crossentropy" || l.Name == "binary_focal_crossentropy") && oneEach(output):
+	case l.Func == nil && binaryLosses[l.Name] && oneEach(output):
 		return 2
 	case !labels.DType().IsInt():
 		return 0

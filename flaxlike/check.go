@@ -17,7 +17,8 @@ import (
 // ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an [Embedding] has not.
 var ErrLabelRange = errors.New("outside of the classes")
 
-// ErrValue is wrapped by the error about a label or a sample weight that a loss cannot take, such as a label 2 for binary_crossentropy.
+// ErrValue is wrapped by the error about a label or a sample weight that a loss or metric cannot take, such as a label 2 for
+// binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
 // ErrNoLoss is wrapped by the error about a model that is to train without a loss.
@@ -41,17 +42,23 @@ type bound struct {
 	kind      string // of its numbers, as "label"
 	low, high float64
 	signs     bool   // -1 and 1 alone
+	whole     bool   // no fractions
+	row       int    // so many together are 1, or 0 as those of an example that is not to count
 	class     bool   // it is a number of low…high
 	input     bool   // of the network, not of a loss
 	weights   string // the field of weights: what counts 0 may be anything
 	why, hint string
 }
 
-// take notes a bound.
+// take notes a bound, unless another one has it in it.
 func (s *seen) take(r bound) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.bounds, r) {
+	if !slices.ContainsFunc(s.bounds, func(e bound) bool {
+		same := e
+		same.low, same.high, same.weights, same.why, same.hint = r.low, r.high, r.weights, r.why, r.hint
+		return same == r && e.low >= r.low && e.high <= r.high && (e.weights == "" || e.weights == r.weights)
+	}) {
 		s.bounds = append(slices.Clip(s.bounds), r)
 	}
 }
@@ -80,6 +87,9 @@ func (t *trace) fieldOf(x *managed.Node) string {
 	}
 }
 
+// rounding is how far a probability may be beside 0…1.
+const rounding = 1e-5
+
 // labelsOf says what labels a loss by name takes.
 func labelsOf(l Loss, field string, output *managed.Node, weights string) bound {
 	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
@@ -95,10 +105,19 @@ func labelsOf(l Loss, field string, output *managed.Node, weights string) bound 
 	case "poisson":
 		r.low, r.why = 0, l.Name+" takes counts, from 0 on"
 	case "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "categorical_hinge", "kl_divergence", "dice", "tversky":
-		const rounding = 1e-5
 		r.low, r.high, r.why = -rounding, 1+rounding, l.Name+" takes numbers from 0 to 1"
 	}
 	return r
+}
+
+// classes tells whether what it takes are classes or probabilities.
+func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
+
+// rowsOf says that labels are probabilities of classes, which are 1 together.
+func rowsOf(l Loss, field string, output *managed.Node, weights string) (r bound, ok bool) {
+	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
+	return bound{field: field, kind: "sum of labels", weights: weights, row: classesOf(output),
+		why: l.Name + " takes probabilities, whose sum is 1 (or 0 where an example is not to count)"}, ok
 }
 
 // before looks at a batch before its step.
@@ -154,6 +173,9 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 			continue
 		}
 		v := element(field.Flat, at)
+		if r.row > 0 {
+			v = sumOf(field.Flat, at, r.row)
+		}
 		what := fmt.Sprintf("field %q: %s %v of example %d in %s is", r.field, r.kind, v, at/max(1, field.Size()/max(1, field.Len())), in)
 		if !r.class {
 			return fmt.Errorf("%s %w: %s", what, ErrValue, r.why)
@@ -240,10 +262,32 @@ func outside[T number](flat []T, r bound, low, high T, from int) (int, bool) {
 		}
 		return 0, true
 	}
+	if r.row > 0 {
+		for ; from+r.row <= len(flat); from += r.row {
+			var sum float64
+			for _, v := range flat[from : from+r.row] {
+				sum += float64(v)
+			}
+			if sum != 0 && !(math.Abs(sum-1) <= 0.01) {
+				return from + r.row - 1, false
+			}
+		}
+		return 0, true
+	}
 	for i, v := range flat[from:] {
-		if !(v >= low && v <= high) { // NaN too
+		if !(v >= low && v <= high) || r.whole && v != T(int64(v)) { // NaN too
 			return from + i, false
 		}
 	}
 	return 0, true
+}
+
+// sumOf is the sum of the numbers of a row, of which a place is the last.
+func sumOf(flat any, at, row int) float32 {
+	var sum float64
+	for i := at - row + 1; i <= at; i++ {
+		v := reflect.ValueOf(element(flat, i))
+		sum += v.Convert(reflect.TypeFor[float64]()).Float()
+	}
+	return float32(sum)
 }

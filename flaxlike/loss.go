@@ -103,6 +103,7 @@ var lossesByName = map[string]LossFunc{
 
 func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	const name = "sparse_categorical_crossentropy"
+	severalClasses(name, logits, "binary_crossentropy")
 	noProbabilities(name, logits)
 	return managed.CrossEntropies(sparse(name, labels, logits), logits)
 }
@@ -112,6 +113,7 @@ const maskedSparse = "masked_sparse_categorical_crossentropy"
 // maskedOf has for each example its share of the batch's mean over the labels that count, so that the mean over the examples is
 // that one. Examples that are padding are left out of both sums, if there is a mask.
 func maskedOf(labels, logits, mask *managed.Node) *managed.Node {
+	severalClasses(maskedSparse, logits, "binary_crossentropy, and WithSampleWeights for the mask")
 	noProbabilities(maskedSparse, logits)
 	labels = sparse(maskedSparse, labels, logits)
 	counts := graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
@@ -155,12 +157,14 @@ func sparse(name string, labels, logits *managed.Node) *managed.Node {
 func classesOf(logits *managed.Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
 
 func crossEntropy(labels, logits *managed.Node) *managed.Node {
+	severalClasses("categorical_crossentropy", logits, "binary_crossentropy")
 	noProbabilities("categorical_crossentropy", logits)
 	labels = same("categorical_crossentropy", labels, logits)
 	return graph.Neg(graph.ReduceSum(graph.Mul(labels, graph.LogSoftmax(logits)), -1))
 }
 
 func divergence(labels, logits *managed.Node) *managed.Node {
+	severalClasses("kl_divergence", logits, "binary_crossentropy")
 	noProbabilities("kl_divergence", logits)
 	labels = same("kl_divergence", labels, logits)
 	none := graph.Equal(labels, graph.ZerosLike(labels))

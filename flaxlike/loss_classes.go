@@ -1,6 +1,8 @@
 package flaxlike
 
 import (
+	"fmt"
+
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/managed"
@@ -19,10 +21,22 @@ func categoricalHinge(labels, output *managed.Node) *managed.Node {
 	return graph.MaxScalar(graph.AddScalar(graph.Sub(other, own), 1), 0)
 }
 
+// binaryLosses are of logits each of which is of a class and its opposite.
+var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
+
+// severalClasses refuses what is of classes for an output of one: its softmax is 1 whatever the model says.
+func severalClasses(what string, output *managed.Node, instead string) {
+	if output.Rank() < 2 || classesOf(output) < 2 {
+		panic(fmt.Errorf("%s: the output %s has one class, whose probability is always 1: expected [batch, …, classes], with two or more; of one logit take %s",
+			what, output.Shape(), instead))
+	}
+}
+
 // The focal losses count an example by the square of what its probability lacks, so that the easy ones fade (Lin et al. 2017).
 
 func focalCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	const name, alpha = "categorical_focal_crossentropy", 0.25
+	severalClasses(name, logits, "binary_focal_crossentropy")
 	noProbabilities(name, logits)
 	labels = same(name, labels, logits)
 	log := graph.LogSoftmax(logits)

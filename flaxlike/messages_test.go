@@ -219,6 +219,26 @@ var mistakes = []struct {
 	{"class weights of numbers", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 2}))
 	}},
+	{"weighted by nothing", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "mae", Weighted: true}))
+	}},
+	{"one class", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("categorical_crossentropy"))
+	}},
+	{"accuracy of one class", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("categorical_accuracy"))
+	}},
+	{"accuracy of numbers", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("accuracy"))
+	}},
+	{"class weights of smoothed labels", func(m desk) error {
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{0.1, 0.9}, 32), 64))
+		return m.fit(flaxlike.Dense(1), set, flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClassWeights(map[int]float64{1: 2}))
+	}},
+	{"probabilities that are not 1 together", func(m desk) error {
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{0.9}, 128), 64, 2))
+		return m.fit(flaxlike.Dense(2), set, flaxlike.Fit{}, flaxlike.WithLoss("kl_divergence"))
+	}},
 	{"batches that end early", func(m desk) error {
 		_, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(m.Context(), line(m, 64).Batches(32), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 2}))
 		return err

@@ -1,6 +1,8 @@
 package flaxlike
 
 import (
+	"fmt"
+
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/managed"
@@ -53,11 +55,11 @@ var metricsByName = map[string]figure{
 	"cosine_similarity":                 errorMetric(metrics.CosineSimilarity),
 	"perplexity":                        fixed(metrics.Perplexity),
 	"crossentropy":                      fixed(metrics.CrossEntropy),
-	"precision":                         scored(metrics.Precision),
-	"recall":                            scored(metrics.Recall),
-	"f1_score":                          scored(metrics.F1),
-	"f1":                                scored(metrics.F1),
-	"mean_iou":                          meanIoU,
+	"precision":                         scored("precision"),
+	"recall":                            scored("recall"),
+	"f1_score":                          scored("f1_score"),
+	"f1":                                scored("f1"),
+	"mean_iou":                          scored("mean_iou"),
 	"pearson_correlation":               errorMetric(metrics.Pearson),
 	"concordance_correlation":           errorMetric(metrics.Concordance),
 	"log_cosh":                          meanOf(logCosh),
@@ -75,6 +77,71 @@ var metricsByName = map[string]figure{
 	"auc":                               func(*managed.Node) metrics.Metric { return probable(metrics.AUC(200)) },
 }
 
+// ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of which that
+// one is then meant.
+var ofClasses = map[string]string{
+	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "",
+	"sparse_categorical_accuracy": "binary_accuracy", "categorical_accuracy": "binary_accuracy",
+	"top_5_accuracy": "binary_accuracy", "sparse_top_k_categorical_accuracy": "binary_accuracy",
+	"perplexity": "binary_crossentropy", "crossentropy": "binary_crossentropy",
+}
+
+// byName makes the metric of a name for an output and its labels, and notes what labels it takes.
+func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, output *managed.Node) metrics.Metric {
+	weights := ""
+	if metric.Weighted {
+		weights = m.set.weights
+	}
+	field := labelOf(out, metric.Output, metric.Label)
+	instead, compares := ofClasses[metric.Name]
+	if !compares {
+		if l := (Loss{Name: metric.Name}); lossesByName[l.Name] != nil {
+			if r := labelsOf(l, field, output, weights); r.classes() || r.low >= 0 {
+				m.seen.take(r)
+			}
+			if r, ok := rowsOf(l, field, output, weights); ok {
+				m.seen.take(r)
+			}
+		}
+		return metricsByName[metric.Name](output)
+	}
+	if instead != "" {
+		severalClasses(fmt.Sprintf("metric %q", metric.Name), output, instead)
+	}
+	r := m.classLabels(metric.Name, field, labels, output)
+	m.set.besides(metric, out, func(l Loss) bool { // what a loss takes of classes or probabilities is right for the metric too
+		of := labelsOf(l, field, output, "")
+		if l.Func != nil || !of.classes() {
+			return false
+		}
+		r = of
+		return true
+	})
+	r.weights = weights
+	m.seen.take(r)
+	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) &&
+		m.set.besides(metric, out, func(l Loss) bool { return l.Func == nil && binaryLosses[l.Name] })
+	if scores := scoresByName[metric.Name]; several && scores != nil {
+		return binary(metrics.MultiLabel(scores(classesOf(output), metrics.Macro)))
+	}
+	return metricsByName[metric.Name](output)
+}
+
+// classLabels says what labels a metric of classes takes.
+func (m *Model) classLabels(name, field string, labels, output *managed.Node) bound {
+	r := bound{field: field, kind: "label"}
+	switch two := oneEach(output) || name == "binary_accuracy" || name == "auc"; {
+	case two:
+		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; of numbers: mae, rmse, r2", name)
+	case labels.DType().IsInt():
+		r.class, r.high = true, float64(classesOf(output)-1)
+		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %q compares them", classesOf(output), name), "make the last layer wider, or number the classes from 0"
+	default:
+		r.low, r.high, r.why = -rounding, 1+rounding, fmt.Sprintf("the metric %q compares classes, and takes labels of this shape as their probabilities", name)
+	}
+	return r
+}
+
 func fixed(of func() metrics.Metric) figure {
 	return func(*managed.Node) metrics.Metric { return of() }
 }
@@ -88,20 +155,18 @@ func accuracy(output *managed.Node) metrics.Metric {
 }
 
 // scored is a metric of classes: macro over all, or of class 1 of two.
-func scored(of func(classes int, average metrics.Average) metrics.Metric) figure {
+func scored(name string) figure {
 	return func(output *managed.Node) metrics.Metric {
 		if oneEach(output) {
-			return binary(of(2, metrics.Binary))
+			return binary(scoresByName[name](2, metrics.Binary))
 		}
-		return of(classesOf(output), metrics.Macro)
+		return scoresByName[name](classesOf(output), metrics.Macro)
 	}
 }
 
-func meanIoU(output *managed.Node) metrics.Metric {
-	if oneEach(output) {
-		return binary(metrics.MeanIoU(2))
-	}
-	return metrics.MeanIoU(classesOf(output))
+var scoresByName = map[string]func(classes int, average metrics.Average) metrics.Metric{
+	"precision": metrics.Precision, "recall": metrics.Recall, "f1_score": metrics.F1, "f1": metrics.F1,
+	"mean_iou": func(classes int, _ metrics.Average) metrics.Metric { return metrics.MeanIoU(classes) },
 }
 
 func oneEach(output *managed.Node) bool { return output.Rank() < 2 || classesOf(output) == 1 }

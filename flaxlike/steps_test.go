@@ -117,14 +117,15 @@ func TestSampleWeights(t *testing.T) {
 	set := line(t, 32, data.Named("weight", weights, 32))
 	part, err := line(t, 32).Slice(0, 8)
 	require.NoError(t, err)
-	options := []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse"), flaxlike.WithMetricsOf(flaxlike.Metric{Name: "weighted", Metric: metrics.MeanSquaredError(), Weighted: true})}
+	options := []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse")}
 	evaluate := func(set *data.Set, options ...flaxlike.Option) map[string]float64 {
 		found, err := newModel(t, flaxlike.Dense(1), options...).Evaluate(t.Context(), set)
 		require.NoError(t, err)
 		return found
 	}
 	all, few := evaluate(set, options...), evaluate(part, options...)
-	weighed := evaluate(set, append(options, flaxlike.WithSampleWeights("weight"))...)
+	weighed := evaluate(set, append(options, flaxlike.WithSampleWeights("weight"),
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "weighted", Metric: metrics.MeanSquaredError(), Weighted: true}))...)
 	require.InDelta(t, 2*8*few["loss"]/32, weighed["loss"], 1e-5, "divided by the number of examples, as in Keras")
 	require.InDelta(t, weighed["loss"], weighed["avg_loss"], 1e-6)
 	require.InDelta(t, all["mse"], weighed["mse"], 1e-6)

@@ -59,4 +59,7 @@ func checkClasses(what string, labels, logits *Node) {
 	if !l.DType.IsInt() || l.Rank() < 1 || p.Rank() != l.Rank()+1 || !slices.Equal(l.Dimensions, p.Dimensions[:l.Rank()]) {
 		panic(fmt.Errorf("%s: expected integer labels [batch, …] and logits [batch, …, classes], got labels %s and logits %s", what, l, p))
 	}
+	if p.Dimensions[l.Rank()] < 2 {
+		panic(fmt.Errorf("%s: the logits %s have one class, whose probability is always 1: expected two or more; of one logit take the cross-entropy of a sigmoid", what, p))
+	}
 }

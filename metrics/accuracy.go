@@ -50,6 +50,9 @@ func crossEntropy(name string, after func(*Node) *Node) Metric {
 		if !logits.DType().IsFloat() || logits.Rank() == 0 {
 			panic(fmt.Errorf("metrics: %s: logits %s must be floats [examples…, classes]", name, logits.Shape()))
 		}
+		if logits.Shape().Dimensions[logits.Rank()-1] < 2 {
+			panic(fmt.Errorf("metrics: %s: logits %s are of one class, whose probability is always 1: expected two or more", name, logits.Shape()))
+		}
 		if logits.DType() != dtype {
 			logits = graph.ConvertDType(logits, dtypes.Float32) // half precision would lose the sum of the exponentials
 		}

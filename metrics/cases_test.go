@@ -57,6 +57,7 @@ func TestB87_meanAndDeviationOfTheSelected(t *testing.T) {
 }
 
 func TestMetrics_cases(t *testing.T) {
+	several := inputs([][]int32{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 0}, {1, 1, 0}}, [][]int32{{1, 0, 1}, {0, 1, 0}, {0, 1, 0}, {1, 0, 0}, {1, 0, 0}})
 	scores := [][]float32{{0.1, 0.7, 0.2}, {0.5, 0.5, 0}, {0, 1, 2}}
 	broken := [][]float32{{0.1, 0.7, 0.2}, {0.5, float32(nan), 0}, {0, 1, 2}}
 	inf := math.Inf(1)
@@ -127,6 +128,16 @@ func TestMetrics_cases(t *testing.T) {
 		{"max", metrics.Max(), inputs([]int32{3, 1, 2}), []float64{3}},
 		{"max of nothing", metrics.Max(), batch{false, []any{[]float32{3, 1, 2}}}, []float64{-inf}},
 		{"sum", metrics.Sum(), batch{[]float32{0.5, 2, 0}, []any{[]float32{2, 1, float32(nan)}}}, []float64{3}},
+		// those of several labels are scikit-learn's, zero_division=0
+		{"several labels, macro", metrics.MultiLabel(metrics.F1(3, metrics.Macro)), several, []float64{0.48888889}},
+		{"several labels, micro", metrics.MultiLabel(metrics.Precision(3, metrics.Micro)), several, []float64{2. / 3}},
+		{"several labels, specificity", metrics.MultiLabel(metrics.Specificity(3, metrics.PerClass)), several, []float64{0.5, 1, 0.8}},
+		{"several labels, weighted", metrics.MultiLabel(metrics.F1(3, metrics.Weighted)), several, []float64{0.73333333}},
+		{"several labels, weights", metrics.MultiLabel(metrics.F1(3, metrics.PerClass)), batch{[]float32{1, 2, 1, 1, 3}, several.inputs}, []float64{0.72727273, 0.66666667, 0}},
+		{"several labels, IoU", metrics.MultiLabel(metrics.MeanIoU(3)), several, []float64{0.38888889}},
+		{"several labels, none of them", metrics.MultiLabel(metrics.Recall(2, metrics.Macro)), inputs([][]int32{{0, 0}}, [][]int32{{0, 1}}), []float64{0}},
+		{"several labels, no example", metrics.MultiLabel(metrics.Recall(2, metrics.Macro)), batch{[]bool{false}, []any{[][]int32{{1, 0}}, [][]int32{{-1, 1}}}}, []float64{nan}},
+		{"several labels, a NaN", metrics.MultiLabel(metrics.Recall(2, metrics.Macro)), inputs([][]int32{{1, 0}}, [][]int32{{-1, 1}}), []float64{nan}},
 		{"a NaN that counts", metrics.Mean(), inputs([]float32{1, float32(nan)}), []float64{nan}},
 		{"threshold", metrics.MapInputs(metrics.Sum(), func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{metrics.Threshold(in[0], 0.5)}
@@ -213,6 +224,10 @@ func TestMetrics_refuse(t *testing.T) {
 		{"beta 0", metrics.FBeta(0, 2, metrics.Binary), inputs([]int32{1, 1}, []int32{1, 1}), "metrics: FBeta: beta is 0, expected a positive number"},
 		{"correlation of other shapes", metrics.Pearson(), inputs([]float32{1, 1}, []float32{1}), "metrics: Pearson: targets (Float32)[2] and predictions (Float32)[1] must have the same dimensions"},
 		{"targets of another shape", metrics.R2(), inputs([]float32{1, 1}, []float32{1}), "metrics: R2: targets (Float32)[2] and predictions (Float32)[1] must have the same dimensions"},
+		{"scores of one class", metrics.Accuracy(), inputs([]int32{0, 0}, [][]float32{{1}, {2}}), "metrics: Accuracy: predictions (Float32)[2, 1] are scores of one class"},
+		{"logits of one class", metrics.Perplexity(), inputs([][]float32{{0}, {1}}, [][]float32{{1}, {2}}), "metrics: Perplexity: logits (Float32)[2, 1] are of one class"},
+		{"several labels of no classes", metrics.MultiLabel(metrics.Accuracy()), inputs([]int32{0}, []int32{0}), "is no metric that scores classes"},
+		{"several labels of other classes", metrics.MultiLabel(metrics.F1(3, metrics.Macro)), inputs([][]int32{{0, 1}}, [][]int32{{0, 1}}), "metrics: MultiLabel(F1(3, macro)): labels (Int32)[1, 2]"},
 		{"no vectors", metrics.CosineSimilarity(), inputs(float32(1), float32(1)), "metrics: CosineSimilarity: expected vectors, got scalars"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

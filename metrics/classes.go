@@ -46,6 +46,9 @@ func classOf(name, what string, x *Node) (class *Node, classes int) {
 	switch s := x.Shape(); {
 	case s.DType.IsInt():
 		return graph.ConvertDType(x, classType), 0
+	case s.DType.IsFloat() && s.Rank() > 0 && s.Dimensions[s.Rank()-1] < 2:
+		panic(fmt.Errorf("metrics: %s: %s %s are scores of one class, which all examples would be of: expected two or more; Threshold makes two "+
+			"classes of one score", name, what, s))
 	case s.DType.IsFloat() && s.Rank() > 0:
 		broken := graph.LogicalAny(graph.IsNaN(x), -1)
 		class = graph.ArgMax(x, -1, classType)

@@ -16,7 +16,8 @@
 //
 // Metrics that compare classes take labels and predictions, each in one of two forms: integers with a class for each example, or
 // floats with one more axis, the classes, of which the greatest counts (scores, logits, probabilities, one-hot). For two
-// classes told apart by one probability, [Threshold] makes the integers.
+// classes told apart by one probability, [Threshold] makes the integers. For examples that may be of several classes [MultiLabel] makes a
+// metric of one that scores classes.
 //
 // What cannot be seen from shapes does not go unseen: where an example that counts has a label or prediction that is no class, or a
 // score that is NaN, the figure is NaN until the accumulators are reset. To leave such labels out on purpose, as -100 often

@@ -20,6 +20,9 @@ func every() together {
 	binary := metrics.MapInputs(metrics.F1(2, metrics.Binary), func(in []*graph.Node) []*graph.Node {
 		return []*graph.Node{in[0], metrics.Threshold(in[1], 0.5)}
 	})
+	several := metrics.MapInputs(metrics.MultiLabel(metrics.ClassScores(3, metrics.Macro)), func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{metrics.Threshold(in[0], 0), metrics.Threshold(in[1], 0)}
+	})
 	c := metrics.Collection{
 		{Name: "mean", Metric: metrics.Mean(), Inputs: []string{"a"}},
 		{Name: "mean of vectors", Metric: metrics.Mean(), Inputs: []string{"vectors"}},
@@ -46,6 +49,7 @@ func every() together {
 		{Name: "auc", Metric: metrics.AUC(50), Inputs: curve},
 		{Name: "iou", Metric: metrics.IoU(3, metrics.PerClass), Inputs: scored},
 		{Name: "mean iou", Metric: metrics.MeanIoU(3), Inputs: scored},
+		{Name: "several labels", Metric: several, Inputs: []string{"scores", "vectors"}},
 		{Name: "fbeta", Metric: metrics.FBeta(0.5, 3, metrics.Weighted), Inputs: scored},
 		{Name: "precision at recall", Metric: metrics.PrecisionAtRecall(0.5, 50), Inputs: curve},
 		{Name: "recall at precision", Metric: metrics.RecallAtPrecision(0.5, 50), Inputs: curve},

@@ -15,12 +15,14 @@ func IoU(classes int, average Average) Metric { return newScores("IoU", classes,
 func MeanIoU(classes int) Metric {
 	s := newScores("MeanIoU", classes, PerClass, iou).(*sums)
 	s.name = fmt.Sprintf("MeanIoU(%d)", classes)
+	s.multiLabel.name = "MultiLabel(" + s.name + ")"
 	s.value = func(acc []*Node) []Value {
 		each := iou.of(acc[0], acc[1], acc[2], nil)
 		union := graph.Add(acc[1], acc[2])
 		there := graph.ConvertDType(graph.NotEqual(union, graph.ZerosLike(union)), dtype)
 		return single(graph.Div(graph.ReduceAllSum(each), graph.ReduceAllSum(there))) // NaN without any example
 	}
+	s.multiLabel.value = s.value
 	return s
 }
 

@@ -94,22 +94,61 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 				graph.Add(tally(labels, w, invalid, n), bad),
 			}
 		},
-		value: func(acc []*Node) []Value {
-			values := make([]Value, len(scores))
-			for i, s := range scores {
-				values[i] = Value{s.name, average.of(s, acc[0], acc[1], acc[2])}
-			}
-			if len(values) == 1 {
-				values[0].Name = ""
-			}
-			return values
-		}}
+		value: func(acc []*Node) []Value { return average.values(scores, acc, graph.ReduceAllSum(acc[2])) },
+		multiLabel: &sums{name: "MultiLabel(" + name + ")", inputs: []string{"labels", "predictions"},
+			keeps: []Accumulator{{Name: "hit", Shape: each}, {Name: "predicted", Shape: each}, {Name: "labelled", Shape: each}, {Name: "all", Shape: shapes.Make(dtype)}},
+			batch: func(weights *Node, in []*Node) []*Node { return labelled(name, n, average, weights, in[0], in[1]) },
+			value: func(acc []*Node) []Value { return average.values(scores, acc, acc[3]) }}}
+}
+
+// MultiLabel is one of [Precision], [Recall], [F1], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for examples that may be
+// of several classes, or of none. Its inputs are labels and predictions as integers [examples…, classes], 1 where the example is of the
+// class and else 0, as [Threshold] makes them; weights are of examples.
+func MultiLabel(m Metric) Metric {
+	if s, ok := m.(*sums); ok && s.multiLabel != nil {
+		return s.multiLabel
+	}
+	return &sums{name: "MultiLabel", inputs: []string{"labels", "predictions"}, batch: func(*Node, []*Node) []*Node {
+		panic(fmt.Errorf("metrics: MultiLabel: %T is no metric that scores classes: expected Precision, Recall, F1, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
+	}}
+}
+
+// labelled counts for each class the examples of it, those predicted to be, and those that are both.
+func labelled(name string, n int, average Average, weights, labels, predictions *Node) []*Node {
+	l, p := labels.Shape(), predictions.Shape()
+	if !l.DType.IsInt() || !p.DType.IsInt() || !l.EqualDimensions(p) || l.Rank() == 0 || l.Dimensions[l.Rank()-1] != n || average == Binary {
+		panic(fmt.Errorf("metrics: MultiLabel(%s): labels %s and predictions %s do not fit: expected integers 0 and 1, both [examples…, %d classes], and an "+
+			"average that is not binary", name, l, p, n))
+	}
+	labels, predictions = graph.ConvertDType(labels, classType), graph.ConvertDType(predictions, classType)
+	invalid := graph.LogicalAny(graph.LogicalOr(outside(labels, 2), outside(predictions, 2)), -1)
+	each := weigh(name, weights, invalid)
+	w := graph.BroadcastToDims(graph.ExpandAxes(each, -1), l.Dimensions...)
+	one := graph.OnesLike(labels)
+	is, says := graph.Equal(labels, one), graph.Equal(predictions, one)
+	bad := poison(each, invalid)
+	count := func(where *Node) *Node {
+		counted := graph.Where(where, w, graph.ZerosLike(w))
+		return graph.Add(graph.ReduceSum(graph.Reshape(counted, -1, n), 0), bad)
+	}
+	return []*Node{count(graph.LogicalAnd(is, says)), count(says), count(is), graph.ReduceAllSum(each)}
+}
+
+// values are the scores as their average has them.
+func (a Average) values(scores []score, acc []*Node, all *Node) []Value {
+	values := make([]Value, len(scores))
+	for i, s := range scores {
+		values[i] = Value{s.name, a.of(s, acc[0], acc[1], acc[2], all)}
+	}
+	if len(values) == 1 {
+		values[0].Name = ""
+	}
+	return values
 }
 
 // of averages the scores of classes.
-func (a Average) of(s score, hit, predicted, labelled *Node) *Node {
+func (a Average) of(s score, hit, predicted, labelled, all *Node) *Node {
 	g := hit.Graph()
-	all := graph.ReduceAllSum(labelled)
 	each := s.of(hit, predicted, labelled, graph.BroadcastToShape(all, labelled.Shape()))
 	v := each
 	switch a {
@@ -119,7 +158,7 @@ func (a Average) of(s score, hit, predicted, labelled *Node) *Node {
 		sum := graph.ReduceAllSum
 		v = s.of(sum(hit), sum(predicted), sum(labelled), graph.MulScalar(all, hit.Shape().Size()))
 	case Weighted:
-		v = graph.Div(graph.ReduceAllSum(graph.Mul(each, labelled)), all)
+		v = ratio(graph.ReduceAllSum(graph.Mul(each, labelled)), graph.ReduceAllSum(labelled))
 	case Binary:
 		v = graph.Reshape(graph.Slice(each, graph.AxisElem(1)))
 	}

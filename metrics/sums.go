@@ -11,6 +11,8 @@ type sums struct {
 	keeps  []Accumulator
 	batch  func(weights *Node, inputs []*Node) []*Node
 	value  func(acc []*Node) []Value
+	// multiLabel is the metric for examples that may be of several classes, nil if there is none.
+	multiLabel *sums
 }
 
 func (s *sums) Accumulators() []Accumulator { return s.keeps }
