@@ -47,7 +47,8 @@ type Fit struct {
 	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
 	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a loop.StopEarly, whose patience
 	// is over until it is given more. With a loop.KeepBest whose best value is of before, the run ends in loop.ErrBestGone, because that copy
-	// is gone: checkpoint.KeepBest restores the best from the folder. Batches of [Model.FitBatches] are given from the first on in any case.
+	// is gone: checkpoint.KeepBest restores the best from the folder. The batches of
+	// [Model.FitBatches] are given from the first of epoch 1 on then, whatever InitialEpoch is: as many as steps are done are passed over.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
 	// Changed hears of each setting that is another than the run was saved with that goes on: before the first step of optimizer, policy,
@@ -91,8 +92,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 
 // FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; what is said of the
 // order and shares of a set does not apply and must be zero. A batch must have memory of its own and stay as it is once it was
-// given: up to a hundred are held for a block of steps, so a source that fills one buffer again and again trains on other data. With an InitialEpoch, the batches must begin at that place. Batches that end
-// before the run is to are an error, [ErrDataEnded].
+// given: up to a hundred are held for a block of steps, so a source that fills one buffer again and again trains on other data. With an InitialEpoch the
+// batches must begin at that place; for a run that goes on from Checkpoints they are given from the first of epoch 1 on, and as many as
+// steps are done are passed over. Batches that end before the run is to are an error, [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)
 	switch {

@@ -124,7 +124,7 @@ func Dropout(rate float64) Layer {
 }
 
 // BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its running averages
-// are variables that a test step only reads.
+// are variables that a test step only reads, and a training step too where optim.Frozen has its scale and offset.
 func BatchNorm() Layer {
 	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return normal(scope, x, func(x *managed.Node) *managed.Node { return managed.BatchNorm(scope, x) })

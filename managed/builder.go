@@ -35,6 +35,8 @@ type Builder struct {
 	norms    []*variable // the counts of batch normalisations that leave padding out
 	samples  *Node
 	casting  *casting // nil without a policy
+	// optimizer is that of a train step.
+	optimizer Optimizer
 }
 
 // Graph is the graph being built.

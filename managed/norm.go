@@ -17,12 +17,13 @@ import (
 
 // BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings, that leaves out the
 // examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it has of the examples alone.
-// GoMLX's own layer is refused in a training step of a padded batch.
+// GoMLX's own layer is refused in a training step of a padded batch. One whose scale and offset the optimizer leaves as they are
+// (optim.Frozen) stands still as a whole: it normalises by the averages that it has, while training too, and leaves them as they are.
 func BatchNorm(scope *Scope, x *Node) *Node {
 	param, _ := model.GetGraphParam(x, builderParam)
 	b, inStep := param.(*Builder)
-	if !inStep || b.padding() == nil || !scope.IsTraining(x.Graph()) {
-		return norm.BatchNorm(scope, x, -1).Done()
+	if !inStep || b.padding() == nil || !scope.IsTraining(x.Graph()) || b.freezes(scope, x) {
+		return norm.BatchNorm(scope, x, -1).FrozenAverages(inStep && b.freezes(scope, x)).Done()
 	}
 	mask := b.padding()
 	if x.Rank() < 2 || x.Shape().Dimensions[0] != mask.Shape().Dimensions[0] {
@@ -67,6 +68,21 @@ func BatchNorm(scope *Scope, x *Node) *Node {
 		regularizer.L2(l2)(g, scale)
 	}
 	return graph.Reshape(y, x.Shape().Dimensions...)
+}
+
+// freezes tells whether the optimizer leaves the parameters of a batch normalisation as they are.
+func (b *Builder) freezes(scope *Scope, x *Node) bool {
+	rule := b.optimizer
+	if o, ok := rule.(*startingAt); ok {
+		rule = o.Optimizer
+	}
+	by, ok := rule.(interface {
+		Freezes(name string, shape shapes.Shape) bool
+	})
+	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
+	return ok && b.Training() && !slices.ContainsFunc([]string{"scale", "offset"}, func(name string) bool {
+		return !by.Freezes(model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name), shape)
+	})
 }
 
 // padding is the mask of a padded batch; nil too where a field of that name is something else.

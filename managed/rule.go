@@ -12,11 +12,18 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
+// ruleOf is the optimizer that the step updates a state with.
+func (s *Stepper) ruleOf(state *State) Optimizer {
+	if s.rule != nil {
+		return s.rule
+	}
+	return state.optimizer
+}
+
 // update adds the gradient and the optimizer's rule to the graph.
 func (s *Stepper) update(state *State, loss *Node) {
-	rule, scope := state.optimizer, state.store.RootScope()
+	rule, scope := s.ruleOf(state), state.store.RootScope()
 	if s.rule != nil {
-		rule = s.rule
 		state.noteRule(s.scope, rule)
 	}
 	if rule == nil {

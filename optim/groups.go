@@ -27,8 +27,11 @@ func (c Chain) Update(s *Step) {
 
 // Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps them out of
 // [ClipByGlobalNorm]; optax's set_to_zero, which optax puts in with a mask, leaves them in.
+//
+// A managed.BatchNorm whose scale and offset are frozen stands still as a whole, as Keras's does: it normalises by the averages that it
+// has, while training too, and leaves them as they are.
 func Frozen(m Match) Transformation {
-	return stateless{"frozen", m, func(s *Step) {
+	return stateless{frozenName, m, func(s *Step) {
 		mine := s.selects("Frozen", m)
 		for p := range s.Parameters() {
 			if mine(p) {
@@ -36,6 +39,29 @@ func Frozen(m Match) Transformation {
 			}
 		}
 	}}
+}
+
+const frozenName = "frozen"
+
+// Freezes tells whether the optimizer leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps beside it.
+func (o *Optimizer) Freezes(name string, shape Shape) bool { return o.chain.freezes(name, shape) }
+
+func (c Chain) freezes(name string, shape Shape) bool {
+	return slices.ContainsFunc(c, func(t Transformation) bool {
+		switch t := t.(type) {
+		case stateless:
+			m, _ := t.of.(Match)
+			return t.name == frozenName && takes(m, name, shape)
+		case Chain:
+			return t.freezes(name, shape)
+		case masked:
+			return takes(t.match, name, shape) && t.chain.freezes(name, shape)
+		case grouped:
+			i := slices.IndexFunc(t, func(g Group) bool { return takes(g.Match, name, shape) })
+			return i >= 0 && t[i].Chain.freezes(name, shape)
+		}
+		return false
+	})
 }
 
 // Masked applies a chain to the selected parameters only; the updates of the others pass unchanged, as in optax.masked.
