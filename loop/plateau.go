@@ -22,9 +22,30 @@ func ReduceOnPlateau(entry string, mode Mode, factor float64, patience Patience,
 	watch := watchValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, mode, factor, patience, options) })
 	return func(s *settings) {
 		s.watchers = append(s.watchers, watching{name: "reduce on plateau", when: AtStart, first: true,
-			start: startWatcher(func(_ context.Context, r Report) error { _, err := rater(r); return err })})
+			start: startWatcher(func(_ context.Context, r Report) error {
+				state, err := rater(r)
+				if err != nil {
+					return err
+				}
+				return belowMinRate(state, options)
+			})})
 		watch(s)
 	}
+}
+
+// belowMinRate finds a rate that no reduction would change. One that is there by rounding is right: of bfloat16 it is 0.4 %.
+func belowMinRate(state LearningRater, options []MonitorOption) error {
+	var m monitor
+	for _, o := range options {
+		if o != nil {
+			o(&m)
+		}
+	}
+	rate, err := state.LearningRate()
+	if lowest := m.plateau.minRate; err == nil && rate < lowest*0.99 { // another error the first reduction tells
+		return fmt.Errorf("the learning rate is %g, below MinRate, %g, so that it would never be reduced: expected a lower MinRate", rate, lowest)
+	}
+	return nil
 }
 
 // NewReduceOnPlateau is [ReduceOnPlateau] for a loop by hand: call its Watch in each pass that logged the entry, with
@@ -67,7 +88,7 @@ func Cooldown(p Patience) MonitorOption {
 // lowestRate is the smallest normal float32: below it a rate loses its digits, and then is 0.
 const lowestRate = 0x1p-126
 
-// MinRate is the learning rate that [ReduceOnPlateau] does not go below; not said, or less, it is 1.2e-38, the smallest float32
+// MinRate is the learning rate that [ReduceOnPlateau] does not go below; one that begins below it is an error at the start. Not said, or less, it is 1.2e-38, the smallest float32
 // that has all its digits. A state whose rate is of a type that holds no such number stays at its last one ([ErrRateTooSmall]).
 func MinRate(rate float64) MonitorOption {
 	return func(m *monitor) {

@@ -169,3 +169,16 @@ func TestReduceOnPlateau_byHand_andErrors(t *testing.T) {
 		}
 	}
 }
+
+// A rate that begins below the lowest would never be reduced; at the lowest it may be, as in a run that goes on.
+func TestMinRate_aboveTheRate(t *testing.T) {
+	run := func(lowest float64) error {
+		l, data := followingInPlace("x", 1, 1, 1)
+		_, err := l.Run(t.Context(), &cell{rate: 0.1}, data, loop.ReduceOnPlateau("x", loop.Lowest, 0.5, loop.Evaluations(1), loop.MinRate(lowest)))
+		return err
+	}
+	require.NoError(t, run(0.1))
+	err := run(0.5)
+	require.ErrorContains(t, err, "the learning rate is 0.1, below MinRate, 0.5, so that it would never be reduced: expected a lower MinRate")
+	require.ErrorContains(t, err, "reduce on plateau")
+}
