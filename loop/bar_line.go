@@ -119,7 +119,7 @@ func (b *Bar) ambiguous(logs Logs, e *Entry) bool {
 
 // figure has four digits behind the point where they say something.
 func figure(v float64) string {
-	if a := math.Abs(v); a != 0 && a < 1e-3 || a >= 1e7 && !math.IsInf(v, 0) {
+	if a := math.Abs(v); a != 0 && a < 1e-3 || a >= 1e7 {
 		return fmt.Sprintf("%.3e", v)
 	}
 	return fmt.Sprintf("%.4f", v)

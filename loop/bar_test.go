@@ -195,6 +195,12 @@ func TestBar_readsOnlyWhatItWrites(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, strings.Count(out.String(), "\r"), reads)
 		t.Logf("elegy #141: %d reads in 1000 steps of 1 ms", reads)
+
+		reads = 0
+		_, err = loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
+			loop.ProgressBar(&brokenPipe{}, loop.Terminal(func() int { return 80 })))
+		require.NoError(t, err)
+		require.Equal(t, 1, reads, "nobody sees the others")
 	})
 }
 

@@ -16,6 +16,7 @@ type cell struct {
 	rate         float64
 	taken, freed int
 	fail         error
+	failFree     error
 }
 
 type cellCopy struct {
@@ -33,7 +34,7 @@ func (c *cell) Snapshot(context.Context) (loop.Snapshot, error) {
 }
 
 func (s *cellCopy) Restore(context.Context) error { s.of.n, s.of.rate = s.n, s.rate; return nil }
-func (s *cellCopy) Close() error                  { s.of.freed++; return nil }
+func (s *cellCopy) Close() error                  { s.of.freed++; return s.of.failFree }
 
 func (c *cell) LearningRate() (float64, error)     { return c.rate, nil }
 func (c *cell) SetLearningRate(rate float64) error { c.rate = rate; return nil }

@@ -115,6 +115,10 @@ func TestNonFinite_copiesAreFreed(t *testing.T) {
 	l, data := followingInPlace("x", 1, nan)
 	_, err := l.Run(t.Context(), &cell{fail: boom}, data, loop.NonFinite(loop.SkipTurn(1)))
 	require.ErrorIs(t, err, boom)
+	l, data = followingInPlace("x", 1, 1, 1, 1)
+	result, err := l.Run(t.Context(), &cell{failFree: boom}, data, loop.NonFinite(loop.SkipTurn(1)))
+	require.ErrorIs(t, err, boom)
+	require.EqualValues(t, 2, result.Elapsed.Steps, "the first copy that cannot be freed ends the run: each turn would hold one more")
 }
 
 // The rate can be lowered where the state goes back, or the run be ended.

@@ -95,6 +95,27 @@ func TestHistory_laws(t *testing.T) {
 	})
 }
 
+// A value that nobody has read leaves with its row, also where it was the only one of its entry.
+func TestThin_dropsAnUnreadValue(t *testing.T) {
+	h, fetched := loop.Restricted(loop.Thin(2)), 0
+	commit := func(step int64, v loop.Value) {
+		var logs loop.Logs
+		if v != nil {
+			logs.Set(loop.Metrics, "a", v)
+		}
+		h.Commit(at(step), logs, 1)
+	}
+	for step := range int64(4) {
+		commit(step+1, nil)
+	}
+	commit(5, late{&fetched, 5, nil}) // the newest, which the next one replaces
+	commit(6, loop.Number(6))
+	got, err := h.Collect("steps", "a")
+	require.NoError(t, err)
+	require.Equal(t, [][]float64{{6}, {6}}, got)
+	require.Zero(t, fetched)
+}
+
 // thinned is the rule of Thin, said in another way: the smallest power of two of which the multiples, and the newest,
 // are not too many.
 func thinned(all []map[string]float64, rows int) []map[string]float64 {

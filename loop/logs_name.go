@@ -78,10 +78,10 @@ func paths(entries []Entry) string {
 
 // hint names the entry that was probably meant, if one is near.
 func hint(entries []Entry, name string) string {
-	nearest, best := "", len(name)/3+1
+	nearest, best := "", len(name)/3+2
 	for _, e := range entries {
 		for _, candidate := range []string{e.Name, e.Path()} {
-			if d := distance(strings.ToLower(name), strings.ToLower(candidate), best); d <= best && (nearest == "" || d < best) {
+			if d := distance(strings.ToLower(name), strings.ToLower(candidate), best); d < best {
 				nearest, best = e.Path(), d
 			}
 		}

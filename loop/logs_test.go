@@ -39,6 +39,7 @@ func TestLogs_lookUp(t *testing.T) {
 		{name: "losses.los", is: loop.ErrNoEntry, err: `loop: no such entry: "losses.los" (did you mean losses.loss?); there are: ` + all},
 		{name: "Accuracy", is: loop.ErrNoEntry, err: `loop: no such entry: "Accuracy" (did you mean metrics.accuracy?); there are: ` + all},
 		{name: "perplexity", is: loop.ErrNoEntry, err: `loop: no such entry: "perplexity"; there are: ` + all},
+		{name: "loxxxx", is: loop.ErrNoEntry, err: `loop: no such entry: "loxxxx"; there are: ` + all}, // one letter further than is near
 		{name: "losses.accuracy", is: loop.ErrNoEntry, err: `loop: no such entry: "losses.accuracy" (did you mean metrics.accuracy?); there are: ` + all},
 		{name: "", is: loop.ErrName, err: `loop: malformed name: ""; want name or collection.name, there are: ` + all},
 		{name: "losses.", is: loop.ErrName, err: `loop: malformed name: "losses."; want name or collection.name, there are: ` + all},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ func TestPipeChild(t *testing.T) {
 		return
 	}
 	ctx, stop := context.Background(), func() {}
-	if how == "signals" {
+	if how != "bar" {
 		ctx, stop = loop.WithSignals(ctx)
 	}
 	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(ctx, 0, numbers(5), loop.ProgressBar(os.Stderr), loop.Watch(loop.EachStep, func(context.Context, loop.Report) error {
@@ -34,6 +35,9 @@ func TestPipeChild(t *testing.T) {
 		return nil
 	}))
 	stop()
+	if how == "stopped" {
+		_, _ = fmt.Fprintln(os.Stderr, "nobody reads it")
+	}
 	fmt.Println("done")
 	loop.Exit(errors.Join(err, errors.New("at the end")))
 }
@@ -53,4 +57,17 @@ func TestR26_aClosedStderrEndsNoRun(t *testing.T) {
 		require.Equal(t, "done\n", string(out), how)
 		require.NoError(t, w.Close())
 	}
+}
+
+// When the run is over a program is again as Go makes it: one that prints for nobody (a pipe to head) ends.
+func TestWithSignals_afterwardsABrokenPipeEnds(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPipeChild$")
+	cmd.Env, cmd.Stderr = append(os.Environ(), childPipe+"=stopped"), w
+	out, err := cmd.Output()
+	require.Error(t, err)
+	require.Equal(t, syscall.SIGPIPE, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "%v: %s", err, out)
+	require.NoError(t, w.Close())
 }

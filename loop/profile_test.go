@@ -3,10 +3,12 @@ package loop_test
 import (
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime/trace"
 	"testing"
@@ -91,7 +93,15 @@ func TestR39_aProfileHasSamples(t *testing.T) {
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		return s + spins(), loop.Logs{}, nil
 	}), test.On(loop.EachStep))
+	many, done := make(chan struct{}), make(chan struct{})
+	for range 100 { // more than are looked at at first
+		go func() { <-many; done <- struct{}{} }()
+	}
 	_, err := l.Run(t.Context(), 0, numbers(4), loop.Profile(dir, loop.Steps(0), loop.Steps(4)))
+	close(many)
+	for range 100 {
+		<-done
+	}
 	require.NoError(t, err)
 	cpu, wall := unzip(t, filepath.Join(dir, "cpu.pprof")), unzip(t, filepath.Join(dir, "time.pprof"))
 	require.Contains(t, cpu, "loop_test.spins")
@@ -99,6 +109,10 @@ func TestR39_aProfileHasSamples(t *testing.T) {
 	require.Contains(t, wall, "loop_test.waits", "off the processor")
 	require.NotContains(t, wall, "[...]).wait", "the outer run waits for the inner one")
 	require.NotContains(t, wall, "(*wall)")
+	lines, units := profiled(wall)
+	require.Contains(t, lines, "loop_test.spins profile_test.go", "as go tool pprof -lines and -list want it")
+	require.Contains(t, lines, "loop_test.waits profile_test.go")
+	require.Equal(t, []string{"samples count", "time nanoseconds"}, units)
 	t.Logf("R39: %d bytes of samples of the processor, %d of the run's time", len(cpu), len(wall))
 }
 
@@ -111,6 +125,53 @@ func spins() (n int) {
 
 //go:noinline
 func waits() { time.Sleep(50 * time.Millisecond) }
+
+// profiled reads what the samples of a profile.proto are of: a function and its file for each place, and the units.
+func profiled(profile string) (lines, units []string) {
+	type fields map[uint64][]uint64
+	var texts []string
+	var walk func(b string) fields
+	walk = func(b string) fields { // a text is given by its place in texts
+		all := fields{}
+		next := func() uint64 {
+			x, n := binary.Uvarint([]byte(b[:min(len(b), binary.MaxVarintLen64)]))
+			b = b[n:]
+			return x
+		}
+		for b != "" {
+			key, x := next(), next()
+			if key&7 == 2 {
+				texts, b, x = append(texts, b[:x]), b[x:], uint64(len(texts))
+			}
+			all[key>>3] = append(all[key>>3], x)
+		}
+		return all
+	}
+	top := walk(profile)
+	name := func(i uint64) string { return texts[top[6][i]] }
+	inner := func(field uint64) (all []fields) {
+		for _, at := range top[field] {
+			all = append(all, walk(texts[at]))
+		}
+		return all
+	}
+	functions, locations := map[uint64]string{}, map[uint64]string{}
+	for _, f := range inner(5) {
+		functions[f[1][0]] = path.Base(name(f[2][0])) + " " + path.Base(name(f[4][0]))
+	}
+	for _, l := range inner(4) {
+		locations[l[1][0]] = functions[walk(texts[l[4][0]])[1][0]]
+	}
+	for _, s := range inner(2) {
+		for _, at := range s[1] {
+			lines = append(lines, locations[at])
+		}
+	}
+	for _, u := range inner(1) {
+		units = append(units, name(u[1][0])+" "+name(u[2][0]))
+	}
+	return lines, units
+}
 
 // unzip reads a profile to its end: it is zipped, with a sum that would tell of a cut one.
 func unzip(t *testing.T, path string) string {

@@ -67,7 +67,6 @@ func (p *progressLog) text(r Report, rate float64) string {
 
 // minutes is a duration in whole minutes: 7m, 2h0m, 1d10h17m.
 func minutes(d time.Duration) string {
-	d = max(d, 0)
 	text := fmt.Sprintf("%dm", d%time.Hour/time.Minute)
 	if hours := d % day / time.Hour; hours > 0 {
 		text = fmt.Sprintf("%dh", hours) + text
