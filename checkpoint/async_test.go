@@ -140,7 +140,7 @@ func TestAsyncSaveGivesAnEarlierErrorAndSaves(t *testing.T) {
 	require.Equal(t, []checkpoint.Step{1, 2}, steps(t, f))
 }
 
-func TestAsyncRefusesMoreBytesThanDims(t *testing.T) {
+func TestAsyncRefusesWhileATensorIsWritten(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	a := checkpoint.NewAsync(f)
 	endless := checkpoint.Tensor{Name: "w", DType: safetensors.U8, Dims: []int{10}, Write: func(w io.Writer) error {
@@ -151,6 +151,14 @@ func TestAsyncRefusesMoreBytesThanDims(t *testing.T) {
 		}
 	}}
 	require.ErrorIs(t, a.Save(t.Context(), 1, checkpoint.Content{Tensors: []checkpoint.Tensor{endless}}), checkpoint.ErrLimit)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled := checkpoint.Tensor{Name: "w", DType: safetensors.U8, Dims: []int{10}, Write: func(w io.Writer) error {
+		cancel()
+		_, err := w.Write(make([]byte, 10))
+		return err
+	}}
+	require.ErrorIs(t, a.Save(ctx, 1, checkpoint.Content{Tensors: []checkpoint.Tensor{cancelled}}), context.Canceled)
 	require.NoError(t, a.Close())
 }
 

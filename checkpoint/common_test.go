@@ -1,7 +1,10 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +72,8 @@ func TestCommon(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var folders []*checkpoint.Folder
+			var said bytes.Buffer
+			log := slog.New(slog.NewTextHandler(&said, nil))
 			for i, list := range row.folders {
 				m := saved(t, list...)
 				if row.damaged > 0 && i == len(row.folders)-1 {
@@ -76,9 +81,10 @@ func TestCommon(t *testing.T) {
 					text[len(text)-1]++
 					write(t, m, dir(row.damaged)+tensors, text)
 				}
-				folders = append(folders, openMem(t, m, checkpoint.Options{ReadOnly: true}))
+				folders = append(folders, openMem(t, m, checkpoint.Options{ReadOnly: true, Log: log}))
 			}
 			step, err := checkpoint.Common(ctx, folders...)
+			require.Equal(t, row.damaged > 0, strings.Contains(said.String(), "passed over"), "a step that a folder never had is no damage: %s", &said)
 			if row.want == 0 {
 				require.ErrorIs(t, err, checkpoint.ErrNone)
 				return

@@ -124,6 +124,13 @@ func TestF27_hostileGoMLX(t *testing.T) {
 			require.Less(t, len(err.Error()), 1000)
 		})
 	}
+	for text, want := range map[string]string{
+		edit(`"Dimensions":null,`, ""): `no field "Dimensions"`, // the variable before has one
+		edit(`"var://w"`, "7"):         "expected a string, got 7",
+	} {
+		_, _, err := importOf(t, text, gomlxBin())
+		require.ErrorContains(t, err, want)
+	}
 	inGzip := edit("uncompressed", "gzip")
 	good := zipped(t, gomlxBin())
 	_, _, err = importOf(t, inGzip, good)
@@ -244,6 +251,9 @@ func TestF27_memoryOfGoMLX(t *testing.T) {
 	c, _, err := importOf(t, huge(64<<20), bomb, checkpoint.MaxBytes(64<<20))
 	require.NoError(t, err)
 	require.EqualValues(t, 64<<20, c.Bytes)
+	c, _, err = importOf(t, strings.Replace(huge(64<<20-1), `}]}`, `},{"ParameterName":"var://x","Dimensions":[],"DType":"Bool","Pos":67108863,"Length":1}]}`, 1), bomb, checkpoint.MaxBytes(64<<20))
+	require.NoError(t, err, "what is taken as it comes ends where the next variable begins")
+	require.Len(t, c.Tensors, 2)
 	t.Logf("F27: GoMLX's checkpoints: all memory ever taken is at most %.0f%% of twice the files and 64 MB", 100*worst)
 }
 

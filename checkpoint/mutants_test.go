@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"path"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -130,4 +133,28 @@ func TestFloat_textsThatAreNone(t *testing.T) {
 	}
 	var x checkpoint.Float
 	require.NoError(t, json.Unmarshal([]byte(`"NaN:7ff8000000000001"`), &x))
+}
+
+// A run that goes on reads what it resumes from, and nothing older: a folder may hold many large checkpoints.
+func TestSave_readsNothingOlder(t *testing.T) {
+	m, keep := &vfs.Mem{}, []checkpoint.Retention{checkpoint.Last(5)}
+	for _, until := range []loop.Steps{20, 40} {
+		f := openMem(t, m, checkpoint.Options{Keep: keep})
+		resumed(t, f, until)
+		require.NoError(t, f.Close())
+	}
+	read := map[string]int{}
+	var mu sync.Mutex
+	f := openMem(t, vfs.Hook(m, func(c vfs.Call) error {
+		if mu.Lock(); c.Op == vfs.OpRead && path.Base(c.Name) == "state.safetensors" {
+			read[path.Dir(c.Name)]++
+		}
+		mu.Unlock()
+		return nil
+	}), checkpoint.Options{Keep: keep})
+	require.Equal(t, []checkpoint.Step{20, 40}, steps(t, f))
+	resumed(t, f, 60)
+	require.NoError(t, f.Close())
+	require.Positive(t, read[dir(40)])
+	require.Zero(t, read[dir(20)])
 }

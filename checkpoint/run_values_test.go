@@ -146,5 +146,15 @@ func TestF11_whatChangedIsTold(t *testing.T) {
 			require.NoError(t, f.Close())
 		})
 	}
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	saveOnce(t, f, &valued{}, loop.Elapsed{}, nil)
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	content := c.Content()
+	content.Sections["versions"] = []int{1}
+	other := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	require.NoError(t, other.Save(t.Context(), c.Step, content))
+	_, err = checkpoint.Resume(t.Context(), other, &valued{})
+	require.ErrorContains(t, err, `section "versions": `, "what others have written in its place is not passed over")
 	t.Logf("F11: %d changes of plugin, devices, lazo and Go: each is a line of the log that names both, and a value", told)
 }

@@ -33,23 +33,15 @@ func (s Start) Same(section string, now any) error {
 	if err != nil {
 		return fail(err)
 	}
-	differences, err := different(saved, text)
-	if err == nil && len(differences) > 0 {
-		err = fmt.Errorf("%w: %s; give it the same ones, or begin in another folder", ErrChanged, strings.Join(differences, ", "))
-	}
-	if err != nil {
-		return fail(err)
+	if differences := different(saved, text); len(differences) > 0 {
+		return fail(fmt.Errorf("%w: %s; give it the same ones, or begin in another folder", ErrChanged, strings.Join(differences, ", ")))
 	}
 	return nil
 }
 
 // different names what two texts of JSON do not have in common, by the names of an object's fields.
-func different(saved, now json.RawMessage) (list []string, err error) {
-	before, beforeErr := fields(saved)
-	after, afterErr := fields(now)
-	if err := errors.Join(beforeErr, afterErr); err != nil {
-		return nil, err
-	}
+func different(saved, now json.RawMessage) (list []string) {
+	before, after := fields(saved), fields(now)
 	add := func(name string) {
 		if a, b := textOf(before, name), textOf(after, name); a != b {
 			list = append(list, strings.TrimPrefix(fmt.Sprintf("%s was %s and is %s", name, a, b), " "))
@@ -63,16 +55,15 @@ func different(saved, now json.RawMessage) (list []string, err error) {
 			add(name)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // fields are those of an object; anything else is the only one, without a name.
-func fields(text json.RawMessage) (map[string]json.RawMessage, error) {
-	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return map[string]json.RawMessage{"": text}, nil
+func fields(text json.RawMessage) (all map[string]json.RawMessage) {
+	if json.Unmarshal(text, &all) != nil || all == nil {
+		return map[string]json.RawMessage{"": text}
 	}
-	var all map[string]json.RawMessage
-	return all, json.Unmarshal(text, &all)
+	return all
 }
 
 func textOf(fields map[string]json.RawMessage, name string) string {

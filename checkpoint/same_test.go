@@ -30,6 +30,7 @@ func TestF11_otherSettingsAreRefused(t *testing.T) {
 		{"a field more", map[string]any{"Batch": 32}, map[string]any{"Batch": 32, "Seed": 1}, "Seed was not there and is 1"},
 		{"a field less", map[string]any{"Batch": 32, "Seed": 1}, map[string]any{"Batch": 32}, "Seed was 1 and is not there"},
 		{"no object", 1, 2, "was 1 and is 2"},
+		{"nothing at all", nil, 2, "was null and is 2"},
 		{"another kind", 1, map[string]any{"Batch": 32}, "was 1 and is not there, Batch was not there and is 32"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
