@@ -1,6 +1,7 @@
 package strategies_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -199,4 +200,38 @@ func TestInputOf(t *testing.T) {
 	require.Equal(t, strategies.Input{Name: "x", Shape: shapes.Make(dtypes.Int64, 2, 2)}, in)
 	_, err = strategies.InputOf(data.X([]int64{1, 2, 3}, 2, 2))
 	require.ErrorContains(t, err, `field "x"`)
+}
+
+// The host's memory of a run is used again: of many runs it is that of one.
+func TestStart_usesItsMemoryAgain(t *testing.T) {
+	s, shape := jit(t), shapes.Make(dtypes.Float32)
+	const n, block, runs = 1 << 12, 50, 40
+	p, err := s.Compile(strategies.Step{
+		Name: "sums", Block: block,
+		Batch: []strategies.Input{{Name: "x", Shape: shapes.Make(dtypes.Float32, n)}},
+		Build: func(g *graph.Graph, batch []*graph.Node) strategies.Built {
+			a := graph.Parameter(g, "a", shape)
+			return strategies.Built{State: []strategies.Slot{{Parameter: a, New: graph.Add(a, graph.ReduceAllSum(batch[0]))}}}
+		}})
+	require.NoError(t, err)
+	a, err := s.Put("a", tensors.FromValue(float32(0)))
+	require.NoError(t, err)
+	state, batches := []strategies.Buffer{a}, make([][]data.Array, block)
+	for i := range batches {
+		batches[i] = []data.Array{{Flat: make([]float32, n), Dims: []int{n}}}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		changed, _, running, err := p.Start(state, batches)
+		require.NoError(t, err)
+		if running != nil {
+			require.NoError(t, running.Wait())
+		}
+		state = changed
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(runs/4*block*n*4), "a quarter of what all blocks take")
+	require.NoError(t, s.Free(state...))
+	require.NoError(t, p.Close())
 }

@@ -73,3 +73,15 @@ func TestR41_dropLeftoverDoesNotAdviseItself(t *testing.T) {
 	require.ErrorIs(t, err, ErrLeftover)
 	require.EqualError(t, err, "strategies: data parallel: a batch of 3 examples over 4 devices: the examples cannot be divided evenly over the devices: nothing would be left of it: take larger batches, or PadLeftover")
 }
+
+// A value that lies on several devices is none to GoMLX, whichever way it asks.
+func TestDivided_isNoValueOfGoMLX(t *testing.T) {
+	v := &divided{}
+	_, shape := v.Shape()
+	_, device := v.DeviceNum()
+	_, shared := v.Data()
+	_, copied := v.CopyToDevice(1)
+	for _, err := range []error{shape, device, shared, copied, v.ToFlatData(nil)} {
+		require.ErrorIs(t, err, errDivided)
+	}
+}

@@ -70,7 +70,7 @@ func newClient(library *pjrt.Plugin, plugin Plugin, given map[string]any) (*pjrt
 		}
 	}
 	made, err := library.NewClient(given, nil)
-	if err != nil && len(unknown) > 0 && errors.Is(err, pjrt.ErrInvalidArgument) && strings.Contains(err.Error(), unknown[0]) {
+	if len(unknown) > 0 && errors.Is(err, pjrt.ErrInvalidArgument) && strings.Contains(err.Error(), unknown[0]) {
 		return nil, fmt.Errorf("%w: %w", unknownOption(unknown[0], plugin, known), err)
 	}
 	if err != nil {

@@ -41,6 +41,7 @@ func TestSharedPrograms(t *testing.T) {
 // Programs that share what was compiled share nothing else: each has its own inputs in place, its own first run, its own
 // Close, also when they run at the same time.
 func TestSharedPrograms_apart(t *testing.T) {
+	before := pjrt.Live().Executables
 	r := openCPU(t)
 	const n = 8
 	programs, shape := make([]*xla.Program, n), shapes.Make(dtypes.Float32, 2)
@@ -52,6 +53,7 @@ func TestSharedPrograms_apart(t *testing.T) {
 	}))
 	_, all, idle := xla.SharedPrograms(r)
 	require.Equal(t, []int{1, 0}, []int{all, idle})
+	require.EqualValues(t, 1, pjrt.Live().Executables-before, "those that were compiled at the same time are freed")
 	results := make([][]float32, n)
 	require.NoError(t, atOnce(n, func(i int) error {
 		x, err := r.BufferFromFlatData(0, []float32{float32(i), 0}, shape)
