@@ -24,6 +24,7 @@ type mutant struct {
 	change     string
 	form       []piece
 	tests      []*test
+	missed     []string // tests that come to its place and are left out
 	outcome    outcome
 	by, remark string
 }

@@ -1,6 +1,6 @@
 // Command mutants changes lazo in many small ways and looks whether a test finds each: how good the tests are.
 //
-//	go run ./internal/mutants [-n 300] [-seed 1] [-only file.go:12] PACKAGE...
+//	go run ./internal/mutants [-n 300] [-seed 1] [-with PACKAGE,...] [-only file.go:12,other.go:7] PACKAGE...
 //	go run ./internal/mutants -controls [NAME...]
 //
 // A seeded sample of all mutants is compiled at once, each behind a number that the process is told at run time. Tests run
@@ -29,7 +29,8 @@ func main() {
 	r := &runner{out: os.Stdout}
 	n := flag.Int("n", 300, "how many mutants")
 	seed := flag.Uint64("seed", 1, "of the sample")
-	only := flag.String("only", "", "mutants of this FILE:LINE alone, all of them")
+	with := flag.String("with", "", "packages whose tests are run too, with commas between: those that hold the tests of others")
+	only := flag.String("only", "", "mutants of these FILE:LINE alone, with commas between, all of them")
 	flag.IntVar(&r.workers, "workers", 2, "how many processes at once")
 	flag.DurationVar(&r.slowest, "slowest", 20*time.Second, "a test that takes longer is left out")
 	flag.DurationVar(&r.budget, "budget", 30*time.Second, "time for the tests of a mutant")
@@ -42,7 +43,7 @@ func main() {
 	if *wanted {
 		err = r.controls(ctx, ".", controls, flag.Args())
 	} else {
-		_, err = r.sample(ctx, ".", flag.Args(), *n, *seed, *only)
+		_, err = r.sample(ctx, ".", flag.Args(), strings.FieldsFunc(*with, func(c rune) bool { return c == ',' }), *n, *seed, *only)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -61,7 +62,7 @@ type runner struct {
 func (r *runner) say(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
 
 // sample tries n mutants of the packages.
-func (r *runner) sample(ctx context.Context, dir string, patterns []string, n int, seed uint64, only string) (tried []*mutant, err error) {
+func (r *runner) sample(ctx context.Context, dir string, patterns, with []string, n int, seed uint64, only string) (tried []*mutant, err error) {
 	begin := time.Now()
 	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
 		return nil, err
@@ -77,8 +78,14 @@ func (r *runner) sample(ctx context.Context, dir string, patterns []string, n in
 	}
 	possible := len(all)
 	if only != "" {
-		all = slices.DeleteFunc(all, func(m *mutant) bool { return !strings.HasSuffix(fmt.Sprintf("%s:%d", m.file, m.line), only) })
-		n = len(all)
+		all = slices.DeleteFunc(all, func(m *mutant) bool {
+			return !slices.ContainsFunc(strings.Split(only, ","), func(at string) bool {
+				return strings.HasSuffix(fmt.Sprintf("%s:%d", m.file, m.line), "/"+at)
+			})
+		})
+		if n = len(all); n == 0 {
+			return nil, fmt.Errorf("no mutant stands at %s", only)
+		}
 	}
 	order(all, seed)
 	tried = chosen(packages, all, n)
@@ -88,12 +95,20 @@ func (r *runner) sample(ctx context.Context, dir string, patterns []string, n in
 			texts[path] = text
 		}
 	}
-	binaries, err := build(ctx, dir, r.scratch, packages, texts)
+	testing := packages
+	if len(with) > 0 {
+		others, err := load(dir, with)
+		if err != nil {
+			return nil, err
+		}
+		testing = append(slices.Clone(packages), others...)
+	}
+	binaries, err := build(ctx, dir, r.scratch, testing, texts)
 	if err != nil {
 		return nil, err
 	}
-	r.say("%d of %d mutants in the tests of %d packages, compiled after %v", len(tried), possible, len(packages), time.Since(begin).Round(time.Second))
-	tests, err := r.reach(ctx, packages, binaries)
+	r.say("%d of %d mutants in the tests of %d packages, compiled after %v", len(tried), possible, len(testing), time.Since(begin).Round(time.Second))
+	tests, err := r.reach(ctx, testing, binaries)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +117,11 @@ func (r *runner) sample(ctx context.Context, dir string, patterns []string, n in
 	at(r.workers, len(tried), func(i int) {
 		m := tried[i]
 		for _, t := range tests {
-			if t.reaches[m.id] {
+			switch {
+			case t.reaches[m.id] && t.leftOut == "":
 				m.tests = append(m.tests, t)
+			case t.reaches[m.id]:
+				m.missed = append(m.missed, t.name)
 			}
 		}
 		if r.try(ctx, m); r.verbose || m.outcome == survived || m.outcome == notReached {
@@ -183,6 +201,9 @@ func (m *mutant) String() string {
 	}
 	if m.remark != "" {
 		text += " (" + m.remark + ")"
+	}
+	if len(m.missed) > 0 && m.by == "" {
+		text += " (" + strings.Join(m.missed, ", ") + " may find it, left out)"
 	}
 	return text
 }

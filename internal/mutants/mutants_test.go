@@ -17,7 +17,7 @@ import (
 func TestSample(t *testing.T) {
 	var out bytes.Buffer
 	r := &runner{out: &out, workers: 2, slowest: time.Minute, budget: time.Minute}
-	tried, err := r.sample(t.Context(), ".", []string{"./testdata/toy"}, 1000, 1, "")
+	tried, err := r.sample(t.Context(), ".", []string{"./testdata/toy"}, nil, 1000, 1, "")
 	require.NoError(t, err, out.String())
 	got := map[string]outcome{}
 	for _, m := range tried {
@@ -46,6 +46,27 @@ func TestSample(t *testing.T) {
 	left, err := filepath.Glob("testdata/toy/*")
 	require.NoError(t, err)
 	require.Len(t, left, 2, "the tree is as it was")
+}
+
+// Tests of another package find mutants too where it is named; a test that fails by itself finds none, which is said where it matters.
+func TestSample_testsElsewhere(t *testing.T) {
+	var out bytes.Buffer
+	r := &runner{out: &out, workers: 2, slowest: time.Minute, budget: time.Minute}
+	tried, err := r.sample(t.Context(), ".", []string{"./testdata/toy"}, []string{"./testdata/toytest"}, 0, 1, "toy.go:13,toy.go:20")
+	require.NoError(t, err, out.String())
+	for _, m := range tried {
+		switch {
+		case m.line == 20:
+			require.Equal(t, killed, m.outcome, m.change)
+			require.Equal(t, "TestUntested", m.by)
+		case m.outcome == survived:
+			require.Contains(t, out.String(), m.String())
+			require.Contains(t, m.String(), "TestBroken may find it, left out")
+		}
+	}
+	require.Contains(t, out.String(), "toytest TestBroken is left out: it fails without a mutant: ")
+	_, err = r.sample(t.Context(), ".", []string{"./testdata/toy"}, nil, 0, 1, "toy.go:1")
+	require.EqualError(t, err, "no mutant stands at toy.go:1")
 }
 
 // A sample is the same for a seed, another for another.

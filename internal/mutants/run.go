@@ -28,6 +28,7 @@ type test struct {
 	name    string
 	took    time.Duration
 	reaches map[int]bool
+	leftOut string // why
 }
 
 type outcome string
@@ -139,7 +140,8 @@ func at(workers, n int, f func(i int)) {
 	all.Wait()
 }
 
-// reach runs each test by itself, without a mutant: what it takes and whose places it comes to. A test that fails is left out.
+// reach runs each test by itself, without a mutant: what it takes and whose places it comes to. The quickest come first. A test that
+// fails or takes too long is for no mutant to run; what it came to is known nevertheless.
 func (r *runner) reach(ctx context.Context, packages []*source, binaries map[string]string) ([]*test, error) {
 	var tests []*test
 	for _, p := range packages {
@@ -158,48 +160,43 @@ func (r *runner) reach(ctx context.Context, packages []*source, binaries map[str
 			}
 		}
 	}
-	failed := make([]string, len(tests))
+	errs := make([]error, len(tests))
 	at(r.workers, len(tests), func(i int) {
 		t := tests[i]
 		file := filepath.Join(r.scratch, fmt.Sprintf("reach%d", i))
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			failed[i] = err.Error()
+			errs[i] = err
 			return
 		}
 		begin := time.Now()
-		passed, _, out := run(ctx, t.binary, t.pkg.Dir, r.scratch, r.slowest, []string{reachVariable + "=" + file}, "-test.short", "-test.run", "^"+t.name+"$")
+		passed, inTime, out := run(ctx, t.binary, t.pkg.Dir, r.scratch, r.slowest, []string{reachVariable + "=" + file}, "-test.short", "-test.run", "^"+t.name+"$")
 		t.took = time.Since(begin)
-		if !passed {
-			failed[i] = fmt.Sprintf("%s %s is left out: it fails or takes more than %v without a mutant: %s", t.pkg.Name, t.name, r.slowest, lastLine(out))
-			return
+		switch {
+		case !inTime:
+			t.leftOut = fmt.Sprintf("it takes more than %v without a mutant", r.slowest)
+		case !passed:
+			t.leftOut = "it fails without a mutant: " + lastLine(out)
 		}
-		reached, err := os.ReadFile(file)
-		if err != nil {
-			failed[i] = err.Error()
-		}
+		var reached []byte
+		reached, errs[i] = os.ReadFile(file)
 		for line := range strings.Lines(string(reached)) {
 			if id, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
 				t.reaches[id] = true
 			}
 		}
 	})
-	var fit []*test
-	for i, t := range tests {
-		if failed[i] != "" {
-			r.say("%s", failed[i])
-			continue
-		}
-		fit = append(fit, t)
-	}
-	slices.SortStableFunc(fit, func(a, b *test) int { return int(a.took - b.took) })
+	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
 	start := map[string]time.Duration{} // what the start of a process takes, about
-	for _, t := range fit {
+	for _, t := range tests {
+		if t.leftOut != "" {
+			r.say("%s %s is left out: %s", t.pkg.Name, t.name, t.leftOut)
+		}
 		if _, has := start[t.binary]; !has {
 			start[t.binary] = t.took
 		}
 		t.took -= start[t.binary] - time.Millisecond
 	}
-	return fit, ctx.Err()
+	return tests, errors.Join(append(errs, ctx.Err())...)
 }
 
 func lastLine(out []byte) string {

@@ -1,0 +1,2 @@
+// Package toytest has tests of toy.
+package toytest
