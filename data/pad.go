@@ -13,7 +13,7 @@ const Mask = "mask"
 // there before. A batch with a mask keeps it; one that was padded without, as its Size tells, gets it. Copies, and not zeros, because whatever a model
 // computes of the data it can also compute of them. [Batch].Size still counts the real examples.
 func Pad(b Batch, size int) (Batch, error) {
-	rows, err := b.check()
+	rows, err := b.divisible()
 	if err != nil {
 		return Batch{}, fmt.Errorf("data: pad: %w", err)
 	}

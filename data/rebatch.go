@@ -105,7 +105,7 @@ func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 
 // check gives the rows of a batch that fits behind those before it.
 func (w *waiting) check(b Batch) (rows int, err error) {
-	if rows, err = b.check(); err != nil {
+	if rows, err = b.divisible(); err != nil {
 		return 0, err
 	}
 	if _, masked := b.mask(); b.Samples() < rows && !masked {
@@ -201,8 +201,8 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked passes source on as long as its batches have the fields of the first one, of the same types and dims but for the
-// number of examples; one that differs comes as an error, which says in what. Without it, a step compiles a program for each
+// Checked passes source on as long as its batches pass [Batch.Check] and have the fields of the first one, of the same types and dims but
+// for the number of examples; one that differs comes as an error, which says in what. Without it, a step compiles a program for each
 // shape, or fails in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
@@ -213,10 +213,13 @@ func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 		n := 0
 		for b, err := range source {
 			n++
-			if err == nil && first == nil {
-				first = &b
-			} else if err == nil {
-				if err = sameFields(*first, b); err != nil {
+			if err == nil {
+				if err = b.valid(); err == nil && first == nil {
+					first = &b
+				} else if err == nil {
+					err = sameFields(*first, b)
+				}
+				if err != nil {
 					b, err = Batch{}, fmt.Errorf("data: batch %d: %w", n, err)
 				}
 			}

@@ -74,6 +74,7 @@ func TestB81_checkedBatches(t *testing.T) {
 		"the same":        {first, ""},
 		"fewer examples":  {Batch{Size: 1, Fields: []Field{X([]float32{1}, 1, 1), Y([]int32{1}, 1)}}, ""},
 		"a missing field": {Batch{Size: 2, Fields: first.Fields[:1]}, `a batch has the fields ["x"], those before it have ["x" "y"]`},
+		"too few":         {Batch{Size: 2, Fields: []Field{X([]float32{1, 2}[:1], 2, 1), first.Fields[1]}}, `field "x": dims [2 1] mean 2 elements, but Flat has 1`},
 		"another field":   {Batch{Size: 2, Fields: []Field{first.Fields[0], Named("z", []int32{1, 2}, 2)}}, `a batch has the fields ["x" "z"], those before it have ["x" "y"]`},
 		"another shape":   {Batch{Size: 1, Fields: []Field{X([]float32{1, 2}, 1, 2), Y([]int32{1}, 1)}}, `field "x" of a batch is float32 [1 2], of those before it float32 [2 1]`},
 		"another rank":    {Batch{Size: 2, Fields: []Field{X([]float32{1, 2}, 2), first.Fields[1]}}, `field "x" of a batch is float32 [2], of those before it float32 [2 1]`},

@@ -15,6 +15,8 @@ type Resident struct {
 	rows func() *Set // the places 0 to Len-1, as a set, with the mask that says which count
 }
 
+var errNotResident = errors.New("a Resident that OnDevice did not make: take the one that data.OnDevice gives for the set, or leave it nil")
+
 // Rows is the field of a batch of a [Resident] set: the places of its examples, an int32 for each.
 const Rows = "rows"
 
@@ -45,6 +47,10 @@ func OnDevice(s *Set) *Resident {
 func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	opts = slices.Clone(opts)
 	return func(yield func(Batch, error) bool) {
+		if r.rows == nil {
+			yield(Batch{}, fmt.Errorf("data: on device: the set is %w", errNotResident))
+			return
+		}
 		if r.len > math.MaxInt32 {
 			yield(Batch{}, fmt.Errorf("data: on device: the set has %d examples, expected at most %d", r.len, math.MaxInt32))
 			return
@@ -84,6 +90,9 @@ func (b Batch) OnHost() (Batch, error) {
 		return b, nil
 	}
 	set := b.Resident
+	if set.rows == nil {
+		return Batch{}, fmt.Errorf("data: gather a batch: its set is %w", errNotResident)
+	}
 	all := b
 	all.Resident, all.Fields = nil, nil
 	var own *Array // a mask that came with padding

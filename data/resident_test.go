@@ -54,6 +54,9 @@ func TestResident_refuses(t *testing.T) {
 	for b, err := range OnDevice(other).Batches(3) {
 		require.ErrorContains(t, err, "batches of 3 from 2 examples", b)
 	}
+	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1)), "take the one that data.OnDevice gives")
+	_, err = Batch{Resident: &Resident{}}.Get("x")
+	require.ErrorContains(t, err, "take the one that data.OnDevice gives")
 	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}
 	_, err = wrong.Get("x")
 	require.ErrorContains(t, err, "example 5 of a set of 2")

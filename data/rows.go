@@ -1,6 +1,9 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Rows is the length of the first axis, on which all fields that have axes must agree; 1 where none has any. A batch has as many
 // rows as examples, and more if it was padded: what is cut, or divided over devices, are rows; what is counted are examples.
@@ -38,7 +41,7 @@ func (b Batch) Samples() int {
 // Slice is rows i to j-1, as a view. Its Size counts the examples among them: those that the mask says count, else all but the
 // rows that padding put behind the batch's examples.
 func (b Batch) Slice(i, j int) (Batch, error) {
-	rows, err := b.check()
+	rows, err := b.divisible()
 	if err != nil {
 		return Batch{}, fmt.Errorf("data: slice a batch: %w", err)
 	}
@@ -48,8 +51,38 @@ func (b Batch) Slice(i, j int) (Batch, error) {
 	return b.slice(i, j, rows), nil
 }
 
-// check gives the rows of a batch that can be cut: valid arrays, of so many rows each, and at least as many as Size counts examples.
-func (b Batch) check() (rows int, err error) {
+// Check returns an error unless a step can take the batch: each of its fields has a name of its own and passes [Array.Check], a [Mask]
+// has a value for each row, and a Resident set is one of [OnDevice].
+func (b Batch) Check() error {
+	if err := b.valid(); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	return nil
+}
+
+func (b Batch) valid() error {
+	if b.Resident != nil && b.Resident.rows == nil {
+		return fmt.Errorf("Batch.Resident is %w", errNotResident)
+	}
+	for i, f := range b.Fields {
+		if j := slices.IndexFunc(b.Fields[:i], func(g Field) bool { return g.Name == f.Name }); j >= 0 {
+			return fmt.Errorf("fields %d and %d of the batch have the one name %q: give each a name of its own (data.Named)", j+1, i+1, f.Name)
+		}
+		if err := f.Array.check(); err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+	}
+	mask, ok := b.mask()
+	for _, f := range b.Fields {
+		if ok && f.Name != Mask && len(f.Array.Dims) > 0 && f.Array.Dims[0] != len(mask) {
+			return fmt.Errorf("field %q has %d values, expected a bool for each of the %d rows of field %q", Mask, len(mask), f.Array.Dims[0], f.Name)
+		}
+	}
+	return nil
+}
+
+// divisible gives the rows of a batch that can be cut: valid arrays, of so many rows each, and at least as many as Size counts examples.
+func (b Batch) divisible() (rows int, err error) {
 	for i, f := range b.Fields {
 		if err := f.Array.check(); err != nil {
 			return 0, fmt.Errorf("field %q: %w", f.Name, err)

@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -198,7 +199,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*ma
 // field is a field of the batch; what says who needs it.
 func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
-		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, strings.Join(names, ", ")))
+		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, cmp.Or(strings.Join(names, ", "), "none")))
 	}
 	return b.Node(name)
 }

@@ -145,7 +145,10 @@ func (s *seen) look(batch data.Batch, inputs bool) error {
 	bounds, whole, looked := s.bounds, s.whole, s.looked
 	s.mu.Unlock()
 	set := batch.Resident
-	if set == nil {
+	switch {
+	case batch.Check() != nil:
+		return nil // the step says so, better
+	case set == nil:
 		return lookAt(bounds, batch, "the batch", inputs)
 	}
 	if set == whole && looked == len(bounds) { // its batches have no labels, so all of the set's are looked at, once

@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 func (b *Builder) Node(name string) *Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
-		panic(fmt.Errorf("the batch has no field %q; it has: %s", name, strings.Join(b.names, ", ")))
+		panic(fmt.Errorf("the batch has no field %q; it has: %s", name, cmp.Or(strings.Join(b.names, ", "), "none")))
 	}
 	b.masked = b.masked || name == data.Mask
 	return b.batch[i]

@@ -79,11 +79,15 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	if err != nil || s.lookup(state, batch, block) != nil {
 		return err
 	}
+	inputs, err := strategies.Inputs(batch)
+	if err != nil {
+		return err
+	}
 	if err := errors.Join(s.leave(state), s.makeRoom(state, block)); err != nil {
 		return err
 	}
-	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block, resident: batch.Resident}
-	if err := s.compileFor(ctx, c, batch, state.strategy); err != nil {
+	c := &compiled{state: state, moves: state.moves, runtime: state.strategy.Runtime(), block: block, resident: batch.Resident, inputs: inputs}
+	if err := s.compileFor(ctx, c, state.strategy); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -206,19 +210,9 @@ func (c *compiled) fits(batch data.Batch) bool {
 	return true
 }
 
-// compileFor compiles the step for batches like this one under a strategy, and moves the variables that it brings in to where
-// the state's wants them. The state's structure is held.
-func (s *Stepper) compileFor(ctx context.Context, c *compiled, batch data.Batch, on strategies.Strategy) error {
-	for i, f := range batch.Fields {
-		if j := slices.IndexFunc(batch.Fields, func(g data.Field) bool { return g.Name == f.Name }); j < i {
-			return fmt.Errorf("fields %d and %d of the batch have the one name %q: give each a name of its own (data.Named)", j+1, i+1, f.Name)
-		}
-		in, err := strategies.InputOf(f)
-		if err != nil {
-			return err
-		}
-		c.inputs = append(c.inputs, in)
-	}
+// compileFor compiles the step for its inputs under a strategy, and moves the variables that it brings in to where the state's
+// wants them. The state's structure is held.
+func (s *Stepper) compileFor(ctx context.Context, c *compiled, on strategies.Strategy) error {
 	b, used, err := s.compile(c, on)
 	if err != nil {
 		return err

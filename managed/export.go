@@ -69,8 +69,12 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	if err != nil {
 		return err
 	}
-	c := &compiled{state: state, block: 1}
-	if err := s.lower(c, batch, x); err != nil {
+	inputs, err := strategies.Inputs(batch)
+	if err != nil {
+		return err
+	}
+	c := &compiled{state: state, block: 1, inputs: inputs}
+	if err := s.lower(c, x); err != nil {
 		return err
 	}
 	c.nameLogs(x.program.Outputs)
@@ -99,7 +103,7 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 }
 
 // lower has the step compiled under another strategy; the state gets new variables that the step brings in, and no more.
-func (s *Stepper) lower(c *compiled, batch data.Batch, x *exporting) error {
+func (s *Stepper) lower(c *compiled, x *exporting) error {
 	ctx, state := context.Background(), c.state
 	if err := state.structure.Change(ctx); err != nil {
 		return of(err)
@@ -109,7 +113,7 @@ func (s *Stepper) lower(c *compiled, batch data.Batch, x *exporting) error {
 		return err
 	}
 	x.Strategy = state.strategy
-	return s.compileFor(ctx, c, batch, x)
+	return s.compileFor(ctx, c, x)
 }
 
 // exporting is a strategy that writes down the program of a step in place of compiling it. All else the state's own

@@ -67,6 +67,23 @@ var mistakes = []mistake{
 	{"field unknown", func(m desk) error {
 		return m.train(func(b *managed.Builder) { b.Node("image") })
 	}},
+	{"batch without fields", func(m desk) error {
+		return m.run(m.state, batchOf(), func(b *managed.Builder) { b.Node("x") })
+	}},
+	{"batch of fewer numbers than its dims", func(m desk) error {
+		return m.run(m.state, batchOf(data.X(make([]float32, 16)[:15], 16, 1), m.batch.Fields[1]), regression)
+	}},
+	{"mask of fewer rows", func(m desk) error {
+		batch := batchOf(m.batch.Fields[0], m.batch.Fields[1], data.Named(data.Mask, make([]bool, 15), 15))
+		batch.Size = 16
+		return m.run(m.state, batch, regression)
+	}},
+	{"batch of no width", func(m desk) error {
+		return m.run(m.state, batchOf(data.X([]float32{}, 16, 0), m.batch.Fields[1]), regression)
+	}},
+	{"resident set of one's own", func(m desk) error {
+		return m.run(m.state, data.Batch{Fields: m.batch.Fields, Resident: &data.Resident{}}, regression)
+	}},
 	{"no model", func(m desk) error { return m.train(nil) }},
 	{"shapes that do not broadcast", func(m desk) error {
 		return m.train(func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) })

@@ -135,8 +135,8 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs
 	}
 	for i, a := range batch {
 		in := p.step.Batch[i]
-		if !in.Takes(a) {
-			return nil, nil, fail(fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims))
+		if err := in.accept(a); err != nil {
+			return nil, nil, fail(err)
 		}
 		b, err := p.runtime.BufferFromFlatData(0, a.Flat, in.Shape)
 		if err != nil {

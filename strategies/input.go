@@ -17,12 +17,19 @@ type Input struct {
 	Shape shapes.Shape
 }
 
-// InputOf gives the graph's view of a field of a batch.
-func InputOf(f data.Field) (Input, error) {
-	if err := f.Array.Check(); err != nil {
-		return Input{}, fmt.Errorf("strategies: field %q: %w", f.Name, graphs.Inner(err))
+// Inputs gives the graph's view of a batch, if a step can take it.
+func Inputs(b data.Batch) ([]Input, error) {
+	if err := b.Check(); err != nil {
+		return nil, fmt.Errorf("strategies: %w", graphs.Inner(err))
 	}
-	return Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}, nil
+	inputs := make([]Input, len(b.Fields))
+	for i, f := range b.Fields {
+		if f.Array.Size() == 0 { // a layer would divide by the width
+			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which is no elements: expected lengths of 1 and up", f.Name, f.Array.DType(), f.Array.Dims)
+		}
+		inputs[i] = Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}
+	}
+	return inputs, nil
 }
 
 // counted refuses a batch that does not say how many examples it has, or says what cannot be.
@@ -49,9 +56,20 @@ func counted(b data.Batch) error {
 	return nil
 }
 
-// Takes tells whether an array is of the input's type and dimensions.
+// Takes tells whether an array is of the input's type and dimensions, and has their number of elements.
 func (in Input) Takes(a data.Array) bool {
-	return DTypeOf(a) == in.Shape.DType && slices.Equal(a.Dims, in.Shape.Dimensions)
+	return DTypeOf(a) == in.Shape.DType && slices.Equal(a.Dims, in.Shape.Dimensions) && a.Size() == in.Shape.Size()
+}
+
+// accept returns an error unless the input takes the array.
+func (in Input) accept(a data.Array) error {
+	if in.Takes(a) {
+		return nil
+	}
+	if err := a.Check(); err != nil {
+		return fmt.Errorf("%s of the batch: %w", in.Name, graphs.Inner(err))
+	}
+	return fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims)
 }
 
 // DTypeOf is the type of an array's elements.

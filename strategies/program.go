@@ -176,8 +176,8 @@ func (p *program) check(state []Buffer, batch []data.Array) error {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
 	}
 	for i, a := range batch {
-		if in := p.batch[i].Input; !in.Takes(a) {
-			return fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims)
+		if err := p.batch[i].accept(a); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -147,6 +147,8 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 		"no field":   {{}},
 		"wrong type": {{{Flat: make([]int32, 16), Dims: []int{8, 2}}}},
 		"wrong dims": {{{Flat: make([]float32, 16), Dims: []int{16}}}},
+		"too short":  {{{Flat: make([]float32, 16)[:15], Dims: []int{8, 2}}}},
+		"too long":   {{{Flat: make([]float32, 17), Dims: []int{8, 2}}}},
 		"too many":   {{{Flat: make([]float32, 16), Dims: []int{8, 2}}}, {{Flat: make([]float32, 16), Dims: []int{8, 2}}}},
 	} {
 		_, _, _, err := p.Start(state, batches)
