@@ -212,6 +212,7 @@ func (r *run[S, B]) deal(ctx context.Context, data Data[B]) error {
 			if !whole {
 				r.over, r.failure = true, r.told(caught(recover()))
 			}
+			r.at(doingData) // also where it is told that the run is over: what it then does is not the last task's
 			s.enter()
 		}()
 		more = r.take(ctx, batch, err)
@@ -252,7 +253,6 @@ func (r *run[S, B]) take(ctx context.Context, batch B, failure error) (more bool
 		r.over, r.failure = true, err
 		return false
 	}
-	r.at(doingData)
 	return true
 }
 

@@ -44,7 +44,7 @@ func (r *run[S, B]) tell() {
 // wrap says where in the run an error came up.
 func (r *run[S, B]) wrap(err error) error {
 	step := r.elapsed.Steps
-	if r.doing == doingData {
+	if r.doing == doingData && !r.over {
 		step += max(int64(len(r.blocks.turns)), 1) // the one that could not be made, behind those that wait
 	}
 	where := r.doing.String()

@@ -273,3 +273,29 @@ func TestR12_whatIsDueByTimeInABlock(t *testing.T) {
 		require.Greater(t, looks, 30)
 	})
 }
+
+// What a source does once it is told to stop is its own, and not the last task's.
+func TestSource_panicsWhenStopped(t *testing.T) {
+	for want, source := range map[string]loop.Data[int]{
+		"panic: cleanup boom": func(yield func(int, error) bool) {
+			defer func() { panic("cleanup boom") }()
+			for yield(1, nil) {
+			}
+		},
+		"panic: runtime error: range function continued iteration after function for loop body returned false": func(yield func(int, error) bool) {
+			for range 9 {
+				yield(1, nil)
+			}
+		},
+		"runtime.Goexit was called": func(yield func(int, error) bool) {
+			defer runtime.Goexit()
+			for yield(1, nil) {
+			}
+		},
+	} {
+		result, err := loop.New(loop.OnFunc(loop.Every(loop.Steps(3)), add)).Run(t.Context(), 0, source, loop.Until(loop.Steps(3)))
+		require.EqualError(t, err, "loop: step 3: data: "+want)
+		require.Equal(t, loop.Failed, result.Reason)
+		require.Equal(t, int64(3), result.Elapsed.Steps)
+	}
+}
