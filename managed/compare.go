@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Aspect is what two states have different about a variable.
@@ -105,7 +107,7 @@ func CompareValues(ctx context.Context, a, b *State, tolerance float64) (Diff, e
 		}
 		d, err := compareValue(ctx, a, b, name, tolerance)
 		if err != nil {
-			return nil, fmt.Errorf("managed: compare: %s: %w", name, err)
+			return nil, fmt.Errorf("managed: compare: %w", graphs.Inner(err)) // a value's names it
 		}
 		if d.Count > 0 {
 			all = append(all, d)

@@ -84,6 +84,18 @@ var mistakes = []mistake{
 	{"resident set of one's own", func(m desk) error {
 		return m.run(m.state, data.Batch{Fields: m.batch.Fields, Resident: &data.Resident{}}, regression)
 	}},
+	{"summary of a closed state", func(m desk) error {
+		require.NoError(m, m.train(regression))
+		require.NoError(m, m.state.Close())
+		_, err := m.state.SummaryOfValues(m.Context())
+		return err
+	}},
+	{"comparison of a closed state", func(m desk) error {
+		require.NoError(m, m.train(regression))
+		require.NoError(m, m.state.Close())
+		_, err := managed.CompareValues(m.Context(), m.state, m.state, 0)
+		return err
+	}},
 	{"no model", func(m desk) error { return m.train(nil) }},
 	{"shapes that do not broadcast", func(m desk) error {
 		return m.train(func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) })

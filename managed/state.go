@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -159,7 +160,7 @@ func (s *State) Values(names ...string) ([]*Tensor, error) {
 		switch {
 		case at >= 0:
 			if values[i], err = s.strategy.Fetch(s.values[at].buffer); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("managed: value of %q: %w", name, graphs.Inner(err))
 			}
 		case len(s.values) == 0:
 			return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)

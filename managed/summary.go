@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted ([Summary.Total]). The
@@ -113,7 +115,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 			})
 		}
 		if err != nil {
-			return Summary{}, fmt.Errorf("managed: summary: %s: %w", name, err)
+			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err)) // a value's names it
 		}
 	}
 	return sum, nil
