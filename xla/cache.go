@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,11 +129,11 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 }
 
 func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error) {
-	entry, err := owners.ReadFile(name)
+	const head = len(cacheMagic) + sha256.Size
+	entry, err := owners.ReadFile(name, int64(head)+min(c.limit, math.MaxInt64-int64(head)-1)) // keep writes no longer one
 	if err != nil {
 		return nil, err
 	}
-	head := len(cacheMagic) + sha256.Size
 	if len(entry) < head || string(entry[:len(cacheMagic)]) != cacheMagic {
 		return nil, errors.New("it is not a compiled program of lazo's")
 	}

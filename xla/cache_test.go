@@ -71,12 +71,14 @@ func TestCompileCache_damage(t *testing.T) {
 	for _, row := range []struct {
 		name, warning string
 		change        func([]byte) []byte
+		size          int64 // up to which zeros follow
 	}{
-		{"a flipped bit", "digest", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }},
-		{"cut short", "digest", func(b []byte) []byte { return b[:len(b)-1] }},
-		{"only its head", "not a compiled program", func(b []byte) []byte { return b[:20] }},
-		{"empty", "not a compiled program", func([]byte) []byte { return nil }},
-		{"foreign", "not a compiled program", func([]byte) []byte { return []byte(strings.Repeat("hello ", 100)) }},
+		{"a flipped bit", "digest", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, 0},
+		{"cut short", "digest", func(b []byte) []byte { return b[:len(b)-1] }, 0},
+		{"only its head", "not a compiled program", func(b []byte) []byte { return b[:20] }, 0},
+		{"empty", "not a compiled program", func([]byte) []byte { return nil }, 0},
+		{"foreign", "not a compiled program", func([]byte) []byte { return []byte(strings.Repeat("hello ", 100)) }, 0},
+		{"more than memory", "expected at most", func(b []byte) []byte { return b }, 1 << 42},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -86,6 +88,7 @@ func TestCompileCache_damage(t *testing.T) {
 			whole, err := os.ReadFile(entry)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(entry, row.change(bytes.Clone(whole)), 0o600))
+			require.NoError(t, os.Truncate(entry, max(row.size, int64(len(row.change(bytes.Clone(whole)))))))
 			var log bytes.Buffer
 			r := openCPU(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 			require.Equal(t, []float32{31, 32}, addTo(t, r, 10))

@@ -20,8 +20,11 @@ func cacheFile(path string) string {
 	return filepath.Join(dir, "lazo", "probe", fmt.Sprintf("%x.json", sha256.Sum256([]byte(path))))
 }
 
+// probedLimit is more than the reports of all options that are kept of a library.
+const probedLimit = 1 << 20
+
 func readProbed(name string) (known probed, ok bool) {
-	data, err := owners.ReadFile(name)
+	data, err := owners.ReadFile(name, probedLimit)
 	return known, err == nil && json.Unmarshal(data, &known) == nil
 }
 

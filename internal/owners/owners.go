@@ -43,9 +43,9 @@ func Folder(path string) error {
 // Own is the rule for one file or folder, or link, itself.
 func Own(path string, info fs.FileInfo) error { return now().closed(path, info, false) }
 
-// ReadFile reads a regular file that [Resolve] finds nothing wrong with. It never waits, as for a named pipe, and follows no link at
-// the end of the path.
-func ReadFile(path string) ([]byte, error) {
+// ReadFile reads a regular file of at most limit bytes that [Resolve] finds nothing wrong with. It never waits, as for a named pipe,
+// and follows no link at the end of the path.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	if _, err := Resolve(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,13 @@ func ReadFile(path string) ([]byte, error) {
 	if err := Own(path, info); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(file)
+	if info.Size() <= limit {
+		data, err := io.ReadAll(io.LimitReader(file, limit+1)) // it may grow meanwhile
+		if err != nil || int64(len(data)) <= limit {
+			return data, err
+		}
+	}
+	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", path, info.Size(), limit)
 }
 
 // user is who asks.

@@ -68,7 +68,7 @@ func readReceipt(folder string) (*receipt, error) {
 	} else if !info.Mode().IsRegular() || info.Size() > receiptLimit {
 		return nil, fmt.Errorf("%w: %s is not a receipt but %v of %d bytes", ErrDamaged, name, info.Mode(), info.Size())
 	}
-	text, err := owners.ReadFile(name)
+	text, err := owners.ReadFile(name, receiptLimit)
 	if err != nil {
 		return nil, err
 	}
