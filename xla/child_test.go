@@ -40,7 +40,7 @@ type task struct {
 type outcome struct {
 	Error                  string
 	Flags, Damaged, Memory bool // what errors.Is says of it
-	Hits                   int
+	Hits, Devices          int
 	Flag                   float32 // 1: NaN is NaN
 }
 
@@ -77,6 +77,7 @@ func (do task) run(o *outcome) error {
 	if err != nil {
 		return err
 	}
+	o.Devices = r.NumDevices()
 	if do.Set != "" {
 		if err := os.Setenv("XLA_FLAGS", do.Set); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -17,9 +18,28 @@ const cpuDevices = "cpu_device_count"
 // maxCPUDevices is up to how many there may be: 4,096 took ten seconds to make.
 const maxCPUDevices = 4096
 
+// forcedFlag is XLA's own way to ask for devices of the CPU. The plugin takes it and makes its default of devices all the same.
+const forcedFlag = "--xla_force_host_platform_device_count="
+
+// forcedDevices is how many devices flags ask for, 1 if they do not; of several flags the last counts.
+func forcedDevices(flags string) (n int64, err error) {
+	n = 1
+	for _, flag := range strings.Fields(flags) {
+		number, ok := strings.CutPrefix(flag, forcedFlag)
+		if !ok {
+			continue
+		}
+		if n, err = strconv.ParseInt(number, 10, 64); err != nil || n < 1 || n > maxCPUDevices {
+			return 0, fmt.Errorf("%w: %.100q: expected a whole number of devices from 1 to %d", ErrFlags, flag, maxCPUDevices)
+		}
+	}
+	return n, nil
+}
+
 // ClientOption passes a named option to the plugin's client. Values are string,
 // bool, int, int64, []int64, float32 or float64; names are the plugin's own,
-// such as "cpu_device_count" (int64, from 1 to 4096), which lazo sets to 1 if nobody else sets it.
+// such as "cpu_device_count" (int64, from 1 to 4096), which lazo sets to what XLA_FLAGS says by
+// --xla_force_host_platform_device_count, else to 1, if it is not given.
 // A name that the plugin does not know is an error of [Open] that matches [ErrInvalidArgument].
 func ClientOption(name string, value any) Option {
 	if list, ok := value.([]int64); ok {

@@ -57,6 +57,14 @@ func TestR01_flagsThatChangeLater(t *testing.T) {
 	require.Regexp(t, `^xla: open /.*: the plugin does not take these XLA_FLAGS: they are "--xla_cpu_enable_fast_math=true .*", and were "--xla_cpu_enable_fast_math=false" when this process opened the plugin first`, got.Error)
 }
 
+// TestFlags_devicesOfTheHost: XLA's flag for the count of devices counts where no client option says another; the plugin passes over it.
+func TestFlags_devicesOfTheHost(t *testing.T) {
+	got := task{}.inChild(t, "", "XLA_FLAGS=--xla_force_host_platform_device_count=2 --xla_force_host_platform_device_count=3")
+	require.Zero(t, got.code, got.stderr)
+	require.Empty(t, got.Error)
+	require.Equal(t, 3, got.Devices)
+}
+
 // TestR22_unknownFlags: what XLA would end the process for is an error of Open, whichever plugin it is.
 func TestR22_unknownFlags(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "none")
@@ -65,6 +73,7 @@ func TestR22_unknownFlags(t *testing.T) {
 		{"--xla_no_such_flag=1 --xla_nor_this", `XLA_FLAGS names --xla_no_such_flag=1 --xla_nor_this, which`},
 		{"--xla_cpu_enable_fast_math=maybe", `Couldn't interpret value maybe for flag xla_cpu_enable_fast_math`},
 		{"--xla_backend_extra_options=nonsense", `Unknown command line argument 'nonsense'`},
+		{"--xla_force_host_platform_device_count=0", `_count=0": expected a whole number of devices from 1 to 4096$`},
 		{"--xla_flags_reset=true", `xla_flags_reset is not supported`},
 		{empty, `/none" begins with no "-", so it names a file: no such file`},
 		{t.TempDir(), `it is no file of at most`},

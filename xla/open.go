@@ -158,7 +158,9 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	plugin.API = library.Version().String()
 	if _, given := o.client[cpuDevices]; plugin.Kind == CPU && !given {
 		// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
-		o.client[cpuDevices] = int64(1)
+		if o.client[cpuDevices], err = forcedDevices(from.environment.flags); err != nil {
+			return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, err)
+		}
 	}
 	if plugin.Kind == CPU {
 		pjrt.KeepHeap(os.Getenv)
