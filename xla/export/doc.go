@@ -1,7 +1,8 @@
 // Package export keeps a StableHLO program in a folder, with all that is needed to run it elsewhere:
 //
 //	program.mlir         the program, StableHLO as MLIR's text
-//	manifest.json        names, shapes, types and roles of its inputs and outputs, in order
+//	manifest.json        names, shapes, types and roles of its inputs and outputs, in order, and the checksums of the other files
+//	manifest.sha256      its own checksum, as sha256sum writes it
 //	weights.safetensors  the values of its state, if they were exported
 //	example.safetensors  inputs and outputs of one run, if they were exported: "inputs/x", "outputs/logits"
 //

@@ -49,6 +49,14 @@ func read(on vfs.FS) (*Program, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	sum, err := readFile(on, sumName, int64(len(sumOf(nil))))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a folder of before there was one
+	case err != nil:
+		return nil, err
+	case string(sum) != sumOf(text):
+		return nil, damaged(manifestName, fmt.Errorf("its SHA-256 is %.64s, %s says %.64q", sumOf(text), sumName, sum))
+	}
 	m, err := parseManifest(text)
 	if errors.Is(err, ErrNewer) {
 		return nil, fmt.Errorf("%s: %w", manifestName, err)

@@ -43,11 +43,21 @@ func folder(t *testing.T, files map[string][]byte) *vfs.Mem {
 	return m
 }
 
-// Each bit of the program and of the tensors is checked, and each cut of a file seen.
+// unsummed is content as a folder of before there was a checksum of the manifest, or of somebody who takes it away, has it.
+func unsummed(t *testing.T, m *vfs.Mem) map[string][]byte {
+	t.Helper()
+	files := content(t, m)
+	delete(files, sumName)
+	_, err := readBack(folder(t, files))
+	require.NoError(t, err)
+	return files
+}
+
+// Each bit of each file is checked, and each cut of one seen.
 func TestLoad_damagedFiles(t *testing.T) {
 	files := content(t, written(t))
 	tried := 0
-	for _, name := range []string{programName, weightsName, exampleName} {
+	for _, name := range []string{programName, weightsName, exampleName, manifestName, sumName} {
 		try := func(data []byte) {
 			tried++
 			changed := maps.Clone(files)
@@ -69,7 +79,7 @@ func TestLoad_damagedFiles(t *testing.T) {
 // A manifest that was changed is damaged or means something that makes sense; nothing panics, nothing takes memory for
 // what only the manifest claims.
 func TestLoad_damagedManifest(t *testing.T) {
-	files := content(t, written(t))
+	files := unsummed(t, written(t))
 	damagedOnes, fine := 0, 0
 	for i := range files[manifestName] {
 		for bit := range 8 {
@@ -91,7 +101,7 @@ func TestLoad_damagedManifest(t *testing.T) {
 }
 
 func TestLoad_hostile(t *testing.T) {
-	files := content(t, written(t))
+	files := unsummed(t, written(t))
 	for _, row := range []struct {
 		name, from, to, want string
 	}{
@@ -99,6 +109,8 @@ func TestLoad_hostile(t *testing.T) {
 		{"more behind", "]\n}", "]\n}{}", "after top-level value"},
 		{"an unknown field", `"lazo"`, `"lasso"`, `unknown field "lasso"`},
 		{"a newer format", `"format": 1`, `"format": 2`, "format 2, this lazo reads up to 1: written by a newer lazo"},
+		{"no version of StableHLO", `"1.13.3"`, `"1.1s.3"`, `in StableHLO "1.1s.3": expected versions`},
+		{"no version of lazo", `"lazo": "`, `"lazo": "(`, `: expected versions, such as "v0.1.0" and "1.13.3"`},
 		{"no format", `"format": 1`, `"format": 0`, "format 0, expected 1 to 1"},
 		{"a file with a path", `"weights.safetensors"`, `"../weights.safetensors"`, "unknown file"},
 		{"an array of petabytes", `"role":"state","dtype":"f32","shape":[2]`, `"role":"state","dtype":"f32","shape":[1125899906842624]`, "expected"},
@@ -155,7 +167,7 @@ func TestManifest_roundTrip(t *testing.T) {
 			}
 			return v
 		}))
-		want := &manifest{Format: format, Lazo: "v1", Name: rapid.String().Draw(t, "name"), StableHLO: "1.2.3",
+		want := &manifest{Format: format, Lazo: "v1.0.0", Name: rapid.String().Draw(t, "name"), StableHLO: "1.2.3",
 			Files:  map[string]file{programName: {rapid.Int64Range(0, maxText).Draw(t, "bytes"), "00"}},
 			Inputs: append([]value{}, values.Draw(t, "inputs")...), Outputs: append([]value{}, values.Draw(t, "outputs")...)}
 		text, err := want.encode()
@@ -214,7 +226,7 @@ func TestLoad_otherTensors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := written(t)
-			files := content(t, m)
+			files := unsummed(t, m)
 			all := program().Example.all()
 			row.spoil(all)
 			var b bytes.Buffer

@@ -2,9 +2,11 @@ package export
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"unicode/utf8"
 
@@ -19,6 +21,7 @@ const (
 	manifestName = "manifest.json"
 	weightsName  = "weights.safetensors"
 	exampleName  = "example.safetensors"
+	sumName      = "manifest.sha256"
 )
 
 // manifest is manifest.json. The names of the fields are those of the format.
@@ -77,6 +80,11 @@ func decodeValues(values []value) ([]Value, error) {
 		decoded[i] = Value{v.Name, v.Role, shapes.Shape{DType: dtype, Dimensions: v.Shape}, v.Replaces, v.Fields}
 	}
 	return decoded, nil
+}
+
+// sumOf is the file beside the manifest, as sha256sum writes and checks it: a checksum of all of a file cannot stand in it.
+func sumOf(manifest []byte) string {
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
 // encode writes a line for each field, and for each input and output.
@@ -142,8 +150,17 @@ func parseManifest(text []byte) (*manifest, error) {
 	if err := d.Decode(m); err != nil {
 		return nil, err
 	}
+	if !lazoVersions.MatchString(m.Lazo) || !hloVersions.MatchString(m.StableHLO) {
+		return nil, fmt.Errorf("written by lazo %.40q, in StableHLO %.40q: expected versions, such as \"v0.1.0\" and \"1.13.3\"", m.Lazo, m.StableHLO)
+	}
 	return m, m.checkFiles()
 }
+
+// What the versions in a manifest look like: those of [lazoVersion], and of StableHLO or "".
+var (
+	lazoVersions = regexp.MustCompile(`^(unknown|\(devel\)|v\d+\.\d+\.\d+[-+.0-9A-Za-z]*)$`)
+	hloVersions  = regexp.MustCompile(`^(\d+\.\d+\.\d+)?$`)
+)
 
 func (m *manifest) checkFiles() error {
 	for name, f := range m.Files {

@@ -103,9 +103,11 @@ func (p *Program) fill(on vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	// The manifest is not to be among the files that it lists.
-	if _, err := createFile(on, dir+"/"+manifestName, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
-		return err
+	// These are not to be among the files that the manifest lists.
+	for _, f := range [][2]string{{sumName, sumOf(text)}, {manifestName, string(text)}} {
+		if _, err := createFile(on, dir+"/"+f[0], func(w io.Writer) error { _, err := io.WriteString(w, f[1]); return err }); err != nil {
+			return err
+		}
 	}
 	return on.SyncDir(dir)
 }
