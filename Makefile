@@ -19,6 +19,20 @@ setup: ## install the PJRT plugin for the CPU, if there is none
 test: setup ## install what tests need, and run all of them
 	$(GO) test $(TEST_FLAGS) ./...
 
+# Packages whose tests need no plugin.
+PLAIN = ./loop ./train ./data/... ./checkpoint/... ./tensorboard ./xla/install ./internal/archtest ./internal/child ./internal/fetch ./internal/gate \
+	./internal/graphs ./internal/owners ./internal/size ./internal/vfs
+
+.PHONY: quick
+quick: ## within a minute, without a plugin: build, go vet, formatting, the packages that need no device, the rules of the structure
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) test $(TEST_FLAGS) -short $(PLAIN)
+
+.PHONY: size
+size: ## lines and exported names of each package
+	@$(GO) run ./internal/size
+
 .PHONY: race
 race: setup ## the tests under the race detector
 	@# Not where tests start programs of their own, which have no detector, or build and compare graphs in one goroutine.

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"internal/archtest":       {},
 	"internal/mutants":        {},
 	"internal/vfs":            {"internal/regular"},
+	"internal/size":           {},
 	"internal/tfrecord":       {},
 	"checkpoint":              {"checkpoint/safetensors", "internal/vfs", "loop"},
 	"checkpoint/safetensors":  {"internal/regular"},
