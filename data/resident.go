@@ -74,6 +74,20 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	}
 }
 
+// Holds returns an error unless each place is that of an example of the set. A device would take the nearest example in place of one
+// that is not there.
+func (r *Resident) Holds(places []int32) error {
+	if r.rows == nil {
+		return fmt.Errorf("Batch.Resident is %w", errNotResident)
+	}
+	for i, p := range places {
+		if p < 0 || int(p) >= r.len {
+			return fmt.Errorf("field %q: example %d is %d of a set of %d: expected 0 to %d", Rows, i, p, r.len, r.len-1)
+		}
+	}
+	return nil
+}
+
 func (s *Set) has(field string) bool {
 	for _, f := range s.fields {
 		if f.Name == field {
@@ -103,11 +117,12 @@ func (b Batch) OnHost() (Batch, error) {
 			if !ok {
 				return Batch{}, fmt.Errorf("data: gather a batch: field %q is %T, expected []int32", Rows, f.Array.Flat)
 			}
+			if err := set.Holds(places); err != nil {
+				return Batch{}, fmt.Errorf("data: gather a batch: %w", err)
+			}
 			rows := make([]int, len(places))
 			for i, p := range places {
-				if rows[i] = int(p); p < 0 || rows[i] >= set.len {
-					return Batch{}, fmt.Errorf("data: gather a batch: example %d of a set of %d", p, set.len)
-				}
+				rows[i] = int(p)
 			}
 			all.Fields = append(all.Fields, set.gather(rows).fields...)
 		case Mask:

@@ -59,5 +59,5 @@ func TestResident_refuses(t *testing.T) {
 	require.ErrorContains(t, err, "take the one that data.OnDevice gives")
 	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}
 	_, err = wrong.Get("x")
-	require.ErrorContains(t, err, "example 5 of a set of 2")
+	require.ErrorContains(t, err, "example 0 is 5 of a set of 2")
 }

@@ -130,8 +130,7 @@ func waits() { time.Sleep(50 * time.Millisecond) }
 func profiled(profile string) (lines, units []string) {
 	type fields map[uint64][]uint64
 	var texts []string
-	var walk func(b string) fields
-	walk = func(b string) fields { // a text is given by its place in texts
+	walk := func(b string) fields { // a text is given by its place in texts
 		all := fields{}
 		next := func() uint64 {
 			x, n := binary.Uvarint([]byte(b[:min(len(b), binary.MaxVarintLen64)]))

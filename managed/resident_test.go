@@ -1,6 +1,8 @@
 package managed_test
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"testing"
@@ -108,6 +110,36 @@ func TestOnDevice_onlyPlacesTravel(t *testing.T) {
 	require.Len(t, step.StableHLO(), 1)
 	// The set itself and the learning rate stay; the places of the examples of 100 steps travel, and how many are to be made.
 	require.Equal(t, []string{"tensor<100x10xi32>", "tensor<90x1xf32>", "tensor<90x6xui8>", "tensor<f32>", "tensor<i32>"}, hostInputs(step.StableHLO()[0]))
+}
+
+// A place that no example of the set has is an error of its step, wherever in a block it comes; a device would take the nearest.
+func TestOnDevice_placesOutsideTheSet(t *testing.T) {
+	const bad = 5
+	r, two := runtime(t), devices(t, 2)
+	parallel, err := strategies.DataParallel(two)
+	require.NoError(t, err)
+	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel, strategies.Eager(r)} {
+		for _, place := range []int32{-1, 90} {
+			n := 0
+			source := data.Map(data.OnDevice(pixels(t, 90)).Batches(10, data.Forever()), func(b data.Batch) (data.Batch, error) {
+				if n++; n == bad {
+					places := slices.Clone(b.Fields[0].Array.Flat.([]int32))
+					places[3] = place
+					b.Fields = slices.Clone(b.Fields)
+					b.Fields[0] = data.Named(data.Rows, places, len(places))
+				}
+				return b, nil
+			})
+			state, err := managed.New(strategy, managed.WithOptimizer(sgd()))
+			require.NoError(t, err)
+			step := stepper(t, managed.TrainStep(weighed))
+			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, source, loop.Until(loop.Steps(8)))
+			require.ErrorContains(t, err, fmt.Sprintf(`step %d: `, bad))
+			require.ErrorContains(t, err, fmt.Sprintf(`field "rows": example 3 is %d of a set of 90: expected 0 to 89`, place))
+			require.EqualValues(t, bad-1, result.Elapsed.Steps)
+			require.NoError(t, errors.Join(step.Close(), state.Close()))
+		}
+	}
 }
 
 // Two sets on one state, and a state that moves: each set is moved to where the steps run, and freed with the state.

@@ -45,6 +45,15 @@ func counted(b data.Batch) error {
 			most = max(most, dims[0])
 		}
 	}
+	if b.Resident != nil {
+		for i := range b.Fields {
+			if places, ok := b.Fields[i].Array.Flat.([]int32); ok && b.Fields[i].Name == data.Rows {
+				if err := b.Resident.Holds(places); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	if b.Size == 0 {
 		if _, err := b.Rows(); err != nil {
 			return fmt.Errorf("%w: set Batch.Size to the number of examples", err)
