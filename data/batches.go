@@ -149,8 +149,10 @@ type hand struct {
 	of   *Deal
 	rows []int   // the order of the epoch; nil when not shuffled
 	dims [][]int // of each field in a full batch
-	size int
-	left int64 // how many batches there are still to come, at most
+	// masked sets have a mask that says how many examples of a batch count.
+	masked bool
+	size   int
+	left   int64 // how many batches there are still to come, at most
 	// chunk is the memory for batches that are gathered, field by field; room is for how many more.
 	chunk []any
 	room  int
@@ -164,7 +166,7 @@ const (
 )
 
 func (s *Set) newHand(d dealing, size int) *hand {
-	h := &hand{Set: s, dealing: d, of: s.dealOf(d, size), size: size, dims: make([][]int, len(s.fields)), left: math.MaxInt64}
+	h := &hand{Set: s, dealing: d, of: s.dealOf(d, size), size: size, dims: make([][]int, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64}
 	for k, f := range s.fields {
 		h.dims[k] = dimsOf(f.Array, size)
 	}
@@ -205,7 +207,9 @@ func (h *hand) batch(i, j, epoch int) Batch {
 			h.chunk[k] = kind.slice(h.chunk[k], n, kind.len(h.chunk[k]))
 		}
 	}
-	b.Size = b.examples(0, rows, rows)
+	if b.Size = rows; h.masked {
+		b.Size = b.examples(0, rows, rows)
+	}
 	h.left--
 	h.room--
 	return b

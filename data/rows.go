@@ -127,8 +127,8 @@ func (b Batch) examples(i, j, rows int) int {
 
 // mask is the one of the batch, if it has one of a bool for each row.
 func (b Batch) mask() ([]bool, bool) {
-	for _, f := range b.Fields {
-		if f.Name == Mask {
+	for i := range b.Fields {
+		if f := &b.Fields[i]; f.Name == Mask {
 			mask, ok := f.Array.Flat.([]bool)
 			return mask, ok && len(f.Array.Dims) == 1 && len(mask) == f.Array.Dims[0]
 		}

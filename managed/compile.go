@@ -202,8 +202,8 @@ func (c *compiled) fits(batch data.Batch) bool {
 	if len(c.inputs) != len(batch.Fields) || c.resident != batch.Resident {
 		return false
 	}
-	for i, f := range batch.Fields {
-		if in := c.inputs[i]; in.Name != f.Name || !in.Takes(f.Array) {
+	for i := range batch.Fields {
+		if in, f := &c.inputs[i], &batch.Fields[i]; in.Name != f.Name || !in.Takes(f.Array) {
 			return false
 		}
 	}

@@ -211,12 +211,16 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	}
 	if s.train {
 		state.noteBatch(batches[0])
-		if err := trainable(batches[0]); err != nil {
-			return nil, w, err
-		}
 	}
 	first, err := state.strategy.Batch(batches[0])
 	if err != nil {
+		return nil, w, err
+	}
+	mask := -1 // the place of the field that a training looks at
+	if s.train {
+		mask = slices.IndexFunc(first.Fields, func(f data.Field) bool { return f.Name == data.Mask })
+	}
+	if err := trainable(&first, mask); err != nil {
 		return nil, w, err
 	}
 	c := s.lookup(state, first, most)
@@ -235,7 +239,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	n := 1
 	for n < min(len(batches), c.program.Block()) {
 		next, err := state.strategy.Batch(batches[n])
-		if err != nil || !c.fits(next) || s.train && trainable(next) != nil {
+		if err != nil || !c.fits(next) || trainable(&next, mask) != nil {
 			break // the steps before it are made first
 		}
 		r.take(n, next)
@@ -246,15 +250,14 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 }
 
 // trainable refuses to train on a batch in which no example counts: the loss would be 0, its means those of nothing, and momentum and decay
-// would move the parameters all the same. A test may pass over such a batch.
-func trainable(b data.Batch) error {
-	for i := range b.Fields {
-		if b.Fields[i].Name != data.Mask {
-			continue
-		}
-		if mask, ok := b.Fields[i].Array.Flat.([]bool); ok && len(b.Fields[i].Array.Dims) == 1 && !slices.Contains(mask, true) {
-			return fmt.Errorf("field %q of the batch has true for none of %d rows, so that no example counts: expected true where one does; leave out a batch without any", data.Mask, len(mask))
-		}
+// would move the parameters all the same. A test may pass over such a batch. The mask is the field at that place; below 0 there is none.
+func trainable(b *data.Batch, mask int) error {
+	if mask < 0 {
+		return nil
+	}
+	of := b.Fields[mask].Array
+	if counts, ok := of.Flat.([]bool); ok && len(of.Dims) == 1 && !slices.Contains(counts, true) {
+		return fmt.Errorf("field %q of the batch has true for none of %d rows, so that no example counts: expected true where one does; leave out a batch without any", data.Mask, len(counts))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package strategies
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -33,7 +32,7 @@ func Inputs(b data.Batch) ([]Input, error) {
 }
 
 // counted refuses a batch that does not say how many examples it has, or says what cannot be.
-func counted(b data.Batch) error {
+func counted(b *data.Batch) error {
 	most := 0 // 0: no field has axes
 	for i := range b.Fields {
 		dims := b.Fields[i].Array.Dims
@@ -66,12 +65,24 @@ func counted(b data.Batch) error {
 }
 
 // Takes tells whether an array is of the input's type and dimensions, and has their number of elements.
-func (in Input) Takes(a data.Array) bool {
-	return DTypeOf(a) == in.Shape.DType && slices.Equal(a.Dims, in.Shape.Dimensions) && a.Size() == in.Shape.Size()
+func (in *Input) Takes(a data.Array) bool {
+	want := in.Shape.Dimensions
+	if len(a.Dims) != len(want) {
+		return false
+	}
+	size := 1
+	for i, d := range a.Dims {
+		if d != want[i] {
+			return false
+		}
+		size *= d
+	}
+	dtype, n := elements(a)
+	return dtype == in.Shape.DType && n == size
 }
 
 // accept returns an error unless the input takes the array.
-func (in Input) accept(a data.Array) error {
+func (in *Input) accept(a data.Array) error {
 	if in.Takes(a) {
 		return nil
 	}
@@ -83,29 +94,35 @@ func (in Input) accept(a data.Array) error {
 
 // DTypeOf is the type of an array's elements.
 func DTypeOf(a data.Array) dtypes.DType {
-	switch a.Flat.(type) {
+	dtype, _ := elements(a)
+	return dtype
+}
+
+// elements are the type of an array's elements and their number: one look at its type, as each step asks for each of its fields.
+func elements(a data.Array) (dtypes.DType, int) {
+	switch flat := a.Flat.(type) {
 	case []bool:
-		return dtypes.Bool
+		return dtypes.Bool, len(flat)
 	case []int8:
-		return dtypes.Int8
+		return dtypes.Int8, len(flat)
 	case []int16:
-		return dtypes.Int16
+		return dtypes.Int16, len(flat)
 	case []int32:
-		return dtypes.Int32
+		return dtypes.Int32, len(flat)
 	case []int64:
-		return dtypes.Int64
+		return dtypes.Int64, len(flat)
 	case []uint8:
-		return dtypes.Uint8
+		return dtypes.Uint8, len(flat)
 	case []uint16:
-		return dtypes.Uint16
+		return dtypes.Uint16, len(flat)
 	case []uint32:
-		return dtypes.Uint32
+		return dtypes.Uint32, len(flat)
 	case []uint64:
-		return dtypes.Uint64
+		return dtypes.Uint64, len(flat)
 	case []float32:
-		return dtypes.Float32
+		return dtypes.Float32, len(flat)
 	case []float64:
-		return dtypes.Float64
+		return dtypes.Float64, len(flat)
 	}
-	return dtypes.InvalidDType
+	return dtypes.InvalidDType, 0
 }

@@ -86,6 +86,6 @@ func (j *jit) Free(buffers ...Buffer) error {
 	return first
 }
 
-func (j *jit) Batch(b data.Batch) (data.Batch, error) { return b, counted(b) }
+func (j *jit) Batch(b data.Batch) (data.Batch, error) { return b, counted(&b) }
 
 func (j *jit) Compile(s Step) (Program, error) { return compile(j, s, xla.Placement{}) }

@@ -277,7 +277,7 @@ func (p *parallel) send(device int, t *tensors.Tensor) (Buffer, error) {
 }
 
 func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
-	if err := counted(b); err != nil {
+	if err := counted(&b); err != nil {
 		return b, err
 	}
 	return p.leftover.apply(b, p.devices/p.model)
