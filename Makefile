@@ -33,11 +33,14 @@ quick: ## within a minute, without a plugin: build, go vet, formatting, the pack
 size: ## lines and exported names of each package
 	@$(GO) run ./internal/size
 
+ONE_GOROUTINE = ^(TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF27_memory|TestF27_memoryOfGoMLX|TestF42_againstAModel|TestLargeFileIsReadWhole|TestSaveRefusesContent)$$
+
 .PHONY: race
 race: setup ## the tests under the race detector
 	@# Not where tests start programs of their own, which have no detector, or build and compare graphs in one goroutine.
 	@# checkptr=0 for compute alone: the products of its Go backend make pointers one element behind a slice, which the detector's build ends.
-	$(GO) test $(TEST_FLAGS) -race -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short $$($(GO) list ./... | grep -vE '/(examples|bench|docs|metrics|optim|autodiff|hlo)(/|$$)')
+	@# Nor the long tests of files that one goroutine reads and writes, or whose processes are killed: `make test` has them.
+	$(GO) test $(TEST_FLAGS) -race -skip '$(ONE_GOROUTINE)' -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short $$($(GO) list ./... | grep -vE '/(examples|bench|docs|metrics|optim|autodiff|hlo)(/|$$)')
 
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, the shell script
