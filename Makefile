@@ -23,10 +23,13 @@ test: setup ## install what tests need, and run all of them
 PLAIN = ./loop ./train ./data/... ./checkpoint/... ./tensorboard ./xla/install ./internal/archtest ./internal/child ./internal/fetch ./internal/gate \
 	./internal/graphs ./internal/owners ./internal/size ./internal/vfs
 
-.PHONY: quick
-quick: ## within a minute, without a plugin: build, go vet, formatting, the packages that need no device, the rules of the structure
+.PHONY: vet
+vet: ## formatting, go vet
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
 	$(GO) vet ./...
+
+.PHONY: quick
+quick: vet ## within a minute, without a plugin: build, go vet, formatting, the packages that need no device, the rules of the structure
 	$(GO) test $(TEST_FLAGS) -short $(PLAIN)
 
 .PHONY: size
@@ -43,9 +46,7 @@ race: setup ## the tests under the race detector
 	$(GO) test $(TEST_FLAGS) -race -skip '$(ONE_GOROUTINE)' -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short $$($(GO) list ./... | grep -vE '/(examples|bench|docs|metrics|optim|autodiff|hlo)(/|$$)')
 
 .PHONY: lint
-lint: ## formatting, go vet, staticcheck, the shell script
-	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
-	$(GO) vet ./...
+lint: vet ## formatting, go vet, staticcheck, the shell script
 	$(STATICCHECK) ./...
 	sh -n scripts/install_pjrt.sh
 	bash -n scripts/conformance.sh

@@ -146,13 +146,12 @@ func (s *seen) look(batch data.Batch, inputs bool) error {
 	s.mu.Unlock()
 	set := batch.Resident
 	switch {
+	case set != nil && set == whole && looked == len(bounds): // its batches have no labels, so all of the set's are looked at, once
+		return nil
 	case batch.Check() != nil:
 		return nil // the step says so, better
 	case set == nil:
 		return lookAt(bounds, batch, "the batch", inputs)
-	}
-	if set == whole && looked == len(bounds) { // its batches have no labels, so all of the set's are looked at, once
-		return nil
 	}
 	err := lookAt(bounds, data.Batch{Fields: set.Fields(), Size: set.Len()}, "the set", inputs)
 	if err == nil && !inputs {

@@ -22,8 +22,9 @@ import (
 func BatchNorm(scope *Scope, x *Node) *Node {
 	param, _ := model.GetGraphParam(x, builderParam)
 	b, inStep := param.(*Builder)
-	if !inStep || b.padding() == nil || !scope.IsTraining(x.Graph()) || b.freezes(scope, x) {
-		return norm.BatchNorm(scope, x, -1).FrozenAverages(inStep && b.freezes(scope, x)).Done()
+	frozen := inStep && b.freezes(scope, x)
+	if !inStep || frozen || b.padding() == nil || !scope.IsTraining(x.Graph()) {
+		return norm.BatchNorm(scope, x, -1).FrozenAverages(frozen).Done()
 	}
 	mask := b.padding()
 	if x.Rank() < 2 || x.Shape().Dimensions[0] != mask.Shape().Dimensions[0] {

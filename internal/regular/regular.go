@@ -1,5 +1,5 @@
-// Package regular opens regular files alone, for all of lazo but the loop and train, which take the standard library alone: the loop has its own. Opening a named pipe waits for its other end, reading one for a line that nobody
-// writes, and neither heeds a context.
+// Package regular opens regular files alone: opening a named pipe waits for its other end, reading one for a line that nobody writes, and
+// neither heeds a context. loop, which imports the standard library alone, has its own.
 package regular
 
 import (
