@@ -87,6 +87,11 @@ func TestF18_soak(t *testing.T) {
 			warm := takeFootprint(t)
 			run(runs)
 			hot := takeFootprint(t)
+			if hot.resident-warm.resident >= maxGrowth { // what leaks grows as much again; what the plugin's threads take once, late on a busy machine, does not
+				warm = hot
+				run(runs)
+				hot = takeFootprint(t)
+			}
 			require.NoError(t, closeAll())
 			after := takeFootprint(t)
 			require.LessOrEqual(t, after.goroutines, before.goroutines)
