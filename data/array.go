@@ -90,17 +90,11 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice, behind and gather do without checks; dims are those of the result.
+// slice and gather do without checks; dims are those of the result.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()
 	return Array{elementsOf(a.Flat).closed(a.Flat, i*width, j*width), dims}
-}
-
-// behind is slice, with the rows behind it in Flat's capacity.
-func (a Array) behind(i, j int, dims []int) Array {
-	width := a.width()
-	return Array{elementsOf(a.Flat).slice(a.Flat, i*width, j*width), dims}
 }
 
 func (a Array) gather(rows, dims []int) Array {

@@ -146,9 +146,9 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 type hand struct {
 	*Set
 	dealing
-	of   *Deal
-	rows []int   // the order of the epoch; nil when not shuffled
-	dims [][]int // of each field in a full batch
+	of    *Deal
+	rows  []int // the order of the epoch; nil when not shuffled
+	dealt []dealt
 	// masked sets have a mask that says how many examples of a batch count.
 	masked bool
 	size   int
@@ -165,10 +165,17 @@ const (
 	together   = 100
 )
 
+// dealt is what is known of a field before its batches: each of them asks for it.
+type dealt struct {
+	dims  []int // in a full batch
+	kind  elements
+	width int
+}
+
 func (s *Set) newHand(d dealing, size int) *hand {
-	h := &hand{Set: s, dealing: d, of: s.dealOf(d, size), size: size, dims: make([][]int, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64}
+	h := &hand{Set: s, dealing: d, of: s.dealOf(d, size), size: size, dealt: make([]dealt, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64}
 	for k, f := range s.fields {
-		h.dims[k] = dimsOf(f.Array, size)
+		h.dealt[k] = dealt{dimsOf(f.Array, size), elementsOf(f.Array.Flat), f.Array.width()}
 	}
 	if d.shuffle {
 		h.rows = make([]int, s.len)
@@ -189,20 +196,20 @@ func (h *hand) batch(i, j, epoch int) Batch {
 	if h.rows != nil && rows == h.size {
 		h.makeRoom()
 	}
-	for k, f := range h.fields {
-		dims := h.dims[k]
+	for k := range h.fields {
+		f, kind, width, dims := &h.fields[k], h.dealt[k].kind, h.dealt[k].width, h.dealt[k].dims
 		if rows != h.size {
 			dims = dimsOf(f.Array, rows)
 		}
 		b.Fields[k].Name = f.Name
 		switch {
 		case h.rows == nil:
-			b.Fields[k].Array = f.Array.behind(i, j, dims)
+			b.Fields[k].Array = Array{kind.slice(f.Array.Flat, i*width, j*width), dims} // with the rows behind it in Flat's capacity
 		case rows != h.size:
 			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
 		default:
-			kind, n := elementsOf(f.Array.Flat), rows*f.Array.width()
-			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], f.Array.width())
+			n := rows * width
+			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], width)
 			b.Fields[k].Array = Array{kind.slice(h.chunk[k], 0, n), dims}
 			h.chunk[k] = kind.slice(h.chunk[k], n, kind.len(h.chunk[k]))
 		}
@@ -221,16 +228,16 @@ func (h *hand) makeRoom() {
 		return
 	}
 	sum := 0
-	for _, f := range h.fields {
-		sum += h.size * f.Array.width()
+	for _, d := range h.dealt {
+		sum += h.size * d.width
 	}
 	h.room = 1
 	if sum <= smallBatch {
 		h.room = int(min(together, h.left))
 	}
 	h.chunk = h.chunk[:0]
-	for _, f := range h.fields {
-		h.chunk = append(h.chunk, elementsOf(f.Array.Flat).make(h.room*h.size*f.Array.width()))
+	for _, d := range h.dealt {
+		h.chunk = append(h.chunk, d.kind.make(h.room*h.size*d.width))
 	}
 }
 

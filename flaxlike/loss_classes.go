@@ -15,6 +15,7 @@ func squaredHinge(labels, output *managed.Node) *managed.Node {
 
 // categoricalHinge is how far the best of the other classes is above the own one, less 1.
 func categoricalHinge(labels, output *managed.Node) *managed.Node {
+	severalClasses("categorical_hinge", output, "hinge, with labels -1 or 1")
 	labels = same("categorical_hinge", labels, output)
 	own := graph.ReduceSum(graph.Mul(labels, output), -1)
 	other := graph.ReduceMax(graph.Mul(graph.OneMinus(labels), output), -1)

@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -37,6 +38,10 @@ func squaredLogarithmicError(labels, output *managed.Node) *managed.Node {
 // cosine is minus the cosine of the angle between two vectors; that with a vector of zeros is 0.
 func cosine(labels, output *managed.Node) *managed.Node {
 	labels = same("cosine_similarity", labels, output)
+	if output.Rank() < 2 || classesOf(output) < 2 {
+		panic(fmt.Errorf("cosine_similarity: the output %s has one number an example, whose cosine is 1 or -1 whatever its size: "+
+			"expected vectors [batch, …, n], with n of two or more; of one number take mean_squared_error", output.Shape()))
+	}
 	unit := func(x *managed.Node) *managed.Node {
 		return graph.Div(x, graph.Sqrt(graph.MaxScalar(graph.ReduceAndKeep(graph.Square(x), graph.ReduceSum, -1), tiny*tiny)))
 	}

@@ -57,6 +57,12 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Activation("rellu"), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"no loss", func(m desk) error { return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}) }},
+	{"cosine of one number", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("cosine_similarity"))
+	}},
+	{"hinge of one class", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("categorical_hinge"))
+	}},
 	{"two losses of one name", func(m desk) error { return m.made(flaxlike.WithLoss("mse", "mse")) }},
 	{"two Fits at once", func(m desk) error {
 		model := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse"))

@@ -89,6 +89,12 @@ var mistakes = []mistake{
 	{"summary of a closed state", func(m desk) error { _, err := m.closed().SummaryOfValues(m.Context()); return err }},
 	{"comparison of a closed state", func(m desk) error { _, err := managed.CompareValues(m.Context(), m.closed(), m.state, 0); return err }},
 	{"no model", func(m desk) error { return m.train(nil) }},
+	{"loss that hangs on no parameter", func(m desk) error {
+		return m.train(func(b *managed.Builder) {
+			predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
+			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.StopGradient(predicted)))
+		})
+	}},
 	{"shapes that do not broadcast", func(m desk) error {
 		return m.train(func(b *managed.Builder) { graph.Add(b.Node("x"), graph.Reshape(b.Node("y"), 4, 4)) })
 	}},

@@ -55,6 +55,10 @@ func (s *Stepper) update(state *State, loss *Node) {
 	if len(parameters) == 0 {
 		panic(errors.New("the train step uses no trainable variable, so there is nothing to train: give the builder's Scope to layers"))
 	}
+	if !autodiff.Reaches(loss, parameters...) {
+		panic(errors.New("the loss is computed from no trainable variable by floating-point operations, so every gradient is 0 and nothing would be " +
+			"trained: take graph.StopGradient, ArgMax and comparisons out of it, or give the loss the model's output"))
+	}
 	gradients := autodiff.Gradient(loss, parameters...)
 	defer func() { // also after a panic: the next build finds the variables there
 		for v := range state.store.IterVariables() {

@@ -228,7 +228,9 @@ func TestMetrics_refuse(t *testing.T) {
 		{"logits of one class", metrics.Perplexity(), inputs([][]float32{{0}, {1}}, [][]float32{{1}, {2}}), "metrics: Perplexity: logits (Float32)[2, 1] are of one class"},
 		{"several labels of no classes", metrics.MultiLabel(metrics.Accuracy()), inputs([]int32{0}, []int32{0}), "is no metric that scores classes"},
 		{"several labels of other classes", metrics.MultiLabel(metrics.F1(3, metrics.Macro)), inputs([][]int32{{0, 1}}, [][]int32{{0, 1}}), "metrics: MultiLabel(F1(3, macro)): labels (Int32)[1, 2]"},
-		{"no vectors", metrics.CosineSimilarity(), inputs(float32(1), float32(1)), "metrics: CosineSimilarity: expected vectors, got scalars"},
+		{"no vectors", metrics.CosineSimilarity(), inputs([]float32{1, 2}, []float32{1, 2}),
+			"metrics: CosineSimilarity: the predictions (Float32)[2] have one number an example, whose cosine is 1 or -1 whatever its size"},
+		{"vectors of one number", metrics.CosineSimilarity(), inputs([][]float32{{1}, {2}}, [][]float32{{1}, {2}}), "have one number an example"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := measure(r, row.metric, row.b)

@@ -24,14 +24,15 @@ func MeanAbsoluteError() Metric {
 	return newMean(name, func(in []*Node) *Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")
 }
 
-// CosineSimilarity is the weighted mean cosine of the angle between targets and predictions, its two inputs, of one shape: the
-// last axis holds the vectors, each vector is an example. The cosine with a vector of zeros is 0.
+// CosineSimilarity is the weighted mean cosine of the angle between targets and predictions, its two inputs, both
+// [batch, …, n] with n of two or more: the last axis holds the vectors, each vector is an example. The cosine with a vector of zeros is 0.
 func CosineSimilarity() Metric {
 	const name = "CosineSimilarity"
 	return newMean(name, func(in []*Node) *Node {
 		a, b := pair(name, in)
-		if a.Rank() == 0 {
-			panic(fmt.Errorf("metrics: %s: expected vectors, got scalars", name))
+		if a.Rank() < 2 || a.Shape().Dim(-1) < 2 {
+			panic(fmt.Errorf("metrics: %s: the predictions %s have one number an example, whose cosine is 1 or -1 whatever its size: "+
+				"expected vectors [batch, …, n], with n of two or more", name, in[1].Shape()))
 		}
 		dot := func(x, y *Node) *Node { return graph.ReduceSum(graph.Mul(x, y), -1) }
 		return ratio(dot(a, b), graph.Mul(graph.Sqrt(dot(a, a)), graph.Sqrt(dot(b, b))))

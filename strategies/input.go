@@ -100,6 +100,9 @@ func DTypeOf(a data.Array) dtypes.DType {
 
 // elements are the type of an array's elements and their number: one look at its type, as each step asks for each of its fields.
 func elements(a data.Array) (dtypes.DType, int) {
+	if flat, ok := a.Flat.([]float32); ok { // the most common by far, and a comparison is cheaper than the search below
+		return dtypes.Float32, len(flat)
+	}
 	switch flat := a.Flat.(type) {
 	case []bool:
 		return dtypes.Bool, len(flat)
@@ -119,8 +122,6 @@ func elements(a data.Array) (dtypes.DType, int) {
 		return dtypes.Uint32, len(flat)
 	case []uint64:
 		return dtypes.Uint64, len(flat)
-	case []float32:
-		return dtypes.Float32, len(flat)
 	case []float64:
 		return dtypes.Float64, len(flat)
 	}

@@ -2,6 +2,7 @@ package autodiff
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -14,13 +15,31 @@ func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	return graph.Gradient(loss, wrt...)
 }
 
+// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point numbers
+// alone, with no StopGradient between.
+func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
+	found := false
+	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })
+	return found
+}
+
 // refuseClosures panics where loss depends on an If or a While that was built after one of wrt. GoMLX knows no gradient of them. It
 // says so where their own inputs are differentiated; but what their closures take from outside is no input, and gets 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
+	walk(loss, wrt, func(n *graph.Node) {
+		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) {
+			panic(errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
+				"(what a closure takes from outside would get 0): use graph.Where or a loop in Go, or put graph.StopGradient around its results"))
+		}
+	})
+}
+
+// walk visits once each node that the gradient of loss would pass on its way to wrt. Nodes older than all of wrt depend on none.
+func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node)) {
 	if loss == nil || len(wrt) == 0 {
 		return // graph.Gradient's to say
 	}
-	first := loss.Id() // of wrt: nothing before it depends on any
+	first := loss.Id()
 	for _, n := range wrt {
 		if n == nil || n.Graph() != loss.Graph() {
 			return
@@ -28,20 +47,17 @@ func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 		first = min(first, n.Id())
 	}
 	visited := map[*graph.Node]bool{}
-	var visit func(n *graph.Node)
-	visit = func(n *graph.Node) {
+	var from func(n *graph.Node)
+	from = func(n *graph.Node) {
 		number := n.NumOutputs() > 1 || n.DType().IsFloat() || n.DType().IsComplex()
-		if visited[n] || n.Id() <= first || n.StopGradient() || !number {
+		if visited[n] || n.Id() < first || n.StopGradient() || !number {
 			return
 		}
 		visited[n] = true
-		if kind := n.Type(); kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile {
-			panic(errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
-				"(what a closure takes from outside would get 0): use graph.Where or a loop in Go, or put graph.StopGradient around its results"))
-		}
+		visit(n)
 		for _, input := range n.Inputs() {
-			visit(input)
+			from(input)
 		}
 	}
-	visit(loss)
+	from(loss)
 }
