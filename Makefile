@@ -20,7 +20,7 @@ test: setup ## install what tests need, and run all of them
 	$(GO) test $(TEST_FLAGS) ./...
 
 # Packages whose tests need no plugin.
-PLAIN = ./loop ./train ./data/... ./checkpoint/... ./tensorboard ./xla/install ./internal/archtest ./internal/child ./internal/fetch ./internal/gate \
+PLAIN = ./loop ./train ./data/... ./checkpoint/... ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/fetch ./internal/gate \
 	./internal/graphs ./internal/owners ./internal/size ./internal/vfs
 
 .PHONY: vet

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 
 	"github.com/lazo-ml/lazo/data"
@@ -94,7 +95,7 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 		options = append(options, loop.Keep(loop.Schedule{}))
 	}
 	if m.variant == "bar" {
-		options = append(options, loop.ProgressBar(null))
+		options = append(options, callbacks.ProgressBar(null))
 	}
 	task := loop.On(loop.EachStep, m.step)
 	if m.variant == oneByOne {

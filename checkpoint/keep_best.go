@@ -11,16 +11,32 @@ import (
 
 // KeepBest is an option of a loop: at a normal end of the run it puts the best checkpoint of the folder into the state, as
 // KeepBest(folder, Lowest(1, "loss_test")). The folder must keep it ([Options].Keep), and [Save] must save into it. Unlike
-// [loop.KeepBest] it needs no copy in memory, and it knows the best of all runs that were resumed from one another, because
+// [callbacks.KeepBest] it needs no copy in memory, and it knows the best of all runs that were resumed from one another, because
 // theirs are in the folder; the state must be a [Restorer] that changes in place.
 //
 // [loop.Result].Elapsed stays that of the last turn, and the last step is saved before: a run that goes on goes on from there.
 // A run that was cancelled or has failed keeps its last state, as does one without a finite value of the metric.
-func KeepBest(folder *Folder, by Retention) loop.Option {
-	if folder == nil {
-		return loop.Attend("keep best", loop.AtStart, nil) // refused when the run starts
+func KeepBest(folder *Folder, by Retention) loop.Change {
+	c := loop.Change{Name: "keep best", When: loop.Never}
+	if folder != nil { // refused when the run starts
+		c.Start = func(from loop.Beginning) (loop.Changer, error) { return startBest(folder, by, from) }
 	}
-	return loop.Attend("keep best", loop.AtStart, func() loop.Attendant { return &bestBack{folder, by} })
+	return c
+}
+
+// startBest finds mistakes before the first step.
+func startBest(folder *Folder, by Retention, from loop.Beginning) (*bestBack, error) {
+	if err := by.checkBest(); err != nil {
+		return nil, fmt.Errorf("checkpoint: keep best by %v: %w", by, err)
+	}
+	if _, ok := loop.StateAs[Restorer](from); !ok && from.State() != nil {
+		return nil, fmt.Errorf("checkpoint: keep best: a state of type %T cannot be restored: give it the method Restore of checkpoint.Restorer", from.State())
+	}
+	keeps := func(k Retention) bool { return k.byMetric && k.entry == by.entry && k.sign == by.sign }
+	if !slices.ContainsFunc(folder.options.Keep, keeps) {
+		return nil, fmt.Errorf("checkpoint: keep best: the folder %s does not keep it: add %v to Keep in its Options", folder.dir, by)
+	}
+	return &bestBack{folder, by}, nil
 }
 
 type bestBack struct {
@@ -28,25 +44,13 @@ type bestBack struct {
 	by     Retention
 }
 
-// Watch finds mistakes before the first step.
-func (b *bestBack) Watch(_ context.Context, r loop.Report) error {
-	if err := b.by.checkBest(); err != nil {
-		return fmt.Errorf("checkpoint: keep best by %v: %w", b.by, err)
-	}
-	if _, ok := r.State().(Restorer); !ok {
-		return fmt.Errorf("checkpoint: keep best: a state of type %T cannot be restored: give it the method Restore of checkpoint.Restorer", r.State())
-	}
-	keeps := func(k Retention) bool { return k.byMetric && k.entry == b.by.entry && k.sign == b.by.sign }
-	if !slices.ContainsFunc(b.folder.options.Keep, keeps) {
-		return fmt.Errorf("checkpoint: keep best: the folder %s does not keep it: add %v to Keep in its Options", b.folder.dir, b.by)
-	}
-	return nil
-}
+// Change does nothing: the best is known at the end.
+func (b *bestBack) Change(context.Context, loop.Report, loop.State) error { return nil }
 
-// End comes after that of Save, which stands behind all others.
-func (b *bestBack) End(ctx context.Context, e loop.Ending) error {
+// End puts the best state back. It comes after that of Save, which stands behind all others.
+func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
 	normal := e.Err == nil && (e.Reason == loop.DataEnded || e.Reason == loop.UntilReached || e.Reason == loop.Stopped)
-	state, ok := e.State().(Restorer)
+	state, ok := loop.StateAs[Restorer](s)
 	if !normal || !ok {
 		return nil
 	}

@@ -30,7 +30,7 @@ type Start struct {
 	Changes []Change
 	// Ended is how the run had been stopped, nil if it had not. A run that had ended stays ended: [Start.Option] has this one make
 	// no turn either, and gives Ended as its [loop.Result].Stop. It goes on if its [loop.Until] is another one than Ended.Until, or
-	// where the program sets Ended to nil. If Ended.Early, the rule decides that stopped it: see [loop.StopEarly].
+	// where the program sets Ended to nil. If Ended.Early, the rule decides that stopped it: see [callbacks.StopEarly].
 	Ended *Ended
 	// PassedOver are newer checkpoints that could not be loaded, and why.
 	PassedOver []error
@@ -41,9 +41,9 @@ type Start struct {
 	sections map[string]json.RawMessage
 }
 
-// Option has the run go on from there: counters, history, and the watchers that look for better values, such as
-// [loop.StopEarly] and [loop.ReduceOnPlateau], which are made again of the history's rows: those must have been kept.
-// ([loop.KeepBest] has lost its copy with the process: if nothing better comes, the run ends in [loop.ErrBestGone]. [KeepBest] takes the
+// Option has the run go on from there: counters, history, and the callbacks that look for better values, such as
+// [callbacks.StopEarly] and [callbacks.ReduceOnPlateau], which are made again of the history's rows: those must have been kept.
+// ([callbacks.KeepBest] has lost its copy with the process: if nothing better comes, the run ends in [callbacks.ErrBestGone]. [KeepBest] takes the
 // best of the whole run from the folder.)
 //
 // Each tell hears of each change: before the first step of those in Changes, right behind it of what is known then alone, as the size
@@ -56,11 +56,11 @@ func (s Start) Option(tell ...func(Change) error) loop.Option {
 	}
 	if s.Found {
 		first := loop.At(loop.Steps(s.Elapsed.Steps + 1)).AndAtStart()
-		options = append(options, loop.Attend("resume", first, func() loop.Attendant {
-			return &telling{start: s, tell: tell, told: map[string]bool{}}
-		}))
+		options = append(options, loop.Callback{Name: "resume", When: first, Place: loop.AfterAll, Start: func(loop.Beginning) (loop.Attendant, error) {
+			return &telling{start: s, tell: tell, told: map[string]bool{}}, nil
+		}})
 	}
-	return loop.AfterAll(options...)
+	return loop.Options(options...)
 }
 
 // Section reads what [Also] has saved. [ErrNoSection] if there is none of that name.

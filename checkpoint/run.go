@@ -30,10 +30,10 @@ type Versioned interface {
 // [State]; any other is an error in the first turn that saves.
 //
 // Saves are made in the background ([Async]); a turn waits for the copy alone. One that a best metric asked for is never
-// replaced by a newer one. An error of a save ends the run at the next border of a step, or of a block of steps, or at its end; see
-// [Tolerate].
+// replaced by a newer one. An error of a save ends the run at the next border of a step, or of a block of steps, or at its end;
+// see [Tolerate].
 //
-// It looks behind all other watchers, so that what they change in a turn is saved with it. The schedule breaks up blocks of
+// It looks behind all other callbacks, so that what they do in a turn is saved with it. The schedule breaks up blocks of
 // steps where it is due and nowhere else; a metric that each step logs is looked at after each step.
 //
 // A cancelled context does not break a save off: what is due in the turn is saved, and so is the last step; a store that takes
@@ -50,20 +50,25 @@ type Versioned interface {
 // Orbax and Flax save what the program hands them; here the loop's own part comes along, because it is what is forgotten.
 func Save(folder *Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
-		return loop.Attend("", when, nil) // refused when the run starts
+		return loop.Callback{When: when} // refused when the run starts
 	}
 	var s *saving // of the run that started last: a folder is used by one at a time
-	// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
-	all := []loop.Option{loop.Attend("", when.AndAtEnd(), func() loop.Attendant {
-		s = newSaving(folder, options)
-		return s
-	})}
-	all = append(all, loop.Attend("", loop.AtStart, func() loop.Attendant { return &beginning{s} }))
-	all = append(all, loop.Attend("", folder.saveFailed(), func() loop.Attendant { return &failedOnly{s} }))
-	for _, entry := range folder.metrics() {
-		all = append(all, loop.AttendEntry("", entry, func() loop.Attendant { return &bestOnly{s} }))
+	start := func(of func() loop.Attendant) func(loop.Beginning) (loop.Attendant, error) {
+		return func(loop.Beginning) (loop.Attendant, error) { return of(), nil }
 	}
-	return loop.AfterAll(all...)
+	all := []loop.Option{
+		// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
+		loop.Callback{When: when.AndAtEnd(), Place: loop.AfterAll, Start: start(func() loop.Attendant {
+			s = newSaving(folder, options)
+			return s
+		})},
+		loop.Callback{When: loop.AtStart, Place: loop.AfterAll, Start: start(func() loop.Attendant { return &beginning{s} })},
+		loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: start(func() loop.Attendant { return &failedOnly{s} })},
+	}
+	for _, entry := range folder.metrics() {
+		all = append(all, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: start(func() loop.Attendant { return &bestOnly{s} })})
+	}
+	return loop.Options(all...)
 }
 
 // SaveOption is a setting of [Save].

@@ -8,17 +8,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// saveFailed is due where a save of the run has failed in the background. Schedules should be functions of the time alone; this
-// one is not, because nothing else can ask after each step without breaking up the blocks of steps.
-func (f *Folder) saveFailed() loop.Schedule {
-	return loop.When("a save has failed", func(_, _ loop.Elapsed) bool {
-		a := f.saver.Load()
-		return a != nil && a.failing.Load()
-	})
-}
-
 // failedOnly hears of saves that failed in the background.
 type failedOnly struct{ *saving }
+
+// Interrupts tells that one has failed.
+func (f *failedOnly) Interrupts() bool {
+	a := f.folder.saver.Load()
+	return a != nil && a.failing.Load()
+}
 
 // Watch ends the run, or does not.
 func (f *failedOnly) Watch(context.Context, loop.Report) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"slices"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -124,7 +125,7 @@ type Ended struct {
 	By string `json:"by"`
 	// Until is the end that the run was to have, "" if it had none.
 	Until string `json:"until"`
-	// Early tells that it was a [loop.StopEarly], which the history decides anew.
+	// Early tells that it was a [callbacks.StopEarly], which the history decides anew.
 	Early bool `json:"early,omitempty"`
 }
 
@@ -144,6 +145,6 @@ func endedOf(r loop.Report) *Ended {
 	if r.Until != nil {
 		e.Until = r.Until.String()
 	}
-	e.Early = errors.As(r.Stop, new(*loop.EarlyStopError))
+	e.Early = errors.As(r.Stop, new(*callbacks.EarlyStopError))
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -96,8 +97,8 @@ func (b blocks) StepBlock(ctx context.Context, c *counter, batches []int64) (*co
 // watchers are those with a memory.
 func watchers() []loop.Option {
 	return []loop.Option{
-		loop.ReduceOnPlateau("test", loop.Lowest, 0.9, loop.Evaluations(2)),
-		loop.StopEarly("test", loop.Lowest, loop.Evaluations(40)),
+		callbacks.ReduceOnPlateau("test", loop.Lowest, 0.9, callbacks.Evaluations(2)),
+		callbacks.StopEarly("test", loop.Lowest, callbacks.Evaluations(40)),
 	}
 }
 

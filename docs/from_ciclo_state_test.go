@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"os"
 	"path/filepath"
@@ -83,7 +84,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	fit := train.Of[*flaxlike.Model]() // its TrainStep and ResetStep
 	fit.Epoch = loop.Steps(training.Len() / 32)
 	fit.Tests = []train.Test[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}
-	result := must.M1(fit.Run(ctx, model, batches, loop.Until(loop.Steps(80)), loop.ProgressBar(os.Stderr)))
+	result := must.M1(fit.Run(ctx, model, batches, loop.Until(loop.Steps(80)), callbacks.ProgressBar(os.Stderr)))
 
 	tested, err := result.History.Last("accuracy_test")
 	require.NoError(t, err)
@@ -142,7 +143,7 @@ func TestFromCiclo_ownState(t *testing.T) {
 			fmt.Fprintf(&out, "step %d: %.2f\n", r.Elapsed.Steps, slope)
 			return err
 		}),
-		loop.Profile(dir, loop.Steps(100), loop.Steps(10))))
+		callbacks.Profile(dir, loop.Steps(100), loop.Steps(10))))
 
 	require.InDelta(t, 3, result.State.slope, 0.01)
 	require.InDelta(t, 1, result.State.offset, 0.01)

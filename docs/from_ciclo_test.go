@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"path/filepath"
 	"testing"
@@ -64,7 +65,7 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 	).Run(ctx, state, batches,
 		checkpoint.Save(folder, loop.Every(loop.Steps(1000))),
-		loop.ProgressBar(os.Stderr),
+		callbacks.ProgressBar(os.Stderr),
 		loop.Until(loop.Steps(5000))))
 	fmt.Println(result.Elapsed.Steps, "steps,", result.Reason)
 
@@ -108,7 +109,7 @@ func TestFromCiclo_byHand(t *testing.T) {
 	defer folder.Close()
 
 	trainStep := managed.TrainStep(classify)
-	history, bar := &loop.History{}, loop.NewBar(os.Stderr)
+	history, bar := &loop.History{}, callbacks.NewBar(os.Stderr)
 	var report loop.Report
 	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(100))) {
 		must.M(err)
@@ -199,10 +200,10 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 	}
 	result := must.M1(fit.Run(ctx, state, batches,
 		loop.Until(loop.Steps(80)),
-		loop.ProgressBar(os.Stderr),
+		callbacks.ProgressBar(os.Stderr),
 		checkpoint.Save(folder, loop.Every(epoch)),
-		loop.KeepBest("loss_test", loop.Lowest),
-		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3))))
+		callbacks.KeepBest("loss_test", loop.Lowest),
+		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3))))
 	best := must.M1(result.History.Best("accuracy_test", loop.Highest))
 
 	ends, _, err := result.History.Series("accuracy_test")

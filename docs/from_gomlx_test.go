@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"path/filepath"
 	"testing"
@@ -98,7 +99,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	result := must.M1(fit.Run(ctx, state, data.RepeatForever(batches),
 		loop.Until(loop.Steps(100)),
-		loop.ProgressBar(os.Stderr),
+		callbacks.ProgressBar(os.Stderr),
 		checkpoint.Save(folder, loop.Every(loop.Time(time.Minute)))))
 	evaluated := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, testBatches))
 	accuracy := must.M1(evaluated.History.Last("mean_accuracy"))
@@ -146,7 +147,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 		loop.Watch(loop.Every(loop.Steps(25)), note(&every)),                   // EveryNSteps
 		loop.Watch(loop.Times(10, loop.Steps(100)), note(&often)),              // NTimesDuringLoop
 		loop.Watch(loop.Every(loop.Time(time.Hour)).AndAtEnd(), note(&seldom)), // PeriodicCallback with callOnEnd
-		loop.NonFinite(loop.FailRun), loop.KeepBest("loss_test", loop.Lowest)))
+		callbacks.NonFinite(callbacks.FailRun), callbacks.KeepBest("loss_test", loop.Lowest)))
 	at, losses := must.M2(result.History.Series("loss_test"))
 
 	require.Equal(t, []int64{25, 50, 75, 100}, every)

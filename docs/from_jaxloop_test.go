@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"path/filepath"
 	"testing"
@@ -161,13 +162,13 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 		}},
 	}
 	result := must.M1(outer.Run(ctx, state,
-		loop.StopEarly("loss_eval", loop.Lowest, loop.Evaluations(2), loop.MinDelta(0.05)),
-		loop.NonFinite(loop.FailRun),
+		callbacks.StopEarly("loss_eval", loop.Lowest, callbacks.Evaluations(2), callbacks.MinDelta(0.05)),
+		callbacks.NonFinite(callbacks.FailRun),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
 			inspected++
 			return nil
 		})))
-	var stop *loop.EarlyStopError
+	var stop *callbacks.EarlyStopError
 	if errors.As(result.Stop, &stop) {
 		fmt.Printf("the best %s was %.2f, at step %d\n", stop.Entry, stop.Best.Value, stop.Best.Elapsed.Steps)
 	}

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -119,22 +120,22 @@ func Example_kerasCallbacks() {
 	model, dir := newClassifier(ctx), must.M1(os.MkdirTemp("", "from-keras-"))
 	defer os.RemoveAll(dir)
 	epoch := loop.Steps(training.Len() / 32)
-	callbacks := []loop.Option{
-		loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3), loop.MinDelta(0.001)), // EarlyStopping
-		loop.KeepBest("loss_val", loop.Lowest),                                             // its restore_best_weights
-		loop.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, loop.Evaluations(2)),
-		loop.OnBest("accuracy_val", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
+	beside := []loop.Option{
+		callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3), callbacks.MinDelta(0.001)), // EarlyStopping
+		callbacks.KeepBest("loss_val", loop.Lowest),                                                       // its restore_best_weights
+		callbacks.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, callbacks.Evaluations(2)),
+		callbacks.OnBest("accuracy_val", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
 			return model.Save(filepath.Join(dir, "best.safetensors"))
 		}),
 		loop.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
-		loop.NonFinite(loop.FailRun),                               // TerminateOnNaN
+		callbacks.NonFinite(callbacks.FailRun),                     // TerminateOnNaN
 		loop.Watch(loop.Every(epoch), func(ctx context.Context, r loop.Report) error { // LambdaCallback
 			rate, err := model.LearningRate()
 			slog.InfoContext(ctx, "epoch", "number", r.Elapsed.Steps/int64(epoch), "rate", rate)
 			return err
 		}),
 	}
-	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: callbacks, Verbose: flaxlike.Silent}))
+	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Verbose: flaxlike.Silent}))
 	best := must.M1(history.Best("accuracy_val", loop.Highest))
 	fmt.Println("best accuracy above 0.6:", best.Value > 0.6, "of", history.Len(), "epochs")
 	for _, file := range must.M1(os.ReadDir(dir)) {

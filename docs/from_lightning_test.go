@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,7 +57,7 @@ func Example_lightningModule() {
 		}},
 	}
 	result := must.M1(trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1), data.Forever()),
-		loop.Until(8*epoch), loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest)))
+		loop.Until(8*epoch), callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("loss_val", loop.Lowest)))
 	best := must.M1(result.History.Best("accuracy_val", loop.Highest))
 	fmt.Println("validation accuracy above 0.7:", best.Value > 0.7)
 	must.M(state.Close())
@@ -91,9 +92,9 @@ func Example_lightningTrainer() {
 		Tasks: []loop.Task[*managed.State, data.Batch]{test.On(loop.Every(loop.Steps(20)).AndAtStart())}, // val_check_interval=20
 	}
 	result := must.M1(trainer.Run(ctx, state, training.Batches(8, data.Forever()),
-		loop.Until(loop.Steps(100)), loop.TimeLimit(time.Hour), // max_steps, max_time
-		loop.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))), // log_every_n_steps=50
-		loop.NonFinite(loop.FailRun), loop.Measure(func(t loop.Timing) { fmt.Println("steps timed:", t.Steps) }))) // profiler="simple"
+		loop.Until(loop.Steps(100)), callbacks.TimeLimit(time.Hour), // max_steps, max_time
+		loop.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))),                                                       // log_every_n_steps=50
+		callbacks.NonFinite(callbacks.FailRun), callbacks.Measure(func(t callbacks.Timing) { fmt.Println("steps timed:", t.Steps) }))) // profiler="simple"
 	fmt.Println("tests:", len(must.M1(result.History.Collect("loss_test"))[0]))
 	fmt.Println("lines:", strings.Count(string(must.M1(os.ReadFile(filepath.Join(dir, "log.jsonl")))), "\n"))
 	must.M(state.Close())

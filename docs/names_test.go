@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 func TestNamesTellApart(t *testing.T) {
 	known := exported(t)
 	for name, there := range map[string]bool{
-		"loop.StopEarly": true, "loop.StopLate": false, "loop.Elapsed.Steps": true, "loop.Elapsed.Stops": false, "Fit.Epochs": true, "Fit.Periods": false,
+		"callbacks.StopEarly": true, "loop.StopLate": false, "loop.Elapsed.Steps": true, "loop.Elapsed.Stops": false, "Fit.Epochs": true, "Fit.Periods": false,
 		"model.Fit": true, "model.SetLearningRate": true, "model.Fits": false, "model.Scope.In": true, "model.Scope.Out": false, "managed.Scope.In": true, "managed.Scope.Out": false, "lop.Steps": false,
 		"loop.History.Collect": true, "flaxlike.Bar": true, "layers.Dense": true, "slog.Logger": true, "optim.Adamax": true,
 	} {

@@ -33,8 +33,8 @@
 //	save_weights, load_weights                              Save, Load
 //	export                                                  Export
 //
-// In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry (loop.StopEarly,
-// loop.KeepBest, loop.OnBest, loop.ReduceOnPlateau) counts epochs. Labels, sample weights and the integers of an Embedding are looked at
+// In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry (callbacks.StopEarly,
+// callbacks.KeepBest, callbacks.OnBest, callbacks.ReduceOnPlateau) counts epochs. Labels, sample weights and the integers of an Embedding are looked at
 // before the first step, those of a stream of batches before each; the other inputs are not: a NaN in them is one in the loss.
 //
 // What is logged in a test has the test's name behind it: loss_val. Keras has val_loss; we have the name behind, as Ciclo,

@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"context"
 	"errors"
+	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 		return m.Fit(t.Context(), set, quiet(f))
 	}
 	stop := func(entry string) loop.Option {
-		return loop.StopEarly(entry, loop.Lowest, loop.Evaluations(3), loop.MinDelta(1))
+		return callbacks.StopEarly(entry, loop.Lowest, callbacks.Evaluations(3), callbacks.MinDelta(1))
 	}
 	for _, each := range []bool{false, true} {
 		for _, entry := range []string{"loss", "avg_loss", "loss_val"} {
@@ -40,11 +41,11 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 	}
 	var values []float64
 	var at []int64
-	h, err := fit(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{loop.OnBest("loss", loop.Lowest, func(_ context.Context, r loop.Report) error {
+	h, err := fit(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{callbacks.OnBest("loss", loop.Lowest, func(_ context.Context, r loop.Report) error {
 		v, err := r.Logs.Float("loss")
 		values, at = append(values, v), append(at, r.Elapsed.Steps)
 		return err
-	}, loop.MinDelta(1))}})
+	}, callbacks.MinDelta(1))}})
 	require.NoError(t, err)
 	require.Equal(t, []int64{4}, at)
 	require.Equal(t, series(t, h, "avg_loss")[:1], values)
@@ -246,7 +247,7 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
 		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		before := values(t, m)
-		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{loop.KeepBest(entry, loop.Lowest)}}))
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry, loop.Lowest)}}))
 		if want == "" {
 			require.NoError(t, err, entry)
 			continue

@@ -15,7 +15,7 @@ import (
 
 // Evaluate gives the losses and metrics over all examples of a set, by name: "loss", "accuracy". Figures that are arrays, as
 // a confusion matrix, are not among them: train.TestOf has these. Options are those of the run: loop.Until(loop.Steps(10))
-// takes ten batches, loop.ProgressBar shows how far it is.
+// takes ten batches, callbacks.ProgressBar shows how far it is.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")

@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -23,7 +24,7 @@ func ExampleModel_Fit() {
 	model := must.M1(flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), gated, flaxlike.Dense(10)),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)))
 	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
-		Callbacks: []loop.Option{loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(3)), loop.KeepBest("loss_val", loop.Lowest)}}))
+		Callbacks: []loop.Option{callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("loss_val", loop.Lowest)}}))
 	found := must.M1(model.Evaluate(context.Background(), test))
 	fmt.Println("stopped early:", history.Len() < 50)
 	fmt.Println("test accuracy above 0.93:", found["accuracy"] > 0.93)

@@ -40,13 +40,13 @@ type Fit struct {
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
-	// Callbacks are any options of a run: loop.StopEarly("loss_val", …), loop.KeepBest, loop.JSONL, ….
+	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, loop.JSONL, ….
 	Callbacks []loop.Option
 	// Checkpoints is a folder that the run is saved into, with checkpoint.Save: each CheckpointEvery, which stands for an epoch
 	// if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the run goes on: a
 	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
-	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a loop.StopEarly, whose patience
-	// is over until it is given more. With a loop.KeepBest whose best value is of before, the run ends in loop.ErrBestGone, because that copy
+	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a callbacks.StopEarly, whose patience
+	// is over until it is given more. With a callbacks.KeepBest whose best value is of before, the run ends in callbacks.ErrBestGone, because that copy
 	// is gone: checkpoint.KeepBest restores the best from the folder. The batches of
 	// [Model.FitBatches] are given from the first of epoch 1 on then, whatever InitialEpoch is: as many as steps are done are passed over.
 	Checkpoints     *checkpoint.Folder
@@ -75,7 +75,7 @@ type Fit struct {
 // Fit trains on a set, and gives the history: for each epoch the mean losses and the metrics over its examples, and what was found in
 // validation (loss_val, accuracy_val). Of several losses, "loss" is the sum, each with its weight, and each is there by its name, before
 // its weight. The history is never nil. A second Fit goes on with the state as it is. Callbacks that follow an entry see it at the ends
-// of epochs, so that loop.Evaluations are epochs; one of an entry that the run will not log is an error before the first step.
+// of epochs, so that callbacks.Evaluations are epochs; one of an entry that the run will not log is an error before the first step.
 //
 // A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. Where batches
 // do not come, it ends within a second all the same, with loop.ErrSourceLeft in the error; a compilation ends first. A callback

@@ -131,7 +131,7 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 		return nil // the run says so
 	}
 	e := &expected{rate: f.LogRate, tests: map[string]data.Batch{}, all: tests}
-	for _, w := range plan.Watchers {
+	for _, w := range plan.Callbacks {
 		if w.Entry != "" {
 			e.entries = append(e.entries, w.Entry)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/lazo-ml/lazo/callbacks"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,8 +145,8 @@ func TestFitSettings(t *testing.T) {
 		{"overfit", flaxlike.Fit{Epochs: 2, OverfitBatches: 1, Validation: set}, []float64{1, 2}, 2},
 		{"sanity", flaxlike.Fit{Epochs: 1, Validation: set, SanityEvaluation: true}, []float64{4}, 1},
 		{"a callback stops", flaxlike.Fit{Epochs: 9, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { return loop.ErrStop })}}, []float64{4, 8}, 0},
-		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{loop.KeepBest("loss_val", loop.Lowest),
-			loop.StopEarly("loss_val", loop.Lowest, loop.Evaluations(2)), loop.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, loop.Evaluations(2)), loop.NonFinite(loop.FailRun)}}, []float64{4, 8, 12}, 3},
+		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest("loss_val", loop.Lowest),
+			callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, callbacks.Evaluations(2)), callbacks.NonFinite(callbacks.FailRun)}}, []float64{4, 8, 12}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"regexp"
 	"slices"
@@ -162,7 +163,7 @@ var mistakes = []struct {
 	}},
 	{"callback on an unknown entry", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Validation: line(m, 64), Epochs: 2,
-			Callbacks: []loop.Option{loop.StopEarly("val_loss", loop.Lowest, loop.Evaluations(2))}}, flaxlike.WithLoss("mse"))
+			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(2))}}, flaxlike.WithLoss("mse"))
 	}},
 	{"nothing left to train", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Epochs: 5, InitialEpoch: 5}, flaxlike.WithLoss("mse"))

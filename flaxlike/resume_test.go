@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"bytes"
 	"errors"
+	"github.com/lazo-ml/lazo/callbacks"
 	"strings"
 	"testing"
 
@@ -48,11 +49,11 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 // A Fit that had stopped early and is started again makes no step and says why; with more patience it goes on.
 func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	folder, set := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64)
-	fit := func(patience loop.Evaluations) (epochs int, said string) {
+	fit := func(patience callbacks.Evaluations) (epochs int, said string) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 		var out bytes.Buffer
 		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
-			Callbacks: []loop.Option{loop.StopEarly("loss_val", loop.Lowest, patience)}})
+			Callbacks: []loop.Option{callbacks.StopEarly("loss_val", loop.Lowest, patience)}})
 		require.NoError(t, err)
 		return h.Len(), out.String()
 	}

@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"context"
+	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
@@ -48,10 +49,10 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 	best := checkpoint.Lowest(1, "loss_val")
 	for _, again := range []int{4, 6} { // the same once more, which makes no step, and a longer one
 		folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-		_, _, err := fit(folder, loop.KeepBest("loss_val", loop.Lowest), 4)
+		_, _, err := fit(folder, callbacks.KeepBest("loss_val", loop.Lowest), 4)
 		require.NoError(t, err)
-		_, h, err := fit(folder, loop.KeepBest("loss_val", loop.Lowest), again)
-		require.ErrorIs(t, err, loop.ErrBestGone)
+		_, h, err := fit(folder, callbacks.KeepBest("loss_val", loop.Lowest), again)
+		require.ErrorIs(t, err, callbacks.ErrBestGone)
 		require.Len(t, series(t, h, "loss_val"), again)
 
 		folder = openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})

@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"strings"
@@ -50,7 +51,7 @@ func (v Verbosity) say(w io.Writer) func(format string, args ...any) {
 	if v == Silent {
 		return func(string, ...any) {}
 	}
-	lines := loop.NewLines(out(w)) // which a pipe that nobody reads does not end
+	lines := callbacks.NewLines(out(w)) // which a pipe that nobody reads does not end
 	return func(format string, args ...any) { _, _ = fmt.Fprintf(lines, "fit: "+format+"\n", args...) }
 }
 
@@ -64,13 +65,13 @@ func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool
 		if known {
 			of = fmt.Sprintf("/%d", epochs)
 		}
-		lines := loop.NewLines(w)
+		lines := callbacks.NewLines(w)
 		return []loop.Option{loop.Watch(loop.Every(epoch), func(_ context.Context, r loop.Report) error {
 			_, _ = fmt.Fprintf(lines, "epoch %d%s:%s\n", r.Elapsed.Steps/int64(epoch), of, figures(r.Logs)) // as with the bar
 			return nil
 		})}
 	}
-	return []loop.Option{loop.ProgressBar(w)}
+	return []loop.Option{callbacks.ProgressBar(w)}
 }
 
 // figures are the numbers of a turn; of a loss and its mean over the epoch, the mean.

@@ -31,13 +31,16 @@ func (w told) End(_ context.Context, e loop.Ending) error {
 func TestAfterAllLooksBehindTheOthers(t *testing.T) {
 	var said []string
 	var end loop.Ending
-	attend := func(name string) loop.Option {
-		return loop.Attend(name, loop.EachStep, func() loop.Attendant { return told{name, &said, &end} })
+	attend := func(name string, place loop.Place) loop.Option {
+		c := attend(name, loop.EachStep, func() loop.Attendant { return told{name, &said, &end} })
+		c.Place = place
+		return c
 	}
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
-	_, err := l.Run(t.Context(), 0, func(yield func(int, error) bool) { yield(1, nil) }, loop.AfterAll(attend("a"), nil, attend("b")), attend("c"), attend("d"))
+	_, err := l.Run(t.Context(), 0, func(yield func(int, error) bool) { yield(1, nil) }, loop.Options(attend("a", loop.AfterAll), nil, attend("b", loop.AfterAll)),
+		attend("c", loop.Between), attend("d", loop.Between), attend("e", loop.BeforeAll))
 	require.NoError(t, err)
-	require.Equal(t, []string{"c", "d", "a", "b", "b ends", "a ends", "d ends", "c ends"}, said)
+	require.Equal(t, []string{"e", "c", "d", "a", "b", "b ends", "a ends", "d ends", "c ends", "e ends"}, said)
 }
 
 // Partial tells a state in the middle of a turn from one at a border.
@@ -76,7 +79,7 @@ func TestEndingPartial(t *testing.T) {
 			_, _ = loop.New(task(row.step), task(row.behind)).Run(ctx, 0, func(yield func(int, error) bool) {
 				for b := 1; b <= 5 && yield(b, nil); b++ {
 				}
-			}, loop.Attend("", loop.EachStep, func() loop.Attendant { return told{"", &said, &end} }))
+			}, attend("", loop.EachStep, func() loop.Attendant { return told{"", &said, &end} }))
 			require.Equal(t, row.want, end.Partial)
 			require.Equal(t, row.steps, end.Elapsed.Steps)
 		})

@@ -60,7 +60,7 @@ func (as Aggregations) check() error {
 	var errs []error
 	for c, a := range as {
 		if a.pick == nil && a.of == nil {
-			errs = append(errs, fmt.Errorf("aggregation of %s: %w", c, errNoFunction))
+			errs = append(errs, fmt.Errorf("aggregation of %s: %w", c, ErrNoFunction))
 		}
 	}
 	return errors.Join(errs...)

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"maps"
 	"math"
 	"testing"
@@ -82,8 +83,8 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 			s.of["x"] = values[i]
 			return s, logs, nil
 		})
-		result, err := loop.New(train).Run(t.Context(), table{of: map[string]float64{}, rate: 1}, numbers(3), loop.KeepBest("x", loop.Lowest),
-			loop.ReduceOnPlateau("x", loop.Lowest, 0.5, loop.Evaluations(1)))
+		result, err := loop.New(train).Run(t.Context(), table{of: map[string]float64{}, rate: 1}, numbers(3), callbacks.KeepBest("x", loop.Lowest),
+			callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1)))
 		require.NoError(t, err)
 		require.Equal(t, 1.0, result.State.of["x"])
 		require.Equal(t, 1.0, result.State.rate, "the best one's")
@@ -94,8 +95,8 @@ func TestR10_statesOfAnyForm(t *testing.T) {
 			logs.Metric("x", float64(i))
 			return s, logs, nil
 		})
-		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), loop.KeepBest("x", loop.Lowest))
-		require.EqualError(t, err, "loop: step 1: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot of loop.Snapshotter")
+		_, err := loop.New(train).Run(t.Context(), any(map[string]int{}), numbers(3), callbacks.KeepBest("x", loop.Lowest))
+		require.EqualError(t, err, "loop: at the start: step 0: on each x: keep best: a state of type map[string]int changes in place: to restore an earlier one, give it the method Snapshot of loop.Snapshotter")
 	})
 }
 
@@ -142,13 +143,13 @@ func TestR27_aRateThatCannotFallFurther(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		hold    func(float64) float64
-		options []loop.MonitorOption
+		options []callbacks.MonitorOption
 		want    float64
 		cuts    int
 	}{
 		{"float32", float32s, nil, 0x1p-126, 127},
-		{"float32, the lowest is 0", float32s, []loop.MonitorOption{loop.MinRate(0)}, 0x1p-126, 127},
-		{"float32, the lowest is no float32", float32s, []loop.MonitorOption{loop.MinRate(1e-3)}, float32s(1e-3), 10},
+		{"float32, the lowest is 0", float32s, []callbacks.MonitorOption{callbacks.MinRate(0)}, 0x1p-126, 127},
+		{"float32, the lowest is no float32", float32s, []callbacks.MonitorOption{callbacks.MinRate(1e-3)}, float32s(1e-3), 10},
 		{"float16", float16s, nil, 0x1p-24, 24},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -158,8 +159,8 @@ func TestR27_aRateThatCannotFallFurther(t *testing.T) {
 				logs.Metric("x", 1)
 				return s, logs, nil
 			}))
-			result, err := l.Run(t.Context(), &heldRate{1, row.hold}, numbers(400), loop.ReduceOnPlateau("x", loop.Lowest, 0.5, loop.Evaluations(1),
-				append(row.options, loop.OnReduce(func(context.Context, loop.Report, float64, float64) error { cuts++; return nil }))...))
+			result, err := l.Run(t.Context(), &heldRate{1, row.hold}, numbers(400), callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1),
+				append(row.options, callbacks.OnReduce(func(context.Context, loop.Report, float64, float64) error { cuts++; return nil }))...))
 			require.NoError(t, err)
 			require.Equal(t, row.want, result.State.rate)
 			require.InDelta(t, row.cuts, cuts, 1)

@@ -19,21 +19,20 @@ func (r *run[S, B]) check(noData bool) error {
 	if r.size, err = sizer(r.sizes, &r.turn.Batch); err != nil {
 		errs = append(errs, err)
 	}
-	if r.restores != "" {
-		if err := checkCopied(reflect.TypeFor[S]()); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", r.restores, err))
-		}
-	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		if err := errors.Join(t.when.err, t.err, r.unreachable(t.when)); err != nil {
+		var unset error
+		if t.when.zero() {
+			unset = errNoSchedule
+		}
+		if err := errors.Join(t.when.err, unset, t.err, r.unreachable(t.when)); err != nil {
 			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.label(), err))
 		}
 	}
-	for i := range r.watchers {
-		w := &r.watchers[i]
-		if err := errors.Join(w.when.err, w.err, r.unreachable(w.when)); err != nil {
-			errs = append(errs, fmt.Errorf("watcher %d (%s): %w", i+1, w.label(), err))
+	for i := range r.beside {
+		b := &r.beside[i]
+		if err := errors.Join(b.When.err, b.Err, r.unreachable(b.When)); err != nil {
+			errs = append(errs, fmt.Errorf("callback %d (%s): %w", i+1, b.String(), err))
 		}
 	}
 	return errors.Join(errs...)
@@ -41,7 +40,7 @@ func (r *run[S, B]) check(noData bool) error {
 
 // unreachable finds a schedule that no run of this length is due in: mostly a mistaken number. [Never] is meant.
 func (r *run[S, B]) unreachable(when Schedule) error {
-	if when.err != nil || when.rule == nil || r.until == nil || r.until.length() == 0 || !when.never(r.until) {
+	if when.err != nil || when.rule == nil || r.until == nil || r.until.Length() == 0 || !when.never(r.until) {
 		return nil
 	}
 	return fmt.Errorf("never due in %s; leave it out, or give it AndAtEnd", r.until)
@@ -76,21 +75,28 @@ func errNegative(samples int64) error {
 	return fmt.Errorf("a batch must not have a negative number of samples, got %d", samples)
 }
 
-// entries finds watchers of names that nothing logs.
+// entries finds names that callbacks wait for or need, and that nothing logs.
 type entries struct {
-	watched []*watching
+	wanted []wanted
 	// pending is the number of tasks that had no turn yet: they may log the name.
 	pending int
 	done    []bool // of each task
 }
 
-func (e *entries) start(watchers []watching, tasks int) {
-	for i := range watchers {
-		if watchers[i].entry != "" {
-			e.watched = append(e.watched, &watchers[i])
+// wanted is a name, and who wants it.
+type wanted struct{ entry, label string }
+
+func (e *entries) start(all []beside, tasks int) {
+	for i := range all {
+		b := &all[i]
+		if b.Entry != "" {
+			e.wanted = append(e.wanted, wanted{b.Entry, b.String()})
+		}
+		for _, name := range b.needs {
+			e.wanted = append(e.wanted, wanted{name, onEach(name, b.Name)})
 		}
 	}
-	if len(e.watched) > 0 {
+	if len(e.wanted) > 0 {
 		e.pending, e.done = tasks, make([]bool, tasks)
 	}
 }
@@ -104,24 +110,14 @@ func (e *entries) ran(task int) {
 
 // check is called when a turn has its logs. It stops looking when it has found them all.
 func (e *entries) check(latest Logs) error {
-	if len(e.watched) == 0 || e.pending > 0 {
+	if len(e.wanted) == 0 || e.pending > 0 {
 		return nil
 	}
-	for _, w := range e.watched {
+	for _, w := range e.wanted {
 		if _, err := latest.Get(w.entry); err != nil {
-			return fmt.Errorf("all tasks had a turn: %s: %w", w.label(), err)
+			return fmt.Errorf("all tasks had a turn: %s: %w", w.label, err)
 		}
 	}
-	e.watched = nil
+	e.wanted = nil
 	return nil
-}
-
-// sees tells whether the entry is among the logs.
-func (w *watching) sees(logs Logs) bool {
-	for i := range logs.entries {
-		if logs.entries[i].hasName(w.entry) || logs.entries[i].hasPath(w.entry) {
-			return true
-		}
-	}
-	return false
 }

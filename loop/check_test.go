@@ -43,14 +43,14 @@ func TestCheck_schedulesOutOfReach(t *testing.T) {
 			each := loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { steps++; return s, loop.Logs{}, nil })
 			_, err := loop.New(each, loop.OnFunc(row.when, add).Named("rare")).Run(t.Context(), 0, numbers(10), row.options...)
 			_, watchErr := loop.New(each).Run(t.Context(), 0, numbers(10),
-				append(row.options, loop.Attend("rare", row.when, func() loop.Attendant { return &attendant{} }))...)
+				append(row.options, attend("rare", row.when, func() loop.Attendant { return &attendant{} }))...)
 			if row.err == "" {
 				require.NoError(t, err)
 				require.NoError(t, watchErr)
 				return
 			}
 			require.EqualError(t, err, "loop: task 2 "+row.err)
-			require.EqualError(t, watchErr, "loop: watcher 1 "+row.err)
+			require.EqualError(t, watchErr, "loop: callback 1 "+row.err)
 			require.Zero(t, steps, "before anything is done")
 		})
 	}

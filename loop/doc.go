@@ -1,18 +1,20 @@
-// Package loop is a small language to write training loops in: schedules say when, tasks change the state, watchers
+// Package loop is a small language to write training loops in: schedules say when, tasks change the state, callbacks
 // look on, logs and a history keep what was reported.
 //
 //	training := loop.New(
 //		loop.On(loop.EachStep, trainStep),
 //		loop.On(loop.Every(loop.Steps(500)), testStep))
-//	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), loop.ProgressBar(os.Stderr))
+//	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), callbacks.ProgressBar(os.Stderr))
 //
 // It knows nothing of models or devices: a state is any type S, a batch any type B. It needs the standard library alone.
+// What stops early, keeps the best state, shows a progress bar or measures is in package callbacks, made of the same
+// [Callback] and [Change] that a program can write itself.
 //
 // # A turn
 //
 // For every batch the loop makes one turn: it counts the step, runs the tasks that are due in the order in which they
-// were given, commits what they logged to the history, runs the watchers that are due in their order, then looks
-// whether somebody asked to stop ([ErrStop]), whether [Until] has been reached, and whether the context was cancelled.
+// were given, makes the changes that are due, commits what was logged to the history, calls the callbacks that are due in
+// their order, then looks whether somebody asked to stop ([ErrStop]), whether [Until] has been reached, and whether the context was cancelled.
 //
 // # Counting
 //
@@ -23,8 +25,8 @@
 // # Endings
 //
 // A run ends with its data, with [Until], with an [ErrStop], with its context (see [WithSignals]), or with an error; a panic is
-// an error too. [Result] has the last good state, what was counted and why it ended, in each case. Each [Attendant] is told,
-// the last first. A turn that failed half way counts if it changed the state.
+// an error too. [Result] has the last good state, what was counted and why it ended, in each case. The End of each [Attendant] is
+// called, the last first. A turn that failed half way counts if it changed the state.
 //
 // # Loops in loops, and blocks
 //
@@ -34,5 +36,5 @@
 // # Purity
 //
 // A schedule is a pure function of the time before and after a turn. It keeps nothing, so one value can be used in
-// any number of loops and runs. What an option has to remember is made when a run starts.
+// any number of loops and runs. What a callback has to remember is made when a run starts.
 package loop

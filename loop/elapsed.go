@@ -36,17 +36,17 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 // Ciclo's periods may name several units, and a comparison is true if any of them makes it true, so that "reached" and
 // "not reached" can hold at once; ours have one unit, because then there is one comparison and it has one meaning. For
 // whichever comes first, put schedules together: Any(At(Steps(100)), At(Time(time.Hour))).
-func (e Elapsed) Reached(p Period) bool { return p != nil && p.of(e) >= p.length() }
+func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
 // Period is a length of a run: [Steps], [Samples] or [Time]; or a [Date] at which that length is over.
 type Period interface {
 	fmt.Stringer
-	// of gives the part of e that this period measures, in its own unit.
-	of(e Elapsed) int64
+	// Of gives the part of e that this period measures, in its own unit.
+	Of(e Elapsed) int64
 	// with is e with that part set to x.
 	with(e Elapsed, x int64) Elapsed
-	// length is the period in its own unit.
-	length() int64
+	// Length is the period in its own unit.
+	Length() int64
 }
 
 // Steps is a period counted in turns of the loop.
@@ -80,8 +80,8 @@ func DateOf(t time.Time) Date {
 func (p Date) Time() time.Time { return time.Unix(0, int64(p)).UTC() }
 
 func (p Steps) String() string     { return count(int64(p), "step") }
-func (p Steps) of(e Elapsed) int64 { return e.Steps }
-func (p Steps) length() int64      { return int64(p) }
+func (p Steps) Of(e Elapsed) int64 { return e.Steps }
+func (p Steps) Length() int64      { return int64(p) }
 
 func (p Steps) with(e Elapsed, x int64) Elapsed {
 	e.Steps = x
@@ -89,8 +89,8 @@ func (p Steps) with(e Elapsed, x int64) Elapsed {
 }
 
 func (p Samples) String() string     { return count(int64(p), "sample") }
-func (p Samples) of(e Elapsed) int64 { return e.Samples }
-func (p Samples) length() int64      { return int64(p) }
+func (p Samples) Of(e Elapsed) int64 { return e.Samples }
+func (p Samples) Length() int64      { return int64(p) }
 
 func (p Samples) with(e Elapsed, x int64) Elapsed {
 	e.Samples = x
@@ -98,8 +98,8 @@ func (p Samples) with(e Elapsed, x int64) Elapsed {
 }
 
 func (p Time) String() string     { return time.Duration(p).String() }
-func (p Time) of(e Elapsed) int64 { return int64(e.Time) }
-func (p Time) length() int64      { return int64(p) }
+func (p Time) Of(e Elapsed) int64 { return int64(e.Time) }
+func (p Time) Length() int64      { return int64(p) }
 
 func (p Time) with(e Elapsed, x int64) Elapsed {
 	e.Time = time.Duration(x)
@@ -109,8 +109,8 @@ func (p Time) with(e Elapsed, x int64) Elapsed {
 // A date is measured from itself: before it the part is negative, and the length is none.
 
 func (p Date) String() string     { return p.Time().Format(time.RFC3339) }
-func (p Date) of(e Elapsed) int64 { return int64(max(e.Date, 0) - p) }
-func (p Date) length() int64      { return 0 }
+func (p Date) Of(e Elapsed) int64 { return int64(max(e.Date, 0) - p) }
+func (p Date) Length() int64      { return 0 }
 
 func (p Date) with(e Elapsed, x int64) Elapsed {
 	e.Date = p + Date(x)

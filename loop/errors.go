@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// ErrStop is returned by a task or watcher to end the run after the present turn. What the task returned beside it
-// counts, the other tasks and watchers of the turn still run, and [Loop.Run] returns no error.
+// ErrStop is returned by a task or callback to end the run after the present turn. What the task returned beside it
+// counts, the other tasks and callbacks of the turn still run, and [Loop.Run] returns no error.
 var ErrStop = errors.New("stop")
 
 // ErrPause is an [ErrStop] that ends this run and not the training: one that goes on from there makes further turns, where
-// one that was stopped otherwise stays ended (see checkpoint.Start). It is that of [TimeLimit].
+// one that was stopped otherwise stays ended (see checkpoint.Start). It is that of callbacks.TimeLimit.
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -19,13 +19,16 @@ type pause struct{}
 func (pause) Error() string { return ErrStop.Error() }
 func (pause) Unwrap() error { return ErrStop }
 
-var errNoFunction = errors.New("no function given")
+// ErrNoFunction: a task, a callback or an option was given no function to call.
+var ErrNoFunction = errors.New("no function given")
+
+var errNoSchedule = errors.New("no schedule given; where it is never to be due, say Never")
 
 var errGoexit = errors.New("runtime.Goexit was called")
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is a panic of a task, a watcher or the data, made an error; or a call of [runtime.Goexit] there.
+// PanicError is a panic of a task, a callback or the data, made an error; or a call of [runtime.Goexit] there.
 type PanicError struct {
 	Value any
 	// Stack is the stack of the goroutine at the panic.
@@ -45,10 +48,10 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// shielded runs f on a goroutine of its own, for only so can a Goexit be turned into an error, as panics are.
-func shielded(f func() error) error { return <-begun(f) }
+// Shield calls f and makes a panic of it a [*PanicError]; a [runtime.Goexit] too, for which f gets a goroutine of its own.
+func Shield(f func() error) error { return <-begun(f) }
 
-// begun is shielded without the wait.
+// begun is Shield without the wait.
 func begun(f func() error) <-chan error {
 	over := make(chan error, 1)
 	go func() {
@@ -91,7 +94,7 @@ const (
 	DataEnded Reason = iota
 	// UntilReached: the period of [Until] is over.
 	UntilReached
-	// Stopped: a task or watcher returned [ErrStop].
+	// Stopped: a task or callback returned [ErrStop].
 	Stopped
 	// Cancelled: the context ended; the error wraps its cause.
 	Cancelled

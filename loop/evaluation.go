@@ -58,7 +58,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return nil
 	}
-	return Task[S, B]{name: e.label(), when: when, blind: true, do: do, err: e.check()}
+	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.check()}
 }
 
 // Run evaluates once, as one does in a loop written by hand. The error of a cancelled evaluation wraps the cause of the
@@ -99,7 +99,7 @@ func (e Evaluation[S, B]) check() error {
 	if e.Data == nil {
 		errs = append(errs, errors.New("no data given"))
 	}
-	if e.Length != nil && e.Length.length() <= 0 {
+	if e.Length != nil && e.Length.Length() <= 0 {
 		errs = append(errs, fmt.Errorf("length: period must be positive, got %s", e.Length))
 	} else {
 		r := &run[S, B]{settings: newSettings(e.options()), tasks: e.Loop.tasks}

@@ -55,7 +55,7 @@ func TestEvaluation_errorsNameBothLoops(t *testing.T) {
 	give := func(d loop.Data[int], err error) func(context.Context) (loop.Data[int], error) {
 		return func(context.Context) (loop.Data[int], error) { return d, err }
 	}
-	end := loop.Attend("closer", loop.AtEnd, func() loop.Attendant { return ender{func() error { return boom }} })
+	end := attend("closer", loop.AtEnd, func() loop.Attendant { return ender{func() error { return boom }} })
 	for _, row := range []struct {
 		name, err string
 		test      loop.Evaluation[int, int]

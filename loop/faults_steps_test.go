@@ -34,8 +34,8 @@ func TestF15_errorsAndStopsInEachKindOfHook(t *testing.T) {
 		{"at end", 1, loop.DataEnded, 2, 2},
 		{"block", 1, loop.Stopped, 1, 0},
 		{"watcher", 1, loop.Stopped, 1, 1},
-		{"watcher at the start", 1, loop.Stopped, 0, 0},
-		{"watcher of an entry", 1, loop.Stopped, 1, 1},
+		{"callback at the start", 1, loop.Stopped, 0, 0},
+		{"callback of an entry", 1, loop.Stopped, 1, 1},
 		{"watch", 1, loop.Stopped, 1, 1},
 		{"data", 1, loop.Failed, 2, 2},
 		{"end", 1, loop.Failed, 2, 2},
@@ -90,7 +90,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 		place   string
 		counted bool // the turn that failed is counted: a task had changed the state before
 	}{
-		{"first task", false}, {"second task", true}, {"evaluation", true}, {"watcher", true}, {"watcher of an entry", true}, {"value", true},
+		{"first task", false}, {"second task", true}, {"evaluation", true}, {"watcher", true}, {"callback of an entry", true}, {"value", true},
 		{"data", false}, {"samples", false},
 	} {
 		for _, panics := range []bool{false, true} {
@@ -143,7 +143,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 					return loop.New(step("first task", 1), step("second task", 0), evaluate), data, []loop.Option{
 						loop.SamplesBy(func(n int64) int { _ = at("samples", n); return 1 }),
 						loop.Watch(loop.EachStep, watch("watcher")),
-						loop.WatchEntry("first task", watch("watcher of an entry")),
+						loop.WatchEntry("first task", watch("callback of an entry")),
 						loop.WatchEntry("second task", func(_ context.Context, r loop.Report) error { _, err := r.Logs.Float("second task"); return err }),
 					}
 				}

@@ -48,8 +48,8 @@ var hookKinds = []hook{
 	{"data", "data", 3},
 	{"value", "each step: reader", 1},
 	{"watcher", "each step", 1},
-	{"watcher at the start", "at start", 0},
-	{"watcher of an entry", "on each m", 1},
+	{"callback at the start", "at start", 0},
+	{"callback of an entry", "on each m", 1},
 	{"start", "each step: attendant", 0},
 	{"watch", "each step: attendant", 1},
 	{"end", "each step: attendant", 2},
@@ -108,7 +108,7 @@ func newHooks(place string, at func() error) *hooks {
 	when := func(here string) loop.Schedule {
 		return loop.When("when asked", func(_, _ loop.Elapsed) bool { must(here); return false })
 	}
-	ends := loop.Attend("witness", loop.Never, func() loop.Attendant { return ender{func() error { h.ended++; return nil }} })
+	ends := attend("witness", loop.Never, func() loop.Attendant { return ender{func() error { h.ended++; return nil }} })
 
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, step("inner task")).Named("inner")),
 		Data:    func(context.Context) (loop.Data[int], error) { return numbers(2), call("evaluation's data") },
@@ -142,14 +142,14 @@ func newHooks(place string, at func() error) *hooks {
 		loop.Keep(when("when of keep")),
 		loop.SamplesBy(func(int) int { must("samples by"); return 1 }),
 		loop.Watch(loop.EachStep, watch("watcher")),
-		loop.Watch(loop.AtStart, watch("watcher at the start")),
-		loop.WatchEntry("m", watch("watcher of an entry")),
+		loop.Watch(loop.AtStart, watch("callback at the start")),
+		loop.WatchEntry("m", watch("callback of an entry")),
 		loop.Watch(when("when of a watcher"), watch("")),
-		loop.Attend("attendant", loop.EachStep, func() loop.Attendant {
+		attend("attendant", loop.EachStep, func() loop.Attendant {
 			must("start")
 			return callingAttendant{func() error { return call("watch") }, func() error { return call("end") }}
 		}),
-		loop.Attend("reader", loop.EachStep, func() loop.Attendant { return reading{} }),
+		attend("reader", loop.EachStep, func() loop.Attendant { return reading{} }),
 	}
 	return h
 }
@@ -196,7 +196,7 @@ func (badSize) BlockSize() int { panic("boom") }
 // A block size is asked for before anything is started, so nobody hears of the end.
 func TestF13_panicInABlockSize(t *testing.T) {
 	started := 0
-	witness := loop.Attend("witness", loop.Never, func() loop.Attendant { started++; return &attendant{} })
+	witness := attend("witness", loop.Never, func() loop.Attendant { started++; return &attendant{} })
 	result, err := loop.New(loop.On(loop.EachStep, loop.Stepper[int, int](badSize{}))).Run(t.Context(), 0, numbers(1), witness)
 	require.EqualError(t, err, "loop: at the start: step 0: block size: panic: boom")
 	require.Equal(t, loop.Failed, result.Reason)

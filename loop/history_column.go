@@ -25,7 +25,7 @@ func (c *column) add(row int64, v Value) {
 	var number Number
 	p, known := v.(*Number)
 	if known {
-		number = *p // in the room of its logs, which is not to be kept for it
+		number = *p // in the array of its logs, which is not to be kept for it
 	} else {
 		number, known = v.(Number)
 	}

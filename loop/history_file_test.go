@@ -260,3 +260,10 @@ func FuzzReadHistoryCSV(f *testing.F) {
 	f.Add([]byte("a.b,elapsed.steps\n\"-0\",3\r\n"))
 	fuzzHistory(f, fileForms[1])
 }
+
+type brokenPipe struct{ writes int }
+
+func (w *brokenPipe) Write([]byte) (int, error) {
+	w.writes++
+	return 0, errors.New("broken pipe")
+}

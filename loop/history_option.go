@@ -18,13 +18,13 @@ func Limit(rows int) Option { return setBounds("limit", bounds{rows: rows}) }
 func Thin(rows int) Option { return setBounds("thin", bounds{rows: rows, spread: true}) }
 
 func setBounds(name string, b bounds) Option {
-	return func(s *settings) {
+	return setting(func(s *settings) {
 		if b.rows <= 0 {
 			s.errs = append(s.errs, fmt.Errorf("%s: rows must be positive, got %d", name, b.rows))
 			return
 		}
 		s.bounds = b
-	}
+	})
 }
 
 // restrict sets the bounds, if any are given, and drops what is too much.

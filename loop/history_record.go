@@ -9,7 +9,7 @@ type record struct {
 	numbers []float64
 }
 
-// unknownBatch is the batch of a record whose writer was not told it. A reader then takes the examples since the row
+// unknownBatch is the batch of a record whose writer did not know it. A reader then takes the examples since the row
 // before.
 const unknownBatch = -1
 

@@ -31,12 +31,12 @@ func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 // Logs is what the tasks of a turn reported, in the order in which they did. The zero value is empty and ready.
 type Logs struct {
 	entries []Entry
-	room    *room // nil where the entries are somebody else's too: none is replaced in place
+	inline  *inline // nil where the entries are somebody else's too: none is replaced in place
 }
 
-// room is the place of the first entries and their numbers, so that they take one allocation together. A step logs a few
-// numbers in each turn, mostly a loss and a metric; with room for four, three took 15 ns more.
-type room struct {
+// inline is the place of the first entries and their numbers, so that they take one allocation together. A step logs a few
+// numbers in each turn, mostly a loss and a metric; with place for four, three took 15 ns more.
+type inline struct {
 	entries [3]Entry
 	numbers [3]Number
 	filled  int
@@ -48,30 +48,30 @@ func NewLogs(entries []Entry) Logs { return Logs{entries: entries} }
 // Set puts a value under a name; an entry with the same collection and name is replaced.
 func (l *Logs) Set(c Collection, name string, v Value) {
 	if v == nil {
-		v = given{}
+		v = anyValue{}
 	}
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
-			l.own()
+			l.copyBeforeWrite()
 			l.entries[i].Value = v
 			return
 		}
 	}
-	l.own()
+	l.copyBeforeWrite()
 	l.entries = append(l.entries, Entry{c, name, v})
-	l.room.filled = len(l.entries)
+	l.inline.filled = len(l.entries)
 }
 
-// own sees to it that the entries are these logs' own.
-func (l *Logs) own() {
-	// Where the room has other entries, a copy of these logs has gone on in it.
-	if l.room == nil || l.room.filled != len(l.entries) {
-		l.room = &room{filled: len(l.entries)}
-		l.entries = append(l.room.entries[:0], l.entries...)
+// copyBeforeWrite sees to it that the entries are these logs' own.
+func (l *Logs) copyBeforeWrite() {
+	// Where the array has other entries, a copy of these logs has gone on in it.
+	if l.inline == nil || l.inline.filled != len(l.entries) {
+		l.inline = &inline{filled: len(l.entries)}
+		l.entries = append(l.inline.entries[:0], l.entries...)
 	}
 }
 
-// number is Set for a number, which gets a place in the room if it is a new entry and there is one.
+// number is Set for a number, which gets a place in the array if it is a new entry and there is one.
 func (l *Logs) number(c Collection, name string, v float64) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
@@ -79,17 +79,17 @@ func (l *Logs) number(c Collection, name string, v float64) {
 			return
 		}
 	}
-	l.own()
+	l.copyBeforeWrite()
 	at := len(l.entries)
 	var value Value
-	if at < len(l.room.numbers) {
-		l.room.numbers[at] = Number(v)
-		value = &l.room.numbers[at]
+	if at < len(l.inline.numbers) {
+		l.inline.numbers[at] = Number(v)
+		value = &l.inline.numbers[at]
 	} else {
 		value = Number(v)
 	}
 	l.entries = append(l.entries, Entry{c, name, value})
-	l.room.filled = len(l.entries)
+	l.inline.filled = len(l.entries)
 }
 
 // Loss logs a number in [Losses], and in the collections also, if any are given: Loss("loss", v, Metrics) is a metric
@@ -111,7 +111,7 @@ func (l *Logs) Stateful(name string, v float64) { l.number(Stateful, name, v) }
 func (l *Logs) Output(name string, v any) {
 	value, ok := v.(Value)
 	if !ok {
-		value = given{v}
+		value = anyValue{v}
 	}
 	l.Set(Outputs, name, value)
 }
@@ -137,7 +137,7 @@ func (l *Logs) Merge(other Logs) {
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
-		if i < len(l.entries) && l.room != nil && l.entries[i].Name == e.Name && l.entries[i].Collection == e.Collection {
+		if i < len(l.entries) && l.inline != nil && l.entries[i].Name == e.Name && l.entries[i].Collection == e.Collection {
 			l.entries[i].Value = e.Value // the usual case: each turn logs the same
 			continue
 		}
@@ -150,17 +150,20 @@ func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
 
+// Clone gives the same entries, which then stay as they are.
+func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
+
 // Suffix gives the same entries with "_" and the suffix behind each name, as the logs of a nested loop need it to stand
 // beside those of the outer one. An empty suffix changes nothing.
 func (l Logs) Suffix(suffix string) Logs {
 	if suffix == "" {
 		return l.view()
 	}
-	entries := slices.Clone(l.entries)
-	for i := range entries {
-		entries[i].Name += "_" + suffix
+	l = l.Clone()
+	for i := range l.entries {
+		l.entries[i].Name += "_" + suffix
 	}
-	return Logs{entries: entries}
+	return l
 }
 
 // Len is the number of entries.

@@ -25,12 +25,12 @@ type Number float64
 // Float gives the number itself.
 func (n Number) Float() (float64, error) { return float64(n), nil }
 
-// given is any value of Go as a [Payload].
-type given struct{ v any }
+// anyValue is any value of Go as a [Payload].
+type anyValue struct{ v any }
 
-func (g given) Any() (any, error) { return g.v, nil }
+func (g anyValue) Any() (any, error) { return g.v, nil }
 
-func (g given) Float() (float64, error) {
+func (g anyValue) Float() (float64, error) {
 	switch v := reflect.ValueOf(g.v); {
 	case v.CanFloat():
 		return v.Float(), nil

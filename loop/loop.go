@@ -24,19 +24,19 @@ type Result[S any] struct {
 	Stop error
 }
 
-// Run turns the loop over the data until it ends, [Until] is reached, a task or watcher asks to stop, the context is
+// Run turns the loop over the data until it ends, [Until] is reached, a task or callback asks to stop, the context is
 // cancelled, or something fails.
 //
 // A cancelled context, or one whose deadline is over, ends the run at the next border between turns; the error then wraps the
 // cause of the context. A run that waits for its data ends within a second whatever the data does: a batch that comes in the
 // next half second has its turn still, so that the data stands where the state does; if none comes the run ends without, and
 // the goroutine that waits in the source is left behind until that comes back ([ErrSourceLeft]). No function of Go can be ended
-// from outside, so a task, a watcher or a step that blocks holds the run: each is given the context to heed. A step that is
+// from outside, so a task, a callback or a step that blocks holds the run: each is given the context to end with. A step that is
 // begun when the context has ended already is made nevertheless, and is given one that has not. A compilation cannot be broken
 // off either: the run ends behind it.
 //
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …".
-// A panic in a task, a watcher or the data becomes a [*PanicError], and so does a [runtime.Goexit]; for the sake of
+// A panic in a task, a callback or the data becomes a [*PanicError], and so does a [runtime.Goexit]; for the sake of
 // that the turns run on a goroutine of their own.
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...Option) (Result[S], error) {
 	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks, turn: Turn[S, B]{State: state}}

@@ -187,8 +187,8 @@ func TestF13_panics(t *testing.T) {
 					yield(1, nil)
 					boom("data")
 				}
-				first := loop.Attend("first", loop.EachStep, func() loop.Attendant { return &attendant{end: func() { ended++ }} })
-				second := loop.Attend("watcher", loop.EachStep, func() loop.Attendant {
+				first := attend("first", loop.EachStep, func() loop.Attendant { return &attendant{end: func() { ended++ }} })
+				second := attend("watcher", loop.EachStep, func() loop.Attendant {
 					return &attendant{watch: func() { boom("watcher") }, end: func() { ended++; boom("end") }}
 				})
 				_, err := l.Run(t.Context(), 0, data, first, second)
@@ -236,7 +236,7 @@ func TestEnd_lastFirst_and_errorsJoined(t *testing.T) {
 	var order []string
 	one, two := errors.New("one"), errors.New("two")
 	end := func(name string, err error) loop.Option {
-		return loop.Attend(name, loop.EachStep, func() loop.Attendant { return ender{func() error { order = append(order, name); return err }} })
+		return attend(name, loop.EachStep, func() loop.Attendant { return ender{func() error { order = append(order, name); return err }} })
 	}
 	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(2), end("a", one), end("b", two))
 	require.Equal(t, []string{"b", "a"}, order)
@@ -265,7 +265,7 @@ func TestRun_refusesBadSettings(t *testing.T) {
 			tasks: []loop.Task[int, int]{loop.OnFunc(loop.At(loop.Time(-time.Second)), add)}},
 		{name: "no period", err: `loop: task 1 (every): schedule "every" has no period`, data: numbers(1), tasks: []loop.Task[int, int]{loop.OnFunc(loop.Every(nil), add)}},
 		{name: "no function", err: "loop: task 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{loop.OnFunc[int, int](loop.EachStep, nil)}},
-		{name: "no watcher", err: "loop: watcher 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Watch(loop.EachStep, nil)}},
+		{name: "no watcher", err: "loop: callback 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Watch(loop.EachStep, nil)}},
 		{name: "negative until", err: "loop: until: period must be zero or positive, got -1 steps", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Until(loop.Steps(-1))}},
 		{name: "no data", err: "loop: no data given", tasks: []loop.Task[int, int]{ok}},
 	} {

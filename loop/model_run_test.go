@@ -41,9 +41,11 @@ func (p program) run(t require.TestingT, from outcome, history *loop.History) *r
 		w := &p.watchers[i]
 		start := func() loop.Attendant { return watched{w, rec} }
 		if w.entry != "" {
-			options = append(options, loop.AttendEntry(w.name, w.entry, start))
+			c := attend(w.name, loop.Schedule{}, start)
+			c.Entry = w.entry
+			options = append(options, c)
 		} else {
-			options = append(options, loop.Attend(w.name, w.when, start))
+			options = append(options, attend(w.name, w.when, start))
 		}
 	}
 	result, err := loop.New(tasks...).Run(ctx, from.state, rec.data(p, int(from.at.Steps)), options...)

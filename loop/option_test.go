@@ -3,6 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"context"
+	"github.com/lazo-ml/lazo/callbacks"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,7 +59,7 @@ func TestNothingIsReadUnasked(t *testing.T) {
 		return s, logs, nil
 	}
 	var out bytes.Buffer
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)), loop.ProgressBar(&out))
+	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000), loop.Until(loop.Steps(1000)), callbacks.ProgressBar(&out))
 	require.NoError(t, err)
 	require.LessOrEqual(t, reads, 11, "a plain bar reads at the start, for each tenth, and at the end")
 	reads = 0

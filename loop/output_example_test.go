@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 
 // Outside a terminal the bar writes plain lines. By hand, the reports can come from anywhere.
 func ExampleNewBar() {
-	bar := loop.NewBar(os.Stdout)
+	bar := callbacks.NewBar(os.Stdout)
 	var report loop.Report
 	for step := int64(1); step <= 100; step++ {
 		report = loop.Report{Until: loop.Steps(100), Elapsed: loop.Elapsed{Steps: step, Samples: 32 * step, Time: time.Duration(step) * time.Second}}
@@ -39,7 +40,7 @@ func ExampleNewBar() {
 func ExampleProgressBar() {
 	training := loop.New(loop.OnFunc(loop.EachStep, add))
 	result, err := training.Run(context.Background(), 0, numbers(1000), loop.Until(loop.Steps(1000)),
-		loop.ProgressBar(os.Stderr, loop.BarShows(loop.Losses), loop.BarOff(true)))
+		callbacks.ProgressBar(os.Stderr, callbacks.BarShows(loop.Losses), callbacks.BarOff(true)))
 	fmt.Println(result.State, err)
 	// Output:
 	// 499500 <nil>
@@ -60,18 +61,18 @@ func ExampleBackground() {
 		return nil
 	}
 	path := filepath.Join(dir, "run.jsonl")
-	background := loop.Background{Queue: 1000, Dropped: func(watcher string, n int64) { fmt.Println(watcher, "missed", n) }}
+	background := callbacks.Background{Queue: 1000, Dropped: func(watcher string, n int64) { fmt.Println(watcher, "missed", n) }}
 	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100),
-		background.Of(loop.JSONL(path, loop.EachStep), loop.Watch(loop.Every(loop.Steps(10)), send)))
+		background.Of(loop.JSONL(path, loop.EachStep)), background.Of(loop.Watch(loop.Every(loop.Steps(10)), send)))
 	lines, readErr := os.ReadFile(path)
 	fmt.Println(result.Elapsed.Steps, sent, strings.Count(string(lines), "\n"), err, readErr)
 	// Output:
 	// 100 10 100 <nil> <nil>
 }
 
-// Where the time of a loop written by hand goes; [Measure] does the same for a run.
+// Where the time of a loop written by hand goes; callbacks.Measure does the same for a run.
 func ExampleStopwatch() {
-	var watch loop.Stopwatch
+	var watch callbacks.Stopwatch
 	for range 3 {
 		watch.At("data")
 		watch.At("step")
@@ -85,7 +86,7 @@ func ExampleStopwatch() {
 }
 
 func ExampleTiming() {
-	fmt.Print(loop.Timing{Total: 10 * time.Second, Steps: 1000, Samples: 64_000, Parts: []loop.Part{
+	fmt.Print(callbacks.Timing{Total: 10 * time.Second, Steps: 1000, Samples: 64_000, Parts: []callbacks.Part{
 		{Name: "data", Calls: 1001, Total: time.Second, Longest: 5 * time.Millisecond, First: time.Millisecond},
 		{Kind: "task", Name: "each step: train", Calls: 1000, Total: 9 * time.Second, Longest: 2 * time.Second, First: 2 * time.Second},
 	}})
@@ -100,7 +101,7 @@ func ExampleTiming() {
 func ExampleLogThroughput() {
 	training := loop.New(
 		loop.OnFunc(loop.EachStep, add),
-		loop.LogThroughput[int, int](loop.Every(loop.Steps(50))))
+		callbacks.LogThroughput[int, int](loop.Every(loop.Steps(50))))
 	result, err := training.Run(context.Background(), 0, numbers(100))
 	at, rates, seriesErr := result.History.Series("samples_per_second")
 	fmt.Println(len(at), rates[0] > 0, err, seriesErr)
@@ -108,14 +109,18 @@ func ExampleLogThroughput() {
 	// 2 true <nil> <nil>
 }
 
-func ExampleNewProgressLog() {
+func ExampleLogProgress_byHand() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
 		return a
 	}}))
-	progress := loop.NewProgressLog(logger)
+	progress, err := callbacks.LogProgress(logger, loop.EachStep).Start(loop.Beginning{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	for _, step := range []int64{0, 400, 800} {
 		e := loop.Elapsed{Steps: step, Time: time.Duration(step) * 10 * time.Second}
 		if err := progress.Watch(context.Background(), loop.Report{Elapsed: e, Until: loop.Steps(1000)}); err != nil {
@@ -134,7 +139,7 @@ func ExampleHeartbeat() {
 		return
 	}
 	defer os.Remove(file.Name())
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100), loop.Heartbeat(file.Name(), loop.Every(loop.Steps(50))))
+	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100), callbacks.Heartbeat(file.Name(), loop.Every(loop.Steps(50))))
 	lines, readErr := os.ReadFile(file.Name())
 	for line := range strings.Lines(string(lines)) {
 		_, steps, _ := strings.Cut(strings.TrimSpace(line), ",")
@@ -154,7 +159,7 @@ func ExampleProfile() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100), loop.Profile(dir, loop.Steps(50), loop.Steps(10)))
+	_, err = loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100), callbacks.Profile(dir, loop.Steps(50), loop.Steps(10)))
 	files, readErr := os.ReadDir(dir)
 	for _, f := range files {
 		fmt.Println(f.Name())

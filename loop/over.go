@@ -21,7 +21,7 @@ func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) 
 // Samples is the number of examples in the batch.
 func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
 
-// Report is the pass as watchers see it, such as [Bar.Watch].
+// Report is the pass as callbacks see it, such as callbacks.Bar.Watch.
 func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }

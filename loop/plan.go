@@ -11,11 +11,11 @@ type Plan struct {
 	// From and Until are the ends of the run; Until is nil if only the data ends it.
 	From  Elapsed
 	Until Period
-	// Tasks and Watchers are in the order in which they are asked.
-	Tasks, Watchers []Planned
+	// Tasks and Callbacks are in the order in which they are asked; Callbacks has the changes too.
+	Tasks, Callbacks []Planned
 }
 
-// Planned is when one task or watcher is due.
+// Planned is when one task or callback is due.
 type Planned struct {
 	// Name is its schedule, and its name if it has one, as errors have it.
 	Name string
@@ -26,7 +26,7 @@ type Planned struct {
 	// empty.
 	Open       string
 	Start, End bool // due at the start or the end of the run
-	// Entry is the name that a watcher waits for, "" if it waits for none.
+	// Entry is the name that a callback waits for, "" if it waits for none.
 	Entry string
 	block int
 }
@@ -38,7 +38,6 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	if err := r.check(false); err != nil {
 		return Plan{}, fmt.Errorf("loop: %w", err)
 	}
-	r.sortWatchers()
 	p := Plan{From: r.from, Until: r.until}
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -48,22 +47,21 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 		}
 		p.Tasks = append(p.Tasks, planned)
 	}
-	for i := range r.watchers {
-		w := &r.watchers[i]
-		planned := p.of(w.when, w.label())
-		if w.entry != "" {
-			planned = Planned{Name: w.label(), Open: "an entry", Entry: w.entry}
+	for i := range r.beside {
+		b := &r.beside[i]
+		planned := p.of(b.When, b.String())
+		if b.Entry != "" {
+			planned = Planned{Name: b.String(), Open: "an entry", Entry: b.Entry}
 		}
-		p.Watchers = append(p.Watchers, planned)
+		p.Callbacks = append(p.Callbacks, planned)
+		for _, name := range b.needs {
+			p.Callbacks = append(p.Callbacks, Planned{Name: onEach(name, b.Name), Open: "an entry", Entry: name})
+		}
 	}
 	return p, nil
 }
 
-const (
-	plannedSteps = 4
-	// lookedAt bounds the steps that a plan asks about: some schedules say no more than "perhaps at the next".
-	lookedAt = 100_000
-)
+const plannedSteps = 4
 
 func (p Plan) of(when Schedule, name string) Planned {
 	planned := Planned{Name: name, Start: when.starts, End: when.ends}
@@ -75,30 +73,9 @@ func (p Plan) of(when Schedule, name string) Planned {
 	case n.clock:
 		planned.Open = "time"
 	default:
-		planned.Steps, planned.More = p.steps(when)
+		planned.Steps, planned.More = when.firstSteps(p.From.Steps, p.Until, plannedSteps)
 	}
 	return planned
-}
-
-// steps finds the first steps in which a schedule is due, and tells whether there are more.
-func (p Plan) steps(when Schedule) (found []int64, more bool) {
-	for now, asked := (Elapsed{Steps: p.From.Steps}), 0; ; asked++ {
-		step, _ := when.next(now)
-		if end, ok := p.Until.(Steps); step == never || ok && step > int64(end) {
-			return found, false
-		}
-		if asked == lookedAt {
-			return found, true // perhaps
-		}
-		now.Steps = step
-		if !when.Due(Elapsed{Steps: step - 1}, now) {
-			continue
-		}
-		if len(found) == plannedSteps {
-			return found, true
-		}
-		found = append(found, step)
-	}
 }
 
 // String is a table.
@@ -116,7 +93,7 @@ func (p Plan) String() string {
 	for _, part := range []struct {
 		name string
 		list []Planned
-	}{{"tasks", p.Tasks}, {"watchers", p.Watchers}} {
+	}{{"tasks", p.Tasks}, {"callbacks", p.Callbacks}} {
 		if len(part.list) > 0 {
 			fmt.Fprintln(w, part.name)
 		}

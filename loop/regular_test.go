@@ -49,8 +49,9 @@ func TestWriter_pipe(t *testing.T) {
 func TestWriter_pipeBeside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
 	require.NoError(t, syscall.Mkfifo(path+".tmp", 0o600))
-	w := loop.NewCSV(path)
-	err := returns(t, func() error {
+	w, err := byHand(loop.CSV(path, loop.EachStep))
+	require.NoError(t, err)
+	err = returns(t, func() error {
 		for step, name := range []string{"a", "b"} {
 			if err := w.Watch(t.Context(), loop.Report{Elapsed: at(int64(step) + 1), Logs: metric(name, 1)}); err != nil {
 				return err
@@ -69,28 +70,8 @@ func TestWriter_linkToAnOpenPipe(t *testing.T) {
 		require.NoError(t, err)
 		defer keep.Close()
 		err = returns(t, func() error {
-			return form.byHand(path).Watch(t.Context(), loop.Report{Elapsed: at(1), Logs: metric("m", 1)})
+			return form.byHand(t, path).Watch(t.Context(), loop.Report{Elapsed: at(1), Logs: metric("m", 1)})
 		})
 		require.ErrorContains(t, err, path+": is no regular file")
 	})
-}
-
-func TestHeartbeat_pipe(t *testing.T) {
-	path := fifo(t)
-	err := returns(t, func() error {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), loop.Heartbeat(path, loop.EachStep))
-		return err
-	})
-	require.ErrorContains(t, err, path+": is no regular file")
-}
-
-func TestProfile_pipe(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "trace.out")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	err := returns(t, func() error {
-		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), loop.Profile(dir, loop.Steps(1), loop.Steps(2)))
-		return err
-	})
-	require.ErrorContains(t, err, path+": is no regular file")
 }

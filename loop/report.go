@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
-// Report is what a watcher sees, after the tasks of a turn.
+// Report is what a callback sees, after the tasks of a turn.
 type Report struct {
 	Elapsed Elapsed
 	// Logs is what was logged in this turn.
@@ -24,58 +23,30 @@ type Report struct {
 	// Ahead is how many batches were taken from the data and are not in the state: a place that is read off the data is so far
 	// ahead of it. It is 0 but where a step was broken off or asked to stop inside of a block.
 	Ahead int64
-	state holder
-}
-
-// holder has the state of a run, whatever its type. Only options of this package put another state into it.
-type holder interface {
-	get() any
-	place() any // a pointer to where the state lies
-	set(state any) error
+	state State
 }
 
 // State is the state of the run as the tasks of the turn left it, nil if the report does not come from a run. It is to
-// be looked at, not to be changed.
-func (r Report) State() any {
-	if r.state == nil {
-		return nil
-	}
-	return r.state.get()
-}
+// be looked at; what changes it is a [Changer].
+func (r Report) State() any { return r.state.Get() }
 
-// WithState is the report with a state, for loops written by hand: what is looked at and restored is *state then.
+func (r Report) held() State { return r.state }
+
+// WithState is the report with the state at a place, for loops written by hand.
 func WithState[S any](r Report, state *S) Report {
-	r.state = held[S]{state}
+	r.state = StateAt(state)
 	return r
 }
 
-// held is a state that lies in a variable.
-type held[S any] struct{ at *S }
-
-func (h held[S]) get() any   { return *h.at }
-func (h held[S]) place() any { return h.at }
-
-func (h held[S]) set(state any) error {
-	s, ok := state.(S)
-	if !ok && state != nil {
-		return fmt.Errorf("a state of type %T cannot take the place of one of type %T", state, *h.at)
-	}
-	*h.at = s
-	return nil
+// Detached is a report that stays as it is when the loop goes on, to be read on another goroutine. It has no History and no
+// State, which belong to the loop.
+func (r Report) Detached() Report {
+	r.Logs, r.Latest = r.Logs.Clone(), r.Latest.Clone()
+	r.History, r.state = nil, State{}
+	return r
 }
 
-// as asks a value for an interface that it may have, or may not: the value itself, which may be a pointer or stand in an
-// interface, or else the place where it lies, whose methods are those with a pointer receiver too.
-func as[I any](value, place any) (found I, ok bool) {
-	if found, ok = value.(I); !ok {
-		found, ok = place.(I)
-	}
-	return found, ok
-}
-
-var errNoState = errors.New("the report has no state; give it one with WithState")
-
-// Ending is what a watcher sees when the run is over.
+// Ending is what a callback sees when the run is over.
 type Ending struct {
 	Report
 	Reason Reason
@@ -86,102 +57,88 @@ type Ending struct {
 	Partial bool
 }
 
-// Watcher looks at a run and changes nothing. Returning [ErrStop] ends the run after the turn.
-type Watcher func(ctx context.Context, report Report) error
-
-// Attendant is a watcher that also wants to know when a run is over. Its End is always called, whatever happened,
-// the last attendant's first.
-type Attendant interface {
-	Watch(ctx context.Context, report Report) error
-	End(ctx context.Context, ending Ending) error
+// Beginning is what a callback is started with.
+type Beginning struct {
+	// From is where the run begins, and History has the rows of the earlier run that it goes on from; nil if there is none.
+	From    Elapsed
+	History *History
+	// Until is the end of the run, nil if none was set.
+	Until Period
+	// MonitorsWhen is the schedule of the option of that name, nil without it.
+	MonitorsWhen *Schedule
+	state        State
 }
 
-type attendFunc Watcher
+// State is the state that the run begins with, nil where a loop written by hand starts the callback.
+func (b Beginning) State() any { return b.state.Get() }
 
-func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r) }
-func (f attendFunc) End(context.Context, Ending) error         { return nil }
+func (b Beginning) held() State { return b.state }
 
-// Watch runs a watcher on a schedule, after the tasks of the turn.
-func Watch(when Schedule, watcher Watcher) Option {
-	return Attend("", when, startWatcher(watcher))
-}
+// State is the place where the state of a run lies. The zero State is of no run.
+type State struct{ at holder }
 
-// Attend has an attendant made when a run starts, so that one option serves any number of runs. The name stands in
-// errors and in the plan.
-func Attend(name string, when Schedule, start func() Attendant) Option {
-	return watching{name: name, when: when, start: start}.option()
-}
+// StateAt is the state in a variable, for loops written by hand.
+func StateAt[S any](at *S) State { return State{variable[S]{at}} }
 
-// WatchEntry runs a watcher in each turn in which a value was logged under a name (see [Logs.Get]): "test.loss" after
-// each evaluation, not in the turns between. Where nothing has logged the name although every task of the loop had its
-// turn, the run ends with an error that lists what there is.
-func WatchEntry(entry string, watcher Watcher) Option {
-	return AttendEntry("", entry, startWatcher(watcher))
-}
-
-// AttendEntry is [Attend] for the turns in which a value was logged under a name, see [WatchEntry].
-func AttendEntry(name, entry string, start func() Attendant) Option {
-	w := watching{name: name, entry: entry, when: EachStep.AndAtStart().AndAtEnd(), start: start}
-	if entry == "" {
-		w.err = fmt.Errorf("%w: no entry to watch", ErrName)
-	}
-	return w.option()
-}
-
-// AfterAll has the watchers of options look behind all other watchers of the run, wherever they stand among the options,
-// and so hear of the end before them: for what must see a turn as it was left, as a checkpoint must, because other watchers
-// may change the learning rate or put an earlier state back.
-func AfterAll(options ...Option) Option {
-	options = slices.Clone(options)
-	return func(s *settings) {
-		before := len(s.watchers)
-		for _, o := range options {
-			if o != nil {
-				o(s)
-			}
-		}
-		for i := range s.watchers[before:] {
-			s.watchers[before+i].last = true
-		}
-	}
-}
-
-func startWatcher(w Watcher) func() Attendant {
-	if w == nil {
+// Get is the state, nil if there is none.
+func (s State) Get() any {
+	if s.at == nil {
 		return nil
 	}
-	return func() Attendant { return attendFunc(w) }
+	return s.at.get()
 }
 
-type watching struct {
-	name string
-	when Schedule
-	// entry is the name that must have been logged in the turn, "" for any turn.
-	entry string
-	// monitor tells that it follows the values of the entry; seldom that it does so where when is due alone.
-	monitor, seldom bool
-	// first watchers look before the turn is committed, and before all others.
-	first bool
-	// last watchers look behind all others.
-	last  bool
-	start func() Attendant
-	err   error
-	it    Attendant // made when the run starts
-}
-
-func (w watching) option() Option {
-	if w.start == nil {
-		w.err = errNoFunction
+// Set puts another state there. It is an error if that is of another type.
+func (s State) Set(state any) error {
+	if s.at == nil {
+		return ErrNoState
 	}
-	return func(s *settings) { s.watchers = append(s.watchers, w) }
+	return s.at.set(state)
 }
 
-func (w *watching) label() string {
-	switch {
-	case w.entry == "":
-		return label(w.when, w.name)
-	case w.name == "":
-		return "on each " + w.entry
-	}
-	return "on each " + w.entry + ": " + w.name
+// ErrNoState: what needs the state was given none, in a loop written by hand.
+var ErrNoState = errors.New("there is no state: give a Changer one made by loop.StateAt, and a report by loop.WithState")
+
+// holder has a state, whatever its type.
+type holder interface {
+	get() any
+	pointer() any // to where the state lies
+	set(state any) error
 }
+
+type variable[S any] struct{ at *S }
+
+func (v variable[S]) get() any     { return *v.at }
+func (v variable[S]) pointer() any { return v.at }
+
+func (v variable[S]) set(state any) error {
+	s, ok := state.(S)
+	if !ok && state != nil {
+		return fmt.Errorf("a state of type %T cannot take the place of one of type %T", state, *v.at)
+	}
+	*v.at = s
+	return nil
+}
+
+func (s State) held() State { return s }
+
+// StateAs asks the state of a [Report], an [Ending], a [Beginning], or a [State], for an interface: the value itself, which
+// may be a pointer or stand in an interface, or else the place where it lies, whose methods are those with a pointer
+// receiver too.
+func StateAs[I any](of interface{ held() State }) (found I, ok bool) {
+	s := of.held()
+	if s.at == nil {
+		return found, false
+	}
+	return as[I](s.at.get(), s.at.pointer())
+}
+
+func as[I any](value, pointer any) (found I, ok bool) {
+	if found, ok = value.(I); !ok {
+		found, ok = pointer.(I)
+	}
+	return found, ok
+}
+
+// Watcher looks at a run and changes nothing. Returning [ErrStop] ends the run after the turn.
+type Watcher func(ctx context.Context, report Report) error

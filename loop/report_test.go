@@ -75,7 +75,7 @@ func TestWatchEntry_aNameThatNothingLogs(t *testing.T) {
 			[]loop.Task[int, int]{train, test}, 9},
 		{"found in the first turn", "loss", `loop: step 1: each step: all tasks had a turn: on each loss: loop: no such entry: "loss"; there are: metrics.sum`, []loop.Task[int, int]{train}, 9},
 		{"not yet: the evaluation had no turn", "loss", "", []loop.Task[int, int]{train, test}, 2},
-		{"no entry", "", "loop: watcher 1 (each step, at start, at end): malformed name: no entry to watch", []loop.Task[int, int]{train}, 1},
+		{"no entry", "", "loop: callback 1 (each step, at start, at end): malformed name: no entry to watch", []loop.Task[int, int]{train}, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := loop.New(row.tasks...).Run(t.Context(), 0, numbers(row.data), loop.WatchEntry(row.entry, fail))
@@ -106,7 +106,7 @@ func TestRun_refusesWhatIsNeverDue(t *testing.T) {
 	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(5000)), evaluation).Named("test"))
 	_, err := l.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(2000)), loop.Watch(loop.At(loop.Steps(2001)), nothing))
 	require.EqualError(t, err, "loop: task 2 (every 5000 steps: test): never due in 2000 steps; leave it out, or give it AndAtEnd\n"+
-		"watcher 1 (at 2001 steps): never due in 2000 steps; leave it out, or give it AndAtEnd")
+		"callback 1 (at 2001 steps): never due in 2000 steps; leave it out, or give it AndAtEnd")
 	_, err = l.Run(t.Context(), 0, numbers(9))
 	require.NoError(t, err, "without an end, nobody can know")
 	spare := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Never, evaluation), loop.OnFunc(loop.Every(loop.Steps(5)).AndAtEnd(), evaluation))

@@ -19,37 +19,37 @@ type run[S, B any] struct {
 	timed, untilTimed bool
 	size              func() int // of the batch of the turn, nil if it counts as one
 	elapsed           Elapsed
-	// before is the last whole turn as its tasks saw it, watched as its watchers did: tasks take time, and a schedule
-	// must be asked about one line of time without a gap.
-	before, watched Elapsed
-	kept            Elapsed // the last whole turn as the history saw it
-	reason          Reason
-	stop            error // the first wish to stop
-	begun           bool  // the first batch is there
-	over            bool  // no batch is wanted any more
-	failure         error // of a turn, or of the data
-	taken           int64 // batches of the data
-	holds           bool  // one of them is for a turn behind this one
-	changed         bool  // a task of the present turn did its work
-	partial         bool  // the run ended in the middle of a turn that counts
-	entries         entries
-	blocks          blocks[B]
-	// doing says what the run is at, for the error of a panic: it is set before each call into other people's code.
-	doing  doing
-	place  string // "at the start: " or "at the end: "
-	noters []noter
-	dog    *dog
+	seen              seen
+	reason            Reason
+	stop              error // the first wish to stop
+	begun             bool  // the first batch is there
+	over              bool  // no batch is wanted any more
+	failure           error // of a turn, or of the data
+	taken             int64 // batches of the data
+	nextIsTaken       bool  // the last of them is for the turn behind this one
+	changed           bool  // a task of the present turn did its work
+	partial           bool  // the run ended in the middle of a turn that counts
+	entries           entries
+	blocks            blocks[B]
+	// activity is what the run is at, for the error of a panic: it is set before each call into other people's code.
+	activity  Activity
+	place     string // "at the start: " or "at the end: "
+	observers []Observer
 }
+
+// seen is the last whole turn as each saw it that is asked in turns: tasks and callbacks take time, and a schedule must be
+// asked about one line of time without a gap.
+type seen struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
 	r.place = "at the start: "
 	defer func() { r.place = "" }()
 	r.history.restrict(r.bounds)
-	r.sortWatchers()
-	r.entries.start(r.watchers, len(r.tasks))
+	r.startTasks()
+	r.entries.start(r.beside, len(r.tasks))
 	r.untilTimed = r.until != nil && timed(r.until)
 	r.timed = r.needsClock()
-	r.at(doing{name: "block size"})
+	r.at(Activity{name: "block size"})
 	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
 		return err
 	}
@@ -57,51 +57,58 @@ func (r *run[S, B]) start() error {
 	if r.elapsed.Date == 0 {
 		r.elapsed.Date = r.clock.date // not a date of long ago, from which all dates since would be due at once
 	}
-	r.before, r.watched, r.kept = r.elapsed, r.elapsed, r.elapsed
-	if r.watchdog != nil {
-		r.dog = r.watchdog.start()
-		r.noters = append(r.noters, r.dog)
-	}
-	for i := range r.watchers {
-		w := &r.watchers[i]
-		r.at(doing{watch: w})
-		if err := r.shielded(func() error { w.it = w.start(); return nil }); err != nil {
+	r.seen = seen{r.elapsed, r.elapsed, r.elapsed}
+	return r.startBeside()
+}
+
+func (r *run[S, B]) startBeside() error {
+	from := r.beginning()
+	from.state = StateAt(&r.turn.State)
+	for i := range r.beside {
+		b := &r.beside[i]
+		r.at(Activity{beside: b})
+		var wrong error
+		if err := r.shielded(func() error { wrong = b.start(from); return nil }); err != nil {
 			return err
 		}
-		if w.it == nil {
+		switch {
+		case isStop(wrong): // the run that this one goes on from had come to its end
+			if r.stop == nil {
+				r.stop = &placed{fmt.Sprintf("step %d: %s", r.elapsed.Steps, b.String()), wrong}
+			}
+		case wrong != nil:
 			r.reason = Failed
-			return r.wrap(errors.New("there is no attendant: its start function gave nil"))
+			return r.wrap(wrong)
 		}
-		if n, ok := w.it.(noter); ok {
-			r.noters = append(r.noters, n)
+		if o, ok := b.attendant.(Observer); ok {
+			r.observers = append(r.observers, o)
 		}
 	}
 	return nil
 }
 
-// sortWatchers puts those that look first in front, and those that look last behind; the list is the run's own.
-func (r *run[S, B]) sortWatchers() {
-	rank := func(w watching) int {
-		switch {
-		case w.first:
-			return -1
-		case w.last:
-			return 1
+// startTasks makes what tasks keep in a run.
+func (r *run[S, B]) startTasks() {
+	for i := range r.tasks {
+		if r.tasks[i].start != nil {
+			r.tasks = slices.Clone(r.tasks) // the loop's own serve other runs
+			r.tasks[i].do = r.tasks[i].start()
 		}
-		return 0
 	}
-	slices.SortStableFunc(r.watchers, func(a, b watching) int { return rank(a) - rank(b) })
 }
 
 // needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
 func (r *run[S, B]) needsClock() bool {
 	return r.untilTimed || r.keep.needs().clock ||
-		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.blind || t.when.needs().clock })
+		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
 }
 
 // turns makes one turn a batch.
 func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
-	if r.stop = r.stoppedBefore(); r.stop != nil {
+	if r.stop == nil && r.endedBefore() {
+		r.stop = r.endedBy
+	}
+	if r.stop != nil {
 		r.reason = Stopped
 		return nil
 	}
@@ -109,12 +116,12 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 		r.reason = UntilReached
 		return nil
 	}
-	err := r.deal(ctx, data)
+	err := r.eachBatch(ctx, data)
 	if err == nil {
 		err = r.shielded(func() error { return r.close(ctx) })
 	}
 	if r.blocks.waiting() {
-		err = r.shielded(func() error { return r.late(ctx, err) })
+		err = r.shielded(func() error { return r.flushBeforeError(ctx, err) })
 	}
 	err = r.await(ctx, err)
 	if err != nil {
@@ -126,24 +133,13 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 	return err
 }
 
-// stoppedBefore is what had stopped the run that this one goes on from, and still does; nil if nothing did.
-func (r *run[S, B]) stoppedBefore() error {
-	for i := range r.watchers {
-		w := &r.watchers[i]
-		if o, ok := w.it.(interface{ over() error }); ok {
-			if err := o.over(); err != nil {
-				return r.errorAt(w.label(), err)
-			}
-		}
-	}
+// endedBefore tells whether [Ended] says that the run which this one goes on from had come to its end, and was to.
+func (r *run[S, B]) endedBefore() bool {
 	until := ""
 	if r.until != nil {
 		until = r.until.String()
 	}
-	if r.endedBy != nil && r.endedUntil == until {
-		return r.endedBy
-	}
-	return nil
+	return r.endedBy != nil && r.endedUntil == until
 }
 
 // await waits for steps that may go on.
@@ -153,7 +149,7 @@ func (r *run[S, B]) await(ctx context.Context, err error) error {
 		if t.await == nil {
 			continue
 		}
-		r.at(doing{when: &t.when, name: t.name})
+		r.at(Activity{when: &t.when, name: t.name})
 		failure := r.shielded(func() error {
 			if err := t.await.Await(context.WithoutCancel(ctx), r.turn.State); err != nil {
 				return r.wrap(err)
@@ -169,9 +165,9 @@ func (r *run[S, B]) await(ctx context.Context, err error) error {
 }
 
 // shielded makes a panic an error that says what the run was at.
-func (r *run[S, B]) shielded(f func() error) error { return r.told(shielded(f)) }
+func (r *run[S, B]) shielded(f func() error) error { return r.located(Shield(f)) }
 
-func (r *run[S, B]) told(err error) error {
+func (r *run[S, B]) located(err error) error {
 	if p, ok := err.(*PanicError); ok {
 		r.reason = Failed
 		if fault, ok := p.Value.(*askFault); ok {
@@ -188,31 +184,31 @@ func (r *run[S, B]) abandon() {
 	r.partial = r.changed
 	switch {
 	case !r.changed:
-		r.elapsed = r.before // only what is in the state is counted
-	case r.kept.Steps < r.elapsed.Steps: // it failed before its row was committed
+		r.elapsed = r.seen.tasks // only what is in the state is counted
+	case r.seen.history.Steps < r.elapsed.Steps: // it failed before its row was committed
 		r.elapsed = r.clock.at(r.elapsed)
-		r.keepTurn(r.elapsed.Samples - r.before.Samples)
-	case r.before.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
+		r.keepTurn(r.elapsed.Samples - r.seen.tasks.Samples)
+	case r.seen.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
 		r.history.Commit(r.clock.at(r.elapsed), r.turn.Logs, 0)
 	}
 }
 
-// deal makes a turn of each batch. Each end is one that the source is told in the same way, by a batch that is not asked
+// eachBatch makes a turn of each batch. Each end reaches the source in the same way, by a batch that is not asked
 // for: so it is here that a failed turn stands, and not what the source makes of it.
-func (r *run[S, B]) deal(ctx context.Context, data Data[B]) error {
+func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	if ctx.Err() != nil {
 		_, err := r.cancelled(ctx)
 		return err
 	}
-	r.at(doingData)
+	r.at(atData)
 	s := &source[B]{free: ctx.Done() == nil}
 	s.turn = func(batch B, err error) (more bool) {
 		whole := false
 		defer func() {
 			if !whole {
-				r.over, r.failure = true, r.told(caught(recover()))
+				r.over, r.failure = true, r.located(caught(recover()))
 			}
-			r.at(doingData) // also where it is told that the run is over: what it then does is not the last task's
+			r.at(atData) // also where it learns that the run is over: what it then does is not the last task's
 			s.enter()
 		}()
 		more = r.take(ctx, batch, err)
@@ -224,7 +220,7 @@ func (r *run[S, B]) deal(ctx context.Context, data Data[B]) error {
 	case left && !r.over:
 		r.failure = r.shielded(func() (err error) { _, err = r.cancelled(ctx); return err })
 	case r.failure == nil:
-		return r.told(err)
+		return r.located(err)
 	}
 	if left && r.failure != nil {
 		return fmt.Errorf("%w; %w", r.failure, ErrSourceLeft)
@@ -281,7 +277,7 @@ func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
 		return end, err
 	}
 	r.reason = Cancelled
-	r.at(doing{name: "cancelled"})
+	r.at(Activity{name: "cancelled"})
 	return true, r.wrap(context.Cause(ctx))
 }
 
@@ -297,7 +293,7 @@ func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
 			r.reason = Stopped
 			return true, nil
 		}
-		r.at(doingData)
+		r.at(atData)
 	}
 	samples := int64(1)
 	if r.size != nil {
@@ -306,47 +302,28 @@ func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
 			return false, r.wrap(errNegative(samples))
 		}
 	}
-	if r.blocks.on {
-		return r.nextOfBlock(ctx, samples)
-	}
-	r.count(samples)
-	now := r.elapsed
-	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
-	stop := false
-	for i := range r.tasks {
-		if t := &r.tasks[i]; t.when.Due(r.before, now) {
-			if err := r.doTask(ctx, i, &stop); err != nil {
-				return false, err
-			}
-		}
-	}
-	if err := r.look(ctx, samples, &stop); err != nil {
-		return false, err
-	}
-	r.before = now
-	return r.ended(stop), nil
+	return r.makeTurn(ctx, samples)
 }
 
-// finish tells all attendants that the run is over, the last first, and joins their errors to the run's.
+// finish ends what runs beside the run, the last first, and joins the errors to the run's.
 func (r *run[S, B]) finish(ctx context.Context, err error) error {
 	r.place = "at the end: "
 	ending := Ending{Report: r.report(), Reason: r.reason, Err: err, Partial: r.partial}
-	for i := range slices.Backward(r.watchers) {
-		w := &r.watchers[i]
-		if w.it == nil {
-			continue // it was not started
+	for i := range slices.Backward(r.beside) {
+		b := &r.beside[i]
+		if !b.started() {
+			continue
 		}
-		r.at(doing{watch: w})
-		// A cancelled context must not keep an attendant from closing what it has open.
-		endErr := shielded(func() error { return w.it.End(context.WithoutCancel(ctx), ending) })
+		r.at(Activity{beside: b})
+		// A cancelled context must not keep a callback from closing what it has open.
+		endErr := Shield(func() error { return b.end(context.WithoutCancel(ctx), ending) })
 		if endErr == nil {
 			continue
 		}
-		err = errors.Join(err, r.errorAt(w.label(), endErr))
+		err = errors.Join(err, r.errorAt(b.String(), endErr))
 		if r.reason != Cancelled {
 			r.reason = Failed
 		}
 	}
-	r.dog.end()
 	return err
 }

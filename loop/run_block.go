@@ -47,68 +47,12 @@ func (r *run[S, B]) startBlocks() {
 	r.timed = r.timed || b.on
 }
 
-// nextOfBlock makes the turn of a batch, or lets the batch wait if its turn has nothing but a step that can be made later
-// with others.
-func (r *run[S, B]) nextOfBlock(ctx context.Context, samples int64) (end bool, err error) {
-	b := &r.blocks
-	last := r.before
-	if b.waiting() {
-		last = b.turns[len(b.turns)-1].elapsed
-	}
-	now := r.clock.next(last, samples)
-	task := r.blockOf(last, now)
-	if b.waiting() && task != b.task {
-		batch := r.turn.Batch
-		r.holds = true
-		end, err := r.flush(ctx)
-		if r.holds = false; end || err != nil {
-			return end, err
-		}
-		r.turn.Batch = batch
-		task = r.blockOf(last, now)
-	}
-	if !b.waiting() {
-		r.changed, r.elapsed = false, now
-		r.turn.Elapsed, r.turn.Logs = now, Logs{}
-	}
-	stop := false
-	b.due = b.due[:0]
-	for i := range r.tasks {
-		switch {
-		case !r.tasks[i].when.Due(last, now) || i == task:
-		case task >= 0 && i > task:
-			b.due = append(b.due, i)
-		default: // in a turn without a block, or in front of one
-			if err := r.doTask(ctx, i, &stop); err != nil {
-				return false, err
-			}
-		}
-	}
-	if task < 0 {
-		if err := r.look(ctx, samples, &stop); err != nil {
-			return false, err
-		}
-		r.before = now
-		return r.ended(stop), nil
-	}
-	b.task = task
-	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, gathered{now, samples})
-	if stop {
-		if _, err = r.flush(ctx); err == nil {
-			r.reason = Stopped
-		}
-		return true, err
-	}
-	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && !now.Reached(r.until) && !r.watcherDue(last, now) &&
-		(len(r.entries.watched) == 0 || r.entries.pending > 0) && r.watchedName(r.turn.Logs) == "" {
-		return false, nil
-	}
-	return r.flush(ctx)
-}
-
 // blockOf is the task whose block the turn can be part of: the only block stepper that is due in it; and where batches wait
 // already, with nothing due before it, which would have to run between two steps of the block. It is -1 if there is none.
 func (r *run[S, B]) blockOf(before, after Elapsed) int {
+	if !r.blocks.on {
+		return -1
+	}
 	task := -1
 	for i := range r.tasks {
 		switch {
@@ -125,12 +69,12 @@ func (r *run[S, B]) blockOf(before, after Elapsed) int {
 	return task
 }
 
-// watcherDue tells whether a watcher is due behind a turn, as far as that can be known before its step.
-func (r *run[S, B]) watcherDue(last, now Elapsed) bool {
-	before := r.watched
+// callbackDue tells whether a callback is due behind a turn, as far as that can be known before its step.
+func (r *run[S, B]) callbackDue(last, now Elapsed) bool {
+	before := r.seen.callbacks
 	before.Steps, before.Samples = last.Steps, last.Samples
-	for i := range r.watchers {
-		if w := &r.watchers[i]; (w.entry == "" || w.seldom) && w.when.Due(before, now) {
+	for i := range r.beside {
+		if b := &r.beside[i]; (b.Entry == "" || b.sparse) && b.due(before, now) {
 			return true
 		}
 	}
@@ -150,7 +94,7 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 
 	t := &r.tasks[b.task]
 	r.turn.Batch, r.elapsed = batches[0], turns[0].elapsed
-	r.at(doing{when: &t.when, name: t.name})
+	r.at(Activity{when: &t.when, name: t.name})
 	r.entries.ran(b.task)
 	begin := time.Now()
 	state, logs, err := t.block.StepBlock(ofStep(ctx), r.turn.State, batches)
@@ -173,11 +117,11 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	if failed && len(done) < len(turns) {
 		r.elapsed = turns[len(done)].elapsed // of the turn that failed
 	}
-	if err := r.heed(ctx, err, &stop); err != nil {
+	if err := r.stopOrFail(ctx, err, &stop); err != nil {
 		return false, err
 	}
 	if len(done) == 0 && !r.changed { // it stopped before its first step, and nothing else was done in that turn
-		r.elapsed = r.before
+		r.elapsed = r.seen.tasks
 		return r.ended(stop), nil
 	}
 	r.resize(time.Since(begin), logs)
@@ -189,17 +133,12 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 			}
 		}
 	}
-	last := turns[count-1]
-	if err := r.look(ctx, last.samples, &stop); err != nil {
-		return false, err
-	}
-	r.before = last.elapsed
-	return r.ended(stop), nil
+	return r.finishTurn(ctx, turns[count-1], stop)
 }
 
-// late makes the steps of the batches that waited when the run failed behind them: as without blocks, what they come to
+// flushBeforeError makes the steps of the batches that waited when the run failed behind them: as without blocks, what they come to
 // goes before.
-func (r *run[S, B]) late(ctx context.Context, failure error) error {
+func (r *run[S, B]) flushBeforeError(ctx context.Context, failure error) error {
 	end, err := r.flush(ctx)
 	switch {
 	case err != nil:
@@ -215,7 +154,7 @@ func (r *run[S, B]) late(ctx context.Context, failure error) error {
 // inside goes through the turns of a block that were made. Nothing is due in them, but they are kept; the last one is
 // left as a turn whose tasks have run, if it is to be finished.
 func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish bool) (err error) {
-	from, to := r.kept, r.clock.at(r.elapsed)
+	from, to := r.seen.history, r.clock.at(r.elapsed)
 	for i, turn := range done {
 		if i > 0 {
 			r.turn.Logs = Logs{} // before the first step, other tasks may have logged
@@ -235,8 +174,8 @@ func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish boo
 		}
 		r.keepTurn(turn.samples)
 		r.noteLatest(r.turn.Logs)
-		r.watched.Steps, r.watched.Samples = turn.elapsed.Steps, turn.elapsed.Samples
-		r.before, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
+		r.seen.callbacks.Steps, r.seen.callbacks.Samples = turn.elapsed.Steps, turn.elapsed.Samples
+		r.seen.tasks, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
 	}
 	return err
 }
@@ -257,9 +196,9 @@ func (r *run[S, B]) resize(took time.Duration, logs []Logs) {
 
 // watchedName is a name that is watched wherever it is logged, and among the logs, "" if none is.
 func (r *run[S, B]) watchedName(logs Logs) string {
-	for i := range r.watchers {
-		if w := &r.watchers[i]; w.entry != "" && !w.seldom && w.when.rule != nil && w.sees(logs) {
-			return w.entry
+	for i := range r.beside {
+		if b := &r.beside[i]; b.Entry != "" && !b.sparse && b.When.rule != nil && sees(b.Entry, logs) {
+			return b.Entry
 		}
 	}
 	return ""

@@ -5,51 +5,73 @@ import (
 	"strings"
 )
 
-// noter is told what a run turns to.
-type noter interface{ note(step int64, what doing) }
-
-// doing is kept as it comes and made a text only when there is an error, because it is set several times a turn.
-type doing struct {
-	when  *Schedule // nil for what has none
-	name  string
-	watch *watching
+// Activity is what a run is at: a task, a callback, the data. It is kept as it comes and made a text only when somebody
+// asks, because it is set several times a turn.
+type Activity struct {
+	when   *Schedule // nil for what has none
+	name   string
+	beside *beside
 }
 
-var doingData = doing{name: "data"}
+var atData = Activity{name: "data"}
 
-func (d doing) String() string {
+// Kind is "task" or "callback", and empty for the data and what a run does by itself.
+func (a Activity) Kind() string {
 	switch {
-	case d.watch != nil:
-		return d.watch.label()
-	case d.when != nil:
-		return label(*d.when, d.name)
+	case a.beside != nil:
+		return "callback"
+	case a.when != nil:
+		return "task"
 	}
-	return d.name
+	return ""
 }
 
-func (r *run[S, B]) at(d doing) {
-	r.doing = d
-	if r.noters != nil {
-		r.tell()
+// String is the schedule, and the name if there is one, as errors have it; or "data".
+func (a Activity) String() string {
+	switch {
+	case a.beside != nil:
+		return a.beside.String()
+	case a.when != nil:
+		return label(*a.when, a.name)
+	}
+	return a.name
+}
+
+func (r *run[S, B]) at(a Activity) {
+	r.activity = a
+	if r.observers != nil {
+		r.tellObservers()
 	}
 }
 
-// tell is apart from at, which is called several times a turn and so must be cheap.
-func (r *run[S, B]) tell() {
-	for _, n := range r.noters {
-		n.note(r.elapsed.Steps, r.doing)
+// tellObservers is apart from at, which is called several times a turn and so must be cheap.
+func (r *run[S, B]) tellObservers() {
+	step := r.elapsed.Steps
+	if r.activity == atData {
+		step = r.wanted()
 	}
+	for _, o := range r.observers {
+		o.At(step, r.activity)
+	}
+}
+
+// wanted is the step of the turn that the next batch is for, behind those that wait.
+func (r *run[S, B]) wanted() int64 {
+	if r.over {
+		return r.elapsed.Steps
+	}
+	return r.elapsed.Steps + max(int64(len(r.blocks.turns)), 1)
 }
 
 // wrap says where in the run an error came up.
 func (r *run[S, B]) wrap(err error) error {
 	step := r.elapsed.Steps
-	if r.doing == doingData && !r.over {
-		step += max(int64(len(r.blocks.turns)), 1) // the one that could not be made, behind those that wait
+	if r.activity == atData {
+		step = r.wanted()
 	}
-	where := r.doing.String()
-	if _, ok := err.(pointed); ok && r.doing.name != "" && r.doing.when != nil && r.doing.when.name == EachStep.name {
-		where = r.doing.name // a step that knows its point is known by its name
+	where := r.activity.String()
+	if _, ok := err.(pointed); ok && r.activity.name != "" && r.activity.when != nil && r.activity.when.name == EachStep.name {
+		where = r.activity.name // a step that knows its point is known by its name
 	}
 	return &placed{fmt.Sprintf("%sstep %d: %s", r.place, step, where), err}
 }

@@ -13,13 +13,13 @@ import (
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (
-	// sourceGrace is how long a source may take to come back when the context has ended: one that heeds the context, or is only
+	// sourceGrace is how long a source may take to come back when the context has ended: one that ends with the context, or is only
 	// slow, then ends in order, and whoever has it closed finds it unused.
 	sourceGrace = 500 * time.Millisecond
 	sourceLook  = sourceGrace / 5
 )
 
-// source ranges over the data on a goroutine of its own. An iterator cannot be told to give up, so that goroutine may never
+// source ranges over the data on a goroutine of its own. An iterator cannot be made to give up, so that goroutine may never
 // come back: it then has the source alone, and nothing of the run.
 type source[B any] struct {
 	// turn is called with each batch, and must call enter at its end. It is nil when the source is left behind.

@@ -5,15 +5,78 @@ import (
 	"errors"
 )
 
-// count counts a turn.
-func (r *run[S, B]) count(samples int64) {
-	r.changed = false
-	if r.timed {
-		r.elapsed = r.clock.next(r.elapsed, samples)
-		return
+// makeTurn makes the turn of a batch, or lets the batch wait if its turn has nothing but a step that can be made later
+// with others.
+func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err error) {
+	b := &r.blocks
+	last := r.seen.tasks
+	if b.waiting() {
+		last = b.turns[len(b.turns)-1].elapsed
 	}
-	r.elapsed.Steps++
-	r.elapsed.Samples += samples
+	now := r.count(last, samples)
+	task := r.blockOf(last, now)
+	if b.waiting() && task != b.task {
+		batch := r.turn.Batch
+		r.nextIsTaken = true
+		end, err := r.flush(ctx)
+		if r.nextIsTaken = false; end || err != nil {
+			return end, err
+		}
+		r.turn.Batch = batch
+		task = r.blockOf(last, now)
+	}
+	if !b.waiting() {
+		r.changed, r.elapsed = false, now
+		r.turn.Elapsed, r.turn.Logs = now, Logs{}
+	}
+	stop := false
+	b.due = b.due[:0]
+	for i := range r.tasks {
+		switch {
+		case !r.tasks[i].when.Due(last, now) || i == task:
+		case task >= 0 && i > task:
+			b.due = append(b.due, i)
+		default: // in a turn without a block, or in front of one
+			if err := r.doTask(ctx, i, &stop); err != nil {
+				return false, err
+			}
+		}
+	}
+	if task < 0 {
+		return r.finishTurn(ctx, gathered{now, samples}, stop)
+	}
+	b.task = task
+	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, gathered{now, samples})
+	if stop {
+		if _, err = r.flush(ctx); err == nil {
+			r.reason = Stopped
+		}
+		return true, err
+	}
+	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && !now.Reached(r.until) && !r.callbackDue(last, now) &&
+		(len(r.entries.wanted) == 0 || r.entries.pending > 0) && r.watchedName(r.turn.Logs) == "" {
+		return false, nil
+	}
+	return r.flush(ctx)
+}
+
+// finishTurn is what comes behind the tasks of a turn.
+func (r *run[S, B]) finishTurn(ctx context.Context, turn gathered, stop bool) (end bool, err error) {
+	if err := r.look(ctx, turn.samples, &stop); err != nil {
+		return false, err
+	}
+	r.seen.tasks = turn.elapsed
+	return r.ended(stop), nil
+}
+
+// count is the time of the turn behind last.
+func (r *run[S, B]) count(last Elapsed, samples int64) Elapsed {
+	if r.timed {
+		return r.clock.next(last, samples)
+	}
+	last.Steps++
+	last.Samples += samples
+	return last
 }
 
 // ended tells whether a turn was the last one, and sets the reason.
@@ -25,7 +88,7 @@ func (r *run[S, B]) ended(stop bool) bool {
 	switch {
 	case stop:
 		r.reason = Stopped
-	case r.holds: // only time can be over, and the batch is to have its turn
+	case r.nextIsTaken: // only time can be over, and the batch is to have its turn
 		return false
 	case r.until != nil && r.elapsed.Reached(r.until):
 		r.reason = UntilReached
@@ -35,56 +98,63 @@ func (r *run[S, B]) ended(stop bool) bool {
 	return true
 }
 
-// look commits a turn and has it watched.
+// look makes the changes of a turn, commits it, and has the callbacks look at it.
 func (r *run[S, B]) look(ctx context.Context, samples int64, stop *bool) error {
-	if len(r.watchers) == 0 && r.turn.Logs.Len() == 0 {
-		r.watched, r.kept = r.elapsed, r.elapsed
+	if len(r.beside) == 0 && r.turn.Logs.Len() == 0 {
+		r.seen.callbacks, r.seen.history = r.elapsed, r.elapsed
 		return nil
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	r.noteLatest(r.turn.Logs)
-	if err := r.watch(ctx, true, nil, stop); err != nil {
+	if err := r.call(ctx, true, nil, stop); err != nil {
 		return err
 	}
 	r.keepTurn(samples)
-	if err := r.entries.check(r.latest); err != nil {
-		r.reason = Failed
-		return r.errorAt(r.doing.String(), err) // not wrap: this turn was made, also where no task was due
-	}
-	if err := r.watch(ctx, false, nil, stop); err != nil {
+	if err := r.checkEntries(); err != nil {
 		return err
 	}
-	if r.holds {
-		r.watched.Steps, r.watched.Samples = r.elapsed.Steps, r.elapsed.Samples
+	if err := r.call(ctx, false, nil, stop); err != nil {
+		return err
+	}
+	if r.nextIsTaken {
+		r.seen.callbacks.Steps, r.seen.callbacks.Samples = r.elapsed.Steps, r.elapsed.Samples
 		return nil
 	}
-	r.watched = r.elapsed
+	r.seen.callbacks = r.elapsed
 	return nil
 }
 
-func (r *run[S, B]) keepTurn(samples int64) {
-	if r.turn.Logs.Len() > 0 && r.keep.Due(r.kept, r.elapsed) {
-		r.history.Commit(r.elapsed, r.turn.Logs, samples)
+func (r *run[S, B]) checkEntries() error {
+	err := r.entries.check(r.latest)
+	if err == nil {
+		return nil
 	}
-	r.kept = r.elapsed
+	r.reason = Failed
+	return r.errorAt(r.activity.String(), err) // not wrap: this turn was made, also where no task was due
 }
 
-// watch runs the watchers that are due in this turn, or else in the place that is asked for: either those that look
-// first or the others.
-func (r *run[S, B]) watch(ctx context.Context, first bool, is func(Schedule) bool, stop *bool) error {
-	for i := range r.watchers {
-		w := &r.watchers[i]
-		if w.first != first || w.entry != "" && !w.sees(r.turn.Logs) {
+func (r *run[S, B]) keepTurn(samples int64) {
+	if r.turn.Logs.Len() > 0 && r.keep.Due(r.seen.history, r.elapsed) {
+		r.history.Commit(r.elapsed, r.turn.Logs, samples)
+	}
+	r.seen.history = r.elapsed
+}
+
+// call calls the changes or the callbacks that are due in this turn, or else at the end of the run that is asked for.
+func (r *run[S, B]) call(ctx context.Context, changes bool, is func(Schedule) bool, stop *bool) error {
+	for i := range r.beside {
+		b := &r.beside[i]
+		if (b.changer != nil) != changes || b.Entry != "" && !sees(b.Entry, r.turn.Logs) {
 			continue
 		}
-		if r.holds && (w.entry == "" || w.seldom) { // due by time alone: it waits a turn, for a border at which the data is where the state is
+		if r.nextIsTaken && (b.Entry == "" || b.sparse) { // due by time alone: it waits a turn, for a border at which the data is where the state is
 			continue
 		}
-		if is == nil && !w.when.Due(r.watched, r.elapsed) || is != nil && !is(w.when) {
+		if is == nil && !b.due(r.seen.callbacks, r.elapsed) || is != nil && !is(b.When) {
 			continue
 		}
-		r.at(doing{watch: w})
-		if err := r.heed(ctx, w.it.Watch(ctx, r.report()), stop); err != nil {
+		r.at(Activity{beside: b})
+		if err := r.stopOrFail(ctx, b.look(ctx, r.report()), stop); err != nil {
 			return err
 		}
 	}
@@ -105,22 +175,21 @@ func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bo
 	r.changed = false // such a turn is not counted, whatever it did
 	r.elapsed = r.clock.at(r.elapsed)
 	r.noteLatest(r.turn.Logs)
-	if err := r.watch(ctx, true, is, &stop); err != nil {
+	if err := r.call(ctx, true, is, &stop); err != nil {
 		return false, err
 	}
 	if r.turn.Logs.Len() > 0 {
 		r.history.Commit(r.elapsed, r.turn.Logs, 0)
 	}
-	if err := r.entries.check(r.latest); err != nil {
-		r.reason = Failed
-		return false, r.errorAt(r.doing.String(), err)
+	if err := r.checkEntries(); err != nil {
+		return false, err
 	}
-	return stop, r.watch(ctx, false, is, &stop)
+	return stop, r.call(ctx, false, is, &stop)
 }
 
 func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {
 	t := &r.tasks[i]
-	r.at(doing{when: &t.when, name: t.name})
+	r.at(Activity{when: &t.when, name: t.name})
 	r.entries.ran(i)
 	var err error
 	switch {
@@ -132,7 +201,7 @@ func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {
 		err = t.do(ctx, &r.turn)
 	}
 	r.changed = r.changed || err == nil || isStop(err)
-	return r.heed(ctx, err, stop)
+	return r.stopOrFail(ctx, err, stop)
 }
 
 // ofStep is the context of a step: the batch is taken, and so its step is made. A context that ends while the step runs is
@@ -144,8 +213,8 @@ func ofStep(ctx context.Context) context.Context {
 	return ctx
 }
 
-// heed tells the wish to stop from an error.
-func (r *run[S, B]) heed(ctx context.Context, err error, stop *bool) error {
+// stopOrFail tells the wish to stop from an error.
+func (r *run[S, B]) stopOrFail(ctx context.Context, err error, stop *bool) error {
 	switch {
 	case err == nil:
 		return nil
@@ -164,12 +233,12 @@ func (r *run[S, B]) heed(ctx context.Context, err error, stop *bool) error {
 }
 
 func (r *run[S, B]) noteLatest(logs Logs) {
-	if len(r.watchers) > 0 {
+	if len(r.beside) > 0 {
 		r.latest.update(logs)
 	}
 }
 
 func (r *run[S, B]) report() Report {
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, Stop: r.stop, Ahead: r.taken - (r.elapsed.Steps - r.from.Steps), state: held[S]{&r.turn.State}}
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: r.taken - (r.elapsed.Steps - r.from.Steps), state: StateAt(&r.turn.State)}
 }

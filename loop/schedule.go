@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Schedule says when a task or a watcher runs. It is a value: it keeps nothing between turns, so it can be shared by
+// Schedule says when a task or a callback runs. It is a value: it keeps nothing between turns, so it can be shared by
 // tasks and loops, and a run that is resumed asks it the same questions. The zero Schedule is never due.
 //
 // Ciclo's schedules remember when they fired and must be copied by the loop; ours do not, because what remembers
@@ -24,19 +24,23 @@ type Schedule struct {
 // rule is a pure function of the time before and after a turn.
 type rule interface {
 	due(before, after Elapsed) bool
-	// next is [Schedule.next].
-	next(now Elapsed) (step int64, ok bool)
 	// needs says what it looks at besides steps.
 	needs() needs
 }
 
-type needs struct{ samples, clock bool }
+type needs struct {
+	samples, clock bool
+	// A joint rule may be due in a long turn and in no part of it, an inverse one in a part and not in the whole.
+	joint, inverse bool
+}
 
-func (n needs) and(m needs) needs { return needs{n.samples || m.samples, n.clock || m.clock} }
+func (n needs) and(m needs) needs {
+	return needs{n.samples || m.samples, n.clock || m.clock, n.joint || m.joint, n.inverse || m.inverse}
+}
 
 func needsOf(p Period) needs {
 	_, isSamples := p.(Samples)
-	return needs{isSamples, timed(p)}
+	return needs{samples: isSamples, clock: timed(p)}
 }
 
 func needsOfAll(schedules []Schedule) (n needs) {
@@ -46,7 +50,7 @@ func needsOfAll(schedules []Schedule) (n needs) {
 	return n
 }
 
-// never is the step of what does not come.
+// never is a mark that does not come.
 const never = math.MaxInt64
 
 var (
@@ -108,6 +112,9 @@ func (s Schedule) String() string {
 // Due tells whether the schedule fires in a turn that takes a run from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
+// Possible tells that there may be turns in which the schedule is due, or that it is due at the start.
+func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
+
 // Err tells what is wrong with the schedule, nil if nothing is. [Loop.Run] refuses a schedule with an error. What is
 // put together of schedules has the errors of all of them.
 func (s Schedule) Err() error { return s.err }
@@ -131,25 +138,56 @@ func (s Schedule) part() string {
 func (s Schedule) startsAt() bool { return s.starts }
 func (s Schedule) endsAt() bool   { return s.ends }
 
-// next gives a step count beyond that of now: in turns of one step, the schedule is not due before that one finishes.
-// The bound may be early, never late; math.MaxInt64 stands for "not again". If ok is false, the bound leaves the clock
-// out: time may make it due earlier, and has to be looked at between. What cannot tell says the very next step.
-func (s Schedule) next(now Elapsed) (step int64, ok bool) {
-	if s.rule == nil {
-		return never, true
-	}
-	return s.rule.next(now)
+// zero tells that nobody has set the schedule.
+func (s Schedule) zero() bool {
+	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
+// firstSteps gives up to n steps behind from in which the schedule is due, in turns of one step, and whether there may be
+// others. It asks of each step, of so many at most.
+func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
+	if s.rule == nil {
+		return nil, false
+	}
+	last, isSteps := until.(Steps)
+	for step := from + 1; step <= from+lookedAt; step++ {
+		if isSteps && step > int64(last) {
+			return found, false
+		}
+		if !s.Due(Elapsed{Steps: step - 1}, Elapsed{Steps: step}) {
+			continue
+		}
+		if len(found) == n {
+			return found, true
+		}
+		found = append(found, step)
+	}
+	return found, true // perhaps
+}
+
+// lookedAt bounds the steps that are asked about.
+const lookedAt = 100_000
+
 // never tells that the schedule is surely not due in a run from nothing to until, neither at its start nor its end. Only
-// an end in steps is exact: the last turn may go beyond any number of samples, or any time.
+// an end in steps is known: the last turn may go beyond any number of samples, or any time.
 func (s Schedule) never(until Period) bool {
-	step, ok := s.next(Elapsed{})
-	if !ok || s.starts || s.ends {
+	const all = 1 << 60
+	last := Elapsed{Steps: all, Samples: all, Time: all, Date: 4 * all}
+	end, isSteps := until.(Steps)
+	if isSteps {
+		last.Steps = int64(end)
+	}
+	needs := s.needs()
+	switch {
+	case s.starts || s.ends:
+		return false
+	case !needs.inverse && !s.Due(Elapsed{}, last):
+		return true
+	case !needs.inverse && !needs.joint, needs.samples, needs.clock, !isSteps:
 		return false
 	}
-	end, isSteps := until.(Steps)
-	return step == never || isSteps && step > int64(end)
+	found, more := s.firstSteps(0, until, 1)
+	return len(found) == 0 && !more
 }
 
 func (s Schedule) needs() needs {
@@ -161,9 +199,8 @@ func (s Schedule) needs() needs {
 
 type always struct{}
 
-func (always) due(_, _ Elapsed) bool          { return true }
-func (always) next(now Elapsed) (int64, bool) { return soon(now), true }
-func (always) needs() needs                   { return needs{} }
+func (always) due(_, _ Elapsed) bool { return true }
+func (always) needs() needs          { return needs{} }
 
 type when struct {
 	name string
@@ -182,11 +219,7 @@ func (w when) due(before, after Elapsed) bool {
 	return due
 }
 
-func (when) next(now Elapsed) (int64, bool) { return soon(now), true }
-func (when) needs() needs                   { return needs{true, true} }
-
-// soon is the next step.
-func soon(now Elapsed) int64 { return plus(now.Steps, 1) }
+func (when) needs() needs { return needs{samples: true, clock: true, inverse: true} }
 
 // plus adds two numbers that are not negative, up to the largest there is.
 func plus(a, b int64) int64 {
@@ -213,7 +246,7 @@ func checkPoint(word string, p Period) error {
 		return fmt.Errorf("schedule %q has no period", word)
 	case isDate && d <= 0:
 		return fmt.Errorf("the date is not set or before 1970, got %s", p)
-	case !isDate && p.length() <= 0:
+	case !isDate && p.Length() <= 0:
 		return fmt.Errorf("period must be positive, got %s", p)
 	}
 	return nil

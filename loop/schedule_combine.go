@@ -67,15 +67,6 @@ func (o oneOf) due(before, after Elapsed) bool {
 
 func (o oneOf) needs() needs { return needsOfAll(o) }
 
-func (o oneOf) next(now Elapsed) (step int64, ok bool) {
-	step, ok = never, true
-	for i := range o {
-		n, known := o[i].next(now)
-		step, ok = min(step, n), ok && known
-	}
-	return step, ok || step == soon(now) // the clock cannot make it due before the next step
-}
-
 type eachOf []Schedule
 
 func (e eachOf) due(before, after Elapsed) bool {
@@ -87,36 +78,10 @@ func (e eachOf) due(before, after Elapsed) bool {
 	return true
 }
 
-func (e eachOf) needs() needs { return needsOfAll(e) }
-
-// next is the latest of the bounds, since the last to come decides; the clock can make none of those earlier that do
-// not look at it.
-func (e eachOf) next(now Elapsed) (step int64, ok bool) {
-	for i := range e {
-		n, known := e[i].next(now)
-		if known == ok {
-			step = max(step, n)
-		} else if known {
-			step, ok = n, true
-		}
-	}
-	return step, ok
-}
+func (e eachOf) needs() needs { return needsOfAll(e).and(needs{joint: true}) }
 
 type not struct{ s Schedule }
 
 func (n not) due(before, after Elapsed) bool { return !n.s.Due(before, after) }
 
-func (n not) needs() needs { return n.s.needs() }
-
-func (n not) next(now Elapsed) (int64, bool) {
-	switch r := n.s.rule.(type) {
-	case always:
-		return never, true
-	case reached:
-		if now.Reached(r.p) {
-			return never, true
-		}
-	}
-	return soon(now), true
-}
+func (n not) needs() needs { return n.s.needs().and(needs{inverse: true}) }

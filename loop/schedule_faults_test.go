@@ -119,11 +119,6 @@ func TestF37_absurdSchedules(t *testing.T) {
 				now := loop.Elapsed{Steps: x, Samples: x, Time: time.Duration(x), Date: noon + loop.Date(x)}
 				after := loop.Elapsed{Steps: x + 1, Samples: x + 1, Time: time.Duration(x + 1), Date: noon + loop.Date(x+1)}
 				due := row.schedule.Due(now, after)
-				step, ok := row.schedule.Next(now)
-				require.Greater(t, step, x, "the next step is ahead")
-				if due && ok {
-					require.Equal(t, x+1, step)
-				}
 				if row.err != "" {
 					require.False(t, due, "an invalid schedule is never due")
 				}

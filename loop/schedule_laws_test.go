@@ -1,8 +1,6 @@
 package loop_test
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -120,56 +118,6 @@ func TestEvery_firesOnceForEachFullPeriod(t *testing.T) {
 		require.Equal(t, k, fired[times-1])
 		for i, at := range fired[1:] {
 			require.InDelta(t, float64(k)/float64(times), at-fired[i], 1, "evenly")
-		}
-	})
-}
-
-// The bound must never be later than a firing; with the clock held still, not even where it says that time may come first.
-func TestNext_lawOfTheBound(t *testing.T) {
-	told, asked := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		s, run := drawSchedule(t, 3), drawRun(t)
-		for i, now := range run {
-			step, ok := s.Next(now)
-			require.Greater(t, step, now.Steps)
-			asked++
-			if step > now.Steps+1 {
-				told++
-			}
-			for j := i + 1; j < len(run) && run[j].Steps < step; j++ {
-				if ok && s.Due(run[j-1], run[j]) {
-					t.Fatalf("%s at step %d: next said %d, but it is due at %d", s, now.Steps, step, run[j].Steps)
-				}
-				if s.Due(still(run[j-1], now), still(run[j], now)) {
-					t.Fatalf("%s at step %d: next said %d, but without the clock it is due at %d", s, now.Steps, step, run[j].Steps)
-				}
-			}
-		}
-	})
-	t.Logf("%d of %d bounds are beyond the next step", told, asked)
-}
-
-func still(e, clock loop.Elapsed) loop.Elapsed {
-	e.Time, e.Date = clock.Time, clock.Date
-	return e
-}
-
-// Where only steps count, the bound of a single schedule is the firing itself.
-func TestNext_isExactForSteps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := marking(t, 0).Schedule
-		if rapid.Bool().Draw(t, "later") {
-			s = loop.After(loop.Steps(rapid.Int64Range(1, 20).Draw(t, "from"))).Then(s)
-		}
-		now, fired := rapid.Int64Range(0, 60).Draw(t, "now"), firings(s, 1000)
-		want := int64(math.MaxInt64)
-		if i := slices.IndexFunc(fired, func(x int64) bool { return x > now }); i >= 0 {
-			want = fired[i]
-		}
-		step, ok := s.Next(loop.Elapsed{Steps: now})
-		require.True(t, ok)
-		if want < math.MaxInt64 || step <= 1000 {
-			require.Equal(t, want, step, fmt.Sprint(s, " at ", now))
 		}
 	})
 }

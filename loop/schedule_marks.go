@@ -15,24 +15,10 @@ type marks struct {
 }
 
 func (m marks) due(before, after Elapsed) bool {
-	return m.following(m.unit.of(before)) <= m.unit.of(after)
+	return m.following(m.unit.Of(before)) <= m.unit.Of(after)
 }
 
 func (m marks) needs() needs { return needsOf(m.unit) }
-
-func (m marks) next(now Elapsed) (int64, bool) {
-	mark := m.following(m.unit.of(now))
-	if mark == never {
-		return never, true
-	}
-	if _, isSteps := m.unit.(Steps); isSteps {
-		return mark, true
-	}
-	if timed(m.unit) {
-		return never, false
-	}
-	return soon(now), true // nobody knows how large the next batch is
-}
 
 // Every is due each time another p is full: Every(Steps(100)) after 100, 200, … steps. Samples and time may jump over
 // a multiple; it is then due once, in the turn that crosses it, and the next one stays where it was.
@@ -45,7 +31,7 @@ func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}
 	}
-	n := p.length()
+	n := p.Length()
 	return Schedule{name: named("every", p), rule: marks{p, func(x int64) int64 {
 		x = max(x, 0)
 		return plus(x-x%n, n)
@@ -57,7 +43,7 @@ func At(p Period) Schedule {
 	if err := checkPoint("at", p); err != nil {
 		return Schedule{name: named("at", p), err: err}
 	}
-	length := p.length()
+	length := p.Length()
 	return Schedule{name: named("at", p), rule: marks{p, func(x int64) int64 {
 		if x < length {
 			return length
@@ -78,7 +64,7 @@ func Exponential(first Period, factor float64) Schedule {
 		s.err = fmt.Errorf("factor must be greater than 1 (at least 1.000001) and finite, got %g", factor)
 		return s
 	}
-	start, scale := first.length(), 1/math.Log(factor)
+	start, scale := first.Length(), 1/math.Log(factor)
 	s.rule = marks{first, func(x int64) int64 {
 		if x < start {
 			return start
@@ -105,11 +91,11 @@ func Times(n int, until Period) Schedule {
 	if s.err = checkLength("times", until); s.err != nil {
 		return s
 	}
-	if n <= 0 || int64(n) > until.length() {
+	if n <= 0 || int64(n) > until.Length() {
 		s.err = fmt.Errorf("the number of times must be 1 or more and fit in %s, got %d", until, n)
 		return s
 	}
-	length, times := uint64(until.length()), uint64(n)
+	length, times := uint64(until.Length()), uint64(n)
 	s.rule = marks{until, func(x int64) int64 {
 		x = max(x, 0)
 		if x >= int64(length) {

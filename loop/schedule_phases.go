@@ -62,7 +62,7 @@ func Piecewise(base Schedule, next ...Phase) Schedule {
 		if previous := list[i].After; err == nil && previous != nil {
 			if reflect.TypeOf(previous) != reflect.TypeOf(phase.After) {
 				err = fmt.Errorf("phases must be in one unit, got %s behind %s", phase.After, previous)
-			} else if previous.with(Elapsed{}, previous.length()).Reached(phase.After) {
+			} else if previous.with(Elapsed{}, previous.Length()).Reached(phase.After) {
 				err = fmt.Errorf("phases must be ascending, got %s behind %s", phase.After, previous)
 			}
 		}
@@ -94,16 +94,6 @@ func (r reached) due(_, after Elapsed) bool { return after.Reached(r.p) }
 
 func (r reached) needs() needs { return needsOf(r.p) }
 
-func (r reached) next(now Elapsed) (int64, bool) {
-	if p, isSteps := r.p.(Steps); isSteps {
-		return max(int64(p), soon(now)), true
-	}
-	if timed(r.p) && !now.Reached(r.p) {
-		return never, false
-	}
-	return soon(now), true
-}
-
 // phases begin where their After is, the first one at the start, and end where the next one begins.
 type phases []Phase
 
@@ -113,12 +103,12 @@ func (ps phases) due(before, after Elapsed) bool {
 		if end != nil && before.Reached(end) {
 			continue
 		}
-		if begin != nil && !before.Reached(begin) && begin.of(after) <= begin.length() {
+		if begin != nil && !before.Reached(begin) && begin.Of(after) <= begin.Length() {
 			return false // nor did the later ones begin
 		}
 		last := after
 		if end != nil && last.Reached(end) {
-			last = end.with(last, end.length())
+			last = end.with(last, end.Length())
 		}
 		if ps[i].Then.Due(within(begin, before), within(begin, last)) {
 			return true
@@ -134,33 +124,6 @@ func (ps phases) needs() (n needs) {
 	return n
 }
 
-// next takes the earliest bound of the phases that are not over.
-func (ps phases) next(now Elapsed) (step int64, ok bool) {
-	step, ok = never, true
-	for i := range ps {
-		begin, end := ps.bounds(i)
-		if end != nil && now.Reached(end) {
-			continue
-		}
-		if begin != nil && timed(begin) && !now.Reached(begin) {
-			return step, false // this and the later ones wait for the clock
-		}
-		n, known := ps[i].Then.next(within(begin, now))
-		if zero, isSteps := begin.(Steps); isSteps {
-			n = plus(n, int64(zero))
-		}
-		last, isSteps := end.(Steps)
-		if isSteps && n > int64(last) {
-			n = never // it would be due after its end
-		}
-		step, ok = min(step, n), ok && known
-		if isSteps && n != never {
-			return step, ok // the later ones begin behind it
-		}
-	}
-	return step, ok
-}
-
 func (ps phases) bounds(i int) (begin, end Period) {
 	if i+1 < len(ps) {
 		end = ps[i+1].After
@@ -173,5 +136,5 @@ func within(begin Period, e Elapsed) Elapsed {
 	if begin == nil {
 		return e
 	}
-	return begin.with(e, max(begin.of(e)-begin.length(), 0))
+	return begin.with(e, max(begin.Of(e)-begin.Length(), 0))
 }

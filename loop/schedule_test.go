@@ -1,7 +1,6 @@
 package loop_test
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -96,7 +95,7 @@ func TestSchedules(t *testing.T) {
 			require.Equal(t, row.name, row.schedule.String())
 			require.Equal(t, row.at, firings(row.schedule, 12))
 			before, after := loop.Elapsed{Steps: 4, Date: noon}, loop.Elapsed{Steps: 5, Date: noon + loop.Date(time.Second)}
-			require.Zero(t, testing.AllocsPerRun(100, func() { row.schedule.Due(before, after); row.schedule.Next(before) }))
+			require.Zero(t, testing.AllocsPerRun(100, func() { row.schedule.Due(before, after) }))
 		})
 	}
 }
@@ -152,54 +151,47 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 	require.Equal(t, []int64{8, 10, 0, 10, 0, 3}, seen, "the parts of a turn from 8 to 23")
 }
 
-func TestNextAndNever(t *testing.T) {
-	const none = math.MaxInt64
+func TestNever(t *testing.T) {
 	odd := loop.When("odd", func(_, after loop.Elapsed) bool { return after.Steps%2 == 1 })
-	now := loop.Elapsed{Steps: 12, Samples: 12, Time: 12 * time.Second, Date: noon + loop.Date(12*time.Second)}
 	for _, row := range []struct {
 		schedule loop.Schedule
-		next     int64
-		ok       bool
 		never    bool // in a run until 10 steps
 	}{
-		{loop.Never, none, true, true},
-		{loop.AtEnd, none, true, false},
-		{loop.EachStep, 13, true, false},
-		{every(5), 15, true, false},
-		{every(100), 100, true, true},
-		{every(100).AndAtStart(), 100, true, false},
-		{loop.At(loop.Steps(10)), none, true, false},
-		{loop.At(loop.Steps(11)), none, true, true},
-		{loop.After(loop.Steps(50)), 50, true, true},
-		{loop.After(loop.Steps(10)), 13, true, false},
-		{loop.Not(loop.After(loop.Steps(10))), none, true, false},
-		{loop.Not(loop.EachStep), none, true, true},
-		{loop.After(loop.Steps(10)).Every(loop.Steps(5)), 15, true, true},
-		{loop.Exponential(loop.Steps(3), 2), 24, true, false},
-		{loop.Times(3, loop.Steps(12)), none, true, false},
-		{loop.Times(3, loop.Steps(60)), 20, true, true},
-		{odd, 13, true, false},
-		{loop.Every(loop.Samples(100)), 13, true, false}, // batches may be of any size
-		{loop.At(loop.Samples(10)), none, true, false},
-		{loop.Every(seconds(100)), none, false, false},
-		{loop.At(seconds(10)), none, true, false},
-		{loop.At(later(20)), none, false, false},
-		{loop.Any(every(5), loop.Every(seconds(1))), 15, false, false},
-		{loop.Any(loop.EachStep, loop.Every(seconds(1))), 13, true, false},
-		{loop.Any(every(100), every(70)), 70, true, true},
-		{loop.All(every(5), odd), 15, true, false},
-		{loop.All(every(5), loop.After(seconds(20))), 15, true, false},
-		{loop.All(every(5), loop.Never), none, true, true},
-		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: every(7)}), 21, true, false},
-		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: every(7)}), 13, true, true},
-		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), 13, true, true},
-		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), none, false, false},
-		{loop.Piecewise(every(5), loop.Phase{After: seconds(14), Then: every(3)}), 15, false, false},
+		{loop.Never, true},
+		{loop.AtEnd, false},
+		{loop.EachStep, false},
+		{every(5), false},
+		{every(100), true},
+		{every(100).AndAtStart(), false},
+		{loop.At(loop.Steps(10)), false},
+		{loop.At(loop.Steps(11)), true},
+		{loop.After(loop.Steps(50)), true},
+		{loop.After(loop.Steps(10)), false},
+		{loop.Not(loop.After(loop.Steps(10))), false},
+		{loop.Not(loop.EachStep), true},
+		{loop.After(loop.Steps(10)).Every(loop.Steps(5)), true},
+		{loop.Exponential(loop.Steps(3), 2), false},
+		{loop.Times(3, loop.Steps(12)), false},
+		{loop.Times(3, loop.Steps(60)), true},
+		{odd, false},
+		{loop.Every(loop.Samples(100)), false}, // batches may be of any size
+		{loop.At(loop.Samples(10)), false},
+		{loop.Every(seconds(100)), false},
+		{loop.At(seconds(10)), false},
+		{loop.At(later(20)), false},
+		{loop.Any(every(5), loop.Every(seconds(1))), false},
+		{loop.Any(loop.EachStep, loop.Every(seconds(1))), false},
+		{loop.Any(every(100), every(70)), true},
+		{loop.All(every(5), odd), false},
+		{loop.All(every(5), loop.After(seconds(20))), false},
+		{loop.All(every(5), loop.Never), true},
+		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: every(7)}), false},
+		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: every(7)}), true},
+		{loop.Piecewise(every(13), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), true},
+		{loop.Piecewise(every(5), loop.Phase{After: loop.Steps(14), Then: loop.Every(seconds(7))}), false},
+		{loop.Piecewise(every(5), loop.Phase{After: seconds(14), Then: every(3)}), false},
 	} {
 		t.Run(row.schedule.String(), func(t *testing.T) {
-			step, ok := row.schedule.Next(now)
-			require.Equal(t, row.next, step)
-			require.Equal(t, row.ok, ok)
 			require.Equal(t, row.never, row.schedule.IsNever(loop.Steps(10)))
 		})
 	}

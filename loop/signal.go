@@ -18,19 +18,19 @@ func (e *SignalError) Error() string { return e.Signal.String() }
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
 // WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a loop
-// then ends at the next border between turns ([Loop.Run] says when that is), and its attendants are told. What cannot be broken
+// then ends at the next border between turns ([Loop.Run] says when that is), and its callbacks end. What cannot be broken
 // off, such as a compilation or a long step, ends first. The second signal ends the process at once, as if nobody had listened.
 // Call stop when the run is over; from then on signals do what they did before.
 //
 // Until then a write to a standard output or error that nobody reads any more (a pipe to head, a terminal that was closed) is an
 // error of that write; Go ends the process for it, which is right for a filter, and the loss of a training. What this package shows
-// does so in no case, with WithSignals or without: [ProgressBar], [Lines].
+// does so in no case, with WithSignals or without: callbacks.ProgressBar, callbacks.Lines.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	done := make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	undo := heedBrokenPipes()
+	undo := catchBrokenPipes()
 	go func() {
 		defer close(done)
 		var first os.Signal
@@ -59,9 +59,9 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// heedBrokenPipes has writes to broken standard outputs fail, until it is undone. It listens and does not ignore, which the programs
+// catchBrokenPipes has writes to broken standard outputs fail, until it is undone. It listens and does not ignore, which the programs
 // that this one starts would inherit.
-func heedBrokenPipes() (undo func()) {
+func catchBrokenPipes() (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
@@ -78,7 +78,7 @@ func resend(s os.Signal) {
 }
 
 // ExitCode is what a program should exit with after a run: 0 without an error, 128 and the number of the signal that
-// ended it, or 1. A signal that comes when the run is over and its attendants are told has ended nothing: that is 0.
+// ended it, or 1. A signal that comes when the run is over and its callbacks end has ended nothing: that is 0.
 func ExitCode(err error) int {
 	var signalled *SignalError
 	switch {
@@ -96,7 +96,7 @@ func ExitCode(err error) int {
 //	must.M = loop.Exit // in place of a panic, whose trace says little about a missing file, and nothing about Ctrl-C
 func Exit(err error) {
 	if err != nil {
-		heedBrokenPipes() // the exit code counts, whether anybody reads the error or not
+		catchBrokenPipes() // the exit code counts, whether anybody reads the error or not
 		log.Print(err)
 		os.Exit(ExitCode(err))
 	}

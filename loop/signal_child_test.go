@@ -81,7 +81,7 @@ func TestSignalChild(t *testing.T) {
 		return work("a step that is deaf")(ctx, s, n)
 	}
 	test := loop.Evaluation[int, int]{Name: "test", Data: ten, Loop: loop.New(loop.OnFunc(loop.EachStep, work("an evaluation")))}
-	saver := loop.Attend("saver", loop.EachStep, func() loop.Attendant { return saver{os.Getenv(childSaves), enter} })
+	saver := attend("saver", loop.EachStep, func() loop.Attendant { return saver{os.Getenv(childSaves), enter} })
 	source := forever
 	if place == "the data" {
 		source = func(yield func(int, error) bool) {

@@ -100,7 +100,7 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 						ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, home)
 						defer cancel()
 						ended := 0
-						result, err := loop.New(tasks...).Run(ctx, 0, given, loop.Attend("", loop.Never, func() loop.Attendant {
+						result, err := loop.New(tasks...).Run(ctx, 0, given, attend("", loop.Never, func() loop.Attendant {
 							return ender{func() error { ended++; return nil }}
 						}))
 						took := time.Since(begin) - 10*time.Second
@@ -173,7 +173,7 @@ func TestR12_anInterruptWhileWaitingForData(t *testing.T) {
 					}
 					saved := loop.Ending{}
 					a := adder{size: size, takes: time.Microsecond}
-					result, err := loop.New(loop.On[int, int](loop.EachStep, heeds{a})).Run(ctx, 0, source, loop.Attend("", loop.Never, func() loop.Attendant {
+					result, err := loop.New(loop.On[int, int](loop.EachStep, heeds{a})).Run(ctx, 0, source, attend("", loop.Never, func() loop.Attendant {
 						return onEnd(func(e loop.Ending) { saved = e })
 					}))
 					require.ErrorIs(t, err, home)
@@ -230,7 +230,7 @@ func TestR12_batchesThatWereTakenAndNotTrained(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var end loop.Ending
-				_, _ = loop.New(loop.On(loop.EachStep, row.steps)).Run(t.Context(), 0, oneTo(20), loop.Attend("", loop.Never, func() loop.Attendant {
+				_, _ = loop.New(loop.On(loop.EachStep, row.steps)).Run(t.Context(), 0, oneTo(20), attend("", loop.Never, func() loop.Attendant {
 					return onEnd(func(e loop.Ending) { end = e })
 				}))
 				require.Equal(t, row.ahead, end.Ahead)

@@ -9,7 +9,7 @@ import (
 // Data is a sequence of batches. A batch comes with a nil error; an error ends the run. A batch must stay as it is until
 // its step is over; a [BlockStepper] holds several at once. To prefetch, repeat or cut any Data short, see package data.
 //
-// Data is called, and ends, on a goroutine of the run. Data that waits for something had best heed the run's context: it is left
+// Data is called, and ends, on a goroutine of the run. Data that waits for something should end with the run's context: it is left
 // behind if it does not come back when that ends.
 type Data[B any] = iter.Seq2[B, error]
 
@@ -32,7 +32,7 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 }
 
 // BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop then
-// gives it several batches, never across a point where another task, a watcher or the end of the run is due: nobody can tell the
+// gives it several batches, never across a point where another task, a callback or the end of the run is due: nobody can tell the
 // difference, but that schedules of time are looked at between blocks only; those are kept below 50 ms.
 type BlockStepper[S, B any] interface {
 	Stepper[S, B]
@@ -41,7 +41,7 @@ type BlockStepper[S, B any] interface {
 	BlockSize() int
 	// StepBlock makes the steps of the batches in their order, with the logs of each, which must have the same names in each
 	// step. With an error, also [ErrStop], it gives the logs of the steps that were made before it, and the state after them. A
-	// panic loses all steps of the block. A context that is cancelled is heeded after the block, unless StepBlock looks at it;
+	// panic loses all steps of the block. A context that is cancelled takes effect after the block, unless StepBlock looks at it;
 	// then batches that were taken are not trained, and a place that the data counts is not that of the state ([Report].Ahead).
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
@@ -67,20 +67,22 @@ type Task[S, B any] struct {
 	name string
 	when Schedule
 	do   func(ctx context.Context, turn *Turn[S, B]) error
-	// blind tasks do not see the time of their turn.
-	blind bool
-	steps bool               // it is a Stepper
-	block BlockStepper[S, B] // nil if it makes one step at a time
-	await Awaiter[S]         // nil if its steps are over when they return
-	err   error
+	// start makes do for each run, nil if it keeps nothing between turns.
+	start func() func(ctx context.Context, turn *Turn[S, B]) error
+	// ignoresTime tells that it does not look at the time of its turn.
+	ignoresTime bool
+	steps       bool               // it is a Stepper
+	block       BlockStepper[S, B] // nil if it makes one step at a time
+	await       Awaiter[S]         // nil if its steps are over when they return
+	err         error
 }
 
 // On makes a task of a [Stepper], which may be a [BlockStepper].
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
-		return Task[S, B]{when: when, err: errNoFunction}
+		return Task[S, B]{when: when, err: ErrNoFunction}
 	}
-	task := Task[S, B]{when: when, blind: true, steps: true, do: func(ctx context.Context, turn *Turn[S, B]) error {
+	task := Task[S, B]{when: when, ignoresTime: true, steps: true, do: func(ctx context.Context, turn *Turn[S, B]) error {
 		state, logs, err := stepper.Step(ctx, turn.State, turn.Batch)
 		if err != nil && !isStop(err) {
 			return err
@@ -100,7 +102,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 // OnFunc makes a task of a step function.
 func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, batch B) (S, Logs, error)) Task[S, B] {
 	if step == nil {
-		return Task[S, B]{when: when, err: errNoFunction}
+		return Task[S, B]{when: when, err: ErrNoFunction}
 	}
 	return On[S, B](when, StepFunc[S, B](step))
 }
@@ -108,9 +110,17 @@ func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, bat
 // OnTurn is the primitive below [On]: the function may look at and change all of the turn.
 func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if do == nil {
-		return Task[S, B]{when: when, err: errNoFunction}
+		return Task[S, B]{when: when, err: ErrNoFunction}
 	}
 	return Task[S, B]{when: when, do: do}
+}
+
+// OnTurnOf is [OnTurn] for what keeps something between the turns of a run: start makes the function anew for each run.
+func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
+	if start == nil {
+		return Task[S, B]{when: when, err: ErrNoFunction}
+	}
+	return Task[S, B]{when: when, start: start}
 }
 
 // Named gives the task the name that stands in errors and in the plan.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/internal/regular"
 	"io"
 	"os"
 )
@@ -20,22 +21,21 @@ import (
 //
 // The disk may be full and the run is still worth going on with: where writing fails, or a value cannot be read or its name
 // not be written, the run goes on without, and the error is one of the end. A [Payload] that is no number is left out.
-func JSONL(path string, when Schedule) Option {
-	return Attend("jsonl "+path, when, func() Attendant { return NewJSONL(path) })
+func JSONL(path string, when Schedule) Callback {
+	return records("jsonl ", path, when, func() form { return jsonLines{} })
 }
-
-// NewJSONL makes what [JSONL] makes for each run, to be used by hand: Watch for each record, End to close the file. From
-// of the first report says which lines of an old file stay.
-func NewJSONL(path string) Attendant { return &recordFile{path: path, form: jsonLines{}} }
 
 // CSV is [JSONL] as a table, with the columns of [History.WriteCSV] but the batch. Entries that come up later get columns
 // at the right: the file is then written once more beside the old one and takes its place whole.
-func CSV(path string, when Schedule) Option {
-	return Attend("csv "+path, when, func() Attendant { return NewCSV(path) })
+func CSV(path string, when Schedule) Callback {
+	return records("csv ", path, when, func() form { return &csvLines{} })
 }
 
-// NewCSV makes what [CSV] makes for each run, to be used by hand: Watch for each record, End to close the file.
-func NewCSV(path string) Attendant { return &recordFile{path: path, form: &csvLines{}} }
+func records(kind, path string, when Schedule, form func() form) Callback {
+	return Callback{Name: kind + path, When: when, Start: func(Beginning) (Attendant, error) {
+		return &recordFile{path: path, form: form()}, nil
+	}}
+}
 
 // recordFile is a file of one record a line.
 type recordFile struct {
@@ -119,7 +119,7 @@ func (f *recordFile) write() error {
 
 // open opens the file, and cuts it before the first line that is not whole or of a later step.
 func (f *recordFile) open(from int64) error {
-	file, err := openRegular(f.path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := regular.Open(f.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (f *recordFile) rewrite(header, behind []byte) error {
 		return err
 	}
 	beside := f.path + ".tmp"
-	file, err := openRegular(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	file, err := regular.Open(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,18 @@ import (
 
 type writerForm struct {
 	fileForm
-	option func(string, loop.Schedule) loop.Option
-	byHand func(string) loop.Attendant
+	of func(string, loop.Schedule) loop.Callback
 }
 
-var writerForms = []writerForm{{fileForms[0], loop.JSONL, loop.NewJSONL}, {fileForms[1], loop.CSV, loop.NewCSV}}
+var writerForms = []writerForm{{fileForms[0], loop.JSONL}, {fileForms[1], loop.CSV}}
+
+func (f writerForm) option(path string, when loop.Schedule) loop.Option { return f.of(path, when) }
+
+func (f writerForm) byHand(t *testing.T, path string) loop.Attendant {
+	w, err := byHand(f.of(path, loop.EachStep))
+	require.NoError(t, err)
+	return w
+}
 
 // stepsIn reads a writer's file and gives the steps of its rows.
 func (f writerForm) stepsIn(t *testing.T, path string) []float64 {
@@ -50,7 +57,7 @@ func eachForm(t *testing.T, do func(t *testing.T, form writerForm, path string))
 
 // write writes one row a step by hand, as a run from step from on.
 func (f writerForm) write(t *testing.T, path string, from, to int) {
-	w := f.byHand(path)
+	w := f.byHand(t, path)
 	for i := from; i <= to; i++ {
 		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), From: at(int64(from - 1)), Logs: metric("m", float64(i))}))
 	}
@@ -65,7 +72,7 @@ func TestWriter_files(t *testing.T) {
 4,40,0,,6,,3
 `}
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
-		w := form.byHand(path)
+		w := form.byHand(t, path)
 		first := metric("sum", 1)
 		first.Set(loop.Losses, "late", late{new(int), math.NaN(), nil})
 		first.Output("image", []byte{1})
@@ -183,7 +190,7 @@ func TestWriter_leavesOtherFilesAlone(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		for _, content := range []string{"my thesis", "my thesis\n", "# a,b\n1,2\n", `{"loss":1}` + "\n", "[\n", "elapsed.steps,a.b\n1,2,3\n", "elapsed.steps,a.b\nx,2\n"} {
 			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-			w := form.byHand(path)
+			w := form.byHand(t, path)
 			err := w.Watch(t.Context(), loop.Report{Elapsed: at(1), Logs: metric("m", 1)})
 			require.ErrorContains(t, err, path+": line ")
 			require.ErrorContains(t, err, "; move the file away")
@@ -206,7 +213,7 @@ func TestWriter_noFolder(t *testing.T) {
 
 func TestWriter_newColumnsComeLater(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
-		w := form.byHand(path)
+		w := form.byHand(t, path)
 		for i := range int64(20) {
 			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(i + 1), Logs: metric(fmt.Sprint("m", i/5), float64(i))}))
 		}
@@ -242,7 +249,7 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 		require.Equal(t, 5, result.State)
 		require.Equal(t, upTo(1, 5), form.stepsIn(t, path))
 
-		broken := form.byHand(path)
+		broken := form.byHand(t, path)
 		fetched := 0
 		for i := range int64(9) {
 			var logs loop.Logs

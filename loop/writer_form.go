@@ -56,7 +56,7 @@ func (l *csvLines) widen(r *record) (header, behind []byte) {
 	if l.table == nil {
 		var columns []string
 		for _, f := range fields {
-			if f.name != "batch" { // a watcher is not told it
+			if f.name != "batch" { // a callback does not know it
 				columns = append(columns, f.path())
 			}
 		}

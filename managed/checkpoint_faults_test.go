@@ -1,6 +1,7 @@
 package managed_test
 
 import (
+	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
@@ -76,13 +77,13 @@ func TestF12_noCheckpointOfNaN(t *testing.T) {
 	r := runtime(t)
 	const until = 12
 	checked := 0
-	for _, policy := range []loop.Policy{loop.FailRun, loop.SkipTurn(2), loop.RestoreCopy(1, loop.Every(loop.Steps(3)))} {
+	for _, policy := range []callbacks.Policy{callbacks.FailRun, callbacks.SkipTurn(2), callbacks.RestoreCopy(1, loop.Every(loop.Steps(3)))} {
 		for _, k := range []int{1, 5, until} {
 			f := folder(t, checkpoint.Options{})
 			state := newState(t, r, managed.WithOptimizer(sgd()))
 			step := stepper(t, managed.TrainStep(regression))
 			require.NoError(t, step.Prepare(t.Context(), state, first(t, line(t, 16).Batches(16))), "so that there is a state to go back to")
-			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, poisoned(t, k), loop.Until(loop.Steps(until)), loop.NonFinite(policy),
+			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, poisoned(t, k), loop.Until(loop.Steps(until)), callbacks.NonFinite(policy),
 				checkpoint.Save(f, loop.EachStep))
 			want := int64(until)
 			if policy.String() == "fail run" {

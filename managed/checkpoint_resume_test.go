@@ -3,6 +3,7 @@ package managed_test
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -67,8 +68,8 @@ func (s session) tryRun(ctx context.Context, strategy strategies.Strategy, f *ch
 	require.NoError(s.t, err)
 	batches := s.set.Batches(16, data.Shuffle(3), data.Forever(), data.Skip(start.Elapsed.Steps))
 	return s.training.Run(ctx, state, batches, append(options, start.Option(), loop.Until(loop.Steps(until)),
-		loop.ReduceOnPlateau("loss_test", loop.Lowest, 0.5, loop.Evaluations(2)),
-		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(1000)),
+		callbacks.ReduceOnPlateau("loss_test", loop.Lowest, 0.5, callbacks.Evaluations(2)),
+		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(1000)),
 		checkpoint.Save(f, loop.Every(loop.Steps(31))))...)
 }
 

@@ -2,12 +2,12 @@ package managed
 
 import (
 	"fmt"
+	"github.com/lazo-ml/lazo/loop"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/regular"
-	"github.com/lazo-ml/lazo/loop"
 )
 
 var _ loop.XLADumper = (*State)(nil)
@@ -17,7 +17,7 @@ type dumped struct{ step, text string }
 
 // DumpXLA writes the programs that steps were compiled to for this state into a directory, which must exist: a file
 // each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to write.
-// [loop.Profile] calls it.
+// [callbacks.Profile] calls it.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.lookAtStructure()
 	programs := slices.Clone(s.programs)

@@ -1,6 +1,7 @@
 package managed_test
 
 import (
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,7 +19,7 @@ func TestDumpXLA_inAProfile(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, step.Close()) })
 	dir := filepath.Join(t.TempDir(), "profile")
 	training := loop.New(loop.On(loop.EachStep, step))
-	_, err := training.Run(t.Context(), state, line(t, 64).Batches(16), loop.Profile(dir, loop.Steps(2), loop.Steps(1)))
+	_, err := training.Run(t.Context(), state, line(t, 64).Batches(16), callbacks.Profile(dir, loop.Steps(2), loop.Steps(1)))
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(dir, "xla", "00-train_step.mlir"))
 	require.NoError(t, err)

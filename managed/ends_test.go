@@ -3,6 +3,7 @@ package managed_test
 import (
 	"context"
 	"errors"
+	"github.com/lazo-ml/lazo/callbacks"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 					}
 					return nil
 				}),
-				loop.KeepBest("loss", loop.Lowest), checkpoint.Save(f, loop.Every(loop.Steps(20)), checkpoint.Also("position", func() (any, error) { return position, nil })))
+				callbacks.KeepBest("loss", loop.Lowest), checkpoint.Save(f, loop.Every(loop.Steps(20)), checkpoint.Also("position", func() (any, error) { return position, nil })))
 			require.ErrorIs(t, err, home)
 			require.Equal(t, row.hang, errors.Is(err, loop.ErrSourceLeft))
 			require.Less(t, time.Since(begin), 30*time.Second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"math"
 	"sync"
@@ -46,7 +47,7 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 				return snapshot.Close()
 			}
 			result, err := loop.New(loop.On(loop.EachStep, shared)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()),
-				loop.Until(loop.Steps(turns)), loop.ProgressBar(io.Discard), loop.Watch(loop.Every(loop.Steps(10)), snapshots))
+				loop.Until(loop.Steps(turns)), callbacks.ProgressBar(io.Discard), loop.Watch(loop.Every(loop.Steps(10)), snapshots))
 			if err == nil {
 				_, losses[i], err = result.History.Series("loss")
 			}

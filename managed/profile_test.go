@@ -2,6 +2,7 @@ package managed_test
 
 import (
 	"compress/gzip"
+	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 	defer func() { require.NoError(t, step.Close()) }()
 	dir := t.TempDir()
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(128, data.Forever()), loop.Until(loop.Steps(steps)),
-		loop.Profile(dir, loop.Steps(0), loop.Steps(steps)))
+		callbacks.Profile(dir, loop.Steps(0), loop.Steps(steps)))
 	require.NoError(t, err)
 	loss, err := result.History.Last("loss")
 	require.NoError(t, err)

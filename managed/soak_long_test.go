@@ -2,6 +2,7 @@ package managed_test
 
 import (
 	"context"
+	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestF19_longRun(t *testing.T) {
 	}
 	result, err := loop.New(loop.On(loop.EachStep, train), evaluation.On(loop.Every(loop.Steps(500)))).
 		Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(warmUp+steps)),
-			loop.Limit(kept), loop.ProgressBar(io.Discard),
+			loop.Limit(kept), callbacks.ProgressBar(io.Discard),
 			loop.Watch(loop.At(loop.Steps(warmUp)), measure(&warm)), loop.Watch(loop.At(loop.Steps(warmUp+steps)), measure(&end)))
 	require.NoError(t, err)
 	require.Equal(t, warmUp+steps, result.Elapsed.Steps)

@@ -79,9 +79,9 @@ func closing[S any](actions []Action[S]) (options []loop.Option) {
 	return options
 }
 
-// attend is a watcher with an end; both may be nil.
+// attend is a callback with an end; both may be nil.
 func attend(name string, when loop.Schedule, watch loop.Watcher, end func(context.Context) error) loop.Option {
-	return loop.Attend(name, when, func() loop.Attendant { return attendant{watch, end} })
+	return loop.Callback{Name: name, When: when, Start: func(loop.Beginning) (loop.Attendant, error) { return attendant{watch, end}, nil }}
 }
 
 type attendant struct {

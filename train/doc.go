@@ -7,7 +7,7 @@
 //		Epoch: loop.Steps(500),
 //		Tests: []train.Test[*Model, Batch]{{Step: testStep, Data: testData}},
 //	}
-//	result, err := training.Run(ctx, model, batches, loop.Until(loop.Steps(5000)), loop.ProgressBar(os.Stderr))
+//	result, err := training.Run(ctx, model, batches, loop.Until(loop.Steps(5000)), callbacks.ProgressBar(os.Stderr))
 //
 // Where a state has the steps as methods, [Of], [TestOf] and [PredictOf] make the loops of them.
 //

@@ -143,7 +143,7 @@ func TestHooks_endings(t *testing.T) {
 				l.Epoch = nil
 			}
 			ended := 0
-			end := loop.Attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(loop.Ending) { ended++ }} })
+			end := attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(loop.Ending) { ended++ }} })
 			result, err := l.Run(ctx, 0, upTo(row.data), append(row.options, end)...)
 			require.Equal(t, row.reason, result.Reason, "%s: %v", result.Reason, err)
 			require.Equal(t, row.reason == loop.Failed || row.reason == loop.Cancelled, err != nil)
@@ -294,4 +294,9 @@ func TestHooks_stateOfOneThatEnds(t *testing.T) {
 		require.Equal(t, row.err == boom, err != nil)
 		require.EqualValues(t, 2, result.Elapsed.Steps, "the step is in the state")
 	}
+}
+
+// attend is a callback that makes an attendant for each run.
+func attend(name string, when loop.Schedule, start func() loop.Attendant) loop.Callback {
+	return loop.Callback{Name: name, When: when, Start: func(loop.Beginning) (loop.Attendant, error) { return start(), nil }}
 }

@@ -69,7 +69,7 @@ func outputs(history func() *loop.History, as loop.Aggregations, stats loop.Logs
 	}
 }
 
-// outerRun is one run of an [Outer] loop: tasks and watchers of one [loop.Loop].
+// outerRun is one run of an [Outer] loop: tasks and callbacks of one [loop.Loop].
 type outerRun[S, B any] struct {
 	Outer[S, B]
 	evals evaluations
@@ -201,7 +201,7 @@ func (r *outerRun[S, B]) reset(ctx context.Context, t *loop.Turn[S, B]) error {
 	return nil
 }
 
-// watchers are the options of the run, in the order in which they look; their ends come in the reverse order.
+// callbacks are the options of the run, in the order in which they look; their ends come in the reverse order.
 func (r *outerRun[S, B]) watchers() []loop.Option {
 	options := append(closing(r.Begin), attend("inner loops", loop.AtStart, func(context.Context, loop.Report) error {
 		r.began = time.Now()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -154,12 +155,9 @@ func TestD08_nothingOfTheCallersIsChanged(t *testing.T) {
 	for i := range 7 {
 		require.Nil(t, options[1:8][i])
 	}
-	plan, err := loop.New(tasks[2:8]...).Plan()
-	require.NoError(t, err)
-	for _, task := range plan.Tasks {
-		require.Equal(t, "never", task.Name, "a task was written behind the list")
+	for _, task := range tasks[2:8] {
+		require.True(t, reflect.ValueOf(task).IsZero(), "a task was written behind the list")
 	}
-	t.Log("D08: 3 runs of one loop, 0 differences")
 }
 
 // A context that ends during a test ends the run, with all that training has done until then.
@@ -189,7 +187,7 @@ func TestD09_cancelledInATest(t *testing.T) {
 					return s + 1000, loop.Logs{}, nil
 				})}},
 			}
-			end := loop.Attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(loop.Ending) { ended++ }} })
+			end := attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(loop.Ending) { ended++ }} })
 			result, err := l.Run(ctx, 0, upTo(30), end)
 			require.ErrorIs(t, err, cause)
 			require.ErrorContains(t, err, "loop: step 6: every 3 steps: evaluation test: step 2: ")

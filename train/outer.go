@@ -12,7 +12,7 @@ import (
 )
 
 // Outer is training in inner loops of some steps, with evaluations and actions at their borders. It is one [loop.Loop] over
-// all steps: options such as [loop.ProgressBar] and [loop.WatchEntry] work as they do there, entries of an
+// all steps: options such as [callbacks.ProgressBar] and [loop.WatchEntry] work as they do there, entries of an
 // evaluation stand in the history with its name behind, as loss_test, and a [loop.BlockStepper] makes blocks that end
 // at the borders.
 //
@@ -26,7 +26,7 @@ import (
 //	}
 //	result, err := outer.Run(ctx, state)
 //
-// At the border of an inner loop come the evaluations in their order, then the end actions in theirs, then the watchers
+// At the border of an inner loop come the evaluations in their order, then the end actions in theirs, then the callbacks
 // of the options. Jaxloop's end actions come before the evaluations; ours see what these gave, because the best checkpoint
 // and the end of the training are mostly a matter of the test loss.
 //

@@ -165,7 +165,7 @@ func TestPredict_endings(t *testing.T) {
 // What goes wrong in the consumer's loop is the consumer's, and the run ends with it (goleak looks for one that does not).
 func TestPredict_panicOfTheConsumer(t *testing.T) {
 	ended := loop.Reason(-1)
-	end := loop.Attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(e loop.Ending) { ended = e.Reason }} })
+	end := attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(e loop.Ending) { ended = e.Reason }} })
 	require.PanicsWithValue(t, "mine", func() {
 		for range timesTen.All(t.Context(), 1, deal(6, 2), end) {
 			panic("mine")

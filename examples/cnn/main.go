@@ -10,6 +10,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -53,7 +54,7 @@ func main() {
 	must.M(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 
-	lines := loop.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
+	lines := callbacks.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
 
 	// The outer loop: inner loops of training, with an evaluation and the actions behind each.
 	outer := train.Outer[*managed.State, data.Batch]{
@@ -71,7 +72,7 @@ func main() {
 		kept := checkpoint.Restored[*managed.State]{Folder: folder}
 		outer.Checkpoints, outer.End = kept, append(outer.End, train.SaveTo(kept, 1))
 	}
-	result := must.M1(outer.Run(ctx, state, loop.ProgressBar(os.Stderr, loop.BarBelow(lines))))
+	result := must.M1(outer.Run(ctx, state, callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))))
 	if result.Last.Steps == 0 {
 		fmt.Printf("-dir %s has %d steps already: ask for more -steps\n", *dir, result.Elapsed.Steps)
 		return

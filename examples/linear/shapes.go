@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -33,12 +34,12 @@ var trainStep, testStep = managed.TrainStep(linear), managed.TestStep(linear)
 func inLoop(ctx context.Context, p problem) *loop.History {
 	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, testStep)), Data: p.test}
 	training := loop.New(loop.On(loop.EachStep, trainStep), testing.On(loop.Every(p.epoch)))
-	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr)))
+	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), callbacks.ProgressBar(os.Stderr)))
 	return result.History
 }
 
 func byHand(ctx context.Context, p problem) *loop.History {
-	history, bar, report := &loop.History{}, loop.NewBar(os.Stderr), loop.Report{}
+	history, bar, report := &loop.History{}, callbacks.NewBar(os.Stderr), loop.Report{}
 	for pass, err := range loop.Over(p.batches, loop.Until(p.until)) {
 		must.M(err)
 		_, logs := must.M2(trainStep.Step(ctx, p.state, pass.Batch))
@@ -64,6 +65,6 @@ func predefined(ctx context.Context, p problem) *loop.History {
 		Epoch: p.epoch,
 		Tests: []train.Test[*managed.State, data.Batch]{{Step: testStep, Data: p.test}},
 	}
-	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), loop.ProgressBar(os.Stderr)))
+	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), callbacks.ProgressBar(os.Stderr)))
 	return result.History
 }

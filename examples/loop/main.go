@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -42,7 +43,7 @@ func main() {
 		loop.On(loop.EachStep, managed.TrainStep(linear)),
 		testing.On(loop.Every(loop.Steps(250))))
 	result := must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
-		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr)))
+		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr)))
 
 	accuracy := must.M1(result.History.Last("accuracy_test"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)

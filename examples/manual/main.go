@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -33,7 +34,7 @@ func main() {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 	trainStep, testStep := managed.TrainStep(linear), managed.TestStep(linear)
 
-	history, bar := &loop.History{}, loop.NewBar(os.Stderr)
+	history, bar := &loop.History{}, callbacks.NewBar(os.Stderr)
 	report := loop.Report{}
 	for pass, err := range loop.Over(train.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(1000))) {
 		must.M(err)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"time"
@@ -21,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/tensorboard"
+	"github.com/lazo-ml/lazo/callbacks/tensorboard"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -127,7 +128,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 
 	steps := loop.Steps(c.epochs * (train.Len() / c.batch))
 	var from checkpoint.Start
-	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), loop.ProgressBar(progress)}
+	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress)}
 	if c.resume != "" {
 		folder, at, saving, openErr := c.open(ctx, state, stderr)
 		if openErr != nil {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 
 	"github.com/janpfeifer/must"
@@ -36,8 +37,8 @@ func main() {
 	}
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{
-		loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr),
-		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(*patience)), loop.KeepBest("loss_test", loop.Lowest),
+		loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr),
+		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(*patience)), callbacks.KeepBest("loss_test", loop.Lowest),
 	}
 	var state model
 	var start checkpoint.Start

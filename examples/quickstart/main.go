@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -34,7 +35,7 @@ func main() {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
 	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
-		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr)))
+		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr)))
 	testing := loop.New(loop.On(loop.EachStep, managed.TestStep(step)))
 	result := must.M1(testing.Run(ctx, state, test.Batches(test.Len())))
 	accuracy := must.M1(result.History.Mean("accuracy"))

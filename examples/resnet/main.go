@@ -11,6 +11,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -64,7 +65,7 @@ func main() {
 			Data: loop.Fixed(test.Batches(test.Len())),
 		}},
 	}
-	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr), loop.NonFinite(loop.FailRun)))
+	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr), callbacks.NonFinite(callbacks.FailRun)))
 	accuracy := must.M1(result.History.Last("accuracy_test"))
 	fmt.Printf("test accuracy: %.3f\n", accuracy)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -43,8 +44,8 @@ func main() {
 		}},
 	}
 	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0), data.Forever()),
-		loop.Until(loop.Steps(1000)), loop.ProgressBar(os.Stderr), loop.KeepBest("accuracy_test", loop.Highest),
-		loop.StopEarly("loss_test", loop.Lowest, loop.Evaluations(3)), loop.NonFinite(loop.FailRun)))
+		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr), callbacks.KeepBest("accuracy_test", loop.Highest),
+		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3)), callbacks.NonFinite(callbacks.FailRun)))
 
 	best := must.M1(result.History.Best("accuracy_test", loop.Highest))
 	fmt.Printf("test accuracy: %.3f\n", best.Value)

@@ -16,6 +16,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 	"strings"
@@ -78,7 +79,7 @@ func main() {
 // learn trains, and gives the accuracy on the test digits.
 func learn(ctx context.Context, state *managed.State, training, test *data.Set, steps int64) float64 {
 	must.M1(loop.New(loop.On(loop.EachStep, trainStep)).Run(ctx, state,
-		training.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps)), loop.ProgressBar(os.Stderr)))
+		training.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr)))
 	result := must.M1(loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(test.Len())))
 	accuracy := must.M1(result.History.Last("accuracy"))
 	return accuracy

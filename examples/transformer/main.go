@@ -16,6 +16,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -51,7 +52,7 @@ func main() {
 		Tests: []test{testOn(sentences(2, 512, most))},
 	}
 	batches := sentences(1, 8192, most).Batches(batchSize, data.Shuffle(0), data.Forever())
-	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr)))
+	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 
 	for _, length := range []int{most, longest} { // each length has a program of its own, compiled when its first batch comes
 		tested := must.M1(testOn(sentences(3, 1024, length)).Run(ctx, state))

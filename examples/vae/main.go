@@ -16,6 +16,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -80,7 +81,7 @@ func main() {
 	defer state.Close()
 
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(*steps)), loop.ProgressBar(os.Stderr)))
+	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 	tested := must.M1(train.Test[*managed.State, data.Batch]{
 		Step: managed.TestStep(step),
 		Data: loop.Fixed(test.Batches(test.Len())),

@@ -86,8 +86,8 @@ var fieldsThatAreLists = map[string]string{
 	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint/safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
-	"loop.Evaluation.Options": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
-	"strategies.Built.Outputs": "call", "tensorboard.Audio.Samples": "call", "tensorboard.Histogram.Buckets": "call",
+	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
+	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
 	"train.Continuous.Evals": "call", "train.EvalSpec.End": "call", "train.Loop.Tests": "call", "train.Loop.Callbacks": "call", "train.Loop.Tasks": "call",
 	"train.Outer.Tasks": "call", "train.Outer.Evals": "call", "train.Outer.Begin": "call", "train.Outer.End": "call", "train.Predict.Callbacks": "call",
 	"train.Predict.Tasks": "call", "train.Test.Callbacks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
@@ -98,7 +98,7 @@ var fieldsThatAreLists = map[string]string{
 	"data/parquet.Field.Classes": "kept",
 	// What a function gives.
 	"checkpoint.Checkpoint.Tensors": "given", "checkpoint.Start.Changes": "given", "checkpoint.Start.PassedOver": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given",
-	"loop.PanicError.Stack": "given", "loop.Plan.Tasks": "given", "loop.Plan.Watchers": "given", "loop.Planned.Steps": "given", "loop.Timing.Parts": "given",
+	"loop.PanicError.Stack": "given", "loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",
 	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
@@ -369,7 +369,7 @@ func TestR11_laterChangesAreNotSeen(t *testing.T) {
 		return loop.Watch(loop.AtEnd, func(context.Context, loop.Report) error { watched += name; return nil })
 	}
 	options := []loop.Option{watch("first")}
-	after := loop.AfterAll(options...)
+	after := loop.Options(options...)
 	rules := []checkpoint.Retention{checkpoint.Last(3)}
 	folder, err := checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: rules})
 	require.NoError(t, err)

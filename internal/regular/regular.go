@@ -1,5 +1,5 @@
-// Package regular opens regular files alone: opening a named pipe waits for its other end, reading one for a line that nobody writes, and
-// neither heeds a context. loop, which imports the standard library alone, has its own.
+// Package regular opens regular files alone: opening a named pipe waits for its other end, reading one for a line that
+// nobody writes, and neither ends with a context.
 package regular
 
 import (

@@ -1,0 +1,222 @@
+package callbacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/lazo-ml/lazo/loop"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Background runs callbacks beside the loop, each on a goroutine of its own with a queue of its own, so that a slow disk or
+// server never makes a step wait:
+//
+//	callbacks.Background{}.Of(loop.JSONL("run.jsonl", loop.EachStep))
+//
+// A callback so gets the reports of the turns in which it was due, in their order, but later. When its queue is full the
+// oldest report is dropped and counted. The reports have no History and no State, which belong to the loop, and their
+// values are read on that goroutine: [loop.Value.Float] must then be safe to be called from several. A wish to stop ([loop.ErrStop])
+// takes effect when the callback is due next.
+//
+// clu's queue has no bound and so grows as long as a writer hangs; ours drops, because a run must not die of its log.
+type Background struct {
+	// Queue is how many reports may wait for each callback; 64 if it is 0.
+	Queue int
+	// Deadline bounds how long the end of the run waits for the queue of each callback; 10 s if it is 0. What is left then
+	// is dropped, and the context of the callback is cancelled.
+	Deadline time.Duration
+	// Dropped, if there is one, is called at the end of the run for each callback that missed reports.
+	Dropped func(callback string, reports int64)
+	// Strict makes an error of a callback one of the run, when it is due next, as it is in clu. Otherwise the callback
+	// goes on with the next report, and the first error is one of the end.
+	Strict bool
+}
+
+const (
+	backgroundQueue    = 64
+	backgroundDeadline = 10 * time.Second
+	// grace is for a callback to end when its context was cancelled.
+	grace = time.Second
+)
+
+// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll] callback
+// cannot look later, and an [loop.Observer] hears only on the run's goroutine: those are refused.
+func (b Background) Of(c loop.Callback) loop.Callback {
+	switch {
+	case b.Queue < 0 || b.Deadline < 0:
+		c.Err = errors.Join(c.Err, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
+	case c.Place == loop.BeforeAll:
+		c.Err = errors.Join(c.Err, errors.New("background: it comes before the others, and cannot do that later"))
+	}
+	if b.Queue <= 0 {
+		b.Queue = backgroundQueue
+	}
+	if b.Deadline <= 0 {
+		b.Deadline = backgroundDeadline
+	}
+	start := c.Start
+	if start == nil {
+		return c
+	}
+	c.Start = func(from loop.Beginning) (loop.Attendant, error) {
+		a, err := start(from)
+		if a == nil || err != nil {
+			return a, err
+		}
+		return &background{settings: b, name: c.String(), inner: a, wake: make(chan struct{}, 1), done: make(chan struct{})}, nil
+	}
+	return c
+}
+
+// background is an attendant behind a queue. Only its goroutine calls the inner one.
+type background struct {
+	settings Background
+	name     string
+	inner    loop.Attendant
+	cancel   context.CancelFunc // nil before the goroutine runs
+	wake     chan struct{}      // holds a token when there is something new
+	done     chan struct{}      // closed when the goroutine is over
+
+	mu      sync.Mutex // of all below
+	queue   []loop.Report
+	ending  *loop.Ending
+	dropped int64
+	stop    error // a wish to stop that the loop does not know yet
+	err     error // the first
+	failed  int64 // how many there were
+}
+
+func (b *background) Watch(ctx context.Context, r loop.Report) error {
+	b.begin(ctx)
+	r = r.Detached()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.stop; err != nil {
+		b.stop = nil
+		return err
+	}
+	if b.settings.Strict && b.err != nil {
+		return b.takeErr()
+	}
+	if len(b.queue) == b.settings.Queue {
+		b.queue = slices.Delete(b.queue, 0, 1)
+		b.dropped++
+	}
+	b.queue = append(b.queue, r)
+	b.notify()
+	return nil
+}
+
+func (b *background) begin(ctx context.Context) {
+	if b.cancel == nil {
+		// What is queued when the run is cancelled is still to be written.
+		ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		go b.work(ctx)
+	}
+}
+
+func (b *background) notify() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is going to look anyway
+	}
+}
+
+func (b *background) work(ctx context.Context) {
+	defer close(b.done)
+	for {
+		r, ending, ok := b.take()
+		switch {
+		case ok:
+			b.note(r.Elapsed.Steps, loop.Shield(func() error { return b.inner.Watch(ctx, r) }))
+		case ending != nil:
+			b.note(ending.Elapsed.Steps, loop.Shield(func() error { return b.inner.End(context.WithoutCancel(ctx), *ending) }))
+			return
+		default:
+			<-b.wake
+		}
+	}
+}
+
+func (b *background) take() (r loop.Report, ending *loop.Ending, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		return r, b.ending, false
+	}
+	r = b.queue[0]
+	b.queue = slices.Delete(b.queue, 0, 1) // which also forgets the values
+	return r, nil, true
+}
+
+func (b *background) note(step int64, err error) {
+	if err == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err = fmt.Errorf("in the background, at step %d: %w", step, err)
+	if errors.Is(err, loop.ErrStop) {
+		b.stop = err
+		return
+	}
+	b.failed++
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// takeErr gives the errors that were not given yet.
+func (b *background) takeErr() error {
+	err := b.err
+	if b.failed > 1 {
+		err = fmt.Errorf("%d errors, the first %w", b.failed, err)
+	}
+	b.err, b.failed = nil, 0
+	return err
+}
+
+// End waits for the queue and ends the callback.
+func (b *background) End(ctx context.Context, e loop.Ending) error {
+	b.begin(ctx)
+	e.Report = e.Detached()
+	b.mu.Lock()
+	b.ending = &e
+	b.notify()
+	b.mu.Unlock()
+	err := b.wait()
+	b.cancel()
+	b.mu.Lock()
+	err = errors.Join(b.takeErr(), err)
+	dropped := b.dropped
+	b.mu.Unlock()
+	if dropped > 0 && b.settings.Dropped != nil {
+		b.settings.Dropped(b.name, dropped)
+	}
+	return err
+}
+
+// wait waits until the goroutine is over, or for so long that it is left behind.
+func (b *background) wait() error {
+	deadline := time.NewTimer(b.settings.Deadline)
+	defer deadline.Stop()
+	select {
+	case <-b.done:
+		return nil
+	case <-deadline.C:
+	}
+	b.mu.Lock()
+	b.dropped += int64(len(b.queue))
+	b.queue = nil
+	b.mu.Unlock()
+	b.cancel()
+	deadline.Reset(grace)
+	select {
+	case <-b.done:
+		return nil
+	case <-deadline.C:
+		return fmt.Errorf("not done %s after the end of the run: its goroutine is left behind", b.settings.Deadline+grace)
+	}
+}

@@ -1,0 +1,199 @@
+package callbacks
+
+import (
+	"context"
+	"github.com/lazo-ml/lazo/loop"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+// Bar shows how a run goes: what is done of it, the time left, the newest losses and metrics, examples a second. On a
+// terminal it is one line that is redrawn at most 20 times a second; elsewhere it is plain lines: after the first turn, for
+// each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and so fetched from a device) only when a line
+// is written, and between the lines no turn is looked at, so steps stay together in blocks (see [loop.BlockStepper]).
+//
+// What else is printed while it stands there lands in the middle of it, unless it is printed through [Lines].
+//
+// Steps, samples and time are shown in the unit of Until, and a [loop.Date] as the time to it. Ciclo's bar shows the metrics of
+// the present step alone and ends one short of the total; ours shows the newest value of each name, and ends at the total.
+type Bar struct {
+	terminal func() (columns int, ok bool)
+	columns  int
+	live     bool
+	shown    []loop.Collection
+	when     loop.Schedule
+	before   loop.Elapsed
+	begun    bool
+	latest   loop.Logs // where the reports have none
+	// The rate and the time left are measured from recent, which moves on; it starts after the first turn, since that
+	// one may compile, and a rate that counts it says nothing.
+	first, recent, last mark
+	above               []*Lines
+	screen              screen // whose writer is nil if nothing is to be shown
+}
+
+type mark struct {
+	time    time.Duration
+	samples int64
+	done    int64 // in the unit of Until
+}
+
+const (
+	redraw  = 50 * time.Millisecond
+	plain   = 30 * time.Second
+	rateFor = 2 * time.Second
+)
+
+// BarOption is a setting of a [Bar].
+type BarOption func(*Bar)
+
+// BarShows sets which collections are shown; without it these are [loop.Losses], [loop.Metrics] and [loop.Stateful]. None shows no values.
+func BarShows(collections ...loop.Collection) BarOption {
+	collections = slices.Clone(collections)
+	return func(b *Bar) { b.shown = collections }
+}
+
+// BarOff makes a bar that shows nothing, if off is true: for a flag of the program.
+func BarOff(off bool) BarOption {
+	return func(b *Bar) {
+		if off {
+			b.screen.out = nil
+		}
+	}
+}
+
+// ProgressBar shows the run on a writer, as a rule [os.Stderr]. A writer that fails is not written to again and does
+// not end the run, not even if it is a standard output that nobody reads any more; nil shows nothing.
+func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
+	options = slices.Clone(options)
+	probe := NewBar(w, options...)
+	if probe.screen.out == nil {
+		return nothing("progress bar")
+	}
+	return loop.Callback{
+		Name:    "progress bar",
+		WhenRun: func(b loop.Beginning) loop.Schedule { return barSchedule(probe.live, b.From, b.Until) },
+		Start:   func(loop.Beginning) (loop.Attendant, error) { return NewBar(w, options...), nil },
+	}
+}
+
+// barSchedule is when a line is due, besides the last one.
+func barSchedule(live bool, from loop.Elapsed, until loop.Period) loop.Schedule {
+	first := loop.At(loop.Steps(sum(from.Steps, 1)))
+	if live {
+		return loop.Any(first, loop.Every(loop.Time(redraw)))
+	}
+	if until == nil || until.Length() <= 0 {
+		return loop.Any(first, loop.Every(loop.Time(plain)))
+	}
+	return loop.Any(first, loop.Times(int(min(10, until.Length())), until), loop.Every(loop.Time(plain)))
+}
+
+// NewBar makes a bar to be used by hand: Watch after each step, End at the end. [ProgressBar] makes one for each run.
+func NewBar(w io.Writer, options ...BarOption) *Bar {
+	b := &Bar{shown: []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful}}
+	b.screen.out = w
+	if f, ok := w.(*os.File); ok {
+		b.screen.out = quietPipe(f)
+		b.columns, b.live = terminalColumns(f)
+		b.live = b.live && os.Getenv("TERM") != "dumb" // which cannot go back to the start of a line
+		b.terminal = func() (int, bool) { return terminalColumns(f) }
+	}
+	for _, o := range options {
+		if o != nil {
+			o(b)
+		}
+	}
+	return b
+}
+
+// Watch writes a line if one is due.
+func (b *Bar) Watch(_ context.Context, r loop.Report) error {
+	if b.screen.out == nil {
+		return nil
+	}
+	if r.Latest.Len() == 0 {
+		b.latest.Merge(r.Logs.Clone())
+	}
+	if !b.begun {
+		b.begun, b.before = true, r.From
+		b.when = barSchedule(b.live, r.From, r.Until)
+		b.first = markOf(r)
+		b.recent, b.last = b.first, b.first
+	}
+	// The last line is written by End, with the same step: not twice.
+	if b.when.Due(b.before, r.Elapsed) && !r.Elapsed.Reached(r.Until) {
+		b.write(r, false)
+	}
+	b.before = r.Elapsed
+	return nil
+}
+
+// End writes the last line and leaves the cursor below it.
+func (b *Bar) End(_ context.Context, e loop.Ending) error {
+	if b.screen.out != nil && e.Elapsed.Steps > e.From.Steps {
+		b.write(e.Report, true)
+	}
+	for _, l := range b.above {
+		l.leave(&b.screen)
+	}
+	return nil
+}
+
+func markOf(r loop.Report) mark {
+	m := mark{time: r.Elapsed.Time, samples: r.Elapsed.Samples}
+	m.done, _, _ = span(r)
+	return m
+}
+
+// span is how much of the run is done and how much there is, in the unit of Until; ok is false if nobody knows. A date is
+// measured in time, from the start of this run.
+func span(r loop.Report) (done, all int64, ok bool) {
+	switch until := r.Until.(type) {
+	case nil:
+		return 0, 0, false
+	case loop.Date:
+		done = int64(r.Elapsed.Time - r.From.Time)
+		all = int64(until-r.Elapsed.Date) + done
+	default:
+		done, all = until.Of(r.Elapsed), until.Length()
+	}
+	return min(max(done, 0), all), all, all > 0
+}
+
+// left is the time to the end of the run as the part of it says that was done since an earlier moment.
+func left(r loop.Report, since mark) (time.Duration, bool) {
+	done, all, ok := span(r)
+	switch {
+	case !ok:
+		return 0, false
+	case isTime(r.Until):
+		return time.Duration(all - done), true
+	}
+	part, took := done-since.done, r.Elapsed.Time-since.time
+	if part <= 0 || took <= 0 {
+		return 0, false
+	}
+	left := float64(took) * float64(all-done) / float64(part)
+	return time.Duration(min(left, float64(longTime))), true
+}
+
+// longTime is where numbers of time end their use.
+const longTime = 100 * 365 * 24 * time.Hour
+
+// rate is the examples a second: over the last seconds while running, over all but the first turn at the end.
+func (b *Bar) rate(now mark, end bool) float64 {
+	from := b.recent
+	if now.time-b.last.time >= rateFor {
+		b.recent, b.last = b.last, now
+	}
+	if end {
+		from = b.first
+	}
+	if now.time <= from.time {
+		return 0
+	}
+	return float64(now.samples-from.samples) / (now.time - from.time).Seconds()
+}

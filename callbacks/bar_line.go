@@ -1,0 +1,199 @@
+package callbacks
+
+import (
+	"fmt"
+	"github.com/lazo-ml/lazo/loop"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	cells = 24 // width of the drawn bar
+	// usual is the width of a terminal that does not know its own.
+	usual = 80
+	// clearLine clears from the cursor to the end of the line.
+	clearLine = "\x1b[K"
+)
+
+func (b *Bar) write(r loop.Report, end bool) {
+	if b.screen.failed() {
+		return
+	}
+	text := b.values(r)
+	if rate := b.rate(markOf(r), end); rate > 0 {
+		text += fmt.Sprintf(" - %s examples/s", thousands(int64(rate)))
+	}
+	line := b.place(r, end, b.live) + text
+	if b.live {
+		if columns, ok := b.terminal(); ok {
+			b.columns = columns
+		}
+		columns := b.columns
+		if columns <= 0 {
+			columns = usual
+		}
+		// One column stays free: a full line makes some terminals wrap, and then \r no longer reaches its start.
+		columns--
+		if width(line) > columns {
+			line = b.place(r, end, false) + text // numbers say more than a drawing
+		}
+		line = "\r" + cut(line, columns) + clearLine
+		if end {
+			line += "\n"
+		}
+	} else {
+		line += "\n"
+	}
+	for _, l := range b.above {
+		l.join(&b.screen)
+	}
+	b.screen.show(line, b.live && !end)
+}
+
+// place is how far the run is.
+func (b *Bar) place(r loop.Report, end, drawn bool) string {
+	var s strings.Builder
+	done, all, ok := span(r)
+	if ok {
+		s.WriteString(progress(r.Until, done, all))
+		if drawn {
+			full := int(cells * float64(done) / float64(all))
+			fmt.Fprintf(&s, " [%s%s]", strings.Repeat("=", full), strings.Repeat(".", cells-full))
+		}
+	} else {
+		s.WriteString(loop.Steps(r.Elapsed.Steps).String())
+	}
+	if end || !ok {
+		fmt.Fprintf(&s, " - %s", short(r.Elapsed.Time))
+	} else if left, ok := left(r, b.first); ok {
+		fmt.Fprintf(&s, " - ETA %s", short(left))
+	}
+	return s.String()
+}
+
+// progress is a part and the whole in the unit of a period. Both have the same length, so that the line stands still.
+func progress(p loop.Period, done, all int64) string {
+	if isTime(p) {
+		return fmt.Sprintf("%s/%s", short(time.Duration(done)), short(time.Duration(all)))
+	}
+	unit := ""
+	if _, ok := p.(loop.Samples); ok {
+		unit = " samples"
+	}
+	return fmt.Sprintf("%*d/%d%s", len(fmt.Sprint(all)), done, all, unit)
+}
+
+func (b *Bar) values(r loop.Report) string {
+	var s strings.Builder
+	logs := r.Latest
+	if logs.Len() == 0 {
+		logs = b.latest
+	}
+	for e := range logs.All() {
+		if !slices.Contains(b.shown, e.Collection) {
+			continue
+		}
+		name := e.Name
+		if b.ambiguous(logs, e) {
+			name = e.Path()
+		}
+		text := "?" // no number
+		if v, err := e.Value.Float(); err == nil {
+			text = figure(v)
+		}
+		fmt.Fprintf(&s, " - %s: %s", printable(name), text)
+	}
+	return s.String()
+}
+
+// ambiguous tells whether an entry shares its name with another one that is shown.
+func (b *Bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
+	for o := range logs.All() {
+		if o.Name == e.Name && o.Collection != e.Collection && slices.Contains(b.shown, o.Collection) {
+			return true
+		}
+	}
+	return false
+}
+
+// figure has four digits behind the point where they say something.
+func figure(v float64) string {
+	if a := math.Abs(v); a != 0 && a < 1e-3 || a >= 1e7 {
+		return fmt.Sprintf("%.3e", v)
+	}
+	return fmt.Sprintf("%.4f", v)
+}
+
+// printable is a text that cannot move the cursor or break the line: a name can be anything, "\x1b[2J" too.
+func printable(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// short is a duration to be read at a glance: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
+func short(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
+}
+
+const day = 24 * time.Hour
+
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// columnsOf is how many columns of a terminal a character may take. Many take two and nobody has a table here, so all
+// beyond the Latin ones count as two: a line may be cut early, but never wraps.
+func columnsOf(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	return 2
+}
+
+func width(s string) (columns int) {
+	for _, r := range s {
+		columns += columnsOf(r)
+	}
+	return columns
+}
+
+// cut is as much of the text as columns hold.
+func cut(s string, columns int) string {
+	for i, r := range s {
+		if columns -= columnsOf(r); columns < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// isTime tells whether a period is measured by the clock, which goes on by itself.
+func isTime(p loop.Period) bool {
+	switch p.(type) {
+	case loop.Time, loop.Date:
+		return true
+	}
+	return false
+}

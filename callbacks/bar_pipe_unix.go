@@ -1,0 +1,45 @@
+//go:build unix
+
+package callbacks
+
+import (
+	"io"
+	"os"
+	"syscall"
+)
+
+// quietPipe is a file whose writing fails if nobody reads it any more. To write to such a standard output through
+// [os.File] ends the process: right for a filter, and the loss of a training.
+func quietPipe(f *os.File) io.Writer {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return f
+	}
+	return pipe{conn}
+}
+
+type pipe struct{ conn syscall.RawConn }
+
+func (p pipe) Write(b []byte) (n int, err error) {
+	var failed error
+	err = p.conn.Write(func(fd uintptr) bool {
+		for n < len(b) {
+			wrote, err := syscall.Write(int(fd), b[n:])
+			switch err {
+			case nil:
+				n += wrote
+			case syscall.EINTR:
+			case syscall.EAGAIN:
+				return false // come again when there is room
+			default:
+				failed = err
+				return true
+			}
+		}
+		return true
+	})
+	if failed != nil {
+		err = failed
+	}
+	return n, err
+}

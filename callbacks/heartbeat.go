@@ -1,0 +1,57 @@
+package callbacks
+
+import (
+	"context"
+	"errors"
+	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/loop"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Heartbeat writes the step number and the time of day into a file, one line each time it is due, for those outside who
+// want to know whether a run goes on: "timestamp_ms:1735689600000.000,step_number:100", milliseconds since 1970, as Jaxloop
+// writes them. The file is made, or emptied, when the run starts: an empty file says that no step is done yet. The numbers
+// may go back from one run to the next.
+//
+// The file is opened for each line, so it comes again after it was removed. A line that cannot be written is left out; the
+// error, the first if there are several, is one of the end. What is no regular file, such as a pipe, is not opened: a run
+// does not wait for its reader.
+func Heartbeat(path string, when loop.Schedule) loop.Callback {
+	return loop.Callback{Name: "heartbeat " + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
+		h := &heartbeat{path: path}
+		h.err = h.write(os.O_TRUNC, nil)
+		return h, nil
+	}}
+}
+
+type heartbeat struct {
+	path string
+	line []byte
+	err  error
+}
+
+func (h *heartbeat) Watch(_ context.Context, r loop.Report) error {
+	h.line = append(h.line[:0], "timestamp_ms:"...)
+	// The clock on the wall, as whoever reads it has; not that of the run, which is not set during it.
+	h.line = strconv.AppendFloat(h.line, float64(time.Now().UnixMicro())/1000, 'f', 3, 64)
+	h.line = append(h.line, ",step_number:"...)
+	h.line = strconv.AppendInt(h.line, r.Elapsed.Steps, 10)
+	h.line = append(h.line, '\n')
+	if err := h.write(os.O_APPEND, h.line); h.err == nil {
+		h.err = err
+	}
+	return nil
+}
+
+func (h *heartbeat) write(how int, line []byte) error {
+	file, err := regular.Open(h.path, os.O_CREATE|os.O_WRONLY|how, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(line)
+	return errors.Join(err, file.Close())
+}
+
+func (h *heartbeat) End(context.Context, loop.Ending) error { return h.err }

@@ -1,0 +1,76 @@
+package callbacks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"github.com/lazo-ml/lazo/loop"
+	"image"
+	"log/slog"
+	"slices"
+)
+
+// Log writes one record of level Info a due turn that logged anything to a structured logger (nil logs nothing): the
+// elapsed steps, samples and time, and all entries by their full names, sorted. A value that cannot be read stands
+// there as its error, an image as its size. Values are read only if the logger takes the level. What a logger makes of its own troubles
+// is its affair: they do not reach the run.
+func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
+	if logger == nil {
+		return nothing("log")
+	}
+	return loop.Watch(when, func(ctx context.Context, r loop.Report) error {
+		if r.Logs.Len() == 0 || !logger.Enabled(ctx, slog.LevelInfo) {
+			return nil
+		}
+		logger.LogAttrs(ctx, slog.LevelInfo, "step", attributes(r)...)
+		return nil
+	})
+}
+
+// nothing is a callback that is never due.
+func nothing(name string) loop.Callback {
+	c := loop.Watch(loop.Never, func(context.Context, loop.Report) error { return nil })
+	c.Name = name
+	return c
+}
+
+func attributes(r loop.Report) []slog.Attr {
+	all := []slog.Attr{
+		slog.Int64(elapsedSteps, r.Elapsed.Steps),
+		slog.Int64("elapsed.samples", r.Elapsed.Samples),
+		slog.Duration("elapsed.time", r.Elapsed.Time),
+	}
+	for e := range r.Logs.All() {
+		all = append(all, attribute(e))
+	}
+	slices.SortStableFunc(all, func(a, b slog.Attr) int { return cmp.Compare(a.Key, b.Key) })
+	return all
+}
+
+func attribute(e loop.Entry) slog.Attr {
+	v, err := e.Value.Float()
+	if err == nil {
+		return slog.Float64(e.Path(), v)
+	}
+	if p, ok := e.Value.(loop.Payload); ok {
+		if v, err := p.Any(); err == nil {
+			return slog.Any(e.Path(), brief(v))
+		}
+	}
+	return slog.String(e.Path(), err.Error())
+}
+
+// brief gives an image by its size: a line is no place for pixels.
+func brief(v any) any {
+	switch v := v.(type) {
+	case image.Image:
+		size := v.Bounds().Size()
+		return fmt.Sprintf("image %dx%d", size.X, size.Y)
+	case []image.Image:
+		return fmt.Sprintf("%d images", len(v))
+	}
+	return v
+}
+
+// elapsedSteps is the name of a run's steps, as the history has it.
+const elapsedSteps = "elapsed.steps"

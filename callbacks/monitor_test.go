@@ -1,0 +1,169 @@
+package callbacks_test
+
+import (
+	"context"
+	"fmt"
+	"github.com/lazo-ml/lazo/callbacks"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+// following is a loop that logs a loss after another, and the data for it; its state is the number of the step.
+func following(entry string, values ...float64) (loop.Loop[int, int], loop.Data[int]) {
+	step := loop.OnFunc(loop.EachStep, func(_ context.Context, _, i int) (int, loop.Logs, error) {
+		var logs loop.Logs
+		logs.Loss(entry, values[i])
+		return i + 1, logs, nil
+	})
+	return loop.New(step), numbers(len(values))
+}
+
+// bettered gives the steps in which an entry was better than before.
+func bettered(t *testing.T, entry string, mode loop.Mode, values []float64, options ...callbacks.MonitorOption) (steps []int64) {
+	l, data := following(entry, values...)
+	note := func(_ context.Context, r loop.Report) error { steps = append(steps, r.Elapsed.Steps); return nil }
+	_, err := l.Run(t.Context(), 0, data, callbacks.OnBest(entry, mode, note, options...))
+	require.NoError(t, err)
+	return steps
+}
+
+func TestB68_autoMode(t *testing.T) {
+	for entry, mode := range map[string]loop.Mode{
+		"loss": loop.Lowest, "mse": loop.Lowest, "losses.mse_test": loop.Lowest, "test_loss": loop.Lowest, "back": loop.Lowest, "": loop.Lowest,
+		"acc": loop.Highest, "accuracy": loop.Highest, "auc": loop.Highest, "pr_auc": loop.Highest, "rocauc": loop.Highest,
+		"accuracy_test": loop.Highest, "metrics.accuracy_test": loop.Highest, "val-Accuracy": loop.Highest, "top5/acc_valid": loop.Highest,
+		"auc_loss": loop.Lowest, "accuracy_loss_test": loop.Lowest, "accelerate": loop.Lowest, "acceptance": loop.Lowest,
+	} {
+		got, err := loop.Auto.Of(entry)
+		require.NoError(t, err)
+		require.Equal(t, mode, got, entry)
+	}
+	require.Equal(t, "auto lowest highest Mode(3)", fmt.Sprint(loop.Auto, loop.Lowest, loop.Highest, loop.Mode(3)))
+	l, data := following("auc", 1, 2)
+	_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("auc", loop.Mode(7), loop.Steps(1)))
+	require.EqualError(t, err, "loop: callback 1 (on each auc: stop early): mode must be Lowest, Highest or Auto, got Mode(7)")
+	require.Equal(t, []int64{1, 2}, bettered(t, "auc", loop.Auto, []float64{1, 2, 1.5}))
+	require.Equal(t, []int64{1, 3}, bettered(t, "mse", loop.Auto, []float64{2, 2, 1.5}))
+	require.Equal(t, []int64{1, 3}, bettered(t, "auc", loop.Lowest, []float64{2, 2, 1.5}), "what is said goes before the name")
+}
+
+func TestD05_minDelta_andBaseline(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		mode    loop.Mode
+		options []callbacks.MonitorOption
+		values  []float64
+		want    []int64
+	}{
+		{name: "equal is no better", mode: loop.Lowest, values: []float64{3, 3, 2, 2}, want: []int64{1, 3}},
+		{name: "more than the delta", mode: loop.Lowest, options: []callbacks.MonitorOption{callbacks.MinDelta(1)}, values: []float64{5, 4, 3.5, 2.5}, want: []int64{1, 3}},
+		{name: "upwards", mode: loop.Highest, options: []callbacks.MonitorOption{callbacks.MinDelta(1)}, values: []float64{1, 2, 2.5, 3.5}, want: []int64{1, 3}},
+		{name: "baseline", mode: loop.Lowest, options: []callbacks.MonitorOption{callbacks.Baseline(2)}, values: []float64{5, 2, 1}, want: []int64{3}},
+		{name: "baseline and delta", mode: loop.Lowest, options: []callbacks.MonitorOption{callbacks.Baseline(2), callbacks.MinDelta(1)}, values: []float64{1, 0.5}, want: []int64{2}},
+		{name: "what is not finite is no better", mode: loop.Lowest, values: []float64{nan, inf, -inf, 7, nan, -inf, 6}, want: []int64{4, 7}},
+		{name: "nor upwards", mode: loop.Highest, values: []float64{inf, nan, 7, inf, 8}, want: []int64{3, 5}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, bettered(t, "x", row.mode, row.values, row.options...))
+		})
+	}
+}
+
+func TestMonitor_refusesBadSettings(t *testing.T) {
+	watch := func(context.Context, loop.Report) error { return nil }
+	steps := loop.Steps(1)
+	for _, row := range []struct {
+		name, err string
+		option    loop.Option
+	}{
+		{"no entry", "malformed name: no entry to watch", callbacks.StopEarly("", loop.Lowest, steps)},
+		{"negative delta", "min delta must be zero or positive and finite, got -1", callbacks.KeepBest("x", loop.Lowest, callbacks.MinDelta(-1))},
+		{"delta NaN", "min delta must be zero or positive and finite, got NaN", callbacks.OnBest("x", loop.Lowest, watch, callbacks.MinDelta(nan))},
+		{"baseline", "baseline must be finite, got NaN", callbacks.StopEarly("x", loop.Lowest, steps, callbacks.Baseline(nan))},
+		{"no function", "no function given", callbacks.OnBest("x", loop.Lowest, nil)},
+		{"no patience", "no patience given; say Steps, Samples, Time or Evaluations", callbacks.StopEarly("x", loop.Lowest, nil)},
+		{"cooldown of a stop", "cooldown means something to ReduceOnPlateau only", callbacks.StopEarly("x", loop.Lowest, steps, callbacks.Cooldown(steps))},
+		{"min rate of a keeper", "min rate means something to ReduceOnPlateau only", callbacks.KeepBest("x", loop.Lowest, callbacks.MinRate(1))},
+		{"on reduce of a watcher", "on reduce means something to ReduceOnPlateau only", callbacks.OnBest("x", loop.Lowest, watch,
+			callbacks.OnReduce(func(context.Context, loop.Report, float64, float64) error { return nil }))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, data := following("x", 1)
+			result, err := l.Run(t.Context(), 0, data, row.option)
+			require.ErrorContains(t, err, row.err)
+			require.ErrorContains(t, err, "loop: callback 1 (")
+			require.Equal(t, loop.Failed, result.Reason)
+			require.Zero(t, result.Elapsed.Steps)
+		})
+	}
+	for _, err := range []error{
+		second(byHand(callbacks.StopEarly("", loop.Lowest, steps))), second(callbacks.KeepBest("", loop.Lowest).Start(loop.Beginning{})),
+		second(byHand(callbacks.OnBest("", loop.Lowest, watch))),
+		second(callbacks.ReduceOnPlateau("", loop.Lowest, 0.5, steps).Start(loop.Beginning{})), second(byHand(callbacks.WarnSpike("", 2, 1, nil))),
+		second(callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("")).Start(loop.Beginning{})),
+	} {
+		require.ErrorIs(t, err, loop.ErrName)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// What Jaxloop warns of and Ciclo finds at the first turn: ours ends when the name cannot come any more.
+func TestB66_missingEntry(t *testing.T) {
+	for _, option := range []loop.Option{
+		callbacks.StopEarly("los", loop.Lowest, loop.Steps(1)), callbacks.KeepBest("los", loop.Lowest), callbacks.WarnSpike("los", 2, 1, func(context.Context, callbacks.Spike) error { return nil }),
+		callbacks.OnBest("los", loop.Lowest, func(context.Context, loop.Report) error { return nil }), callbacks.NonFinite(callbacks.FailRun, callbacks.CheckEntries("los")),
+	} {
+		l, data := following("loss", 1, 2, 3)
+		result, err := l.Run(t.Context(), 0, data, option)
+		require.ErrorIs(t, err, loop.ErrNoEntry)
+		require.ErrorContains(t, err, `"los" (did you mean losses.loss?); there are: losses.loss`)
+		require.EqualValues(t, 1, result.Elapsed.Steps)
+	}
+	stop, err := byHand(callbacks.StopEarly("los", loop.Lowest, loop.Steps(1)))
+	require.NoError(t, err)
+	var logs loop.Logs
+	logs.Loss("loss", 1)
+	require.ErrorIs(t, stop.Watch(t.Context(), loop.Report{Logs: logs}), loop.ErrNoEntry)
+}
+
+// The law of all that watches a value: the values that were better are those that a plain search finds.
+func TestOnBest_isTheRunningBest(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		values := rapid.SliceOfN(rapid.SampledFrom([]float64{-2, -1, 0, 1, 2, 3, nan, inf, -inf}), 1, 30).Draw(rt, "values")
+		highest := rapid.Bool().Draw(rt, "highest")
+		delta := rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(rt, "delta")
+		mode, sign := loop.Lowest, 1.0
+		if highest {
+			mode, sign = loop.Highest, -1
+		}
+		var want []int64
+		best := math.MaxFloat64
+		for i, v := range values {
+			if v = sign * v; !math.IsNaN(v) && !math.IsInf(v, 0) && best-v > delta {
+				best, want = v, append(want, int64(i+1))
+			}
+		}
+		require.Equal(rt, want, bettered(t, "x", mode, values, callbacks.MinDelta(delta)))
+		l, data := following("x", values...)
+		result, err := l.Run(t.Context(), 0, data)
+		require.NoError(rt, err)
+		found, err := result.History.Best("x", mode)
+		if len(want) == 0 {
+			require.ErrorIs(rt, err, loop.ErrNonFinite)
+			return
+		}
+		require.NoError(rt, err)
+		if delta == 0 {
+			require.Equal(rt, want[len(want)-1], found.Elapsed.Steps)
+			require.Equal(rt, sign*best, found.Value)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package callbacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/loop"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+)
+
+// Profile looks closely at a window of a run: length long, from from on, both in one unit (a [loop.Date] takes a length of
+// [loop.Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles.
+// In the directory are then trace.out (go tool trace), three profiles (go tool pprof), and in xla what the state gives of itself
+// at the begin of the window, if it is an [loop.XLADumper]. time.pprof is where the run's time went, a hundred samples a second of
+// what its goroutine was at, waiting or not; cpu.pprof has Go's own threads alone, so little of a step that runs on a device,
+// which XLA's processor is too; heap.pprof is the memory in use at the end.
+//
+// A run that is over before cuts the window, or has none. What fails is an error of the end: the run goes on without.
+// There is one CPU profile and one trace at a time in a process, so windows must not overlap. clu's profile comes again
+// each hour; ours is taken once, because what is taken again is seldom looked at: give several for several.
+func Profile(dir string, from, length loop.Period) loop.Callback {
+	begin, end, err := window(from, length)
+	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), Err: err}
+	c.Start = func(loop.Beginning) (loop.Attendant, error) {
+		if err != nil {
+			return nil, &refusal{"profile", err}
+		}
+		return &profile{dir: dir, begin: begin, end: end}, nil
+	}
+	return c
+}
+
+func window(from, length loop.Period) (begin, end loop.Period, err error) {
+	if from == nil || length == nil {
+		return nil, nil, errors.New("the window has no beginning or no length")
+	}
+	if from.Length() < 0 || length.Length() <= 0 {
+		return nil, nil, fmt.Errorf("the window must be longer than nothing and not begin before zero, got %s from %s", length, from)
+	}
+	switch from := from.(type) {
+	case loop.Steps:
+		if l, ok := length.(loop.Steps); ok {
+			return from, loop.Steps(sum(int64(from), int64(l))), nil
+		}
+	case loop.Samples:
+		if l, ok := length.(loop.Samples); ok {
+			return from, loop.Samples(sum(int64(from), int64(l))), nil
+		}
+	case loop.Time:
+		if l, ok := length.(loop.Time); ok {
+			return from, loop.Time(sum(int64(from), int64(l))), nil
+		}
+	case loop.Date:
+		if l, ok := length.(loop.Time); ok && from > 0 {
+			return from, loop.Date(sum(int64(from), int64(l))), nil
+		}
+	}
+	return nil, nil, fmt.Errorf("profile: the beginning and the length of the window must be of one unit, got %s from %s", length, from)
+}
+
+func windowSchedule(begin, end loop.Period) loop.Schedule {
+	if begin == nil {
+		return loop.Never
+	}
+	if _, isDate := begin.(loop.Date); !isDate && begin.Length() == 0 {
+		return loop.Any(loop.AtStart, loop.At(end))
+	}
+	return loop.Any(loop.At(begin), loop.At(end))
+}
+
+type profile struct {
+	dir        string
+	begin, end loop.Period
+	begun      bool
+	trace, cpu *os.File // nil where there is none
+	wall       *wall
+	errs       []error
+}
+
+func (p *profile) Watch(_ context.Context, r loop.Report) error {
+	switch {
+	case r.Elapsed.Reached(p.end):
+		p.stop()
+	case !p.begun && r.Elapsed.Reached(p.begin):
+		p.begun = true
+		p.start(r)
+	}
+	return nil
+}
+
+func (p *profile) start(r loop.Report) {
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		p.note("profile", err)
+		p.begun, p.begin = false, nil
+		return
+	}
+	if dumper, ok := loop.StateAs[loop.XLADumper](r); ok {
+		// Before the profiles: it is no part of the steps.
+		dir := filepath.Join(p.dir, "xla")
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = loop.Shield(func() error { return dumper.DumpXLA(dir) })
+		}
+		p.note("dump of the XLA programs", err)
+	}
+	var err error
+	p.trace, err = p.into("trace.out", func(f *os.File) error { return trace.Start(f) })
+	p.note("trace", err)
+	p.cpu, err = p.into("cpu.pprof", func(f *os.File) error { return pprof.StartCPUProfile(f) })
+	p.note("CPU profile", err)
+	p.wall = startWall()
+}
+
+// into begins to write something into a file, which is there only if that went well.
+func (p *profile) into(name string, begin func(*os.File) error) (*os.File, error) {
+	f, err := regular.Open(filepath.Join(p.dir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := begin(f); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+func (p *profile) stop() {
+	if p.cpu != nil {
+		pprof.StopCPUProfile()
+		p.note("CPU profile", p.cpu.Close())
+		p.cpu = nil
+	}
+	if p.trace != nil {
+		trace.Stop()
+		p.note("trace", p.trace.Close())
+		p.trace = nil
+	}
+	if !p.begun {
+		return
+	}
+	p.begun, p.begin = false, nil // nothing reaches it again
+	p.whole("time.pprof", p.wall.end)
+	p.whole("heap.pprof", func(f io.Writer) error {
+		runtime.GC() // the profile is of the last collection
+		return pprof.WriteHeapProfile(f)
+	})
+}
+
+// whole writes a file that is there at once.
+func (p *profile) whole(name string, write func(io.Writer) error) {
+	f, err := p.into(name, func(f *os.File) error { return write(f) })
+	if err == nil {
+		err = f.Close()
+	}
+	p.note(name, err)
+}
+
+func (p *profile) note(what string, err error) {
+	if err != nil {
+		p.errs = append(p.errs, fmt.Errorf("%s: %w", what, err))
+	}
+}
+
+// End ends the window, if it is open.
+func (p *profile) End(context.Context, loop.Ending) error {
+	p.stop()
+	return errors.Join(p.errs...)
+}

@@ -1,0 +1,88 @@
+package callbacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/lazo-ml/lazo/loop"
+	"slices"
+)
+
+// Spike is a value far above those before it.
+type Spike struct {
+	Entry string
+	Value float64
+	// Median is that of the last Window values before this one.
+	Median  float64
+	Window  int
+	Elapsed loop.Elapsed
+}
+
+func (s Spike) String() string {
+	return fmt.Sprintf("step %d: %s is %.4g, %.3g times the median %.4g of the last %d values",
+		s.Elapsed.Steps, s.Entry, s.Value, s.Value/s.Median, s.Median, s.Window)
+}
+
+// WarnSpike calls a function when a value of an entry is more than factor times the median of the last window values: a
+// sign of a bad batch or of a learning rate that is too high. It is a median because the mean would be drawn up by the
+// very spikes. It warns of nothing before it has seen window values, nor where the median is not positive: it is for
+// losses and norms. A value that stays high is a spike until it fills half of the window. NaN is for [NonFinite]; it is
+// no spike and not counted. Each value is read, which is a fetch a step for what comes from a device. The function is a
+// callback: an error of it ends the run, and so does [loop.ErrStop].
+func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
+	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
+		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)
+	})
+}
+
+type spikes struct {
+	noEnd
+	entry  string
+	factor float64
+	window int
+	warn   func(context.Context, Spike) error
+	last   []float64 // oldest first
+}
+
+func checkSpikes(entry string, factor float64, window int, warn func(context.Context, Spike) error) error {
+	var errs []error
+	if entry == "" {
+		errs = append(errs, fmt.Errorf("%w: no entry to watch", loop.ErrName))
+	}
+	if !(factor > 1) || !finite(factor) {
+		errs = append(errs, fmt.Errorf("factor must be greater than 1 and finite, got %g", factor))
+	}
+	if window < 1 {
+		errs = append(errs, fmt.Errorf("window must be positive, got %d", window))
+	}
+	if warn == nil {
+		errs = append(errs, loop.ErrNoFunction)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *spikes) Watch(ctx context.Context, r loop.Report) error {
+	v, err := r.Logs.Float(s.entry)
+	if err != nil || v != v {
+		return err
+	}
+	var spike *Spike
+	if len(s.last) == s.window {
+		if m := median(s.last); m > 0 && v > s.factor*m {
+			spike = &Spike{s.entry, v, m, s.window, r.Elapsed}
+		}
+		s.last = slices.Delete(s.last, 0, 1)
+	}
+	s.last = append(s.last, v)
+	if spike == nil {
+		return nil
+	}
+	return s.warn(ctx, *spike)
+}
+
+// median is the middle value; of an even number, the mean of the two in the middle.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return sorted[(n-1)/2]/2 + sorted[n/2]/2
+}

@@ -1,0 +1,139 @@
+package callbacks
+
+import (
+	"context"
+	"fmt"
+	"github.com/lazo-ml/lazo/loop"
+	"slices"
+)
+
+// Patience is how long to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or
+// [Evaluations].
+type Patience interface{ fmt.Stringer }
+
+// Evaluations is a patience counted in values: so many in a row that were not better.
+type Evaluations int
+
+func (p Evaluations) String() string {
+	if p == 1 {
+		return "1 evaluation"
+	}
+	return fmt.Sprintf("%d evaluations", int(p))
+}
+
+// measure gives the part of what passed that a patience is measured in, and the patience in the same unit.
+func measure(p Patience, passed loop.Elapsed, values int64) (part, length int64, ok bool) {
+	switch p := p.(type) {
+	case Evaluations:
+		return values, int64(p), true
+	case loop.Steps:
+		return passed.Steps, int64(p), true
+	case loop.Samples:
+		return passed.Samples, int64(p), true
+	case loop.Time:
+		return int64(passed.Time), int64(p), true
+	}
+	return 0, 0, false
+}
+
+func checkPatience(p Patience) error {
+	_, length, ok := measure(p, loop.Elapsed{}, 0)
+	switch {
+	case p == nil:
+		return fmt.Errorf("no patience given; say Steps, Samples, Time or Evaluations")
+	case !ok:
+		return fmt.Errorf("patience must be Steps, Samples, Time or Evaluations, got %T", p)
+	case length <= 0:
+		return fmt.Errorf("patience must be positive, got %s: with none, the first value would be the last, also a better one", p)
+	}
+	return nil
+}
+
+// StopEarly ends the run when an entry had no better value for longer than the patience: StopEarly("mse_test", Lowest,
+// Evaluations(3)) stops at the third evaluation in a row that did not beat the best. It looks in the turns in which the
+// entry was logged. Patience is measured from the best value, or from the first one as long as none was better; a NaN
+// or an infinity is never better (see [NonFinite] to do more about it). The reason is then [loop.Stopped], and [loop.Result].Stop
+// has an [*EarlyStopError]; [loop.History.Best] finds the best value after any end. To have the best state back, add
+// [KeepBest]. A run that is resumed with its history ([loop.From]) waits on where the earlier one ended; if that one had been
+// stopped by this rule, it makes no turn and ends for the same reason. With more patience, or without the rule, it goes on; a later
+// [loop.Until] alone changes nothing.
+//
+// Ciclo counts a patience in time from the start of the loop; we count it from the best value. Keras and Jaxloop take a
+// patience of 0, which stops a run that just got better; here it is an error.
+func StopEarly(entry string, mode loop.Mode, patience Patience, options ...MonitorOption) loop.Callback {
+	options = slices.Clone(options)
+	return watchValue("stop early", entry, func() (*stopEarly, error) { return newStopEarly(entry, mode, patience, options) })
+}
+
+type stopEarly struct {
+	noEnd
+	monitor
+	patience Patience
+}
+
+func newStopEarly(entry string, mode loop.Mode, patience Patience, options []MonitorOption) (*stopEarly, error) {
+	if err := checkPatience(patience); err != nil {
+		return nil, err
+	}
+	m, err := newMonitor(entry, mode, options)
+	if err == nil {
+		err = m.plateau.meaningless()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &stopEarly{monitor: m, patience: patience}, nil
+}
+
+func (s *stopEarly) Watch(_ context.Context, r loop.Report) error {
+	v, err := s.read(r)
+	if err != nil {
+		return err
+	}
+	return s.ask(r.Elapsed, v)
+}
+
+// ask takes the next value, and gives the wish to stop if it was one too many.
+func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
+	if s.see(at, v) || !s.spent(s.patience, at) {
+		return nil
+	}
+	return &EarlyStopError{Entry: s.entry, Mode: s.mode, Best: s.best, Patience: s.patience, MinDelta: s.minDelta}
+}
+
+// resume gives the wish to stop if the earlier run had ended with its last value.
+func (s *stopEarly) resume(from loop.Beginning) (stop error) {
+	s.replay(from, func(at loop.Elapsed, v float64) { stop = s.ask(at, v) })
+	return stop
+}
+
+// EarlyStopError is what [StopEarly] asks to stop with; it wraps [loop.ErrStop].
+type EarlyStopError struct {
+	Entry string
+	Mode  loop.Mode
+	// Best is the best value and where it was. If no value was better than the [Baseline], it is that at no steps, and
+	// without a baseline +Inf or, for Highest, -Inf.
+	Best     loop.Best
+	Patience Patience
+	MinDelta float64
+}
+
+func (e *EarlyStopError) Error() string {
+	side := "below"
+	if e.Mode == loop.Highest {
+		side = "above"
+	}
+	if e.MinDelta > 0 {
+		side = fmt.Sprintf("more than %g %s", e.MinDelta, side)
+	}
+	switch {
+	case e.Best.Value == e.Mode.Worst():
+		return fmt.Sprintf("no finite value of %s for %s: %v", e.Entry, e.Patience, loop.ErrStop)
+	case e.Best.Elapsed == loop.Elapsed{}:
+		return fmt.Sprintf("no value of %s %s the baseline %g for %s: %v", e.Entry, side, e.Best.Value, e.Patience, loop.ErrStop)
+	}
+	return fmt.Sprintf("no value of %s %s %g (of step %d) for %s: %v", e.Entry, side, e.Best.Value, e.Best.Elapsed.Steps, e.Patience, loop.ErrStop)
+}
+
+// Unwrap gives [loop.ErrStop].
+func (e *EarlyStopError) Unwrap() error { return loop.ErrStop }

@@ -1,0 +1,174 @@
+package tensorboard_test
+
+import (
+	"context"
+	"errors"
+	"github.com/lazo-ml/lazo/callbacks"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/callbacks/tensorboard"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// sick is a file that takes some writes and then fails, or is slow.
+type sick struct {
+	writes int
+	slow   time.Duration
+	wrote  int
+	closed int
+}
+
+func (s *sick) Write(b []byte) (int, error) {
+	time.Sleep(s.slow)
+	if s.wrote++; s.wrote > s.writes {
+		return len(b) / 2, syscall.ENOSPC
+	}
+	return len(b), nil
+}
+
+func (s *sick) Close() error {
+	s.closed++
+	return nil
+}
+
+func TestF35_troubleDoesNotReachTheRun(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		prepare func(t *testing.T, dir string) []tensorboard.Option
+		err     string
+	}{
+		{"disk full", func(_ *testing.T, _ string) []tensorboard.Option {
+			return []tensorboard.Option{tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return &sick{writes: 3}, nil })}
+		}, "no space left on device"},
+		{"disk full at once", func(_ *testing.T, _ string) []tensorboard.Option {
+			return []tensorboard.Option{tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return &sick{}, nil })}
+		}, "no space left on device"},
+		{"a file in place of the folder", func(t *testing.T, dir string) []tensorboard.Option {
+			require.NoError(t, os.WriteFile(dir, nil, 0o600))
+			return nil
+		}, "not a directory"},
+		{"no rights", func(_ *testing.T, _ string) []tensorboard.Option {
+			return []tensorboard.Option{tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return nil, os.ErrPermission })}
+		}, "permission denied"},
+		{"the folder is removed before", func(*testing.T, string) []tensorboard.Option { return nil }, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "runs")
+			options := row.prepare(t, dir)
+			result, err := training().Run(t.Context(), 0, numbers(50), tensorboard.Write(dir, loop.EachStep, options...))
+			require.EqualValues(t, 50, result.Elapsed.Steps)
+			require.Equal(t, 50, result.State)
+			if row.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, row.err)
+			require.ErrorContains(t, err, "loop: at the end: step 50: each step: tensorboard "+dir)
+			t.Logf("F35: 50 of 50 steps made; %v", err)
+		})
+	}
+}
+
+// Behind half a record nothing could be read, so a file is left alone once a write failed; it is closed once.
+func TestF35_aBrokenFileIsLeftAlone(t *testing.T) {
+	file := &sick{writes: 3}
+	w := tensorboard.New(t.TempDir(), tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return file, nil }))
+	var logs loop.Logs
+	logs.Loss("loss", 1)
+	for range 9 {
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Logs: logs}))
+	}
+	require.ErrorIs(t, w.End(t.Context(), loop.Ending{}), syscall.ENOSPC)
+	require.Equal(t, 4, file.wrote)
+	require.Equal(t, 1, file.closed)
+}
+
+func TestF35_aSlowDiskDropsAndSaysSo(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			dir, count := t.TempDir(), int64(0)
+			b := callbacks.Background{Queue: 4, Deadline: time.Minute}
+			if told {
+				b.Dropped = func(_ string, n int64) { count = n }
+			}
+			file := &sick{writes: 1e6, slow: 100 * time.Millisecond}
+			step := func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+				time.Sleep(time.Millisecond)
+				return curve(t.Context(), s, 0)
+			}
+			start, ran := time.Now(), time.Duration(0)
+			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, numbers(1000),
+				loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { ran = time.Since(start); return nil }),
+				tensorboard.Write(dir, loop.EachStep, tensorboard.InBackground(b),
+					tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return file, nil })))
+			require.Equal(t, time.Second, ran, "no step waited")
+			if told {
+				require.NoError(t, err)
+				require.EqualValues(t, 1000-(file.wrote-1), count)
+				return
+			}
+			require.ErrorIs(t, err, tensorboard.ErrDropped)
+			t.Logf("F35: 1000 steps of 1 ms took %s beside writes of 100 ms; %d written; %v", ran, file.wrote-1, err)
+		})
+	}
+}
+
+// Without trouble nothing is dropped that the queue holds, and a cancelled run has all that it logged.
+func TestWrite_ofACancelledRun(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	_, err := training().Run(ctx, 0, numbers(100), tensorboard.Write(dir, loop.EachStep),
+		loop.Watch(loop.At(loop.Steps(42)), func(context.Context, loop.Report) error { cancel(gone); return nil }))
+	require.ErrorIs(t, err, gone)
+	require.Len(t, only(t, filepath.Join(dir, "train")).points, 42)
+}
+
+// F29: names are text that a protocol buffer takes, on one line, and two names are two tags.
+func TestF29_hostileNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"loss":                         "losses/loss",
+		"häß/layer 1.w%":               "losses/häß/layer 1.w%",
+		"a\nb\x00\x1b[31m":             "losses/a%0Ab%00%1B[31m",
+		"\xff":                         "losses/%FF",
+		"%0A":                          "losses/%250A",
+		"<script>alert(1)</script>":    "losses/<script>alert(1)</script>",
+		"../../etc/passwd":             "losses/../../etc/passwd",
+		"\u202egnp":                    "losses/%E2%80%AEgnp",
+		strings.Repeat("x", 1<<16):     "losses/" + strings.Repeat("x", 1<<16),
+		"_hparams_/session_start_info": "losses/_hparams_/session_start_info",
+		"100%FF and %ZZ":               "losses/100%25FF and %ZZ",
+		"\ufffd":                       "losses/\ufffd",
+	} {
+		got, err := write(t, func(l *loop.Logs) { l.Loss(name, 1) })
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, got.tags())
+	}
+	got, err := write(t, func(l *loop.Logs) { l.Set("a/b", "c", loop.Number(1)); l.Set("a", "b/c", loop.Number(1)) })
+	require.NoError(t, err)
+	require.Equal(t, []string{"a%2Fb/c", "a/b/c"}, got.tags())
+}
+
+func TestF29_namesLaw(t *testing.T) {
+	anyName := rapid.Custom(func(t *rapid.T) string {
+		return string(rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("%0AaF\n\xff"))), 0, 6).Draw(t, "bytes"))
+	})
+	drawn := 0
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyName.Draw(t, "a"), anyName.Draw(t, "b")
+		require.Equal(t, a == b, tensorboard.Escape(a) == tensorboard.Escape(b))
+		require.Regexp(t, `^\PC*$`, tensorboard.Escape(a))
+		drawn++
+	})
+	t.Logf("F29: %d pairs of names, none of which fell together", drawn)
+}

@@ -1,0 +1,210 @@
+package tensorboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// ErrDropped is in the error of the end where a run was so fast that reports did not get into the files, see
+// [callbacks.Background]. Less often, or a longer queue, helps.
+var ErrDropped = errors.New("reports were dropped")
+
+// Write writes what is logged in the due turns into event files in dir; see the package for what becomes of what. Folders and
+// files come with the first value that needs them. The step is the number of finished steps, the time that of the turn.
+//
+// The run does not wait for it: values are read and written in the background, and only those of due turns ([InBackground]
+// has the settings). Each turn is one write to the system for each folder, so a process that is killed leaves at most the
+// last record of a file cut, which TensorBoard passes over.
+//
+// Event files cannot be cut as a [loop.JSONL] can: a run that finds some begins new ones, whose names come behind, and which tell
+// TensorBoard to forget all later steps than that at which the run begins (see [loop.From]), or all steps if it begins at 0. (Its
+// data server ignores that, but forgets the later steps of an entry when the entry comes again.) An evaluation at the start of
+// a resumed run is of a step that is there already, and is left out.
+//
+// Trouble does not end the run. A value that cannot be read or shown is left out; a file that cannot be written is left alone
+// from then on; the first error, and how many reports were dropped ([ErrDropped], unless [callbacks.Background.Dropped] is told), is one
+// of the end. Wrong options are an error before the first turn.
+func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
+	s := newSettings(options)
+	c := loop.Callback{Name: "tensorboard " + dir, When: when, Err: newWriter(dir, s).err}
+	c.Start = func(from loop.Beginning) (loop.Attendant, error) {
+		w := newWriter(dir, s)
+		if w.err != nil {
+			return nil, w.err
+		}
+		b, beside := s.background, &beside{}
+		if b.Dropped == nil {
+			b.Dropped = func(_ string, reports int64) { beside.dropped = reports }
+		}
+		var err error
+		beside.Attendant, err = b.Of(loop.Callback{Name: c.Name, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
+			return w, nil
+		}}).Start(from)
+		return beside, err
+	}
+	return c
+}
+
+// beside is the writer in the background, and what is known beside it.
+type beside struct {
+	loop.Attendant
+	dropped int64
+}
+
+func (b *beside) End(ctx context.Context, e loop.Ending) error {
+	err := b.Attendant.End(ctx, e)
+	if b.dropped > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: %d, write less often or set a longer queue", ErrDropped, b.dropped))
+	}
+	return err
+}
+
+// New makes the writer of [Write] to be used by hand, in no background: Watch writes a report, End closes the files.
+func New(dir string, options ...Option) loop.Attendant {
+	w := newWriter(dir, newSettings(options))
+	w.prefix = "tensorboard: " // which the loop puts there otherwise
+	return w
+}
+
+type writer struct {
+	settings
+	dir    string
+	hyper  map[string]message
+	begun  bool
+	files  map[string]*eventFile // by their folder; nil where none could be made
+	events map[string]message    // the values of a report
+	order  []string              // the folders of events
+	first  error
+	ended  bool
+	prefix string // of errors
+}
+
+func newWriter(dir string, s settings) *writer {
+	w := &writer{settings: s, dir: dir, files: map[string]*eventFile{}, events: map[string]message{}}
+	var err error
+	if w.hyper, err = flatten(s.parameters); err != nil {
+		w.err = errors.Join(w.err, err)
+	}
+	if dir == "" {
+		w.err = errors.Join(w.err, errors.New("want a folder, got no name"))
+	}
+	return w
+}
+
+// Watch writes a report. Only wrong options are its error; all others are those of End.
+func (w *writer) Watch(_ context.Context, r loop.Report) error {
+	if w.err != nil {
+		return w.prefixed(w.err)
+	}
+	if w.ended {
+		return nil
+	}
+	seconds := secondsAt(r.Elapsed)
+	if !w.begun {
+		w.begun = true
+		w.begin(r, seconds)
+	}
+	for e := range r.Logs.All() {
+		folder, tag := w.place(e)
+		v, err := encode(tag, e.Value)
+		if err != nil {
+			w.note(fmt.Errorf("step %d: %s: %w", r.Elapsed.Steps, e.Path(), err))
+		}
+		if v != nil {
+			w.add(folder, v)
+		}
+	}
+	w.flush(r, seconds)
+	return nil
+}
+
+// begin hides what is in old files of all folders, not only of those that the run comes to write to.
+func (w *writer) begin(r loop.Report, seconds float64) {
+	for _, folder := range append([]string{training}, w.evaluations...) {
+		if _, some, err := newestFile(filepath.Join(w.dir, folder)); err == nil && some {
+			w.file(folder, r, seconds)
+		}
+	}
+	if w.parameters != nil {
+		w.add(".", sessionStart(w.hyper, seconds))
+	}
+}
+
+func (w *writer) add(folder string, v message) {
+	if w.events[folder] == nil {
+		w.order = append(w.order, folder)
+	}
+	w.events[folder] = w.events[folder].bytes(1, v)
+}
+
+// flush writes an event to each folder that has values.
+func (w *writer) flush(r loop.Report, seconds float64) {
+	for _, folder := range w.order {
+		if f := w.file(folder, r, seconds); f != nil && !f.broken && !(f.older && folder != "." && isResumedAt(r)) {
+			w.note(f.write(event(seconds, r.Elapsed.Steps, summary, w.events[folder])))
+		}
+	}
+	w.order = w.order[:0]
+	clear(w.events)
+}
+
+// isResumedAt tells whether a report is of the step with which an earlier run ended.
+func isResumedAt(r loop.Report) bool { return r.From.Steps > 0 && r.Elapsed.Steps <= r.From.Steps }
+
+// file is the event file of a folder, nil if it cannot be made.
+func (w *writer) file(folder string, r loop.Report, seconds float64) *eventFile {
+	f, known := w.files[folder]
+	if known {
+		return f
+	}
+	purge := int64(0)
+	if r.From.Steps > 0 {
+		purge = r.From.Steps + 1
+	}
+	f, err := w.openFile(filepath.Join(w.dir, folder), seconds, purge)
+	w.note(err)
+	w.files[folder] = f
+	return f
+}
+
+// End closes the files and gives the first error.
+func (w *writer) End(_ context.Context, e loop.Ending) error {
+	if w.begun && !w.ended && w.parameters != nil {
+		seconds := secondsAt(e.Elapsed)
+		w.add(".", sessionEnd(e.Err == nil, seconds))
+		w.flush(e.Report, seconds)
+	}
+	for _, f := range w.files {
+		if f != nil {
+			w.note(f.out.Close())
+		}
+	}
+	clear(w.files)
+	w.ended = true
+	return w.prefixed(w.first)
+}
+
+func (w *writer) note(err error) {
+	if w.first == nil {
+		w.first = err
+	}
+}
+
+func (w *writer) prefixed(err error) error {
+	if err == nil || w.prefix == "" {
+		return err
+	}
+	return fmt.Errorf("%s%w", w.prefix, err)
+}
+
+func secondsAt(e loop.Elapsed) float64 {
+	if e.Date == 0 {
+		return secondsOf(time.Now())
+	}
+	return secondsOf(e.Date.Time())
+}

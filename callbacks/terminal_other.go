@@ -1,0 +1,8 @@
+//go:build !linux && !darwin
+
+package callbacks
+
+import "os"
+
+// terminalColumns knows no terminals here: the bar writes plain lines.
+func terminalColumns(*os.File) (columns int, ok bool) { return 0, false }

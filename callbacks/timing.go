@@ -1,0 +1,181 @@
+package callbacks
+
+import (
+	"context"
+	"fmt"
+	"github.com/lazo-ml/lazo/loop"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Timing is where the time of a run went.
+type Timing struct {
+	// Total is all of it, from the start of the attendants to their end.
+	Total time.Duration
+	// Steps and Samples are those of this run.
+	Steps, Samples int64
+	// Parts are in the order in which they first came up. Their times add up to the Total.
+	Parts []Part
+}
+
+// Part is the time of one part of a loop: of waiting for data, of a task, of a callback. What the loop itself does behind
+// it, such as keeping the history, is in it.
+type Part struct {
+	// Kind is "task" or "callback", and empty for the data and for parts of a loop written by hand.
+	Kind string
+	// Name is the schedule, and the name if there is one, as errors have it; or "data".
+	Name string
+	// Calls counts those of the function: a block of steps is one (see [loop.BlockStepper]), a callback's start and end are two.
+	Calls          int64
+	Total, Longest time.Duration
+	// First is the first call. That of a step is the one which compiles.
+	First time.Duration
+}
+
+// Mean is the time of a call, without the first if there are others.
+func (p Part) Mean() time.Duration {
+	if p.Calls > 1 {
+		return (p.Total - p.First) / time.Duration(p.Calls-1)
+	}
+	return p.Total
+}
+
+// StepsPerSecond is the mean over the whole run, with what is done once.
+func (t Timing) StepsPerSecond() float64 { return perSecond(t.Steps, t.Total) }
+
+// SamplesPerSecond is the mean over the whole run, with what is done once.
+func (t Timing) SamplesPerSecond() float64 { return perSecond(t.Samples, t.Total) }
+
+func perSecond(n int64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// String is a table. Its means leave the first call out, as [Part.Mean] does.
+func (t Timing) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
+		loop.Steps(t.Steps), t.StepsPerSecond(), loop.Samples(t.Samples), t.SamplesPerSecond())
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "part\tshare\ttotal\tcalls\tfirst\tmean\tlongest")
+	for _, p := range t.Parts {
+		name := p.Name
+		if p.Kind != "" {
+			name = p.Kind + " " + name
+		}
+		fmt.Fprintf(w, "%s\t%.1f%%\t%s\t%d\t%s\t%s\t%s\n", printable(name), t.share(p), rounded(p.Total), p.Calls,
+			rounded(p.First), rounded(p.Mean()), rounded(p.Longest))
+	}
+	w.Flush() // a strings.Builder takes all
+	return s.String()
+}
+
+func (t Timing) share(p Part) float64 {
+	if t.Total <= 0 {
+		return 0
+	}
+	return 100 * p.Total.Seconds() / t.Total.Seconds()
+}
+
+// rounded has three digits, or whole seconds.
+func rounded(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for unit < time.Second && d >= 1000*unit {
+		unit *= 10
+	}
+	return d.Round(min(unit, time.Second))
+}
+
+// Stopwatch sums up the time of the parts of a loop. The zero value is ready.
+type Stopwatch struct {
+	begin, since time.Time
+	parts        map[any]*Part // by an Activity, or by a name
+	order        []*Part
+	part         *Part // in which the loop is
+}
+
+// At says that the loop is at a part from now on, for loops written by hand: At("data"), At("step").
+func (s *Stopwatch) At(name string) { s.turnTo(name, func() Part { return Part{Name: name} }) }
+
+func (s *Stopwatch) turnTo(what any, part func() Part) {
+	now := time.Now()
+	s.leave(now)
+	p, ok := s.parts[what]
+	if !ok {
+		made := part()
+		p = &made
+		if s.parts == nil {
+			s.parts = map[any]*Part{}
+		}
+		s.parts[what] = p
+		s.order = append(s.order, p)
+	}
+	s.part, s.since = p, now
+	if s.begin.IsZero() {
+		s.begin = now
+	}
+}
+
+func (s *Stopwatch) leave(now time.Time) {
+	p := s.part
+	if p == nil {
+		return
+	}
+	took := now.Sub(s.since)
+	if p.Calls == 0 {
+		p.First = took
+	}
+	p.Calls++
+	p.Total += took
+	p.Longest = max(p.Longest, took)
+	s.part = nil
+}
+
+// Timing ends the part in which the loop is, and gives all until now. Steps and samples are not known here: set them.
+func (s *Stopwatch) Timing() Timing {
+	now := time.Now()
+	s.leave(now)
+	var t Timing
+	if !s.begin.IsZero() {
+		t.Total = now.Sub(s.begin)
+	}
+	for _, p := range s.order {
+		t.Parts = append(t.Parts, *p)
+	}
+	return t
+}
+
+// Measure finds out where the time of a run goes, and gives it to a function when the run is over, however it ended. It
+// reads the clock each time the loop turns to something else.
+//
+// A device may still be working when the step returns: its time is then that of whoever reads a value first.
+func Measure(done func(Timing)) loop.Callback {
+	c := loop.Callback{Name: "measure", When: loop.AtEnd, Place: loop.BeforeAll}
+	if done != nil {
+		c.Start = func(loop.Beginning) (loop.Attendant, error) { return &measured{done: done}, nil }
+	}
+	return c
+}
+
+// measured is a Stopwatch that the run keeps informed.
+type measured struct {
+	watch Stopwatch
+	done  func(Timing)
+}
+
+func (m *measured) At(_ int64, what loop.Activity) {
+	m.watch.turnTo(what, func() Part { return Part{Kind: what.Kind(), Name: what.String()} })
+}
+
+func (m *measured) Watch(context.Context, loop.Report) error { return nil }
+
+func (m *measured) End(_ context.Context, e loop.Ending) error {
+	t := m.watch.Timing()
+	ran := e.Elapsed.Since(e.From)
+	t.Steps, t.Samples = ran.Steps, ran.Samples
+	m.done(t)
+	return nil
+}

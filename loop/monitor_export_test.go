@@ -1,3 +1,0 @@
-package loop
-
-var AutoMode = autoMode

@@ -1,8 +1,0 @@
-//go:build !linux && !darwin
-
-package loop
-
-import "os"
-
-// terminalColumns knows no terminals here: the bar writes plain lines.
-func terminalColumns(*os.File) (columns int, ok bool) { return 0, false }
