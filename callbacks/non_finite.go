@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Policy says what [NonFinite] does about a bad turn: one with a value that is NaN or infinite. The zero Policy is
+// Recovery says what [NonFinite] does about a bad turn: one with a value that is NaN or infinite. The zero Recovery is
 // [FailRun].
-type Policy struct {
+type Recovery struct {
 	name  string
 	limit int
 	// copies says when the state is kept. A policy without a name keeps none.
@@ -21,32 +21,32 @@ type Policy struct {
 
 // FailRun ends the run with an error that wraps [loop.ErrNonFinite]; the reason is [loop.Failed]. The state is what the bad turn
 // made of it.
-var FailRun = Policy{}
+var FailRun = Recovery{}
 
 // SkipTurn undoes what a bad turn did to the state, for up to limit turns of a run; the next is an error as with
 // [FailRun], with the state as it was before. For this the state is copied after each turn, and two copies are kept: a
 // step can spoil the state while its own loss is still finite, so where the turn after a skipped one is bad too, the
 // run goes back to the state before, which has led to a finite value since.
-func SkipTurn(limit int) Policy {
-	return Policy{name: "skip turn", limit: limit, copies: loop.EachStep, skip: true}
+func SkipTurn(limit int) Recovery {
+	return Recovery{name: "skip turn", limit: limit, copies: loop.EachStep, skip: true}
 }
 
 // RestoreCopy puts a copy of the state back after a bad turn, up to limit times in a run; the next is an error as with
 // [FailRun], with the copy as the state. A copy is made at the start, and on the schedule while all is finite. It
 // counts as soon as a later look has found finite values, because a step can spoil the state while its own loss is
 // still finite; until then the one before is kept too.
-func RestoreCopy(limit int, copies loop.Schedule) Policy {
-	return Policy{name: "restore copy", limit: limit, copies: copies}
+func RestoreCopy(limit int, copies loop.Schedule) Recovery {
+	return Recovery{name: "restore copy", limit: limit, copies: copies}
 }
 
-func (p Policy) String() string {
+func (p Recovery) String() string {
 	if p.undoes() {
 		return p.name
 	}
 	return "fail run"
 }
 
-func (p Policy) undoes() bool { return p.name != "" }
+func (p Recovery) undoes() bool { return p.name != "" }
 
 // NonFiniteOption is a setting of [NonFinite].
 type NonFiniteOption func(*finiteGuard)
@@ -91,7 +91,7 @@ func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonF
 //
 // Ciclo looks for none; Jaxloop looks in its early stopping only, at evaluations. Keras ends as if all had gone well,
 // so that the backup is deleted; here a NaN never looks like a success.
-func NonFinite(policy Policy, options ...NonFiniteOption) loop.Change {
+func NonFinite(policy Recovery, options ...NonFiniteOption) loop.Change {
 	options = slices.Clone(options)
 	g, err := newFiniteGuard(policy, options)
 	return loop.Change{Name: "non-finite: " + policy.String(), When: g.when.AndAtStart().AndAtEnd(), Needs: g.names, First: true, Err: err,
@@ -108,7 +108,7 @@ func NonFinite(policy Policy, options ...NonFiniteOption) loop.Change {
 }
 
 type finiteGuard struct {
-	policy Policy
+	policy Recovery
 	names  []string // none: all losses
 	when   loop.Schedule
 	sparse bool // when was given
@@ -123,7 +123,7 @@ type finiteGuard struct {
 	undone       int
 }
 
-func newFiniteGuard(policy Policy, options []NonFiniteOption) (*finiteGuard, error) {
+func newFiniteGuard(policy Recovery, options []NonFiniteOption) (*finiteGuard, error) {
 	g := &finiteGuard{policy: policy, when: loop.EachStep}
 	for _, o := range options {
 		if o != nil {

@@ -99,7 +99,7 @@ func bads(values []float64) (n int) {
 
 func TestF12_nonFinite(t *testing.T) {
 	all := between(1, faultySteps)
-	for _, policy := range []callbacks.Policy{callbacks.FailRun, callbacks.SkipTurn(2), callbacks.RestoreCopy(1, loop.Every(loop.Steps(7)))} {
+	for _, policy := range []callbacks.Recovery{callbacks.FailRun, callbacks.SkipTurn(2), callbacks.RestoreCopy(1, loop.Every(loop.Steps(7)))} {
 		respected, total, badSaves, lateSaves := 0, 0, 0, 0
 		for k := 1; k <= 50; k++ {
 			for _, with := range []float64{nan, inf, -inf} {
@@ -159,7 +159,7 @@ func TestF12_nonFinite(t *testing.T) {
 }
 
 func TestF12_limits(t *testing.T) {
-	for _, policy := range []callbacks.Policy{callbacks.SkipTurn(2), callbacks.RestoreCopy(2, loop.Every(loop.Steps(2)))} {
+	for _, policy := range []callbacks.Recovery{callbacks.SkipTurn(2), callbacks.RestoreCopy(2, loop.Every(loop.Steps(2)))} {
 		l, data := following("x", 1, 1, 1, 1, inf, 1, 1, nan, 1, 1, nan, 1)
 		var undone []int64
 		result, err := l.Run(t.Context(), 0, data, callbacks.NonFinite(policy, callbacks.OnUndo(func(_ context.Context, r loop.Report, _ error) error {
@@ -187,7 +187,7 @@ func TestF12_limits(t *testing.T) {
 func TestNonFinite_provenCopies(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		policy callbacks.Policy
+		policy callbacks.Recovery
 		spoil  []int // steps that spoil the state under a good loss
 		logged int   // every how many steps there is a loss
 		undone []int64

@@ -66,7 +66,7 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 func TestNonFinite_refusesBadSettings(t *testing.T) {
 	for _, row := range []struct {
 		err     string
-		policy  callbacks.Policy
+		policy  callbacks.Recovery
 		options []callbacks.NonFiniteOption
 	}{
 		{err: "limit must be positive, got 0; to undo nothing, take FailRun", policy: callbacks.SkipTurn(0)},
@@ -103,7 +103,7 @@ func TestNonFinite_readsOnItsSchedule(t *testing.T) {
 }
 
 func TestNonFinite_copiesAreFreed(t *testing.T) {
-	for _, policy := range []callbacks.Policy{callbacks.SkipTurn(5), callbacks.RestoreCopy(5, loop.Every(loop.Steps(2)))} {
+	for _, policy := range []callbacks.Recovery{callbacks.SkipTurn(5), callbacks.RestoreCopy(5, loop.Every(loop.Steps(2)))} {
 		l, data := followingInPlace("x", 1, 1, nan, nan, 1, 1, 1, inf, 1)
 		c := &cell{}
 		_, err := l.Run(t.Context(), c, data, callbacks.NonFinite(policy))
