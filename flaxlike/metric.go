@@ -3,8 +3,6 @@ package flaxlike
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/core/graph"
-
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 )
@@ -32,8 +30,8 @@ func (m Metric) logged() string {
 	return m.Name
 }
 
-// figure makes a metric for an output: how many classes there are is known then.
-type figure func(output *managed.Node) metrics.Metric
+// figure makes a metric for an output: how many classes there are is known then, and what its numbers are.
+type figure func(output *managed.Node, are scale) metrics.Metric
 
 // metricsByName has Keras's names and the short ones.
 var metricsByName = map[string]figure{
@@ -41,7 +39,7 @@ var metricsByName = map[string]figure{
 	"acc":                               accuracy,
 	"sparse_categorical_accuracy":       fixed(metrics.Accuracy),
 	"categorical_accuracy":              fixed(metrics.Accuracy),
-	"binary_accuracy":                   func(*managed.Node) metrics.Metric { return binary(metrics.Accuracy()) },
+	"binary_accuracy":                   func(_ *managed.Node, are scale) metrics.Metric { return are.binary(metrics.Accuracy()) },
 	"top_5_accuracy":                    fixed(func() metrics.Metric { return metrics.TopK(5) }),
 	"sparse_top_k_categorical_accuracy": fixed(func() metrics.Metric { return metrics.TopK(5) }),
 	"mean_squared_error":                errorMetric(metrics.MeanSquaredError),
@@ -74,7 +72,7 @@ var metricsByName = map[string]figure{
 	"kl_divergence":                     meanOf(divergence),
 	"categorical_crossentropy":          meanOf(crossEntropy),
 	"binary_crossentropy":               meanOf(binaryCrossEntropy),
-	"auc":                               func(*managed.Node) metrics.Metric { return probable(metrics.AUC(200)) },
+	"auc":                               func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
 // ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of which that
@@ -103,10 +101,14 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 				m.seen.take(r)
 			}
 		}
-		return metricsByName[metric.Name](output)
+		return metricsByName[metric.Name](output, scale{})
 	}
+	are := m.set.scaleOf(metric, out, output)
 	if instead != "" {
 		severalClasses(fmt.Sprintf("metric %q", metric.Name), output, instead)
+	}
+	if made := madeBy(output); made != "" && instead == "binary_crossentropy" {
+		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
 	}
 	r := m.classLabels(metric.Name, field, labels, output)
 	m.set.besides(metric, out, func(l Loss) bool { // what a loss takes of classes or probabilities is right for the metric too
@@ -119,12 +121,12 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 	})
 	r.weights = weights
 	m.seen.take(r)
-	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) &&
-		m.set.besides(metric, out, func(l Loss) bool { return l.Func == nil && binaryLosses[l.Name] })
+	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) && (madeBy(output) == "sigmoid" ||
+		m.set.besides(metric, out, func(l Loss) bool { return l.Func == nil && binaryLosses[l.Name] }))
 	if scores := scoresByName[metric.Name]; several && scores != nil {
-		return binary(metrics.MultiLabel(scores(classesOf(output), metrics.Macro)))
+		return are.binary(metrics.MultiLabel(scores(classesOf(output), metrics.Macro)))
 	}
-	return metricsByName[metric.Name](output)
+	return metricsByName[metric.Name](output, are)
 }
 
 // classLabels says what labels a metric of classes takes.
@@ -143,22 +145,22 @@ func (m *Model) classLabels(name, field string, labels, output *managed.Node) bo
 }
 
 func fixed(of func() metrics.Metric) figure {
-	return func(*managed.Node) metrics.Metric { return of() }
+	return func(*managed.Node, scale) metrics.Metric { return of() }
 }
 
 // accuracy is what fits the output, as Keras's "accuracy" is: of two classes if it has one number for each example.
-func accuracy(output *managed.Node) metrics.Metric {
+func accuracy(output *managed.Node, are scale) metrics.Metric {
 	if oneEach(output) {
-		return binary(metrics.Accuracy())
+		return are.binary(metrics.Accuracy())
 	}
 	return metrics.Accuracy()
 }
 
 // scored is a metric of classes: macro over all, or of class 1 of two.
 func scored(name string) figure {
-	return func(output *managed.Node) metrics.Metric {
+	return func(output *managed.Node, are scale) metrics.Metric {
 		if oneEach(output) {
-			return binary(scoresByName[name](2, metrics.Binary))
+			return are.binary(scoresByName[name](2, metrics.Binary))
 		}
 		return scoresByName[name](classesOf(output), metrics.Macro)
 	}
@@ -171,23 +173,9 @@ var scoresByName = map[string]func(classes int, average metrics.Average) metrics
 
 func oneEach(output *managed.Node) bool { return output.Rank() < 2 || classesOf(output) == 1 }
 
-// binary has classes made of logits and of labels that are 0 or 1 in any type.
-func binary(m metrics.Metric) metrics.Metric {
-	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
-		labels := same("binary metric", in[0], in[1])
-		return []*managed.Node{metrics.Threshold(labels, 0.5), metrics.Threshold(in[1], 0)}
-	})
-}
-
-func probable(m metrics.Metric) metrics.Metric {
-	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
-		return []*managed.Node{same("auc", in[0], in[1]), graph.Sigmoid(in[1])}
-	})
-}
-
 // errorMetric has labels [batch] fit an output [batch, 1].
 func errorMetric(of func() metrics.Metric) figure {
-	return func(*managed.Node) metrics.Metric {
+	return func(*managed.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*managed.Node) []*managed.Node {
 			return []*managed.Node{same("metric", in[0], in[1]), in[1]}
 		})

@@ -1,0 +1,107 @@
+package flaxlike
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+)
+
+// scale is what the numbers of an output are, of which a metric by name makes two classes or probabilities.
+type scale struct {
+	metric string
+	are    numbers
+}
+
+// numbers are in the order in which the losses of one output say it: what takes logits knows best.
+type numbers int
+
+const (
+	areLogits    numbers = iota // of a class and its opposite; those of a margin have their border at 0 too
+	areExclusive                // of classes of which an example has one
+	areProbabilities
+	areNumbers // which a loss of numbers brings near 0 and 1
+	areUntold
+)
+
+// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it is logits, as
+// [WithMetrics] says.
+func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *managed.Node) scale {
+	if madeBy(output) != "" {
+		return scale{metric.Name, areProbabilities}
+	}
+	are, told := areUntold, s.innerLosses
+	for _, l := range s.losses {
+		if outputOf(out, l.Output) == outputOf(out, metric.Output) {
+			told, are = true, min(are, numbersOf(l))
+		}
+	}
+	if !told {
+		are = areLogits
+	}
+	return scale{metric.Name, are}
+}
+
+// numbersOf is what a loss takes.
+func numbersOf(l Loss) numbers {
+	if l.Func != nil {
+		return areUntold
+	}
+	switch l.Name {
+	case "binary_crossentropy", "binary_focal_crossentropy", "hinge", "squared_hinge", "categorical_hinge":
+		return areLogits
+	case "sparse_categorical_crossentropy", maskedSparse, "categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence":
+		return areExclusive
+	case "dice", "tversky":
+		return areProbabilities
+	}
+	return areNumbers
+}
+
+// binary has classes made of an output, and of labels that are 0 or 1 in any type.
+func (s scale) binary(m metrics.Metric) metrics.Metric {
+	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
+		labels, x, border := same(fmt.Sprintf("metric %q", s.metric), in[0], in[1]), in[1], 0.5
+		switch s.are {
+		case areLogits:
+			border = 0
+		case areExclusive:
+			x = graph.Softmax(x)
+		case areUntold:
+			s.refuse(x)
+		}
+		return []*managed.Node{metrics.Threshold(labels, 0.5), metrics.Threshold(x, border)}
+	})
+}
+
+// probable has probabilities made of an output.
+func (s scale) probable(m metrics.Metric) metrics.Metric {
+	return metrics.MapInputs(m, func(in []*managed.Node) []*managed.Node {
+		x, l := in[1], in[0].Shape()
+		if l.DType.IsInt() && x.Rank() == l.Rank()+1 && classesOf(x) > 1 {
+			panic(fmt.Errorf("metric %q is of two classes, and the output %s has %d, of which the labels %s are numbers: "+
+				"expected one output an example (Dense(1)) and labels 0 or 1, or labels as 0 and 1 for each class; of several classes: accuracy, f1",
+				s.metric, x.Shape(), classesOf(x), l))
+		}
+		labels := same(fmt.Sprintf("metric %q", s.metric), in[0], x)
+		switch s.are {
+		case areLogits:
+			x = graph.Sigmoid(x)
+		case areExclusive:
+			x = graph.Softmax(x)
+		case areNumbers: // beyond 0 and 1 they are as sure as these
+			x = graph.MinScalar(graph.MaxScalar(x, 0), 1)
+		case areUntold:
+			s.refuse(x)
+		}
+		return []*managed.Node{labels, x}
+	})
+}
+
+func (s scale) refuse(output *managed.Node) {
+	panic(fmt.Errorf("metric %q: only a loss of your own has the output %s, so nobody can tell whether its numbers are logits, whose border is 0, "+
+		"or probabilities, whose is 0.5\n  end the network with Activation(\"sigmoid\"), or say it by WithMetricsOf: a Metric of "+
+		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))
+}
