@@ -53,6 +53,11 @@ func TestLabelsThatAreNoClasses(t *testing.T) {
 			[]flaxlike.Option{flaxlike.WithLoss(binary), flaxlike.WithClassWeights(map[int]float64{1: 2})}},
 		{"hard with class weights", "", []float32{0, 1, 0, 1}, 1, []flaxlike.Option{flaxlike.WithLoss(binary), flaxlike.WithClassWeights(map[int]float64{1: 2})}},
 		{"rows above 1", "sum of labels 1.5 of example 1 in the set is out of range: categorical_crossentropy", []float32{0, 1, 0.5, 1}, 2, []flaxlike.Option{flaxlike.WithLoss("categorical_crossentropy")}},
+		{"several labels beside the likeliest class", "sum of labels 2 of example 1 in the set is out of range: the metric \"accuracy\"", []float32{0, 1, 1, 1}, 2,
+			[]flaxlike.Option{flaxlike.WithLoss(binary), flaxlike.WithMetrics("accuracy")}},
+		{"several labels of a loss of numbers", "sum of labels 2 of example 1 in the set is out of range: the metric \"f1\"", []float32{0, 1, 1, 1}, 2,
+			[]flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithMetrics("f1")}},
+		{"several labels", "", []float32{0, 1, 1, 1}, 2, []flaxlike.Option{flaxlike.WithLoss(binary), flaxlike.WithMetrics("f1", "binary_accuracy", "auc")}},
 		{"rows of 1 and of 0", "", []float32{0.25, 0.75, 0, 0}, 2, []flaxlike.Option{flaxlike.WithLoss("kl_divergence")}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

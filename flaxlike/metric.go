@@ -126,6 +126,9 @@ func (m *Model) byName(metric Metric, out map[string]*managed.Node, labels, outp
 	if scores := scoresByName[metric.Name]; several && scores != nil {
 		return are.binary(metrics.MultiLabel(scores(classesOf(output), metrics.Macro)))
 	}
+	if of, ok := m.oneClass(metric, field, labels, output, r); ok {
+		m.seen.take(of)
+	}
 	return metricsByName[metric.Name](output, are)
 }
 
@@ -143,6 +146,18 @@ func (m *Model) classLabels(name, field string, labels, output *managed.Node) bo
 	}
 	return r
 }
+
+// oneClass says that labels of which the likeliest class is taken are of one class an example.
+func (m *Model) oneClass(metric Metric, field string, labels, output *managed.Node, r bound) (bound, bool) {
+	if labels.DType().IsInt() || oneEach(output) || r.signs || !labels.Shape().EqualDimensions(output.Shape()) || notLikeliest[metric.Name] {
+		return bound{}, false
+	}
+	return bound{field: field, kind: "sum of labels", weights: r.weights, row: classesOf(output), why: fmt.Sprintf(
+		"the metric %q takes the likeliest class, so an example has one (or none, 0 together); of several labels: binary_accuracy", metric.Name)}, true
+}
+
+// notLikeliest are the metrics that compare classes and do not take the likeliest of labels that are probabilities.
+var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) figure {
 	return func(*managed.Node, scale) metrics.Metric { return of() }

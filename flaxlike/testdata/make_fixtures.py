@@ -3,7 +3,7 @@
     pip install numpy keras jax
     KERAS_BACKEND=jax python make_fixtures.py > keras.json
 
-Made with Keras 3.15.1, JAX 0.10.2. The numbers are multiples of 1/8, so that both sides start from the same bits. Where lazo takes
+Made with Keras 3.15.0, JAX 0.10.2. The numbers are multiples of 1/8, so that both sides start from the same bits. Where lazo takes
 logits, Keras is told so, or given the softmax of them.
 """
 import json
@@ -76,5 +76,31 @@ gru.build(sequence.shape)
 gru.set_weights(weights)
 gru_row = dict(input=sequence.ravel().tolist(), weights=[w.tolist() for w in weights], output=np.asarray(gru(sequence)).ravel().tolist())
 
+# What metrics by name say of probabilities, each in a bin of its own of AUC's 200, and of numbers that are no probabilities.
+K = keras.metrics
+bins = (rng.permutation(198)[:40] + 0.5) / 199
+one = bins.astype(np.float32).reshape(40, 1)
+ones = (bins + rng.normal(0, 0.3, 40) > 0.5).astype(np.float32).reshape(40, 1)
+three, threes = bins[:39].astype(np.float32).reshape(13, 3), rng.integers(0, 2, (13, 3)).astype(np.float32)
+beyond = (one * 2 - 0.5).astype(np.float32)
+classed = np.asarray(keras.ops.softmax(np.log(three / (1 - three))))
+hot = np.eye(3, dtype=np.float32)[rng.integers(0, 3, 13)]
+
+
+def told(y, p, **metrics):
+    for m in metrics.values():
+        m.update_state(y, p)
+    values = {k: float(m.result()) for k, m in metrics.items()}
+    return dict(labels=y.ravel().tolist(), output=p.ravel().tolist(), width=y.shape[1], values=values)
+
+
+cuts = dict(
+    sigmoid=told(ones, one, accuracy=K.BinaryAccuracy(), acc=K.BinaryAccuracy(), binary_accuracy=K.BinaryAccuracy(), precision=K.Precision(), recall=K.Recall(),
+                 f1=K.F1Score("macro", 0.5), f1_score=K.F1Score("macro", 0.5), mean_iou=K.BinaryIoU(), auc=K.AUC()),
+    numbers=told(ones, beyond, accuracy=K.BinaryAccuracy(), binary_accuracy=K.BinaryAccuracy(), precision=K.Precision(), recall=K.Recall(),
+                 f1=K.F1Score("macro", 0.5), mean_iou=K.BinaryIoU()),
+    several=told(threes, three, binary_accuracy=K.BinaryAccuracy(), f1=K.F1Score("macro", 0.5), auc=K.AUC()),
+    softmax=told(hot, classed, accuracy=K.CategoricalAccuracy(), binary_accuracy=K.BinaryAccuracy(), auc=K.AUC()),
+)
 out = ",\n".join("  " + json.dumps(row(*r)) for r in ROWS)
-sys.stdout.write(f'{{"keras": "{keras.__version__}", "losses": [\n{out}],\n"gru": {json.dumps(gru_row)}}}\n')
+sys.stdout.write(f'{{"keras": "{keras.__version__}", "losses": [\n{out}],\n"gru": {json.dumps(gru_row)},\n"cuts": {json.dumps(cuts)}}}\n')
