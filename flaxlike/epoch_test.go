@@ -257,3 +257,24 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 		require.Equal(t, before, values(t, m), "no step was made")
 	}
 }
+
+// What Fit logs is the rate that the parameters move by, of each group that has one of its own; where nobody can tell it there is no run.
+func TestKerasLogRate_isTheRateInForce(t *testing.T) {
+	half := optim.ScaleBySchedule(optim.Constant(0.5))
+	fit := func(chain ...optim.Transformation) (*loop.History, error) {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(optim.New(0.01, chain...)))
+		return m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{LogRate: true}))
+	}
+	h, err := fit(half, optim.Adam{}) // which cancels it
+	require.ErrorIs(t, err, optim.ErrRateUntold)
+	require.ErrorContains(t, err, "flaxlike: fit: LogRate: the learning rate cannot be told: schedule scales the updates before adam")
+	require.Zero(t, h.Len())
+	h, err = fit(optim.Adam{}, half)
+	require.NoError(t, err)
+	require.InDelta(t, 0.005, series(t, h, "learning_rate")[0], 1e-9)
+	h, err = fit(optim.Groups(optim.Group{Name: "weights", Match: optim.RankFrom(2), Chain: optim.Chain{optim.Adam{}, optim.Scale(0.1)}},
+		optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}}}))
+	require.NoError(t, err)
+	require.InDelta(t, 0.001, series(t, h, "learning_rate_weights")[0], 1e-9)
+	require.InDelta(t, 0.01, series(t, h, "learning_rate_rest")[0], 1e-9)
+}

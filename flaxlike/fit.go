@@ -61,7 +61,9 @@ type Fit struct {
 	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete. The row of an epoch's last
 	// step has the means over the epoch also then.
 	EachStep bool
-	// LogRate has the history keep the learning rate in force when an epoch ended, schedules of the optimizer in it, as learning_rate.
+	// LogRate has the history keep the learning rate in force when an epoch ended as learning_rate, with the scales and schedules at the
+	// end of the optimizer's chain in it; where optim.Groups have such, each group's as learning_rate_<group>. A chain that scales before a
+	// rule, as Adam, is an error before the first step, optim.ErrRateUntold: nobody can say what rate that comes to.
 	LogRate bool
 
 	// FastDevRun makes one training step and tests on one batch of each set, to see whether all of it works. It saves nothing.

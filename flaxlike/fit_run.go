@@ -10,8 +10,10 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/train"
 )
 
@@ -52,8 +54,10 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), epochMeans))
 	if f.LogRate {
 		training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
-			rate, err := turn.State.RateInForce()
-			turn.Logs.Metric(rateEntry, rate)
+			rates, err := turn.State.RatesInForce()
+			for _, group := range slices.Sorted(maps.Keys(rates)) {
+				turn.Logs.Metric(rateEntry(group), rates[group])
+			}
 			return err
 		}))
 	}
@@ -110,8 +114,25 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 // are those of the steps that were made.
 var ErrDataEnded = errors.New("the batches ended")
 
-// rateEntry is the name of the learning rate in the history.
-const rateEntry = "learning_rate"
+// rateEntry is the name of the learning rate in the history, that of a group of parameters or of all.
+func rateEntry(group string) string {
+	if group == "" {
+		return "learning_rate"
+	}
+	return "learning_rate_" + group
+}
+
+// rateEntries are those that [Fit.LogRate] logs.
+func (m *Model) rateEntries() (entries []string, err error) {
+	factors := map[string]float64{"": 1}
+	if o, ok := m.set.optimizer.(*optim.Optimizer); ok {
+		factors, err = o.FactorsAt(0)
+	}
+	for group := range factors {
+		entries = append(entries, rateEntry(group))
+	}
+	return entries, err
+}
 
 // epochMeans has the turn that ends an epoch say the means over the epoch's examples, where the step said those of its batch.
 func epochMeans(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
@@ -130,7 +151,12 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 	if err != nil {
 		return nil // the run says so
 	}
-	e := &expected{rate: f.LogRate, tests: map[string]data.Batch{}, all: tests}
+	e := &expected{tests: map[string]data.Batch{}, all: tests}
+	if f.LogRate {
+		if e.rates, err = m.rateEntries(); err != nil {
+			return fmt.Errorf("LogRate: %w", graphs.Inner(err))
+		}
+	}
 	for _, w := range plan.Callbacks {
 		if w.Entry != "" {
 			e.entries = append(e.entries, w.Entry)

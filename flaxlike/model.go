@@ -79,6 +79,7 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	if optimizer, err = m.set.scaled(optimizer); err != nil {
 		return err
 	}
+	m.set.optimizer = optimizer
 	if err := m.set.checkNames(); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 type expected struct {
 	entries []string              // that callbacks wait for
 	tests   map[string]data.Batch // a batch of each of the run's tests
-	rate    bool                  // the learning rate is logged
+	rates   []string              // the entries of learning rates that are logged
 	all     []train.Test[*Model, data.Batch]
 }
 
@@ -99,8 +99,8 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		}
 	}
 	add(m.train.Entries(), "")
-	if e.rate {
-		add([]string{string(loop.Metrics) + "." + rateEntry}, "")
+	for _, entry := range e.rates {
+		add([]string{string(loop.Metrics) + "." + entry}, "")
 	}
 	tests := slices.Sorted(maps.Keys(e.tests))
 	for _, test := range tests { // what they log is what training logs, unless the network says otherwise

@@ -13,7 +13,7 @@ import (
 // What mutants found untested, behaviour by behaviour.
 
 // The rate in force is that of the last update, and a device that does not answer is an error of both rates.
-func TestRateInForce(t *testing.T) {
+func TestRatesInForce(t *testing.T) {
 	f := &failingStrategy{Strategy: strategies.Jit(runtime(t))}
 	rule := optim.New(0.5, optim.ScaleBySchedule(optim.Cosine(1, 0.5, 40)))
 	state, err := managed.New(f, managed.WithOptimizer(rule))
@@ -22,13 +22,13 @@ func TestRateInForce(t *testing.T) {
 	for range 3 {
 		one(t, step, state, first(t, line(t, 16).Batches(16)))
 	}
-	rate, err := state.RateInForce()
+	rates, err := state.RatesInForce()
 	require.NoError(t, err)
-	require.Equal(t, rule.RateAt(2), rate)
-	require.Less(t, rate, 0.5)
+	require.Equal(t, map[string]float64{"": rule.RateAt(2)}, rates)
+	require.Less(t, rates[""], 0.5)
 	for k := range 2 { // the rate, and the count of updates
 		f.at = f.calls + 1 + k
-		_, err = state.RateInForce()
+		_, err = state.RatesInForce()
 		require.ErrorIs(t, err, errInjected)
 	}
 	require.NoError(t, state.Close())

@@ -30,15 +30,15 @@ const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + 
 // 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's gradient
 // descent. Before the first training step there is none to be read, unless one was set ([ErrNoLearningRate]).
 func (s *State) LearningRate() (float64, error) {
-	rate, err := s.rate(func() (float64, error) { return 1, nil })
+	rate, err := s.rate(func() error { return nil })
 	if err != nil {
 		return 0, fmt.Errorf("managed: learning rate: %w", err)
 	}
 	return rate, nil
 }
 
-// rate is the learning rate times a factor, both of one moment.
-func (s *State) rate(factor func() (float64, error)) (float64, error) {
+// rate is the learning rate, and what else is read at that moment.
+func (s *State) rate(also func() error) (float64, error) {
 	done, err := s.beside(context.Background())
 	if err != nil {
 		return 0, err
@@ -48,8 +48,7 @@ func (s *State) rate(factor func() (float64, error)) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	times, err := factor()
-	return rate * times, err
+	return rate, also()
 }
 
 func (s *State) learningRate() (float64, error) {
@@ -76,39 +75,49 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
-// RateInForce is the learning rate that the last update was made with: [State.LearningRate] times the schedules in the chain of an
-// optimizer of package optim. It is the base rate where nothing else is known of the optimizer.
-func (s *State) RateInForce() (float64, error) {
-	rate, err := s.rate(s.scheduled)
+// RatesInForce are the learning rates that the last update was made with: [State.LearningRate] times what scales the updates at the
+// end of the chain of an optimizer of package optim. There is one, under "", or, where optim.Groups scale, one for each group by its name.
+// A chain that scales elsewhere is an optim.ErrRateUntold. Of another optimizer it is the base rate.
+func (s *State) RatesInForce() (map[string]float64, error) {
+	var factors map[string]float64
+	rate, err := s.rate(func() (err error) {
+		factors, err = s.factors()
+		return err
+	})
 	if err != nil {
-		return 0, fmt.Errorf("managed: learning rate: %w", err)
+		return nil, fmt.Errorf("managed: learning rate: %w", err)
 	}
-	return rate, nil
+	for name := range factors {
+		factors[name] *= rate
+	}
+	return factors, nil
 }
 
 // updatesName is the full name of the variable in which package optim counts its updates.
 const updatesName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "updates"
 
-// scheduled is what the schedules of the optimizer made of the rate in the last update.
-func (s *State) scheduled() (float64, error) {
+// factors are what the optimizer multiplied the rate with in the last update.
+func (s *State) factors() (map[string]float64, error) {
 	of := s.optimizer
 	if o, ok := of.(*startingAt); ok {
 		of = o.Optimizer
 	}
-	by, ok := of.(interface{ ScheduleAt(update int64) float64 })
+	by, ok := of.(interface {
+		FactorsAt(update int64) (map[string]float64, error)
+	})
 	at, known := s.index[s.store.GetVariable(updatesName)]
 	if !ok || !known {
-		return 1, nil
+		return map[string]float64{"": 1}, nil
 	}
 	t, err := s.strategy.Fetch(s.values[at].buffer)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	updates, ok := t.Value().(int64)
 	if !ok {
-		return 0, fmt.Errorf("%s is %s, expected an int64", updatesName, t.Shape())
+		return nil, fmt.Errorf("%s is %s, expected an int64", updatesName, t.Shape())
 	}
-	return by.ScheduleAt(max(updates-1, 0)), nil
+	return by.FactorsAt(max(updates-1, 0))
 }
 
 // SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be finite, not

@@ -78,12 +78,12 @@ func ExampleGroups() {
 		optim.Groups(
 			optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
 			optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}, optim.Scale(0.1)}}))
-	fmt.Println(optimizer.RateAt(0))
+	fmt.Println(optimizer.FactorsAt(0))
 
 	biases := optim.Matching(regexp.MustCompile(`/bias(es)?$`))
 	fmt.Println(biases.Takes("/dense/biases", optim.Shape{}), optim.Not(biases).Takes("/dense/biases", optim.Shape{}), optim.Under("/encoder").Takes("/encoder/dense/weights", optim.Shape{}))
 	// Output:
-	// 0.02
+	// map[hidden:1 rest:0.1] <nil>
 	// true false true
 }
 

@@ -109,44 +109,6 @@ func (o *Optimizer) Clear(scope *Scope) error {
 	return nil
 }
 
-// Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
-// times the schedules in the chain (those inside of groups and masks are not in it). The loss, of several the first, says
-// in which graph and in which type.
-func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
-	g := loss.Graph()
-	rate := o.rateVariable(scope, typeFor(loss.DType())).NodeValue(g)
-	for _, s := range o.chain.schedules() {
-		rate = graph.Mul(rate, s.Node(countVariable(scope).NodeValue(g), rate.DType()))
-	}
-	return graph.StopGradient(rate)
-}
-
-// RateAt is the same on the host, for the update with a number, counted from 0, as long as nobody sets another rate.
-func (o *Optimizer) RateAt(update int64) float64 { return o.rate * o.ScheduleAt(update) }
-
-// ScheduleAt is the product of the schedules in the chain for the update with a number: what they multiply the rate with.
-func (o *Optimizer) ScheduleAt(update int64) float64 {
-	factor := 1.0
-	for _, s := range o.chain.schedules() {
-		factor *= s.At(update)
-	}
-	return factor
-}
-
-// schedules are those of the chain and of the chains in it.
-func (c Chain) schedules() []Schedule {
-	var all []Schedule
-	for _, t := range c {
-		switch t := t.(type) {
-		case scaleBySchedule:
-			all = append(all, t.Schedule)
-		case Chain:
-			all = append(all, t.schedules()...)
-		}
-	}
-	return all
-}
-
 func (o *Optimizer) rateVariable(scope *Scope, dtype DType) *Variable {
 	return optimizer.LearningRateVarWithValue(scope, dtype, o.rate)
 }

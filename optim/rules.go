@@ -126,14 +126,16 @@ func (t WeightDecay) Update(s *Step) {
 
 // Scale multiplies the updates.
 func Scale(factor float64) Transformation {
-	return stateless{"scale", factor, func(s *Step) {
+	return stateless{scaleName, factor, func(s *Step) {
 		check(factor >= -maxFloat && factor <= maxFloat, "Scale is given %g, expected a finite number", factor)
 		s.each(func(p *Parameter) *Node { return graph.MulScalar(p.Update, factor) })
 	}}
 }
 
+const scaleName = "scale"
+
 // ScaleBySchedule multiplies the updates by a function of the number of updates made; at the end of the chain it is the
-// learning rate's schedule. With 1 as its highest value it says which share of the optimizer's rate is in use; or give the
+// learning rate's schedule, and before a rule only one of its gradients, which [Adam] and its like cancel. With 1 as its highest value it says which share of the optimizer's rate is in use; or give the
 // optimizer the rate 1 and have the rates themselves in the schedule, as optax has them.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
