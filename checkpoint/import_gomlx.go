@@ -95,7 +95,9 @@ func importGoMLXFrom(fs vfs.FS, base string, options []ImportOption) (*Checkpoin
 	}
 	i := gomlxImport{open: func(path string) (file, error) { return fs.Open(path) }, base: base, maxBytes: -1}
 	for _, o := range options {
-		o(&i)
+		if o != nil {
+			o(&i)
+		}
 	}
 	c, err := i.read()
 	if err != nil && older != "" {

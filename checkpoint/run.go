@@ -118,7 +118,9 @@ func newSaving(folder *Folder, options []SaveOption) *saving {
 		return s
 	}
 	for _, o := range options {
-		o(s)
+		if o != nil {
+			o(s)
+		}
 	}
 	return s
 }

@@ -64,7 +64,9 @@ func Skip(n int64) Option {
 func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	d := dealing{epochs: 1}
 	for _, opt := range opts {
-		opt(&d)
+		if opt != nil {
+			opt(&d)
+		}
 	}
 	return func(yield func(Batch, error) bool) {
 		if err := s.deal(size, d, yield); err != nil {

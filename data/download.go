@@ -51,7 +51,9 @@ type download struct {
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {
-		opt(&d)
+		if opt != nil {
+			opt(&d)
+		}
 	}
 	if err := d.run(ctx, dir); err != nil {
 		return fmt.Errorf("data: download mnist: %w", err)

@@ -29,7 +29,7 @@ type seen struct {
 	mu        sync.Mutex     // guards all; a list that is there is not changed
 	whole     *data.Resident // the last set on the device that was looked at, all of it
 	variables []variable
-	layers    []LayerRow
+	layers    []layerRow
 	bounds    []bound
 	looked    int                       // how many bounds there were then
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step

@@ -68,6 +68,9 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 		}
 	}
 	for _, o := range options {
+		if o == nil {
+			continue
+		}
 		if err := o(&m.set); err != nil {
 			return err
 		}

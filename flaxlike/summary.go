@@ -36,28 +36,36 @@ type LayerRow struct {
 // nothing. Keras leaves the optimizer out; it is here, because with Adam it is two thirds of the memory.
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
-	layers := slices.Clone(m.seen.layers)
+	layers := m.seen.layers
 	m.seen.mu.Unlock()
-	s := Summary{Summary: m.State.Summary(), Layers: layers}
-	if len(s.Layers) == 0 {
+	s := Summary{Summary: m.State.Summary()}
+	if len(layers) == 0 {
 		return s
 	}
-	outputs := len(s.Layers)
-	for outputs > 0 && s.Layers[outputs-1].Kind == output {
-		outputs--
+	outputs := len(layers)
+	for i, l := range layers {
+		s.Layers = append(s.Layers, l.LayerRow)
+		if l.Kind == output {
+			outputs = min(outputs, i)
+		}
 	}
 	var rest []LayerRow
-	count := func(rows []LayerRow, v managed.Row) (found bool) {
-		for i := range rows {
-			if within := strings.TrimSuffix("/"+modelScope+"/"+rows[i].Name, "/"); v.Layer == within || strings.HasPrefix(v.Layer, within+"/") {
-				rows[i].Size, found = rows[i].Size+v.Size, true
+	for _, v := range s.Rows {
+		name, ours := strings.CutPrefix(v.Layer+"/", "/"+modelScope+"/")
+		name = strings.TrimSuffix(name, "/")
+		found := false
+		for i := range layers[:outputs] {
+			if layers[i].took[v.Layer+"/"+v.Name] {
+				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
 			}
 		}
-		return found
-	}
-	for _, v := range s.Rows {
-		if ours := v.Layer == "/"+modelScope || strings.HasPrefix(v.Layer, "/"+modelScope+"/"); ours && !count(s.Layers[:outputs], v) && !count(rest, v) {
-			rest = append(rest, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(v.Layer, "/"+modelScope), "/"), Kind: others, Size: v.Size})
+		for i := range rest {
+			if !found && rest[i].Name == name {
+				rest[i].Size, found = rest[i].Size+v.Size, true
+			}
+		}
+		if ours && !found {
+			rest = append(rest, LayerRow{Name: name, Kind: others, Size: v.Size})
 		}
 	}
 	s.Layers = slices.Insert(s.Layers, outputs, rest...)
@@ -96,9 +104,15 @@ const (
 	others     = "variables"
 )
 
+// layerRow is a row, and the paths of the variables that the layer uses.
+type layerRow struct {
+	LayerRow
+	took map[string]bool
+}
+
 // trace is the layers that a network runs while it is built.
 type trace struct {
-	rows []LayerRow
+	rows []layerRow
 	// own counts the layers of the user's that are being run, inner is set for what is run next by another layer.
 	own   int
 	inner bool
@@ -157,21 +171,43 @@ func codeOf(l Layer) uintptr { return reflect.ValueOf(l).Pointer() }
 
 func (t *trace) row(kind string, l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
 	at := len(t.rows) // those inside of it come behind it
-	t.rows = append(t.rows, LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind})
+	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
+	before := used(scope, x)
 	y := l(scope, x)
 	if y == nil {
 		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, scope.Scope()))
 	}
-	t.rows[at].Output = y.Shape()
+	t.rows[at].Output, t.rows[at].took = y.Shape(), used(scope, x)
+	for path := range before {
+		delete(t.rows[at].took, path)
+	}
+	if len(t.rows[at].took) == 0 { // it may be run a second time, with the variables of the first
+		for _, r := range t.rows[:at] {
+			if r.Name == t.rows[at].Name && r.Kind == kind && len(r.took) > 0 {
+				t.rows[at].took = r.took
+			}
+		}
+	}
 	return y
 }
 
+// used are the paths of the variables that the graph uses so far.
+func used(scope *managed.Scope, x *managed.Node) map[string]bool {
+	paths := map[string]bool{}
+	for v := range scope.Store().IterVariables() {
+		if v.InUseByGraph(x.Graph()) {
+			paths[v.Path()] = true
+		}
+	}
+	return paths
+}
+
 // rowsOf leaves out what only holds others and says nothing of its own, and adds the outputs that have names.
-func (t *trace) rowsOf(n Network, out map[string]*managed.Node) []LayerRow {
-	rows := slices.DeleteFunc(t.rows, func(r LayerRow) bool { return r.Kind == "Named" || r.Kind == "Sequential" })
+func (t *trace) rowsOf(n Network, out map[string]*managed.Node) []layerRow {
+	rows := slices.DeleteFunc(t.rows, func(r layerRow) bool { return r.Kind == "Named" || r.Kind == "Sequential" })
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
-			rows = append(rows, LayerRow{Name: name, Kind: output, Output: out[name].Shape()})
+			rows = append(rows, layerRow{LayerRow: LayerRow{Name: name, Kind: output, Output: out[name].Shape()}})
 		}
 	}
 	return rows

@@ -98,3 +98,23 @@ func TestR35_summaryOfAFunctional(t *testing.T) {
 	require.EqualValues(t, m.Parameters(), size)
 	require.Contains(t, s.String(), "gomlx/dense  variables                   35\n")
 }
+
+// Layers that run in one scope have each its own numbers, whatever else lies in that scope, and a layer that is run twice has them twice.
+func TestKerasSummary_ofLayersInOneScope(t *testing.T) {
+	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		h := flaxlike.Dense(10)(scope.In("h"), input("x"))
+		h = flaxlike.LayerNorm()(scope, h)
+		both := scope.In("both")
+		h = flaxlike.LayerNorm()(both, flaxlike.Dense(10)(both, h))
+		shared := flaxlike.Dense(10)
+		h = shared(scope.In("shared"), h)
+		h = shared(scope.Shared("shared"), h)
+		return map[string]*managed.Node{"o": flaxlike.Dense(1)(scope, h)}
+	}), flaxlike.WithLoss("mse"))
+	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
+	var got []string
+	for _, l := range m.Summary().Layers {
+		got = append(got, fmt.Sprint(l.Name, " ", l.Kind, " ", l.Size))
+	}
+	require.Equal(t, []string{"h Dense 20", " LayerNorm 20", "both Dense 110", "both LayerNorm 20", "shared Dense 110", "shared Dense 110", " Dense 11", "o output 0"}, got)
+}

@@ -63,7 +63,9 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 	}
 	x := &exporting{outputs: outputs}
 	for _, o := range options {
-		o(x)
+		if o != nil {
+			o(x)
+		}
 	}
 	batch, err := batch.OnHost()
 	if err != nil {

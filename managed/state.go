@@ -101,6 +101,9 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	}
 	s := blank(strategy)
 	for _, o := range slices.Concat([]Option{WithSeed(0)}, options) {
+		if o == nil {
+			continue
+		}
 		if err := o(s); err != nil {
 			return nil, fmt.Errorf("managed: new state: %w", err)
 		}

@@ -79,7 +79,9 @@ func newStepper(s *Stepper, options []StepOption) *Stepper {
 		s.build = func(*Builder) { panic(errors.New("the function that builds the step is nil")) }
 	}
 	for _, o := range options {
-		o(s)
+		if o != nil {
+			o(s)
+		}
 	}
 	return s
 }

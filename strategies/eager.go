@@ -22,7 +22,9 @@ func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
 	autodiff.Install()
 	e := &eager{jit: jit{on}}
 	for _, o := range options {
-		o(&e.options)
+		if o != nil {
+			o(&e.options)
+		}
 	}
 	return e
 }

@@ -26,7 +26,9 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	autodiff.Install()
 	p := &parallel{runtime: on, devices: on.NumDevices(), model: 1}
 	for _, o := range options {
-		o(p)
+		if o != nil {
+			o(p)
+		}
 	}
 	switch has := on.NumDevices(); {
 	case p.devices < 1 || p.devices > has:

@@ -59,7 +59,9 @@ func InstallIfMissing(progress func(line string)) Option {
 func newOptions(opts []Option) (*options, error) {
 	o := &options{client: map[string]any{}, progress: func(string) {}, programs: idlePrograms, log: slog.New(slog.DiscardHandler)}
 	for _, apply := range opts {
-		apply(o)
+		if apply != nil {
+			apply(o)
+		}
 	}
 	if o.progress == nil {
 		o.progress = func(string) {}
