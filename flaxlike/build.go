@@ -73,6 +73,7 @@ func (m *Model) report(b *managed.Builder) {
 		} else {
 			v = f(labels, output)
 		}
+		eachExample(fmt.Sprintf("loss %q", name), v, labels)
 		v = weigh(name, v, sample)
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
 			m.set.checkClassWeights(name, classes)
@@ -89,6 +90,9 @@ func (m *Model) report(b *managed.Builder) {
 		if !single { // the figure of each output, before its share in the total
 			b.Metric(name, v)
 			b.Mean("avg_"+name, v)
+		}
+		if l.Off {
+			continue
 		}
 		if l.Weight != 0 {
 			v = graph.MulScalar(v, l.Weight)
@@ -121,6 +125,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	sample = m.weightsOf(b, metric, out, labels, output, sample)
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
+		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
 		if !v.DType().IsFloat() {
 			v = graph.ConvertDType(v, dtypes.Float32)
 		}
@@ -273,6 +278,16 @@ func classWeights(labels *managed.Node, weights map[int]float64, dtype dtypes.DT
 		w = graph.Where(is, graph.MulScalar(graph.OnesLike(w), weights[class]), w)
 	}
 	return w
+}
+
+// eachExample refuses what is of another axis than the batch's: its mean would be taken as that of the examples.
+func eachExample(what string, v, labels *managed.Node) {
+	if v == nil || v.Rank() == 0 || labels.Rank() == 0 || v.Shape().Dimensions[0] == labels.Shape().Dimensions[0] {
+		return
+	}
+	rows := labels.Shape().Dimensions[0]
+	panic(fmt.Errorf("%s gives %s for %d examples: expected a value for each, [%d, …], or a scalar: reduce other axes than the first, "+
+		"which is the batch", what, v.Shape(), rows, rows))
 }
 
 // perExample averages all axes but the first.

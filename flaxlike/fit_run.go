@@ -100,6 +100,9 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
 		say("the run had ended: %v", result.Stop)
 	}
+	if err == nil && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
+		err = m.bringIn(ctx, batches(start.Elapsed.Steps, 0), say)
+	}
 	if result.History == nil {
 		result.History = new(loop.History)
 	}
@@ -108,6 +111,32 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Steps/int64(epoch)+1, epoch, until)
 	}
 	return result.History, err
+}
+
+// bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind its last step.
+// Without a batch, which the run needs no more, that is left to the first that comes.
+func (m *Model) bringIn(ctx context.Context, source loop.Data[data.Batch], say func(format string, args ...any)) error {
+	var batch data.Batch
+	came := make(chan error, 1)
+	go func() { // a source may not come, and the context ends the wait
+		var err error
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p)
+			}
+			came <- err
+		}()
+		batch, err = data.Peek(source)
+	}()
+	select {
+	case err := <-came:
+		if err == nil {
+			return m.train.Prepare(ctx, m.State, batch)
+		}
+		say("the run had ended, and the model has no variables before its first batch: %v", err)
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run was to. The state and the history

@@ -21,8 +21,11 @@ type Loss struct {
 	// Output is the output that is judged, and Label the field that has what it should be. A model of one output needs
 	// neither: the field is "y" then. Of several outputs, each has the field of its own name.
 	Output, Label string
-	// Weight multiplies the loss in the sum of all; 0 stands for 1.
+	// Weight multiplies the loss in the sum of all; 0 stands for 1, as a field that is not given, where Keras's 0 leaves the loss out:
+	// say Off.
 	Weight float64
+	// Off leaves the loss out of the sum: it is logged and trains nothing.
+	Off bool
 }
 
 // logged is the name in the logs: "loss" where it is the only one, and else, as in Keras, "<output>_loss".

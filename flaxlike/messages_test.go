@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 var writeGolden = flag.Bool("write-golden", false, "write testdata/errors.golden anew")
@@ -245,6 +246,61 @@ var mistakes = []struct {
 	{"probabilities that are not 1 together", func(m desk) error {
 		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{0.9}, 128), 64, 2))
 		return m.fit(flaxlike.Dense(2), set, flaxlike.Fit{}, flaxlike.WithLoss("kl_divergence"))
+	}},
+	{"accuracy beside an own loss", func(m desk) error {
+		own := flaxlike.WithLossOf(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]float32, 64), 64, 1))
+		return m.fit(flaxlike.Dense(1), set, flaxlike.Fit{}, own, flaxlike.WithMetrics("accuracy"))
+	}},
+	{"auc of several classes", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(3)), m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("auc"))
+	}},
+	{"perplexity of probabilities", func(m desk) error {
+		return m.fit(flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(3), flaxlike.Activation("softmax")), m.set(images, classes), flaxlike.Fit{},
+			flaxlike.WithLossOf(flaxlike.Loss{Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, -1) }}), flaxlike.WithMetrics("perplexity"))
+	}},
+	{"several labels for accuracy", func(m desk) error {
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{1}, 128), 64, 2))
+		return m.fit(flaxlike.Dense(2), set, flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"))
+	}},
+	{"own loss of another axis", func(m desk) error {
+		own := flaxlike.WithLossOf(flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
+		return m.fit(flaxlike.Dense(3), line(m, 64), flaxlike.Fit{}, own)
+	}},
+	{"own metric of another axis", func(m desk) error {
+		own := flaxlike.WithMetricsOf(flaxlike.Metric{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceSum(output, 0) }})
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{}, own, flaxlike.WithLoss("mse"))
+	}},
+	{"all losses off", func(m desk) error { return m.made(flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Off: true})) }},
+	{"off with a weight", func(m desk) error {
+		return m.made(flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Off: true, Weight: 2}))
+	}},
+	{"a rate that nobody can tell", func(m desk) error {
+		o := optim.New(0.1, optim.ScaleBySchedule(optim.Constant(0.1)), optim.Adam{})
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{LogRate: true}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o))
+	}},
+	{"another type", func(m desk) error {
+		model := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		_, err := model.Fit(m.Context(), line(m, 64), quiet(flaxlike.Fit{}))
+		require.NoError(m, err)
+		_, err = model.Fit(m.Context(), m.set(data.X(make([]float64, 64), 64, 1), data.Y(make([]float64, 64), 64, 1)), quiet(flaxlike.Fit{}))
+		return err
+	}},
+	{"steps of a table", func(m desk) error {
+		return m.fit(flaxlike.TimeDistributed(flaxlike.Dense(1)), m.set(data.X(make([]float32, 64*4), 64, 4), data.Y(make([]float32, 64), 64)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+	}},
+	{"labels of other rows", func(m desk) error {
+		_, _, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).TrainStep(m.Context(),
+			data.Batch{Fields: []data.Field{data.X(make([]float32, 8), 8, 1), data.Y(make([]float32, 7), 7)}})
+		return err
+	}},
+	{"save onto a folder", func(m desk) error {
+		model := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		require.NoError(m, model.Init(m.Context(), first(m, line(m, 64), 32)))
+		return model.Save(m.TempDir())
+	}},
+	{"empty set", func(m desk) error {
+		return m.fit(flaxlike.Dense(1), m.set(data.X([]float32{}, 0, 1), data.Y([]float32{}, 0)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"batches that end early", func(m desk) error {
 		_, err := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse")).FitBatches(m.Context(), line(m, 64).Batches(32), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 2}))

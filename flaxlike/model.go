@@ -125,8 +125,11 @@ func (s *settings) totalName() string {
 	return "loss"
 }
 
-// checkNames finds what would be logged twice.
+// checkNames finds what would be logged twice, and losses that are all Off.
 func (s *settings) checkNames() error {
+	if len(s.losses) > 0 && !slices.ContainsFunc(s.losses, func(l Loss) bool { return !l.Off }) {
+		return errors.New("all losses are Off: expected one that trains; a figure alone is a metric (WithMetrics)")
+	}
 	taken := map[string]bool{}
 	if len(s.losses) > 1 {
 		taken[s.totalName()] = true

@@ -58,6 +58,9 @@ func WithLossOf(losses ...Loss) Option {
 			if l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0) {
 				return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
 			}
+			if l.Off && l.Weight != 0 {
+				return fmt.Errorf("loss %q: it is Off and has the weight %v, expected one of them", l.Name, l.Weight)
+			}
 			s.losses = append(s.losses, l)
 		}
 		return nil

@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"github.com/lazo-ml/lazo/callbacks"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -67,4 +72,46 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	}
 	epochs, _ = fit(5)
 	require.Equal(t, 6, epochs, "with more patience")
+}
+
+// A Fit that is started again behind its end leaves a model as the training did: with its variables, to be counted, saved and read.
+func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
+	folder, set, path := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64), filepath.Join(t.TempDir(), "weights")
+	var saved []byte
+	for _, again := range []string{"trained", "by Fit", "by FitBatches", "by batches that end", "initialised"} {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.125))
+		fit := quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2})
+		if again == "initialised" {
+			require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+		}
+		var h *loop.History
+		var err error
+		switch again {
+		case "by FitBatches":
+			h, err = m.FitBatches(t.Context(), set.Batches(32, data.Forever()), fit)
+		case "by batches that end":
+			h, err = m.FitBatches(t.Context(), set.Batches(32), fit)
+		default:
+			h, err = m.Fit(t.Context(), set, fit)
+		}
+		require.NoError(t, err)
+		require.Equal(t, 2, h.Len())
+		require.Equal(t, 2, m.Parameters(), again)
+		require.NoError(t, m.Save(path), again)
+		weights, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if saved == nil {
+			saved = weights
+		}
+		require.Equal(t, saved, weights, again)
+		require.Equal(t, int64(2), m.Summary().Layers[0].Size, again)
+		rate, err := m.LearningRate()
+		require.NoError(t, err)
+		require.Equal(t, 0.125, rate)
+	}
+	other := newModel(t, flaxlike.Dense(2), flaxlike.WithLoss("mse"))
+	_, err := other.FitBatches(t.Context(), must.M1(data.New(data.X(make([]float32, 64), 32, 2), data.Y(make([]float32, 64), 32, 2))).Batches(32),
+		quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2}))
+	var unlike *managed.MismatchError
+	require.ErrorAs(t, err, &unlike, "the run of another model had ended")
 }
