@@ -140,8 +140,11 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 			return none, err
 		}
 	}
+	if set.Len() == 0 {
+		return none, errors.New("the set to train on has no examples")
+	}
 	if size > set.Len() {
-		return none, fmt.Errorf("a batch of %d examples is larger than the %d to train on\n  set Fit.BatchSize to %d or less (the default is 32)", size, set.Len(), max(set.Len(), 1))
+		return none, fmt.Errorf("a batch of %d examples is larger than the %d to train on\n  set Fit.BatchSize to %d or less (the default is 32)", size, set.Len(), set.Len())
 	}
 	if f.OverfitBatches > 0 {
 		var err error

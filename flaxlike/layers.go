@@ -124,7 +124,8 @@ func Dropout(rate float64) Layer {
 }
 
 // BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its running averages
-// are variables that a test step only reads, and a training step too where optim.Frozen has its scale and offset.
+// are variables that a test step only reads, and a training step too where optim.Frozen has its scale and offset. They are corrected for
+// their start, as Adam's; Keras's begin at 0 and 1 and are not; ours are because a test after the first epoch would else be one of these.
 func BatchNorm() Layer {
 	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return normal(scope, x, func(x *managed.Node) *managed.Node { return managed.BatchNorm(scope, x) })

@@ -51,14 +51,18 @@ func PositionEmbedding(length int) Layer {
 	})
 }
 
-// TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, time, …] to [batch, time, …].
+// TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, time, n…] to [batch, time, …]. Of
+// [batch, time] it takes integers alone, as for an [Embedding].
 func TimeDistributed(layer Layer) Layer {
 	return part("TimeDistributed", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		if x.Rank() < 2 {
-			panic(fmt.Errorf("TimeDistributed in %s: the input is %s, expected [batch, time, …]", scope.Scope(), x.Shape()))
+		if x.Rank() < 2 || x.Rank() == 2 && x.DType().IsFloat() {
+			panic(fmt.Errorf("TimeDistributed in %s: the input is %s, expected [batch, time, n] or more axes: see Reshape and Embedding", scope.Scope(), x.Shape()))
 		}
 		dims := x.Shape().Dimensions
 		y := traced(layer, scope, graph.Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...))
+		if y.Rank() == 0 || y.Shape().Dimensions[0] != dims[0]*dims[1] {
+			panic(fmt.Errorf("TimeDistributed in %s: the layer makes %s of %d places, expected a row for each, [%[3]d, …]", scope.Scope(), y.Shape(), dims[0]*dims[1]))
+		}
 		return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
 	})
 }

@@ -77,7 +77,16 @@ func WithInnerLosses() Option {
 // f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson_correlation, concordance_correlation, crossentropy, perplexity; and,
 // as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge,
 // squared_hinge, categorical_hinge. "accuracy" is that of two classes where the output
-// has one number an example. Classes and probabilities are made of logits, as the losses take them.
+// has one number an example; of several, and in top_5_accuracy, the likeliest class counts, and labels of several classes an example are an
+// error: binary_accuracy, and precision and its like behind a sigmoid or beside binary_crossentropy, take each class by itself.
+//
+// Where two classes, or for auc probabilities, are made of the output's numbers, these are taken for
+//
+//   - probabilities, whose border is 0.5, where the output went through a sigmoid or a softmax, or its loss is dice or tversky;
+//   - logits, whose border is 0, beside the crossentropies and the hinges, and where the model has no loss;
+//   - numbers near 0 and 1, whose border is 0.5 as Keras's, beside the other losses, as mse; auc takes what is beyond as 0 and 1.
+//
+// Beside a loss of one's own alone nobody can tell, which is an error that says what to write.
 func WithMetrics(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) error {

@@ -126,3 +126,26 @@ func TestElegy(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, found, "slope")
 }
+
+// A loss that is off is logged and trains nothing; Keras's weight 0.
+func TestKerasLoss_off(t *testing.T) {
+	set := line(t, 64)
+	mse := flaxlike.Loss{Name: "mse"}
+	weights := func(losses ...flaxlike.Loss) (any, map[string]float64) {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLossOf(losses...), flaxlike.WithSeed(3))
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
+		require.NoError(t, err)
+		found, err := m.Evaluate(t.Context(), set)
+		require.NoError(t, err)
+		v, err := m.Value("/model/dense/weights")
+		require.NoError(t, err)
+		return v.Value(), found
+	}
+	alone, _ := weights(mse)
+	off, found := weights(mse, flaxlike.Loss{Name: "mae", Off: true})
+	require.Equal(t, alone, off)
+	require.Equal(t, found["mse"], found["loss"])
+	require.Positive(t, found["mae"])
+	on, _ := weights(mse, flaxlike.Loss{Name: "mae"})
+	require.NotEqual(t, alone, on, "0 stands for 1")
+}

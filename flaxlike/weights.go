@@ -75,6 +75,9 @@ func (m *Model) save(path string) error {
 
 // replace writes a file beside the one of that name, and then puts it in its place.
 func replace(path string, write func(*os.File) error) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func counted(b *data.Batch) error {
 	}
 	if b.Size == 0 {
 		if _, err := b.Rows(); err != nil {
-			return fmt.Errorf("%w: set Batch.Size to the number of examples", err)
+			return fmt.Errorf("%w: expected a row for each example in both; if the first axis of one is no axis of examples, say how many there are by Batch.Size", err)
 		}
 	}
 	if b.Size < 0 || b.Size > most && most > 0 {

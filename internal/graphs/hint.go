@@ -22,11 +22,11 @@ var hints = []struct{ words, hint string }{
 }
 
 // types finds a variable that is asked for in another type, but in the shape that it has.
-var types = regexp.MustCompile(`previous shape=\((\w+)\)(\S*), requested shape=\((\w+)\)(\S*)`)
+var types = regexp.MustCompile(`previous shape=\((\w+)\)(\[[^\]]*\])?, requested shape=\((\w+)\)(\[[^\]]*\])?`)
 
 func hintFor(words string) string {
 	if m := types.FindStringSubmatch(words); m != nil && m[1] != m[3] && m[2] == m[4] {
-		return "the variable is there in another type: under a policy of number types, ask for variables in the type of the layer's input or in the builder's DType, or build the part in managed.FullPrecision"
+		return "the variable is there in another type: under a policy of number types, ask for variables in the type of the layer's input or in the builder's DType, or build the part in managed.FullPrecision; without one, give all batches the types of the first, as float32"
 	}
 	for _, h := range hints {
 		if strings.Contains(words, h.words) {

@@ -71,8 +71,10 @@ func TestHint(t *testing.T) {
 	require.NotContains(t, Catch(func() { broken(0) }).Error(), "hint")
 	t.Run("R41: another type, as under a policy", func(t *testing.T) {
 		s := scope()
-		s.In("a").VariableWithShape("weights", shapes.Make(dtypes.BFloat16, 3))
-		err := Catch(func() { s.At("a").VariableWithShape("weights", shapes.Make(dtypes.Float32, 3)) })
-		require.ErrorContains(t, err, "\n  hint: the variable is there in another type: under a policy")
+		for name, dims := range map[string][]int{"scalar": nil, "vector": {3}, "table": {3, 4}} {
+			s.In("%s", name).VariableWithShape("weights", shapes.Make(dtypes.BFloat16, dims...))
+			err := Catch(func() { s.At("%s", name).VariableWithShape("weights", shapes.Make(dtypes.Float32, dims...)) })
+			require.ErrorContains(t, err, "\n  hint: the variable is there in another type: under a policy")
+		}
 	})
 }
