@@ -42,12 +42,13 @@ func (m *Model) Summary() Summary {
 	if len(layers) == 0 {
 		return s
 	}
-	outputs := len(layers)
+	outputs, taken := len(layers), map[string]bool{}
 	for i, l := range layers {
 		s.Layers = append(s.Layers, l.LayerRow)
 		if l.Kind == output {
 			outputs = min(outputs, i)
 		}
+		maps.Copy(taken, l.took)
 	}
 	var rest []LayerRow
 	for _, v := range s.Rows {
@@ -56,6 +57,12 @@ func (m *Model) Summary() Summary {
 		found := false
 		for i := range layers[:outputs] {
 			if layers[i].took[v.Layer+"/"+v.Name] {
+				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
+			}
+		}
+		for i := range layers[:outputs] { // a layer may make some that it does not use, as GoMLX's lstm; of the root scope nobody can tell whose
+			of := layers[i].Name
+			if ours && !taken[v.Layer+"/"+v.Name] && (of == "" && outputs == 1 || of != "" && (name == of || strings.HasPrefix(name, of+"/"))) {
 				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
 			}
 		}
