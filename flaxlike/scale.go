@@ -26,8 +26,8 @@ const (
 	areUntold
 )
 
-// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it is logits, as
-// [WithMetrics] says.
+// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it is
+// logits, as [WithMetrics] says.
 func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *managed.Node) scale {
 	if madeBy(output) != "" {
 		return scale{metric.Name, areProbabilities}
@@ -52,7 +52,8 @@ func numbersOf(l Loss) numbers {
 	switch l.Name {
 	case "binary_crossentropy", "binary_focal_crossentropy", "hinge", "squared_hinge", "categorical_hinge":
 		return areLogits
-	case "sparse_categorical_crossentropy", maskedSparse, "categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence":
+	case "sparse_categorical_crossentropy", maskedSparse, "categorical_crossentropy", "categorical_focal_crossentropy",
+		"kl_divergence":
 		return areExclusive
 	case "dice", "tversky":
 		return areProbabilities
@@ -82,7 +83,8 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 		x, l := in[1], in[0].Shape()
 		if l.DType.IsInt() && x.Rank() == l.Rank()+1 && classesOf(x) > 1 {
 			panic(fmt.Errorf("metric %q is of two classes, and the output %s has %d, of which the labels %s are numbers: "+
-				"expected one output an example (Dense(1)) and labels 0 or 1, or labels as 0 and 1 for each class; of several classes: accuracy, f1",
+				"expected one output an example (Dense(1)) and labels 0 or 1, or labels as 0 and 1 for each class; "+
+				"of several classes: accuracy, f1",
 				s.metric, x.Shape(), classesOf(x), l))
 		}
 		labels := same(fmt.Sprintf("metric %q", s.metric), in[0], x)
@@ -101,7 +103,7 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 }
 
 func (s scale) refuse(output *managed.Node) {
-	panic(fmt.Errorf("metric %q: only a loss of your own has the output %s, so nobody can tell whether its numbers are logits, whose border is 0, "+
-		"or probabilities, whose is 0.5\n  end the network with Activation(\"sigmoid\"), or say it by WithMetricsOf: a Metric of "+
+	panic(fmt.Errorf("metric %q: only a loss of your own has the output %s, so nobody can tell whether its numbers are logits, "+
+		"whose border is 0, or probabilities, whose is 0.5\n  end the network with Activation(\"sigmoid\"), or say it by WithMetricsOf: a Metric of "+
 		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))
 }
