@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"

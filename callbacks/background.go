@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Background runs callbacks beside the loop, each on a goroutine of its own with a queue of its own, so that a slow disk or

@@ -2,11 +2,12 @@ package callbacks
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/loop"
 	"io"
 	"os"
 	"slices"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Bar shows how a run goes: what is done of it, the time left, the newest losses and metrics, examples a second. On a

@@ -4,13 +4,13 @@ package callbacks_test
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

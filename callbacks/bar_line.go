@@ -2,13 +2,14 @@ package callbacks
 
 import (
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 const (

@@ -3,7 +3,6 @@ package callbacks_test
 import (
 	"bytes"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -3,11 +3,12 @@ package callbacks
 import (
 	"context"
 	"errors"
-	"github.com/lazo-ml/lazo/internal/regular"
-	"github.com/lazo-ml/lazo/loop"
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Heartbeat writes the step number and the time of day into a file, one line each time it is due, for those outside who

@@ -2,7 +2,6 @@ package callbacks_test
 
 import (
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

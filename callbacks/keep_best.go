@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // OnBest calls a function in each turn in which an entry has a better value than ever before: a place to save the best

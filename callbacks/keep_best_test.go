@@ -3,11 +3,11 @@ package callbacks_test
 import (
 	"context"
 	"errors"
-	"github.com/lazo-ml/lazo/callbacks"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

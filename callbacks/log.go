@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"image"
 	"log/slog"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Log writes one record of level Info a due turn that logged anything to a structured logger (nil logs nothing): the

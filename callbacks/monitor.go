@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"math"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // MonitorOption is a setting of what looks for better values: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].

@@ -3,13 +3,13 @@ package callbacks_test
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Recovery says what [NonFinite] does about a bad turn: one with a value that is NaN or infinite. The zero Recovery is

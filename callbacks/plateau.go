@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better

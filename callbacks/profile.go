@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/internal/regular"
-	"github.com/lazo-ml/lazo/loop"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
+
+	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Profile looks closely at a window of a run: length long, from from on, both in one unit (a [loop.Date] takes a length of

@@ -3,13 +3,14 @@ package callbacks
 import (
 	"compress/gzip"
 	"encoding/binary"
-	"github.com/lazo-ml/lazo/loop"
 	"io"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // wall looks a hundred times a second at what the goroutine of a run is at. The CPU profile knows Go's own threads alone, and

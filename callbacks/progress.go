@@ -3,9 +3,10 @@ package callbacks
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"log/slog"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // LogProgress writes one record of level Info each time it is due to a structured logger (nil logs nothing): how fast the

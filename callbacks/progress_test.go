@@ -3,7 +3,6 @@ package callbacks_test
 import (
 	"bytes"
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -3,7 +3,6 @@
 package callbacks_test
 
 import (
-	"github.com/lazo-ml/lazo/callbacks"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

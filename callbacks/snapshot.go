@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"reflect"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // copied is an earlier state, kept. The zero value has none.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Spike is a value far above those before it.

@@ -3,8 +3,9 @@ package callbacks
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"slices"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Patience is how long to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or

@@ -2,8 +2,9 @@ package callbacks
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/loop"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Throughput measures how fast a loop goes, from one call to the next. The zero value is ready. Each is of one run.

@@ -2,7 +2,6 @@ package callbacks_test
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

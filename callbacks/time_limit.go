@@ -3,9 +3,10 @@ package callbacks
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"math"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // TimeLimit ends the run at the first border between turns at which this run has been active for d, as if somebody

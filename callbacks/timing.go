@@ -3,10 +3,11 @@ package callbacks
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Timing is where the time of a run went.

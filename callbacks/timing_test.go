@@ -3,13 +3,13 @@ package callbacks_test
 import (
 	"context"
 	"errors"
-	"github.com/lazo-ml/lazo/callbacks"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

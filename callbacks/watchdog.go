@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"io"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Watchdog writes a report when the loop is at one thing for longer than a limit: which step, task, callback or data it

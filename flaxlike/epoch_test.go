@@ -3,7 +3,6 @@ package flaxlike_test
 import (
 	"context"
 	"errors"
-	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"

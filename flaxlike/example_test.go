@@ -3,12 +3,12 @@ package flaxlike_test
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"

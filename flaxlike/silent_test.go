@@ -2,13 +2,13 @@ package flaxlike_test
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"

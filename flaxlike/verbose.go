@@ -3,11 +3,11 @@ package flaxlike
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -3,11 +3,11 @@ package loop_test
 import (
 	"bytes"
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -3,7 +3,6 @@ package loop_test
 import (
 	"context"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 

@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/internal/regular"
 	"io"
 	"os"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // JSONL writes one line a due turn that logged anything into a file: an object with the elapsed steps, samples, time and

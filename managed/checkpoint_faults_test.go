@@ -1,12 +1,12 @@
 package managed_test
 
 import (
-	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"

@@ -2,12 +2,12 @@ package managed
 
 import (
 	"fmt"
-	"github.com/lazo-ml/lazo/loop"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 var _ loop.XLADumper = (*State)(nil)

@@ -1,7 +1,6 @@
 package managed_test
 
 import (
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )

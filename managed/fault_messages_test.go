@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"math"
 	"os"
 	"regexp"
@@ -20,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/data"

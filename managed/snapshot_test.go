@@ -11,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // noisy is a model whose steps draw random numbers.

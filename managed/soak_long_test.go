@@ -2,12 +2,12 @@ package managed_test
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"

@@ -3,7 +3,6 @@ package tensorboard_test
 import (
 	"context"
 	"errors"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/callbacks/tensorboard"
 	"github.com/lazo-ml/lazo/loop"
 )

@@ -3,12 +3,13 @@ package tensorboard
 import (
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/callbacks"
 )
 
 // Option is a setting of [Write] and [New].

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"image"
 	"image/color"
 	"image/png"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/callbacks/tensorboard"
 	"github.com/lazo-ml/lazo/loop"
 )

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"

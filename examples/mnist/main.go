@@ -10,19 +10,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"io"
 	"os"
 	"time"
 
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/callbacks/tensorboard"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/callbacks/tensorboard"
 	"github.com/lazo-ml/lazo/xla"
 )
 

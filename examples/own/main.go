@@ -10,11 +10,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"os"
 
 	"github.com/janpfeifer/must"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"

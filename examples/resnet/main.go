@@ -11,12 +11,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
 	"github.com/janpfeifer/must"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"

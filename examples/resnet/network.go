@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/layers/norm"
+
 	"github.com/lazo-ml/lazo/managed"
 )
 

@@ -16,7 +16,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"github.com/lazo-ml/lazo/callbacks"
 	"log"
 	"os"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/janpfeifer/must"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"

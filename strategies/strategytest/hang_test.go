@@ -1,7 +1,6 @@
 package strategytest
 
 import (
-	"github.com/lazo-ml/lazo/callbacks"
 	"bytes"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
