@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -25,7 +26,9 @@ import (
 // What snippets may use without saying where it comes from; quote no line that calls these.
 
 // cpu is opened once, by the first that asks; `make setup` installs the plugin.
-var cpu = sync.OnceValue(func() *xla.Runtime { return must.M1(xla.Open(context.Background(), xla.CPU)) })
+var cpu = sync.OnceValue(func() *xla.Runtime {
+	return must.M1(xla.Open(context.Background(), xla.CPU, must.M1(plugintest.Kept())))
+})
 
 func jit() strategies.Strategy { return strategies.Jit(cpu()) }
 

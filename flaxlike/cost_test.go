@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -95,9 +96,7 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 // A second model of the same form, of another seed, compiles nothing, though the first one is closed.
 func TestSecondModelCompilesNothing(t *testing.T) {
 	var log bytes.Buffer
-	r, err := xla.Open(t.Context(), xla.CPU, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	set := sorted(t, 64)
 	for seed := range int64(3) {
 		m, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(7), flaxlike.Dropout(0.2), flaxlike.Dense(3)), flaxlike.WithLoss(sparse),

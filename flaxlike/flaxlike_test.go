@@ -2,26 +2,20 @@ package flaxlike_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
-
-// cpu is opened once, by the first test; `make setup` installs the plugin.
-var cpu = sync.OnceValues(func() (*xla.Runtime, error) { return xla.Open(context.Background(), xla.CPU) })
 
 func jit(t testing.TB) strategies.Strategy {
 	t.Helper()
-	r, err := cpu()
-	require.NoError(t, err)
-	return strategies.Jit(r)
+	return strategies.Jit(plugintest.CPU(t))
 }
 
 func newModel(t testing.TB, n flaxlike.Network, options ...flaxlike.Option) *flaxlike.Model {

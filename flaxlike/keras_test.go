@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -50,7 +51,7 @@ func TestLosses_asKeras(t *testing.T) {
 			const n, width = 6, 4
 			loss, err := flaxlike.LossByName(row.Name)
 			require.NoError(t, err)
-			gradient, err := graph.CallOnce(must.M1(cpu()), func(labels, output *graph.Node) *graph.Node {
+			gradient, err := graph.CallOnce(plugintest.CPU(t), func(labels, output *graph.Node) *graph.Node {
 				return graph.Gradient(graph.ReduceAllMean(loss(labels, output)), output)[0]
 			}, tensors.FromFlatDataAndDimensions(row.Labels, n, width), tensors.FromFlatDataAndDimensions(row.Output, n, width))
 			require.NoError(t, err)

@@ -2,9 +2,7 @@ package flaxlike_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,12 +15,11 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/golden"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
-
-var writeGolden = flag.Bool("write-golden", false, "write testdata/errors.golden anew")
 
 // desk is what a mistake is made with.
 type desk struct{ *testing.T }
@@ -327,12 +324,6 @@ func TestMessages(t *testing.T) {
 			fmt.Fprintf(&got, "== %s\n%s\n\n", row.name, places.ReplaceAllString(err.Error(), "$1:LINE"))
 		})
 	}
-	const file = "testdata/errors.golden"
-	if *writeGolden {
-		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got.String())
+	golden.Equal(t, "testdata/errors.golden", got.String())
 	t.Logf("%d mistakes", len(mistakes))
 }

@@ -9,15 +9,14 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // A model learns the same on two devices as on one, with a last batch of a test that is not full.
 func TestDataParallel(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.Devices(t, 2)
 	two, err := strategies.DataParallel(r)
 	require.NoError(t, err)
 	set := sorted(t, 80)
@@ -51,9 +50,7 @@ func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 	one := model(jit(t), 9)
 	runtimes := map[int]*xla.Runtime{}
 	for _, devices := range []int{2, 3} {
-		r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", devices))
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, r.Close()) })
+		r := plugintest.Devices(t, devices)
 		runtimes[devices] = r
 	}
 	compared, refused := 0, 0

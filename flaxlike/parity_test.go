@@ -5,16 +5,15 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // B86: Jaxloop's simple trainer, with the parts of it that never worked there: tests, summaries, resuming.
@@ -22,9 +21,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 	// Its loss is half of the mean squared error.
 	half := flaxlike.WithLossOf(flaxlike.Loss{Name: "mse", Weight: 0.5})
 	network := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Dropout(0.3), flaxlike.Dense(1))
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.Devices(t, 2)
 	both, err := strategies.DataParallel(r)
 	require.NoError(t, err)
 	for name, strategy := range map[string]strategies.Strategy{"one device": jit(t), "data parallel": both} {
@@ -94,18 +91,19 @@ func TestTransformerStep(t *testing.T) {
 // What Elegy has as arguments and methods, and is one line here.
 func TestElegy(t *testing.T) {
 	set := line(t, 96)
-	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	home := jit(t)
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithStrategy(home))
 	// init_on_batch, and the batch's own steps.
 	batch := first(t, set, 32)
 	require.NoError(t, m.Init(t.Context(), batch))
 	_, _, err := m.TrainStep(t.Context(), batch)
 	require.NoError(t, err)
 	// eager, and back: the strategy of a model that has trained.
-	eager := strategies.Eager(must.M1(cpu()))
+	eager := strategies.Eager(plugintest.CPU(t))
 	require.NoError(t, m.MoveTo(t.Context(), eager))
 	_, _, err = m.TrainStep(t.Context(), batch)
 	require.NoError(t, err)
-	require.NoError(t, m.MoveTo(t.Context(), jit(t)))
+	require.NoError(t, m.MoveTo(t.Context(), home))
 	// The learning rate is in the history.
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, LogRate: true, Callbacks: []loop.Option{
 		loop.Watch(loop.At(loop.Steps(3)), func(ctxOf, loop.Report) error { return m.SetLearningRate(0.5) })}}))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -41,7 +42,7 @@ func stack(again bool) managed.Build {
 // The gradient of a block that is computed again is that of one that is kept, with the same random numbers and statistics, and
 // takes less memory.
 func TestCheckpointedBlocks(t *testing.T) {
-	four, err := strategies.DataParallel(devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)
 	set := line(t, 512)
 	for _, row := range []struct {
@@ -51,8 +52,8 @@ func TestCheckpointedBlocks(t *testing.T) {
 		near     float64 // relative
 		memory   float64 // at most this share
 	}{
-		{"float32", strategies.Jit(runtime(t)), optim.FullPrecision(), 1e-6, 0.5},
-		{"bfloat16", strategies.Jit(runtime(t)), optim.MixedBFloat16(), 1e-2, 0.5},
+		{"float32", strategies.Jit(plugintest.CPU(t)), optim.FullPrecision(), 1e-6, 0.5},
+		{"bfloat16", strategies.Jit(plugintest.CPU(t)), optim.MixedBFloat16(), 1e-2, 0.5},
 		{"four devices", four, optim.FullPrecision(), 1e-6, 0.7},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -28,7 +29,7 @@ func large(b *managed.Builder) {
 // However steps are grouped, they compute the same bits: parameters, optimizer, random state, and what was logged. One
 // program serves all groupings.
 func TestStepBlock_groupingChangesNoBit(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const steps = 230
 	var batches []data.Batch
 	for b, err := range line(t, 64).Batches(16, data.Forever(), data.Shuffle(3)) {
@@ -69,7 +70,7 @@ func TestStepBlock_groupingChangesNoBit(t *testing.T) {
 
 // The loop gives blocks where nothing else is due, and the history has every step.
 func TestStepBlock_inALoop(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step, test := managed.TrainStep(regression), managed.TestStep(regression)
 	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
 		Data: func(context.Context) (loop.Data[data.Batch], error) { return line(t, 64).Batches(16), nil }}
@@ -88,7 +89,7 @@ func TestStepBlock_inALoop(t *testing.T) {
 
 // On the CPU, XLA's loops make convolutions many times slower; and a large step gains nothing.
 func TestStepBlock_oneByOneWhereThatIsFaster(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		name  string
 		build managed.Build
@@ -118,7 +119,7 @@ func TestStepBlock_oneByOneWhereThatIsFaster(t *testing.T) {
 
 // A batch of another shape ends a group; what came before an error is kept.
 func TestStepBlock_mixedBatches(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
 	full, small := first(t, line(t, 64).Batches(16)), first(t, line(t, 64).Batches(8))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -16,7 +17,7 @@ import (
 // A state that only tests takes one checkpoint of a run after the other; what the optimizer has in them waits on, and the training can
 // go on from the last. One of another optimizer is still refused.
 func TestRestoreAgainAndAgain(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	network := func(b *managed.Builder) {
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("a"), b.Node("x"), true, 1)))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -37,7 +38,7 @@ func TestContentIsCopiedOnce(t *testing.T) {
 	for _, way := range []string{"async", "sync"} {
 		t.Run(way, func(t *testing.T) {
 			f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}, ReadBack: checkpoint.ReadBackNone})
-			strategy := &fetches{Strategy: strategies.Jit(runtime(t)), into: map[*byte]int{}}
+			strategy := &fetches{Strategy: strategies.Jit(plugintest.CPU(t)), into: map[*byte]int{}}
 			state, err := managed.New(strategy)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, state.Close()) })

@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -20,7 +21,7 @@ var restarts = 8
 
 // Starting again and again does not make checkpoints grow: GoMLX's got four variables with each start.
 func TestF21_restartsOfAState(t *testing.T) {
-	r := runtime(t) // is closed last
+	r := plugintest.CPU(t) // is closed last
 	s := newSession(t)
 	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
 	var sizes []int // of the state; the rows of the history are bounded, the digits of their steps and times are not
@@ -74,7 +75,7 @@ func poisoned(t *testing.T, k int) loop.Data[data.Batch] {
 
 // Whatever becomes of a NaN, no checkpoint has one.
 func TestF12_noCheckpointOfNaN(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const until = 12
 	checked := 0
 	for _, policy := range []callbacks.Recovery{callbacks.FailRun, callbacks.SkipTurn(2), callbacks.RestoreCopy(1, loop.Every(loop.Steps(3)))} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -70,7 +71,7 @@ func oldRuns(t *testing.T) map[string]oldRun {
 
 // A run that lazo saved before GoMLX v0.28 goes on as it went on then, and is told that it is another lazo that it goes on with.
 func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
-	r, worst := runtime(t), 0.0
+	r, worst := plugintest.CPU(t), 0.0
 	for name, run := range oldRuns(t) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -131,7 +132,7 @@ func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
 
 // Values of before GoMLX v0.28 that are given by name are taken too, and those of other things are not.
 func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
-	r, batch := runtime(t), first(t, line(t, 16).Batches(16))
+	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	build := func(b *managed.Builder) {
 		h := layers.Dense(b.Scope().In("h"), b.Node("x"), true, 2, 3)
 		own := b.Scope().In("own").VariableWithValue("step", float32(7)).SetTrainable(false).NodeValue(b.Graph())
@@ -160,7 +161,7 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 // Attention that was scaled twice computes what it did with what is given to it: queries are divided by the root of a head's width, and
 // what Adam keeps of them is multiplied. A schedule's count of steps goes on.
 func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
-	r, batch := runtime(t), first(t, line(t, 16).Batches(16))
+	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	build := func(b *managed.Builder) {
 		attention := b.Scope().In("MultiHeadAttention")
 		query := layers.Dense(attention.In("query"), b.Node("x"), true, 2, 3)
@@ -205,7 +206,7 @@ func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
 	defer func() { require.NoError(t, f.Close()) }()
 	c, err := f.Newest(t.Context())
 	require.NoError(t, err)
-	r, run := runtime(t), oldRuns(t)["adam"]
+	r, run := plugintest.CPU(t), oldRuns(t)["adam"]
 	restored, transferred := newState(t, r, managed.WithOptimizer(run.optimizer)), newState(t, r, managed.WithOptimizer(run.optimizer))
 	require.NoError(t, restored.Restore(t.Context(), c))
 	require.NoError(t, transferred.Transfer(t.Context(), c, func(variable string) string { return variable }))
@@ -220,7 +221,7 @@ func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
 func TestExport_ofBeforeGoMLX28(t *testing.T) {
 	p, err := export.Load(filepath.Join("testdata", "gomlx-v0.26.0", "export"))
 	require.NoError(t, err)
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	m, err := p.Compile(r)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()

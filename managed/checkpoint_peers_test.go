@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
@@ -26,7 +27,7 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 }
 
 func TestB56_savedAtEachInnerLoop(t *testing.T) {
-	r, set := runtime(t), line(t, 64)
+	r, set := plugintest.CPU(t), line(t, 64)
 	kept := checkpoint.Restored[*managed.State]{Folder: folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})}
 	state, step := newState(t, r, managed.WithOptimizer(adam())), layered(t, "one", "two")
 	outer := train.Outer[*managed.State, data.Batch]{
@@ -55,7 +56,7 @@ func TestB56_savedAtEachInnerLoop(t *testing.T) {
 }
 
 func TestB77_stepZeroComesBack(t *testing.T) {
-	r, set := runtime(t), line(t, 64)
+	r, set := plugintest.CPU(t), line(t, 64)
 	kept := checkpoint.Restored[*managed.State]{Folder: folder(t, checkpoint.Options{})}
 	state, step := newState(t, r, managed.WithOptimizer(adam()), managed.WithSeed(7)), layered(t, "one")
 	require.NoError(t, step.Prepare(t.Context(), state, first(t, set.Batches(16))))
@@ -70,7 +71,7 @@ func TestB77_stepZeroComesBack(t *testing.T) {
 }
 
 func TestB102_missingAndExtraAreToldApart(t *testing.T) {
-	r, set := runtime(t), line(t, 64)
+	r, set := plugintest.CPU(t), line(t, 64)
 	f := folder(t, checkpoint.Options{})
 	saved := newState(t, r, managed.WithOptimizer(sgd()))
 	steps(t, layered(t, "one", "two"), saved, set, 0, 2)

@@ -12,11 +12,11 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // stops is how often the run of F10 is stopped, and stoppedSteps how long it is.
@@ -105,7 +105,7 @@ func lossesOf(t *testing.T, h *loop.History) (all []string) {
 
 // A run that is stopped again and again is the run that was never stopped.
 func TestF10_resumedRunMakesTheSameBits(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	s := newSession(t)
 	until := stoppedSteps
 	whole := s.run(strategies.Jit(r), folder(t, checkpoint.Options{}), until)
@@ -138,9 +138,7 @@ func TestF10_resumedRunMakesTheSameBits(t *testing.T) {
 
 // A run on four devices goes on on one.
 func TestF11_otherDevices(t *testing.T) {
-	four, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 4))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, four.Close()) })
+	four := plugintest.Devices(t, 4)
 	s := newSession(t)
 	parallel, err := strategies.DataParallel(four)
 	require.NoError(t, err)

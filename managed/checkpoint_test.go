@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -25,7 +26,7 @@ func folder(t *testing.T, options checkpoint.Options) *checkpoint.Folder {
 }
 
 func TestRestoreRefusesAnotherModel(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	model := func(name string, width int) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
@@ -112,7 +113,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 // Steps that were not made before the checkpoint bring in variables of their own, as a second network does, and metrics of a
 // test; what no step has asked for is saved again.
 func TestRestoreOfStepsThatCameLater(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	network := func(name string) *managed.Stepper {
 		return stepper(t, managed.TrainStep(func(b *managed.Builder) {
@@ -160,7 +161,7 @@ func TestRestoreOfStepsThatCameLater(t *testing.T) {
 }
 
 func TestTransfer(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	f := folder(t, checkpoint.Options{})
 	weights := []float32{1, 2, 3}
@@ -204,7 +205,7 @@ func TestTransfer(t *testing.T) {
 
 // Names of a transfer that take nothing are an error, whether the variables are there before or come with the next step.
 func TestR07_aTransferThatTakesNothing(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	f := folder(t, checkpoint.Options{})
 	require.NoError(t, f.Save(t.Context(), 9, checkpoint.Content{Tensors: []checkpoint.Tensor{
 		{Name: "backbone/kernel", DType: safetensors.F32, Dims: []int{1, 1}, Data: safetensors.Bytes([]float32{1})}}}))
@@ -228,7 +229,7 @@ func TestR07_aTransferThatTakesNothing(t *testing.T) {
 
 // A rate that is set between the restore and the first step is the newer one.
 func TestRateOfARestoredState(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(regression))
 	saved := newState(t, r, managed.WithOptimizer(sgd()))
@@ -256,7 +257,7 @@ func TestRateOfARestoredState(t *testing.T) {
 }
 
 func TestContentAfterClose(t *testing.T) {
-	state, err := managed.New(strategies.Jit(runtime(t)))
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)))
 	require.NoError(t, err)
 	require.NoError(t, state.Close())
 	_, err = state.Content(context.Background())

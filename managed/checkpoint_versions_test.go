@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // A run that goes on with fewer devices is told so.
 func TestF11_fewerDevicesAreTold(t *testing.T) {
-	r := runtime(t, xla.ClientOption("cpu_device_count", 2))
+	r := plugintest.CPU(t, xla.ClientOption("cpu_device_count", 2))
 	both, err := strategies.DataParallel(r)
 	require.NoError(t, err)
 	s, f := newSession(t), folder(t, checkpoint.Options{})

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 // holding is a state of some variables, which are not trained if their name says so.
 func holding(t *testing.T, values map[string]any) *managed.State {
 	t.Helper()
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
 		for _, name := range []string{"a", "b", "c", "fixed"} {
 			if value, ok := values[name]; ok {

@@ -10,19 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
 // A step with a constant of 1.2 MB trains to the same under each strategy, in blocks too, and its program is short. Where a program goes
 // into a folder, the constant goes with it.
 func TestR40_largeConstantInAStep(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.Devices(t, 2)
 	flat := make([]float32, 300_000)
 	for i := range flat {
 		flat[i] = float32(i%7) / 7

@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -19,7 +20,7 @@ import (
 // save; one that ends while the run waits for data costs no step, and a source that never comes back costs half a second.
 func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 	home := errors.New("home")
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		name string
 		turn int64 // in which a watcher cancels it

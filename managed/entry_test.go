@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -16,7 +17,7 @@ import (
 // A batch whose elements are more or fewer than its dims say is refused wherever it comes, first or behind others in a block, and never read
 // past its end.
 func TestBatch_lengthAndDims(t *testing.T) {
-	r := devices(t, 2)
+	r := plugintest.Devices(t, 2)
 	parallel, err := strategies.DataParallel(r)
 	require.NoError(t, err)
 	const has = `field "x": dims [4 2] mean 8 elements, but Flat has`

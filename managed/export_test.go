@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/export"
@@ -28,7 +29,7 @@ func tensorBytes(t *testing.T, v *tensors.Tensor) (all []byte) {
 // The exported program is the one that the step runs, and read back it computes the same bits: logs, parameters,
 // optimizer, random state.
 func TestExport_sameBitsAsTheStep(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		name  string
 		build managed.Build
@@ -85,7 +86,7 @@ func predictor(b *managed.Builder) map[string]*managed.Node {
 }
 
 func TestExportModel(t *testing.T) {
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 64).Batches(16))
 	batch.Fields = batch.Fields[:1]
 	dir := filepath.Join(t.TempDir(), "a", "model")
@@ -110,7 +111,7 @@ func TestExportModel(t *testing.T) {
 
 // A prediction is given nothing that it makes no use of, and an exported program is StableHLO alone, also with a GELU.
 func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 64).Batches(16))
 	batch.Fields[0], batch.Fields[1] = batch.Fields[1], batch.Fields[0] // what is left has another place
 	model := func(b *managed.Builder) map[string]*managed.Node {
@@ -137,7 +138,7 @@ func TestR34_exportIsPlainAndNeedsNoLabels(t *testing.T) {
 
 // What an export leaves alone: the state, its bits and its programs.
 func TestExport_options(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	t.Cleanup(func() { require.NoError(t, step.Close()) })
 	batch := first(t, line(t, 64).Batches(16))
@@ -179,7 +180,7 @@ func TestExport_options(t *testing.T) {
 }
 
 func TestExport_mistakes(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	closed := newState(t, state.Strategy().Runtime())
 	require.NoError(t, closed.Close())
 	step := managed.TrainStep(regression)
@@ -224,9 +225,7 @@ func TestExport_mistakes(t *testing.T) {
 
 // On the plugin that compiles nothing a program can still be written, but not run for an example.
 func TestExport_plainGo(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.Go(t)
 	state := newState(t, r)
 	batch := first(t, line(t, 64).Batches(16))
 	dir := t.TempDir()
@@ -234,7 +233,7 @@ func TestExport_plainGo(t *testing.T) {
 	p, err := export.Load(filepath.Join(dir, "model"))
 	require.NoError(t, err)
 	require.Empty(t, p.StableHLO)
-	m, err := p.Compile(runtime(t))
+	m, err := p.Compile(plugintest.CPU(t))
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
 	err = managed.ExportModel(filepath.Join(dir, "example"), state, batch, predictor, managed.WithExample())

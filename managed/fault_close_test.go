@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -29,7 +30,7 @@ func useAfterClose(t *testing.T, strategy func(*xla.Runtime) strategies.Strategy
 		require.NoError(t, err)
 		return state
 	}
-	r := runtime(t, options...)
+	r := plugintest.CPU(t, options...)
 	batch := first(t, line(t, 16).Batches(16))
 	state := made(r)
 	step := managed.TrainStep(regression)
@@ -63,8 +64,7 @@ func useAfterClose(t *testing.T, strategy func(*xla.Runtime) strategies.Strategy
 	const rounds = 20
 	results := map[string]int{}
 	for range rounds {
-		r, err := xla.Open(t.Context(), xla.CPU, options...)
-		require.NoError(t, err)
+		r := plugintest.CPU(t, options...)
 		state := made(r)
 		step := managed.TrainStep(regression)
 		_, _, err = step.Step(t.Context(), state, batch)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -27,7 +28,7 @@ import (
 // closes steps. The race detector has the last word.
 func TestF30_loopsInOneProcess(t *testing.T) {
 	const loops, turns = 3, 150
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	optimizer := optim.New(0.05, optim.Adam{})
 	shared := stepper(t, managed.TrainStep(noisy))
 	var batches []data.Batch
@@ -79,7 +80,7 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 
 // F31: a wrong number of devices is told with what was asked for, what there is and how to have more.
 func TestF31_deviceCounts(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	more := `the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`
 	parallel := func(options ...strategies.ParallelOption) func() error {
 		return func() error { _, err := strategies.DataParallel(r, options...); return err }
@@ -179,7 +180,7 @@ func TestF32_leftovers(t *testing.T) {
 				require.NoError(t, state.Close())
 			}
 	}
-	r := devices(t, 8)
+	r := plugintest.Devices(t, 8)
 	want := map[int]float64{}
 	one, done := test(strategies.Jit(r))
 	for _, n := range leftoverSizes {
@@ -231,7 +232,7 @@ func TestF32_leftovers(t *testing.T) {
 // F32: a run of 10 batches with an update for every 4 ends in the middle of a third one; what was gathered is in the state, and
 // the run that goes on makes the update of one that never ended.
 func TestF32_accumulation(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, n := range []int{1, 3, 4, 10, 13} {
 		optimizer := optim.New(0.1, optim.Accumulate(4), optim.Momentum(0.5))
 		step := stepper(t, managed.TrainStep(regression))

@@ -3,10 +3,8 @@ package managed_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/golden"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -30,8 +30,6 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
-
-var writeGolden = flag.Bool("write-golden", false, "write testdata/errors.golden anew")
 
 // mistake is what a newcomer may do wrong.
 type mistake struct {
@@ -60,7 +58,7 @@ func (m desk) run(state *managed.State, batch data.Batch, build managed.Build, o
 
 // parallel makes one train step of a batch of n examples on four devices.
 func (m desk) parallel(n int, build managed.Build, options ...strategies.ParallelOption) error {
-	return m.run(parallelState(m.T, devices(m.T, 4), options...), first(m.T, line(m.T, n).Batches(n)), build)
+	return m.run(parallelState(m.T, plugintest.Devices(m.T, 4), options...), first(m.T, line(m.T, n).Batches(n)), build)
 }
 
 // closed is the state after a step, closed.
@@ -209,15 +207,13 @@ var mistakes = []mistake{
 		return m.train(regression)
 	}},
 	{"runtime closed before the first step", func(m desk) error {
-		r, err := xla.Open(m.Context(), xla.CPU)
-		require.NoError(m, err)
+		r := plugintest.CPU(m)
 		state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 		require.NoError(m, errors.Join(err, r.Close()))
 		return m.run(state, m.batch, regression)
 	}},
 	{"runtime closed after a step", func(m desk) error {
-		r, err := xla.Open(m.Context(), xla.CPU)
-		require.NoError(m, err)
+		r := plugintest.CPU(m)
 		state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 		require.NoError(m, err)
 		step := managed.TrainStep(regression)
@@ -227,7 +223,7 @@ var mistakes = []mistake{
 		return err
 	}},
 	{"buffer of another runtime", func(m desk) error {
-		other := runtime(m.T)
+		other := plugintest.CPU(m.T)
 		x, err := other.BufferFromFlatData(0, []float32{1}, shapeOf(1))
 		require.NoError(m, err)
 		p, err := m.runtime.Compile("double", func(g *graph.Graph) xla.Built {
@@ -281,7 +277,7 @@ var mistakes = []mistake{
 		return err
 	}},
 	{"groups of devices that do not divide", func(m desk) error {
-		_, err := strategies.DataParallel(devices(m.T, 4), strategies.ModelDevices(3))
+		_, err := strategies.DataParallel(plugintest.Devices(m.T, 4), strategies.ModelDevices(3))
 		return err
 	}},
 	{"runtime of no devices", func(m desk) error {
@@ -323,7 +319,7 @@ var mistakes = []mistake{
 	}},
 	{"field without examples over devices", func(m desk) error {
 		scale := data.Field{Name: "scale", Array: data.Array{Flat: []float32{2}, Dims: []int{}}}
-		state := parallelState(m.T, devices(m.T, 4))
+		state := parallelState(m.T, plugintest.Devices(m.T, 4))
 		return m.run(state, data.Batch{Size: 16, Fields: append([]data.Field{scale}, m.batch.Fields...)}, regression)
 	}},
 	{"metric without its inputs", func(m desk) error {
@@ -379,7 +375,7 @@ var mistakes = []mistake{
 // F33: the first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be
 // read, not only compared.
 func TestF33_messages(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	lines := regexp.MustCompile(`(_test\.go):\d+`)
 	var got strings.Builder
 	for _, row := range mistakes {
@@ -396,12 +392,6 @@ func TestF33_messages(t *testing.T) {
 			fmt.Fprintf(&got, "== %s\n%s\n\n", row.name, text)
 		})
 	}
-	const file = "testdata/errors.golden"
-	if *writeGolden {
-		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got.String())
+	golden.Equal(t, "testdata/errors.golden", got.String())
 	t.Logf("F33: %d mistakes", len(mistakes))
 }

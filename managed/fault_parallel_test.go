@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -16,7 +17,7 @@ import (
 // F14 on four devices: a model that panics, at the first shape of batch or at a later one, and a batch that cannot be divided
 // leave every part of the state alone, and the training goes on to the bits of one that nothing happened to.
 func TestF14_parallelPanics(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	boom := errors.New("boom")
 	set := line(t, 32)
 	full, half, odd := first(t, set.Batches(16)), first(t, set.Batches(8)), first(t, set.Batches(6))
@@ -74,7 +75,7 @@ func TestF14_parallelPanics(t *testing.T) {
 
 // F17 on four devices: a step that needs more memory than there is leaves every part of the state alone.
 func TestF17_parallelOutOfMemory(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	batch := first(t, line(t, 16).Batches(16))
 	failed := 0
 	for _, options := range [][]strategies.ParallelOption{nil, {strategies.ShardState(strategies.FullyShard(4, 4))}} {

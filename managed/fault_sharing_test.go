@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -246,7 +247,7 @@ func TestF46_stateBesideATraining(t *testing.T) {
 		rows[u.name] = []user{u, u}
 	}
 	counts := map[string]int{}
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, name := range slices.Sorted(func(yield func(string) bool) {
 		for name := range rows {
 			if !yield(name) {
@@ -263,7 +264,7 @@ func TestF46_stateBesideATraining(t *testing.T) {
 
 // The other strategies have the same rule: on four devices, and operation by operation, where each step builds.
 func TestF46_otherStrategies(t *testing.T) {
-	four := runtime(t, xla.ClientOption("cpu_device_count", 4))
+	four := plugintest.CPU(t, xla.ClientOption("cpu_device_count", 4))
 	counts := beside(t, four, func(r *xla.Runtime) strategies.Strategy {
 		s, err := strategies.DataParallel(r, strategies.OnLeftover(strategies.PadLeftover))
 		require.NoError(t, err)

@@ -10,13 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
 // A wait for a state ends with its context, and what asks from inside of a step's function is told, not left waiting for itself.
 func TestF46_waitsEnd(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, on := range []strategies.Strategy{strategies.Jit(r), strategies.Eager(r)} {
 		state, err := managed.New(on, managed.WithOptimizer(sgd()))
 		require.NoError(t, err)

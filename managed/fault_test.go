@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -108,8 +109,8 @@ func values(t *testing.T, state *managed.State) map[string][]float32 {
 // F17: each call of the strategy that a training makes fails once. The error is the strategy's own, the state is that of
 // before or of after the step, and the training goes on from there to the same values as one that nothing happened to.
 func TestF17_failCallK(t *testing.T) {
-	four := devices(t, 4)
-	failCallK(t, strategies.Jit(runtime(t)), regression)
+	four := plugintest.Devices(t, 4)
+	failCallK(t, strategies.Jit(plugintest.CPU(t)), regression)
 	failCallK(t, onFour(t, four), regression)
 	failCallK(t, onFour(t, four, strategies.ShardState(strategies.FullyShard(4, 4))), hiddenFour)
 }
@@ -192,9 +193,7 @@ func failCallK(t *testing.T, on strategies.Strategy, build managed.Build) {
 // F20: a change of the learning rate compiles nothing; each shape of batch is a program, kept until the step's Close.
 func TestF20_ratesAndShapes(t *testing.T) {
 	var log bytes.Buffer
-	r, err := xla.Open(t.Context(), xla.CPU, xla.KeepPrograms(0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.Uncached(t, xla.KeepPrograms(0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	state := newState(t, r, managed.WithOptimizer(sgd()))
 	step, test := managed.TrainStep(regression), managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) })
 	batch := first(t, line(t, 16).Batches(16))
@@ -228,15 +227,17 @@ func TestF20_ratesAndShapes(t *testing.T) {
 		return f.heap, f.resident
 	}
 	rebuild(40)
+	const maxHeap, maxResident = 1 << 20, 4 << 20
 	heap, resident := int64(math.MaxInt64), int64(math.MaxInt64)
-	for range 2 { // the C library takes and gives back some megabytes at times; what leaks does so each time
+	// The C library takes and gives back some megabytes at times; what leaks does so each time.
+	for tries := 0; tries < 2 && (heap >= maxHeap || resident >= maxResident); tries++ {
 		heapBefore, residentBefore := rebuild(5)
 		heapAfter, residentAfter := rebuild(60)
 		heap, resident = min(heap, heapAfter-heapBefore), min(resident, residentAfter-residentBefore)
 	}
-	require.Less(t, heap, int64(1<<20))
+	require.Less(t, heap, int64(maxHeap))
 	if !testing.Short() { // under the race detector, whose own memory says nothing
-		require.Less(t, resident, int64(4<<20), "a program that is left takes 100 KiB, which nobody counts")
+		require.Less(t, resident, int64(maxResident), "a program that is left takes 100 KiB, which nobody counts")
 	}
 	// Too many shapes are a mistake in a training, which is told; what was compiled goes on.
 	few := stepper(t, managed.TrainStep(regression, managed.MaxShapes(3)))
@@ -249,7 +250,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 		require.ErrorIs(t, err, managed.ErrShapes)
 		require.ErrorContains(t, err, "train step: too many shapes of batches: it was compiled for 3: give it batches of one shape")
 	}
-	_, _, err = few.Step(t.Context(), state, batch)
+	_, _, err := few.Step(t.Context(), state, batch)
 	require.NoError(t, err)
 	t.Logf("F20: 60 rebuilds of a step: Go's heap %+d KiB, resident %+d KiB", heap>>10, resident>>10)
 	t.Logf("F20: 100 changes of the rate: 1 program; %d shapes: %d programs, a warning at the 8th, 0 left after Close", shapes, shapes)
@@ -257,7 +258,7 @@ func TestF20_ratesAndShapes(t *testing.T) {
 
 // R33: a test step that meets ever new shapes gives up the program that it used longest ago, and no other.
 func TestR33_theProgramUsedLongestAgo(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Metric("x", b.Node("x")) }, managed.MaxShapes(3)))
 	var log []string
 	for _, n := range []int{1, 2, 3, 1, 4, 1, 3, 2, 5} {

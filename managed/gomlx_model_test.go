@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -50,7 +51,7 @@ func forGoMLX(scope *model.Scope, x *graph.Node) *graph.Node {
 // A model function that was written for GoMLX's trainer makes the same training in a managed step, and under that trainer on lazo's
 // runtime: each loss counts once, and is told.
 func TestGoMLXModel(t *testing.T) {
-	r, batch := runtime(t), first(t, line(t, 16).Batches(16))
+	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	rule := func() optimizer.Interface { return optimizer.Adam().LearningRate(0.02).Done() }
 	build := func(b *managed.Builder) {
 		b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(forGoMLX(b.Scope(), b.Node("x")))))
@@ -115,7 +116,7 @@ func TestGoMLXModel(t *testing.T) {
 
 // Under a policy, where the step's function is called twice, GoMLX's losses count once too.
 func TestWithPolicy_lossesOfGoMLX(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		hidden := b.Scope().In("hidden")
 		hidden.SetParam(regularizer.ParamL2, 1e-2)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -19,7 +20,7 @@ import (
 // What GoMLX v0.26.0's trainer made in 30 steps of Adam goes on as it did there, although GoMLX has other names, types and dimensions
 // now for Adam's count, a dense layer with two axes of outputs, and what Adam keeps of a variable at the root.
 func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
-	r, dir := runtime(t), filepath.Join("testdata", "trained-by-gomlx-v0.26.0")
+	r, dir := plugintest.CPU(t), filepath.Join("testdata", "trained-by-gomlx-v0.26.0")
 	var there struct {
 		Evaluation float64
 		Losses     []float64

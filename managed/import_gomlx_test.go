@@ -14,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -25,7 +26,7 @@ func twoLayers(scope *model.Scope, x *graph.Node) *graph.Node {
 // What GoMLX's own trainer made goes on in a managed state: with the same bits of the state, the same evaluation, and the same
 // losses of the steps after, Adam's moments being there too.
 func TestF39_aModelOfGoMLXGoesOn(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for name, form := range map[string]gomlx.BinFormat{"gzip": gomlx.BinGZIP, "raw": gomlx.BinUncompressed} {
 		t.Run(name, func(t *testing.T) {
 			store := model.NewStore()

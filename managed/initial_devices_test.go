@@ -5,17 +5,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // A seed gives the same initial parameters on each device: one of the CPU, four of it, and GoMLX's own backend.
 func TestInitialValues_areTheSameOnEachDevice(t *testing.T) {
-	plain, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, plain.Close()) })
-	cpu, four := runtime(t), devices(t, 4)
+	plain := plugintest.Go(t)
+	cpu, four := plugintest.CPU(t), plugintest.Devices(t, 4)
 	step := stepper(t, managed.TrainStep(noisy))
 	initial := func(s strategies.Strategy, seed int64) map[string][]byte {
 		state, err := managed.New(s, managed.WithOptimizer(sgd()), managed.WithSeed(seed))

@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 func TestStepper_costsAndMemory(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	for _, n := range []int{16, 32} {
 		_, _, err := step.Step(t.Context(), state, first(t, line(t, 64).Batches(n)))
@@ -35,9 +36,7 @@ func TestStepper_costsAndMemory(t *testing.T) {
 	require.Less(t, costs[2].FLOPs, 3*costs[0].FLOPs, "the body of a loop counts once")
 	require.NoError(t, step.Close())
 
-	r, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.Go(t)
 	plain, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	_, _, err = step.Step(t.Context(), plain, first(t, line(t, 64).Batches(16)))

@@ -16,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // Nothing is left on the device after Close, and while training runs the number of buffers does not grow beyond the
 // logs that wait to be read.
 func TestF18_noBufferIsLeft(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	goruntime.GC() // so that what other tests left to the collector is not counted here
 	goruntime.GC()
 	before := pjrt.Live().Buffers
@@ -52,7 +52,7 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 
 // The graphs of steps are let go, of which eager makes one each.
 func TestEager_keepsNoGraph(t *testing.T) {
-	state, err := managed.New(strategies.Eager(runtime(t)), managed.WithOptimizer(adam()))
+	state, err := managed.New(strategies.Eager(plugintest.CPU(t)), managed.WithOptimizer(adam()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step, batch := stepper(t, managed.TrainStep(regression)), first(t, line(t, 16).Batches(16))
@@ -81,7 +81,7 @@ func TestState_isHeldOnce(t *testing.T) {
 	}
 	set, err := data.New(data.X(make([]float32, width), 1, width), data.Y(make([]float32, width), 1, width))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
 	before := takeFootprint(t)
 	train, test := managed.TrainStep(func(b *managed.Builder) {
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), hidden(b.Scope(), b.Node("x"))))
@@ -91,8 +91,7 @@ func TestState_isHeldOnce(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, step.Close()) }()
 		if step == test {
-			host, err := xla.Open(t.Context(), xla.Go)
-			require.NoError(t, err)
+			host := plugintest.Go(t)
 			store := model.NewStore()
 			require.NoError(t, store.SetRNGStateFromSeed(3))
 			g := graph.NewGraph(host, "reference")

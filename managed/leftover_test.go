@@ -11,20 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
-
-// devices opens a runtime of several CPU devices.
-func devices(t *testing.T, n int) *xla.Runtime {
-	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", n))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
 
 // What becomes of the 10 examples of a batch on 4 devices.
 func TestLeftover(t *testing.T) {
@@ -59,7 +50,7 @@ func TestLeftover(t *testing.T) {
 		return all, last, nil
 	}
 	four := func(l strategies.Leftover) strategies.Strategy {
-		s, err := strategies.DataParallel(devices(t, 4), strategies.OnLeftover(l))
+		s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.OnLeftover(l))
 		require.NoError(t, err)
 		return s
 	}
@@ -69,7 +60,7 @@ func TestLeftover(t *testing.T) {
 			require.InDelta(t, want[i], got[i], 1e-6)
 		}
 	}
-	one := strategies.Jit(runtime(t))
+	one := strategies.Jit(plugintest.CPU(t))
 
 	_, _, err := losses(four(strategies.RefuseLeftover), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
@@ -121,7 +112,7 @@ func TestLeftover(t *testing.T) {
 
 // A running average is that of all examples, however they come in batches, and whatever batches are filled up with.
 func TestRunningAverages_weighExamples(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	build := func(b *managed.Builder) {
 		managed.AddLoss(b.Scope(), "penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
 		b.Loss("loss", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
@@ -170,7 +161,7 @@ func TestRunningAverages_weighExamples(t *testing.T) {
 }
 
 func TestDataParallel_settings(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	for _, row := range []struct {
 		options []strategies.ParallelOption
 		err     string
@@ -187,10 +178,8 @@ func TestDataParallel_settings(t *testing.T) {
 		}
 		require.EqualError(t, err, row.err)
 	}
-	host, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer host.Close()
-	_, err = strategies.DataParallel(host, strategies.Devices(2))
+	host := plugintest.Go(t)
+	_, err := strategies.DataParallel(host, strategies.Devices(2))
 	require.Error(t, err)
 }
 
@@ -206,7 +195,7 @@ func TestR08_aBatchWithoutSizeIsCounted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, steps, "until 6 examples, by 3")
 	odd := data.Batch{Fields: []data.Field{x, data.Named("z", []float32{1, 2}, 2)}}
-	for _, s := range []strategies.Strategy{strategies.Jit(runtime(t)), strategies.Eager(runtime(t))} {
+	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t))} {
 		_, err = s.Batch(odd)
 		require.EqualError(t, err, `data: field "z" of the batch has 2 rows, but field "x" has 3: expected a row for each example in both; if the first axis of one is no axis of examples, say how many there are by Batch.Size`)
 		odd := odd

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -25,7 +26,7 @@ func sequences() data.Batch {
 }
 
 func TestMaskedCrossEntropy(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	step := managed.TestStep(func(b *managed.Builder) {
 		labels, logits := b.Node("labels"), b.Node("logits")
 		each := managed.CrossEntropies(labels, logits)
@@ -58,7 +59,7 @@ func TestMaskedMean_refusesAnotherShape(t *testing.T) {
 	step := managed.TestStep(func(b *managed.Builder) {
 		b.Metric("x", managed.MaskedMean(managed.CrossEntropies(b.Node("labels"), b.Node("logits")), b.Node("logits")))
 	})
-	_, _, err := step.Step(t.Context(), newState(t, runtime(t)), sequences())
+	_, _, err := step.Step(t.Context(), newState(t, plugintest.CPU(t)), sequences())
 	require.ErrorContains(t, err, "MaskedMean: expected floating-point values and a mask of their dimensions, got values (Float32)[2, 3] and mask (Float32)[2, 3, 2]")
 }
 
@@ -77,7 +78,7 @@ func TestArray(t *testing.T) {
 	_, err := managed.Array(logs, "nothing")
 	require.ErrorIs(t, err, loop.ErrNoEntry)
 
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	step := managed.TestStep(func(b *managed.Builder) {
 		b.Output("twice", graph.MulScalar(b.Node("x"), 2))
 		b.Output("half", graph.ConvertDType(b.Node("x"), dtypes.BFloat16))

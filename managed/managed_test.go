@@ -16,20 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
-
-// runtime opens the CPU plugin; `make setup` installs it. There is no skip: without the plugin these tests fail.
-func runtime(t *testing.T, options ...xla.Option) *xla.Runtime {
-	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU, options...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
 
 func sgd() managed.Optimizer {
 	return optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done()
@@ -82,7 +74,7 @@ func floats(t *testing.T, state *managed.State, name string) []float32 {
 }
 
 func TestTrainStep_learnsALine(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(200)))
@@ -105,7 +97,7 @@ func TestTrainStep_dots(t *testing.T) {
 	const n = 32
 	set, err := data.New(data.X(make([]float32, n*16), n, 16), data.Y(make([]int32, n), n))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := activation.Relu(layers.Dense(b.Scope().In("hidden"), b.Node("x"), true, 64))
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), layers.Dense(b.Scope().In("logits"), h, true, 10)))
@@ -120,7 +112,7 @@ func TestTrainStep_dots(t *testing.T) {
 }
 
 func TestTrainStep_sameSeedSameBits(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	train := func(seed int64) (losses []float64, weights []float32) {
 		state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(seed))
 		step := managed.TrainStep(func(b *managed.Builder) {
@@ -144,7 +136,7 @@ func TestTrainStep_sameSeedSameBits(t *testing.T) {
 }
 
 func TestTestStep_changesNothing(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))
 	train, test := managed.TrainStep(regression), managed.TestStep(regression)
 	defer func() { require.NoError(t, errors.Join(train.Close(), test.Close())) }()
@@ -167,7 +159,7 @@ func TestTestStep_changesNothing(t *testing.T) {
 }
 
 func TestStep_logsOutliveTheStateAndTheQueue(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	step := managed.TrainStep(regression)
@@ -182,7 +174,7 @@ func TestStep_logsOutliveTheStateAndTheQueue(t *testing.T) {
 }
 
 func TestStep_anotherShapeIsAnotherProgram(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 40).Batches(16, data.KeepRemainder(), data.Epochs(3)))
@@ -193,7 +185,7 @@ func TestStep_anotherShapeIsAnotherProgram(t *testing.T) {
 }
 
 func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))
 	good := managed.TrainStep(regression)
 	defer func() { require.NoError(t, good.Close()) }()
@@ -235,7 +227,7 @@ func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
 
 // A step that asks for more memory than there is must leave the old state as it was (GoMLX's own trainer loses it).
 func TestF17_outOfMemoryKeepsTheState(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	good := managed.TrainStep(regression)
 	defer func() { require.NoError(t, good.Close()) }()
 	batch := first(t, line(t, 16).Batches(16))
@@ -263,9 +255,9 @@ func TestF17_outOfMemoryKeepsTheState(t *testing.T) {
 func TestNew_refuses(t *testing.T) {
 	_, err := managed.New(nil)
 	require.EqualError(t, err, "managed: new state: no strategy given, such as strategies.Jit(runtime)")
-	_, err = managed.New(strategies.Jit(runtime(t)), managed.WithOptimizer(nil))
+	_, err = managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(nil))
 	require.ErrorContains(t, err, "cannot be given gradients")
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	_, _, err = managed.TrainStep(regression).Step(t.Context(), state, first(t, line(t, 16).Batches(16)))
 	require.ErrorContains(t, err, "the state has no optimizer")
 	_, err = state.Value("/nothing")

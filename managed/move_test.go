@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -46,14 +46,14 @@ func turns(t require.TestingT, step *managed.Stepper, state *managed.State, set 
 // parallel is a strategy on four devices.
 func parallel(t *testing.T) strategies.Strategy {
 	t.Helper()
-	s, err := strategies.DataParallel(devices(t, 4))
+	s, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)
 	return s
 }
 
 // 5 steps on one strategy, moved, and 5 more are 10 steps on one, with the same random bits; so are 5 steps of a clone.
 func TestMoveTo_tenSteps(t *testing.T) {
-	r, mesh := runtime(t), devices(t, 4)
+	r, mesh := plugintest.CPU(t), plugintest.Devices(t, 4)
 	set := line(t, 64)
 	four, err := strategies.DataParallel(mesh)
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestMoveTo_tenSteps(t *testing.T) {
 
 // Wherever a state goes and however often it is cloned, no bit changes.
 func TestMoveTo_law(t *testing.T) {
-	r, mesh := runtime(t), devices(t, 4)
+	r, mesh := plugintest.CPU(t), plugintest.Devices(t, 4)
 	divided, err := strategies.DataParallel(mesh, strategies.ShardState(strategies.FullyShard(4, 1)))
 	require.NoError(t, err)
 	places := []strategies.Strategy{strategies.Jit(r), divided, strategies.Eager(r), strategies.Jit(mesh)}
@@ -143,10 +143,8 @@ func TestMoveTo_law(t *testing.T) {
 // The runtime where a state was may be closed; the programs of there are closed at the next step.
 func TestMoveTo_leavesNothing(t *testing.T) {
 	before := pjrt.Live()
-	old, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
+	old := plugintest.CPU(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	state, err := managed.New(strategies.Jit(old), managed.WithOptimizer(adam()))
 	require.NoError(t, err)
@@ -168,7 +166,7 @@ func TestMoveTo_leavesNothing(t *testing.T) {
 
 // What a state was told before its first step, its clone has been told too.
 func TestClone_beforeTheFirstStep(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	weights := tensors.FromValue([][]float32{{7}})
 	state := newState(t, r, managed.WithOptimizer(sgd()), managed.WithSeed(5),
 		managed.WithValues(map[string]*managed.Tensor{"/dense/dense/weights": weights}), managed.DrawMissing(func(string) bool { return true }))
@@ -191,7 +189,7 @@ func TestClone_beforeTheFirstStep(t *testing.T) {
 }
 
 func TestMoveAndClone_refuse(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	turns(t, stepper(t, managed.TrainStep(regression)), state, line(t, 64), 0, 1)

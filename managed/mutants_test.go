@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -14,7 +15,7 @@ import (
 
 // The rate in force is that of the last update, and a device that does not answer is an error of both rates.
 func TestRatesInForce(t *testing.T) {
-	f := &failingStrategy{Strategy: strategies.Jit(runtime(t))}
+	f := &failingStrategy{Strategy: strategies.Jit(plugintest.CPU(t))}
 	rule := optim.New(0.5, optim.ScaleBySchedule(optim.Cosine(1, 0.5, 40)))
 	state, err := managed.New(f, managed.WithOptimizer(rule))
 	require.NoError(t, err)
@@ -36,7 +37,7 @@ func TestRatesInForce(t *testing.T) {
 
 // A value that no checkpoint can hold is an error of the save, which would else lack it.
 func TestContent_ofATypeThatNoFileHas(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		b.Scope().VariableWithValue("z", complex128(1)).SetTrainable(false).NodeValue(b.Graph())
 		regression(b)

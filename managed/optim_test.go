@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -19,7 +20,7 @@ import (
 func TestOptim_schedulesAndRatesCompileNothing(t *testing.T) {
 	schedule := optim.Join(optim.Part{Steps: 30, Schedule: optim.Warmup(1, 30)}, optim.Part{Schedule: optim.Cosine(1, 0, 170)})
 	optimizer := optim.New(0.1, optim.ScaleBySchedule(schedule))
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizer))
+	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(optimizer))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		predicted := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 		loss := managed.MeanSquaredError(b.Node("y"), predicted)
@@ -65,10 +66,10 @@ func TestOptim_accumulationUnderDataParallel(t *testing.T) {
 		learn(t, state, step, set.Batches(size, data.Forever()), steps)
 		return state
 	}
-	four, err := strategies.DataParallel(devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)
 	tail := []optim.Transformation{optim.ClipByGlobalNorm(2), optim.Adam{}, optim.ScaleBySchedule(optim.Cosine(1, 0.1, updates))}
-	big := run(strategies.Jit(runtime(t)), 64, updates, tail...)
+	big := run(strategies.Jit(plugintest.CPU(t)), 64, updates, tail...)
 	small := run(four, 16, 4*updates, append([]optim.Transformation{optim.Accumulate(4)}, tail...)...)
 	worst := 0.0
 	for _, name := range []string{"/dense/dense/weights", "/dense/dense/biases"} {
@@ -92,7 +93,7 @@ func branches(b *managed.Builder) {
 // Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be in the
 // middle of an accumulation.
 func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 64, Every: 20}
 	for _, row := range []struct {
 		name   string
@@ -148,7 +149,7 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 func TestOptim_averageInATestStep(t *testing.T) {
 	const decay = 0.8
 	average := optim.Average{Decay: decay}
-	state := newState(t, runtime(t), managed.WithOptimizer(optim.New(0.1, optim.ClipByGlobalNorm(1), average)))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.1, optim.ClipByGlobalNorm(1), average)))
 	step := stepper(t, managed.TrainStep(slope))
 	test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { slope(b) }) }))
 	_, _, err := test.Step(t.Context(), state, ones(t, 2))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -72,7 +73,7 @@ func heavy(b *managed.Builder) {
 
 // The next block is gathered while the one before runs.
 func TestOverlap(t *testing.T) {
-	on := &watched{Strategy: strategies.Jit(runtime(t))}
+	on := &watched{Strategy: strategies.Jit(plugintest.CPU(t))}
 	state, err := managed.New(on, managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	step := stepper(t, managed.TrainStep(heavy))
@@ -132,7 +133,7 @@ func TestF17_aLateFailure(t *testing.T) {
 		{"the end", func(state *managed.State, _ *managed.Stepper) error { return state.Close() }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			on := &watched{Strategy: strategies.Jit(runtime(t)), fail: 2}
+			on := &watched{Strategy: strategies.Jit(plugintest.CPU(t)), fail: 2}
 			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))
@@ -156,7 +157,7 @@ func TestF17_aLateFailure(t *testing.T) {
 		{"a run of the loop, told at its end", 4, 7, "loop: step 7: train step: the state is lost: broken on purpose"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			on := &watched{Strategy: strategies.Jit(runtime(t)), fail: row.fail}
+			on := &watched{Strategy: strategies.Jit(plugintest.CPU(t)), fail: row.fail}
 			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -46,7 +47,7 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 						return managed.BatchNorm(scope, x)
 					})
 				})
-				state := newState(t, runtime(t), append(options, managed.WithOptimizer(optim.New(0.1, optim.Adam{})))...)
+				state := newState(t, plugintest.CPU(t), append(options, managed.WithOptimizer(optim.New(0.1, optim.Adam{})))...)
 				step := stepper(t, managed.TrainStep(build))
 				for range 5 {
 					_, logs, err := step.Step(t.Context(), state, batch)
@@ -80,7 +81,7 @@ func TestR05_otherBatchNormIsRefused(t *testing.T) {
 	batch, err := data.Pad(first(t, line(t, 6).Batches(6)), 8)
 	require.NoError(t, err)
 	build := normed(0, func(scope *managed.Scope, x *managed.Node) *managed.Node { return norm.BatchNorm(scope, x, -1).Done() })
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	_, _, err = stepper(t, managed.TrainStep(build)).Step(t.Context(), state, batch)
 	require.ErrorContains(t, err, "norm.BatchNorm in /batch_normalization: the batch is padded")
 	_, _, err = stepper(t, managed.TestStep(build)).Step(t.Context(), state, batch)
@@ -104,7 +105,7 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 			}
 		}
 	}
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	test := stepper(t, managed.TestStep(build(false), managed.RunningAverages()))
 	for _, name := range []string{"loss", "penalty", "aux_loss", "avg_penalty"} {
 		_, logs, err := test.Step(t.Context(), state, batch)

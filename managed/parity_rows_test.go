@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/xla"
@@ -16,7 +17,7 @@ import (
 // B36: a model is a function, so one of another form does not compile. What is left to get wrong is an error of the first step, and
 // the state is as new.
 func TestB36_aModelInTheWrongForm(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	for name, row := range map[string]struct {
 		build managed.Build
 		want  string
@@ -38,7 +39,7 @@ func TestB36_aModelInTheWrongForm(t *testing.T) {
 // B59: a step that is compiled on request, called, closed and compiled again with another setting goes on counting, and hooks see
 // each of its calls once.
 func TestB59_compiledAgainOnRequest(t *testing.T) {
-	r, batch := runtime(t), firstBatch(t)
+	r, batch := plugintest.CPU(t), firstBatch(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))
 	var seen []int64
 	from := loop.Elapsed{}
@@ -68,7 +69,7 @@ func TestB59_compiledAgainOnRequest(t *testing.T) {
 
 // B60: the operations of a step, asked for in a watcher, are more than none.
 func TestB60_flops(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(regression))
 	_, _, err := step.Step(t.Context(), state, firstBatch(t))
 	require.NoError(t, err)
@@ -82,7 +83,7 @@ func TestB60_flops(t *testing.T) {
 // B61: random numbers that are asked for in named scopes come from the one random state, as those without a name do: the names
 // change nothing, the order does.
 func TestB61_namedRandomNumbers(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	draws := func(names ...string) (all []float32) {
 		state := newState(t, r, managed.WithSeed(3))
 		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
@@ -109,7 +110,7 @@ func TestB61_namedRandomNumbers(t *testing.T) {
 // B92: a metric that collects on the host gets no values inside of a compiled step, and says so; outside, what was output in all
 // batches is joined in their order.
 func TestB92_collectingOnTheHost(t *testing.T) {
-	r, set := runtime(t), line(t, 40)
+	r, set := plugintest.CPU(t), line(t, 40)
 	inside := stepper(t, managed.TestStep(func(b *managed.Builder) {
 		if _, err := xla.Value(b.Node("x")); err != nil {
 			panic(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -32,7 +33,7 @@ func array(t *testing.T, l loop.Logs, name string) *managed.Tensor {
 
 // on gives a state on one device and on four.
 func on(t *testing.T, each func(t *testing.T, state *managed.State), options ...managed.Option) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r)} {
 		t.Run(s.String(), func(t *testing.T) {
 			state, err := managed.New(s, options...)
@@ -172,7 +173,7 @@ func TestBuilder_training(t *testing.T) {
 
 // One step serves states on several strategies, and has a program for each: a second round compiles nothing.
 func TestStepper_onSeveralStrategies(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	step := stepper(t, managed.TrainStep(regression))
 	var states []*managed.State
 	for _, s := range []strategies.Strategy{strategies.Jit(r), onFour(t, r), onFour(t, r, strategies.Devices(2))} {
@@ -198,7 +199,7 @@ func TestStepper_onSeveralStrategies(t *testing.T) {
 
 // Names are the model's: a path, if it likes, and the third of a name is _2.
 func TestAddLoss_names(t *testing.T) {
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	step := stepper(t, managed.TestStep(func(b *managed.Builder) {
 		block := b.Scope().In("block")
 		for i, name := range []string{"a", "b"} {
@@ -218,7 +219,7 @@ func TestAddLoss_names(t *testing.T) {
 
 // B79: the batch lies divided along the data axis, the state whole on each device, or divided where a rule says so.
 func TestB79_howValuesLie(t *testing.T) {
-	r := devices(t, 4)
+	r := plugintest.Devices(t, 4)
 	lies := regexp.MustCompile(`tensor<([0-9x]+)xf32> \{sdy.sharding = #sdy.sharding<@mesh, \[([^]]*)\]>`)
 	for _, row := range []struct {
 		name    string

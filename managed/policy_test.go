@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -57,7 +58,7 @@ func mean(v []float64) (m float64) {
 }
 
 func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
 	var want float64
 	for _, row := range []struct {
@@ -106,7 +107,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 }
 
 func TestWithPolicy_fullPrecisionChangesNoBitOfTheText(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	text := func(options ...managed.Option) string {
 		state := newState(t, r, append(options, managed.WithOptimizer(optim.New(1e-3, optim.Adam{})))...)
 		step := stepper(t, managed.TrainStep(classifier))
@@ -120,7 +121,7 @@ func TestWithPolicy_fullPrecisionChangesNoBitOfTheText(t *testing.T) {
 // A step whose gradients overflow float16 changes nothing but the scale.
 func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	scale := optim.LossScale{Start: 256}
-	state := newState(t, runtime(t), managed.WithOptimizer(optim.New(3e-3, scale, optim.Adam{})), managed.WithPolicy(optim.MixedFloat16()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(3e-3, scale, optim.Adam{})), managed.WithPolicy(optim.MixedFloat16()))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 		b.Loss("loss", scale.Loss(b.Scope(), managed.CrossEntropy(b.Node("y"), perceptron(b))))
 	}))
@@ -177,9 +178,9 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 		return b.Out(layers.Dense(b.Scope().In("second"), activation.Relu(x), true, 1))
 	}
 	loss := func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), model(b))) }
-	four, err := strategies.DataParallel(devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)
-	for _, s := range []strategies.Strategy{strategies.Jit(runtime(t)), strategies.Eager(runtime(t)), four} {
+	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t)), four} {
 		t.Run(s.String(), func(t *testing.T) {
 			state, err := managed.New(s, managed.WithPolicy(optim.MixedBFloat16()),
 				managed.WithOptimizer(optim.New(0.02, optim.Frozen(optim.Under("/first")), optim.ClipByGlobalNorm(1), optim.Adam{}, average)))
@@ -209,7 +210,7 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 }
 
 func TestWithPolicy_errors(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	_, err := managed.New(strategies.Jit(r), managed.WithPolicy(optim.Policy{Parameters: dtypes.Float32, Compute: dtypes.Int8, Outputs: dtypes.Float32}))
 	require.EqualError(t, err, "managed: new state: policy parameters Float32, compute Int8, outputs Float32: expected floating-point types, as of optim.MixedBFloat16()")
 
@@ -241,7 +242,7 @@ func TestWithPolicy_errors(t *testing.T) {
 // A state that calculates in float16 without a LossScale is told of in the log, once; others are not.
 func TestWithPolicy_warnsOfScale(t *testing.T) {
 	var log bytes.Buffer
-	r := runtime(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	r := plugintest.CPU(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	const warning = `level=WARN msg="managed: policy parameters Float32, compute Float16, outputs Float32: gradients below 6e-8 vanish: put an optim.LossScale into the optimizer's chain and give its Loss the loss"`
 	half := managed.WithPolicy(optim.MixedFloat16())
 	for _, row := range []struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -14,7 +15,7 @@ import (
 
 // A prepared step has its variables and its program before the first batch; the run is the same, bit for bit.
 func TestPrepare(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel(t), strategies.Eager(r)} {
 		t.Run(strategy.String(), func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestPrepare(t *testing.T) {
 }
 
 func TestPrepare_refuses(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(regression))
 	batch := first(t, line(t, 16).Batches(16))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -28,7 +29,7 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 	}
 	set, err := data.New(data.X(x, n, 784), data.Y(y, n))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(optimizer.Adam().Done()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optimizer.Adam().Done()))
 	step := managed.TrainStep(func(b *managed.Builder) {
 		h := b.Node("x")
 		for i := range 3 {

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -13,7 +14,7 @@ import (
 // Rules that are not for every parameter, and so fail where the optimizer is tried on a model of one number, can be given a
 // rate before the first step too.
 func TestSetLearningRate_beforeTheFirstStepOfOptim(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const rate = 0.03125
 	groups := func() []optim.Transformation {
 		return []optim.Transformation{optim.Groups(

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -55,7 +56,7 @@ func stepper(t *testing.T, step *managed.Stepper) *managed.Stepper {
 }
 
 func TestLearningRate_steersTheNextStep(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(slope))
 	batch := ones(t, 2)
 	one(t, step, state, batch)
@@ -82,7 +83,7 @@ func TestLearningRate_steersTheNextStep(t *testing.T) {
 
 // A rate that is set before the first training step is the same as one that the optimizer was made with.
 func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const rate = 0.03125
 	for _, row := range []struct {
 		name          string
@@ -127,7 +128,7 @@ func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
 // A training step that failed to compile leaves a variable behind that has no value on the device.
 func TestSetLearningRate_afterAStepThatDoesNotCompile(t *testing.T) {
 	broken := false
-	state := newState(t, runtime(t), managed.WithOptimizer(&afterwards{sgd(), func() {
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(&afterwards{sgd(), func() {
 		if broken {
 			panic("broken")
 		}
@@ -178,7 +179,7 @@ func (panicking) UpdateGraphWithGradients(*managed.Scope, []*managed.Node, dtype
 }
 
 func TestLearningRate_errors(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	batch := ones(t, 2)
 	fresh := func(o managed.Optimizer) func(t *testing.T) *managed.State {
 		return func(t *testing.T) *managed.State { return newState(t, r, managed.WithOptimizer(o)) }
@@ -249,7 +250,7 @@ func TestLearningRate_errors(t *testing.T) {
 
 // The learning rate has the type of the loss.
 func TestLearningRate_ofAnyWidth(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		dtype dtypes.DType
 		want  float64 // 0.1, as it is held
@@ -303,7 +304,7 @@ func ExampleState_SetLearningRate() {
 
 // A state whose steps bring their own optimizers has the rate of the one step; of several, each by its name.
 func TestR37_theRateOfAStepWithBy(t *testing.T) {
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 16).Batches(16))
 	require.ErrorContains(t, state.SetLearningRate(0.5), "no learning rate: the state has no optimizer, and no step with managed.By has brought one in yet (Stepper.Prepare does)")
 	require.NoError(t, stepper(t, managed.TrainStep(regression, managed.By("own", adam()))).Prepare(t.Context(), state, batch))

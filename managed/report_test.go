@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -69,7 +70,7 @@ func TestTrack(t *testing.T) {
 				b.Track("largest", metrics.Max(), nil, b.Node("y"))
 			}
 		}
-		state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+		state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 		step := stepper(t, managed.TrainStep(build, managed.RunningAverages()))
 		test := stepper(t, managed.TestStep(build))
 		for range 2 { // the second time after a reset
@@ -118,7 +119,7 @@ func TestTrack(t *testing.T) {
 
 // An output stays on the device until it is read, and is freed when nobody has it any more.
 func TestOutput(t *testing.T) {
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	predict := stepper(t, managed.TestStep(func(b *managed.Builder) {
 		b.Output("preds", graph.MulScalar(b.Node("x"), 2))
 		b.Output("first", graph.Slice(b.Node("x"), graph.AxisElem(0), graph.AxisElem(0)))
@@ -163,7 +164,7 @@ func TestAddLoss(t *testing.T) {
 		train.AddPerStepUpdateGraphFn(scope.In("limit"), b.Graph(), func(*managed.Scope, *graph.Graph) { updates++ })
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 	}
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	l := each(t, stepper(t, managed.TrainStep(model)), state, 64, false)[0]
 	require.Equal(t, float(t, l, "penalty"), float(t, l, "penalty_1"))
 	require.Equal(t, float(t, l, "norm"), float(t, l, "norm_1"))
@@ -171,7 +172,7 @@ func TestAddLoss(t *testing.T) {
 	require.Equal(t, 1, updates, "GoMLX's update after each step")
 
 	defer func() { require.ErrorContains(t, recover().(error), "work inside the step functions") }()
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	g := graph.NewGraph(r, "outside")
 	managed.AddLoss(mlmodel.NewStore().RootScope(), "x", graph.Scalar(g, dtypes.Float32, 1))
 }
@@ -186,7 +187,7 @@ func TestOnly(t *testing.T) {
 		y := layers.Dense(b.Scope().In("second"), h, true, 1)
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), y))
 	}
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	first := stepper(t, managed.TrainStep(model, managed.Only(in("first")), managed.By("adam", optimizer.Adam().LearningRate(0.1).Done())))
 	second := stepper(t, managed.TrainStep(model, managed.Only(in("second")), managed.By("sgd", sgd())))
 	values := func() map[string][]byte { return bits(t, state) }
@@ -225,7 +226,7 @@ func TestSteps(t *testing.T) {
 		b.Metric("samples", b.Samples())
 		b.Metric("samples again", b.Samples())
 	}
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(build))
 	for pass := range 2 {
 		for i, l := range each(t, step, state, 16, pass == 1) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -41,7 +42,7 @@ func pixels(t *testing.T, n int) *data.Set {
 // A set on the device gives a run the same bits as one on the host, and only the places of examples travel: under each
 // strategy, in blocks and one by one, with padding and without.
 func TestOnDevice(t *testing.T) {
-	r, four := runtime(t), devices(t, 4)
+	r, four := plugintest.CPU(t), plugintest.Devices(t, 4)
 	parallel, err := strategies.DataParallel(four, strategies.OnLeftover(strategies.PadLeftover))
 	require.NoError(t, err)
 	rows := []struct {
@@ -103,7 +104,7 @@ func hostInputs(program string) []string {
 func TestOnDevice_onlyPlacesTravel(t *testing.T) {
 	set, err := data.New(data.X(make([]uint8, 90*6), 90, 6), data.Y(make([]float32, 90), 90, 1))
 	require.NoError(t, err)
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(weighed))
 	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data.OnDevice(set).Batches(10, data.Shuffle(1), data.Forever()), loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestOnDevice_onlyPlacesTravel(t *testing.T) {
 // A place that no example of the set has is an error of its step, wherever in a block it comes; a device would take the nearest.
 func TestOnDevice_placesOutsideTheSet(t *testing.T) {
 	const bad = 5
-	r, two := runtime(t), devices(t, 2)
+	r, two := plugintest.CPU(t), plugintest.Devices(t, 2)
 	parallel, err := strategies.DataParallel(two)
 	require.NoError(t, err)
 	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel, strategies.Eager(r)} {
@@ -144,7 +145,7 @@ func TestOnDevice_placesOutsideTheSet(t *testing.T) {
 
 // Two sets on one state, and a state that moves: each set is moved to where the steps run, and freed with the state.
 func TestOnDevice_severalSetsAndAMove(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	train, test := data.OnDevice(pixels(t, 40)), data.OnDevice(pixels(t, 20))
 	state := newState(t, r, managed.WithOptimizer(sgd()))
 	step, look := stepper(t, managed.TrainStep(weighed)), stepper(t, managed.TestStep(weighed))

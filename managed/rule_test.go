@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -17,9 +18,9 @@ import (
 // An optimizer in a scope makes the steps that it makes without one, and has its rate and its counts there: GoMLX's, whose
 // optimizers train what is below their scope, ours, and a user's.
 func TestBy_trainsAsWithoutAScope(t *testing.T) {
-	four, err := strategies.DataParallel(devices(t, 4))
+	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	ofAdam := []string{"/dense/AdamOptimizer/step", "/dense/optimizers/learning_rate",
 		"/AdamOptimizer/dense/dense/biases_1st_moment", "/AdamOptimizer/dense/dense/biases_2nd_moment",
 		"/AdamOptimizer/dense/dense/weights_1st_moment", "/AdamOptimizer/dense/dense/weights_2nd_moment"}
@@ -66,7 +67,7 @@ func TestBy_trainsAsWithoutAScope(t *testing.T) {
 
 // Two train steps on one state count apart, and the state's own count is that of the step without a scope.
 func TestBy_countsApart(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	build := func(b *managed.Builder) { regression(b); b.Metric("steps", b.Steps()) }
 	plain, scoped := stepper(t, managed.TrainStep(build)), stepper(t, managed.TrainStep(build, managed.By("own", adam())))
 	batch := first(t, line(t, 16).Batches(16))

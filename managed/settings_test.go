@@ -8,6 +8,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -60,7 +61,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	gomlx := base
 	gomlx.optimizer = optimizer.Adam().LearningRate(0.003).Done()
 	changed := func(of setup, change func(*setup)) setup { change(&of); return of }
-	count, r := 0, runtime(t)
+	count, r := 0, plugintest.CPU(t)
 	for _, row := range []struct {
 		name       string
 		saved, now setup

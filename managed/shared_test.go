@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -29,7 +30,7 @@ func TestCompile_aSecondStateCompilesNothing(t *testing.T) {
 	for name, stay := range map[string]bool{"side by side": true, "one after the other": false} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			r := runtime(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+			r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 			for seed := range int64(3) {
 				end := func(closeSteps func() error) {
 					if stay {
@@ -39,7 +40,7 @@ func TestCompile_aSecondStateCompilesNothing(t *testing.T) {
 					require.NoError(t, closeSteps())
 				}
 				got := train(t, r, seed, end)
-				require.Equal(t, train(t, runtime(t), seed, end), got)
+				require.Equal(t, train(t, plugintest.CPU(t), seed, end), got)
 				require.Equal(t, 2, strings.Count(log.String(), "cache=off"), "after seed %d", seed)
 			}
 			t.Log("3 states, 6 programs: 2 compilations")

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
@@ -61,11 +62,9 @@ func take(t require.TestingT, state *managed.State) loop.Snapshot {
 }
 
 func TestSnapshot_goesOnWithTheSameBits(t *testing.T) {
-	for _, plugin := range []string{xla.CPU, xla.Go} {
+	for plugin, open := range plugintest.Platforms {
 		t.Run(plugin, func(t *testing.T) {
-			r, err := xla.Open(t.Context(), plugin)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, r.Close()) })
+			r := open(t)
 			set := line(t, 64)
 			step := stepper(t, managed.TrainStep(noisy))
 
@@ -94,7 +93,7 @@ func TestSnapshot_goesOnWithTheSameBits(t *testing.T) {
 
 // Whatever was done since, a restored state is the one that the snapshot was taken of.
 func TestSnapshot_law(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(noisy))
 	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
@@ -137,7 +136,7 @@ func TestSnapshot_law(t *testing.T) {
 }
 
 func TestSnapshot_newerVariables(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 	train, test := managed.TrainStep(regression), managed.TestStep(regression)
 	defer func() { require.NoError(t, errors.Join(train.Close(), test.Close())) }()
@@ -166,7 +165,7 @@ func TestSnapshot_newerVariables(t *testing.T) {
 }
 
 func TestSnapshot_closedAndCancelled(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	step := managed.TrainStep(regression)
@@ -236,7 +235,7 @@ func (p *breakingProgram) Start(state []strategies.Buffer, batches [][]data.Arra
 
 // F17: after a failure that takes the state with it, a snapshot brings it back.
 func TestF17_aSnapshotHealsALostState(t *testing.T) {
-	on := &breaking{Strategy: strategies.Jit(runtime(t)), runs: -1, puts: -1}
+	on := &breaking{Strategy: strategies.Jit(plugintest.CPU(t)), runs: -1, puts: -1}
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(noisy))
 	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
@@ -274,7 +273,7 @@ func TestF17_aSnapshotHealsALostState(t *testing.T) {
 
 // A restore that fails at any of its values leaves the state as it was, and nothing on the device.
 func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	on := &breaking{Strategy: strategies.Jit(r), runs: -1, puts: -1}
 	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
@@ -308,7 +307,7 @@ func TestSnapshot_aFailedRestoreChangesNothing(t *testing.T) {
 }
 
 func TestF18_snapshotsLeaveNoBuffer(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(optimizer.Adam().Done()))
 	step := stepper(t, managed.TrainStep(noisy))
 	set := line(t, 64)

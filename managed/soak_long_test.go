@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -37,7 +38,7 @@ func TestF19_longRun(t *testing.T) {
 	if testing.Short() {
 		steps, warmUp = 2_000, 200
 	}
-	state := newState(t, runtime(t, xla.KeepPrograms(0)), managed.WithOptimizer(optim.New(0.01, optim.Adam{})))
+	state := newState(t, plugintest.Uncached(t, xla.KeepPrograms(0)), managed.WithOptimizer(optim.New(0.01, optim.Adam{})))
 	train := stepper(t, managed.TrainStep(regression, managed.RunningAverages()))
 	test := stepper(t, managed.TestStep(regression))
 	evaluation := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
@@ -65,7 +66,7 @@ func TestF19_epochs(t *testing.T) {
 		epochs, warmUp = 5, 1
 	}
 	const perEpoch = 20
-	state := newState(t, runtime(t, xla.KeepPrograms(0)), managed.WithOptimizer(optim.New(0.01, optim.Adam{})))
+	state := newState(t, plugintest.Uncached(t, xla.KeepPrograms(0)), managed.WithOptimizer(optim.New(0.01, optim.Adam{})))
 	train := stepper(t, managed.TrainStep(noisy, managed.RunningAverages()))
 	test := stepper(t, managed.TestStep(noisy))
 	evaluation := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/xla"
@@ -156,7 +157,7 @@ func TestF18_soak(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := runtime(t, xla.KeepPrograms(0))
+			r := plugintest.Uncached(t, xla.KeepPrograms(0))
 			before := takeFootprint(t)
 			s := newSoak(t, r)
 			s.fail(t)

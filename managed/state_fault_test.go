@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -32,7 +33,7 @@ func small(b *managed.Builder) {
 // F14: each call of a strategy that a method of the state makes fails once. The state is that of before or of after, nothing
 // is left on the device, and what follows computes the bits that it computes without the failure.
 func TestF14_methodsFailAtCallK(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	set := line(t, 64)
 	total := 0
 	type session struct {
@@ -123,7 +124,7 @@ func TestF14_methodsFailAtCallK(t *testing.T) {
 
 // F14: a model function that panics when a step is prepared, or with given values that do not fit, leaves the state alone.
 func TestF14_prepareWithAPanic(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(adam()))
 	step := stepper(t, managed.TrainStep(everything))
 	set := line(t, 64)

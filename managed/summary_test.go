@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 // B107: rows are sorted, an empty table keeps its header, the foot has the counts and the bytes, means and deviations come on
 // request.
 func TestB107_summary(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(adam()))
 	require.Equal(t, `layer  variable  shape  dtype  size  bytes  kind
 
@@ -80,7 +81,7 @@ func head(text string, lines int) string {
 
 // An optimizer that is a step's own is the optimizer's, wherever it has its variables.
 func TestSummary_severalOptimizers(t *testing.T) {
-	state := newState(t, runtime(t), managed.WithOptimizer(adam()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(adam()))
 	one(t, stepper(t, managed.TrainStep(slope)), state, ones(t, 2))
 	one(t, stepper(t, managed.TrainStep(slope, managed.By("second", sgd()))), state, ones(t, 2))
 	sum := state.Summary()
@@ -133,7 +134,7 @@ func TestSummary_moments(t *testing.T) {
 
 // Sizes have commas between the thousands.
 func TestSummary_thousands(t *testing.T) {
-	state := newState(t, runtime(t))
+	state := newState(t, plugintest.CPU(t))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {
 		v := b.Scope().VariableWithShape("w", shapeOf(1234, 1000))
 		b.Metric("w", graph.ReduceAllMean(v.NodeValue(b.Graph())))

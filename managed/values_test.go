@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -25,7 +26,7 @@ func all(t *testing.T, state *managed.State) map[string]*managed.Tensor {
 
 // A state of all the values of another one goes on as the other does, on each strategy, and the tensors stay the caller's.
 func TestWithValues_goesOn(t *testing.T) {
-	r, four := runtime(t), parallel(t)
+	r, four := plugintest.CPU(t), parallel(t)
 	set := line(t, 64)
 	step := stepper(t, managed.TrainStep(everything))
 	other := newState(t, r, managed.WithOptimizer(adam()))
@@ -49,7 +50,7 @@ func TestWithValues_goesOn(t *testing.T) {
 
 // No random number is drawn for what is given: the random state is that of the seed.
 func TestWithValues_drawsNothing(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	given := map[string]*managed.Tensor{"/dense/dense/weights": tensors.FromValue([][]float32{{2}}), "/dense/dense/biases": tensors.FromValue([]float32{1})}
 	test := stepper(t, managed.TestStep(regression))
 	random := func(options ...managed.Option) []byte {
@@ -64,7 +65,7 @@ func TestWithValues_drawsNothing(t *testing.T) {
 }
 
 func TestWithValues_refuse(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	w, b := tensors.FromValue([][]float32{{2}}), tensors.FromValue([]float32{1})
 	const weights, biases = "/dense/dense/weights", "/dense/dense/biases"
 	type given = map[string]*managed.Tensor
@@ -116,7 +117,7 @@ func TestWithValues_refuse(t *testing.T) {
 }
 
 func TestSetValue(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel(t), strategies.Eager(r)} {
 		t.Run(strategy.String(), func(t *testing.T) {
 			state, err := managed.New(strategy, managed.WithOptimizer(sgd()))
@@ -150,7 +151,7 @@ func TestSetValue(t *testing.T) {
 
 // What a state is given in another type than float32 comes back as it was.
 func TestWithValues_types(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	want := tensors.FromValue([]int64{1 << 40, -1})
 	state := newState(t, r, managed.WithValues(map[string]*managed.Tensor{"/counts": want}))
 	one(t, stepper(t, managed.TestStep(func(b *managed.Builder) {

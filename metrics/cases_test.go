@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -192,9 +193,7 @@ func TestMetrics_countTo1e8(t *testing.T) {
 }
 
 func TestMetrics_refuse(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.CPU) // which has complex numbers
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.CPU(t) // which has complex numbers
 	scores := [][]float32{{0.1, 0.7}, {0.5, 0.5}}
 	for _, row := range []struct {
 		name   string
@@ -240,9 +239,7 @@ func TestMetrics_refuse(t *testing.T) {
 }
 
 func TestB90_whatWasNotReducedIsAnError(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.Go(t)
 	c := every()
 	n := len(c.Accumulators())
 	devices := func(g *graph.Graph) []*graph.Node { // accumulators of two devices, side by side
@@ -275,15 +272,13 @@ func TestB90_whatWasNotReducedIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, "need Reduce first", e.Name)
 		refused++
 	}
-	_, err = graph.CallOnce(r, func(g *graph.Graph) *graph.Node { c.Compute(c.Initial(g)[1:]); return graph.Const(g, 1) })
+	_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node { c.Compute(c.Initial(g)[1:]); return graph.Const(g, 1) })
 	require.ErrorContains(t, err, "accumulators given, expected")
 	t.Logf("B90: %d of %d refused, %d accumulators", refused, 3+len(c.Collection), n)
 }
 
 func TestCollection_refuses(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.Go(t)
 	loss := metrics.Entry{Name: "loss", Metric: metrics.Mean(), Inputs: []string{"loss"}, Weights: "mask"}
 	for _, row := range []struct {
 		name       string

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -170,9 +171,7 @@ func TestMetrics_laws(t *testing.T) {
 
 // What a metric keeps has the same shapes before and after a batch, so one program serves all steps.
 func TestMetrics_keepTheirShapes(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.Go(t)
 	c := every()
 	g := newGauge(t, r, c)
 	s := g.add(t, g.empty(t), pack(nil, 8))

@@ -1,13 +1,13 @@
 package metrics_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -15,13 +15,8 @@ import (
 // platforms are what each test runs on: the CPU plugin (`make setup` installs it; without it the tests fail) and GoMLX's
 // backend in pure Go.
 func platforms(t *testing.T, test func(t *testing.T, r *xla.Runtime)) {
-	for _, name := range []string{xla.CPU, xla.Go} {
-		t.Run(name, func(t *testing.T) {
-			r, err := xla.Open(context.Background(), name)
-			require.NoError(t, err)
-			defer func() { require.NoError(t, r.Close()) }()
-			test(t, r)
-		})
+	for name, open := range plugintest.Platforms {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 

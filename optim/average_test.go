@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -17,7 +18,7 @@ func shapeOf(dtype dtypes.DType, dims ...int) shapes.Shape { return shapes.Make(
 
 // A test step computes with the averages and changes nothing; one without In computes with the parameters.
 func TestAverage_inATestStep(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const decay, rate = 0.75, 0.125
 	average := optim.Average{Decay: decay}
 	state := newState(t, r, optim.New(rate, average))
@@ -56,7 +57,7 @@ func TestAverage_inATestStep(t *testing.T) {
 // Before the first update, as in the middle of the first accumulation, there is nothing to average: the parameters are used.
 func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
-	state := newState(t, runtime(t), optim.New(0.1, optim.Accumulate(2), average))
+	state := newState(t, plugintest.CPU(t), optim.New(0.1, optim.Accumulate(2), average))
 	batches := slopes(t, 2, 1)
 	train(t, trainStep(t, bowl), state, batches[:1])
 	test := managed.TestStep(func(b *managed.Builder) {
@@ -75,7 +76,7 @@ func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 
 // The averages are found from whatever scope: those of the optimizer there, of the nearest one around it, or of the only one.
 func TestAverage_fromAnyScope(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const rate, decay = 0.125, 0.5
 	average := optim.Average{Decay: decay}
 	model := func(b *managed.Builder) *managed.Node {
@@ -134,7 +135,7 @@ func TestAverage_fromAnyScope(t *testing.T) {
 func TestR37_averagesInATrainingStep(t *testing.T) {
 	const decay, rate = 0.75, 0.125
 	average := optim.Average{Decay: decay}
-	state := newState(t, runtime(t), optim.New(rate, average))
+	state := newState(t, plugintest.CPU(t), optim.New(rate, average))
 	w := func(b *managed.Builder) *managed.Node {
 		return b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -84,7 +85,7 @@ func TestSuggestRate_refuses(t *testing.T) {
 func TestSuggestRate_ofARun(t *testing.T) {
 	const steps = 100
 	sweep := optim.RateSweep(1e-4, 100, steps)
-	state := newState(t, runtime(t), optim.New(1, optim.ScaleBySchedule(sweep)))
+	state := newState(t, plugintest.CPU(t), optim.New(1, optim.ScaleBySchedule(sweep)))
 	step := trainStep(t, func(b *managed.Builder) {
 		bowl(b)
 	})
@@ -106,7 +107,7 @@ func TestSuggestRate_ofARun(t *testing.T) {
 	// The steepest direction has curvature 0.75: from 2/0.75 on a run goes astray.
 	require.Greater(t, rate, 0.01)
 	require.Less(t, rate, 2/0.75)
-	after := run(t, runtime(t), optim.New(rate), repeat(flat, 200))
+	after := run(t, plugintest.CPU(t), optim.New(rate), repeat(flat, 200))
 	_, logs, err := trainStep(t, bowl).Step(t.Context(), after, flat)
 	require.NoError(t, err)
 	loss, err := logs.Float("loss")

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
 
 // A run with bad batches in it is, bit for bit, the run without them.
 func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	bad := func(v float64) data.Batch {
 		x := make([]float32, size)
 		x[17] = float32(v)
@@ -50,7 +51,7 @@ func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
 
 // The scale falls at each overflow and rises after so many good steps; the updates do not show it, being powers of two apart.
 func TestLossScale_followsTheGradients(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 1024, Every: 3}
 	chain := []optim.Transformation{scale, optim.Momentum(0.5)}
 	state := newState(t, r, optim.New(0.05, chain...))
@@ -79,7 +80,7 @@ func TestLossScale_followsTheGradients(t *testing.T) {
 
 // A gradient that float16 cannot hold comes through with a scale, and the loss that is logged is the unscaled one.
 func TestLossScale_float16(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const tiny = 1e-8 // float16 ends at 6e-8
 	policy := optim.MixedFloat16()
 	require.True(t, policy.NeedsLossScale())
@@ -133,7 +134,7 @@ func TestPolicy(t *testing.T) {
 		require.Equal(t, row.scale, row.policy.NeedsLossScale())
 	}
 	labels := false
-	state := newState(t, runtime(t), optim.New(0.1))
+	state := newState(t, plugintest.CPU(t), optim.New(0.1))
 	train(t, trainStep(t, func(b *managed.Builder) {
 		tokens := graph.ConvertDType(b.Node("x"), dtypes.Int32)
 		labels = optim.MixedBFloat16().In(tokens) == tokens
@@ -144,7 +145,7 @@ func TestPolicy(t *testing.T) {
 
 // Parameters of 16 bits keep their type; what the optimizer keeps for them is in float32.
 func TestRules_parametersOf16Bits(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{}} {
 		t.Run(name, func(t *testing.T) {
 			state := newState(t, r, optim.New(0.05, rule))
@@ -177,7 +178,7 @@ func TestRules_parametersOf16Bits(t *testing.T) {
 // With a loss in float64 all is in float64.
 func TestRules_float64(t *testing.T) {
 	o := optim.New(0.1, optim.ClipByGlobalNorm(10), optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.5})
-	state := newState(t, runtime(t), o)
+	state := newState(t, plugintest.CPU(t), o)
 	step := trainStep(t, func(b *managed.Builder) {
 		loss := graph.Square(b.Scope().VariableWithValue("w", 1.0).NodeValue(b.Graph()))
 		b.Loss("loss", loss)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -25,7 +26,7 @@ func raw(b *managed.Builder) {
 // updateOf gives, for many gradients, what a chain without a state makes of them.
 func updateOf(t *testing.T, chain ...optim.Transformation) func(t require.TestingT, gradient []float32) []float32 {
 	t.Helper()
-	state, step := newState(t, runtime(t), optim.New(1, chain...)), trainStep(t, raw)
+	state, step := newState(t, plugintest.CPU(t), optim.New(1, chain...)), trainStep(t, raw)
 	train(t, step, state, []data.Batch{batchOf(t, make([]float32, size), 1)})
 	s, err := state.Snapshot(t.Context())
 	require.NoError(t, err)
@@ -151,7 +152,7 @@ func TestClip_law(t *testing.T) {
 
 // Accumulating k batches is one batch of all their examples: the same parameters but for rounding, the same counts.
 func TestAccumulate_law(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, k := range []int{1, 2, 5, 8} {
 		const updates = 7
 		all := slopes(t, updates*k, 2)
@@ -168,7 +169,7 @@ func TestAccumulate_law(t *testing.T) {
 
 // Between the updates nothing changes but what the accumulation itself keeps.
 func TestAccumulate_holdsBack(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	state, step := newState(t, r, optim.New(0.05, optim.Accumulate(4), optim.Adam{}, optim.Average{Decay: 0.5})), trainStep(t, bowl)
 	var before map[string][]byte
 	for i, b := range slopes(t, 12, 1) {
@@ -194,7 +195,7 @@ func TestAccumulate_holdsBack(t *testing.T) {
 // What a mask leaves out keeps its bits, the sign of a zero too, whatever the rest of the chain does; and no state is kept
 // for it.
 func TestFrozen_law(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	negative := math.Float32frombits(1 << 31)
 	build := func(b *managed.Builder) {
 		g := b.Graph()

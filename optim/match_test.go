@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -25,7 +26,7 @@ func nested(b *managed.Builder) {
 
 // A name that takes nothing is an error of the first step, which says what there is: a misspelt Frozen would else train all.
 func TestR07_aNameThatTakesNothing(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	batch := slopes(t, 1, 1)[0]
 	const there = `; there are ["/model/0/stem/weights" "/model/0/stem/biases" "/model/1/trunk/weights" "/model/1/trunk/biases" "/model/2/head/weights" "/model/2/head/biases"]; say Optional of a match that may take none`
 	const trunk = ` (did you mean ["/model/1/trunk"]?)`

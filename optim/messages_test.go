@@ -15,12 +15,13 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/optim"
 )
 
 // A setting that makes no sense is an error when the step is compiled, which says what was expected.
 func TestRules_refuse(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		name  string
 		rate  float64
@@ -60,7 +61,7 @@ func TestRules_refuse(t *testing.T) {
 
 // In GoMLX's own hands, as of its trainer, an optimizer differentiates by itself; Clear leaves the model alone.
 func TestOptimizer_inGoMLXsHands(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	store := model.NewStore()
 	o := optim.New(0.25, optim.Adam{}, optim.Momentum(0.5))
 	exec, err := model.NewExec(r, store, func(scope *model.Scope, g *graph.Graph) *graph.Node {
@@ -91,7 +92,7 @@ func TestOptimizer_inGoMLXsHands(t *testing.T) {
 // GoMLX's trainer gives the sum of the main loss and of the regularisation; also where it adds gradients up itself. Ours ends where
 // GoMLX's own Adam does.
 func TestOptimizer_inGoMLXsTrainer(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	x, y := tensors.FromFlatDataAndDimensions(made(12, 5, 11, 8, 0), 4, 3), tensors.FromFlatDataAndDimensions(made(4, 3, 7, 4, 0), 4, 1)
 	weights := func(rule optimizer.Interface, together int, decay float64) []float32 {
 		store := model.NewStore()

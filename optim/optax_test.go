@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -102,7 +103,7 @@ func muon(m optim.Muon) *optim.Optimizer {
 
 // Each rule goes where optax's goes, for 100 steps, in blocks; so does the average of the parameters.
 func TestRules_asOptax(t *testing.T) {
-	r, f := runtime(t), optax(t)
+	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
 	require.Len(t, f.Rules, len(rules))
 	for name, rule := range rules {
@@ -127,7 +128,7 @@ func TestRules_asOptax(t *testing.T) {
 }
 
 func TestAverage_asOptax(t *testing.T) {
-	r, f := runtime(t), optax(t)
+	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
 	average := optim.Average{Decay: 0.9}
 	state := run(t, r, optim.New(0.02, optim.Adam{}, average), batches)
@@ -148,7 +149,7 @@ func TestAverage_asOptax(t *testing.T) {
 // However the steps are grouped into blocks, they compute the same bits, of parameters and of all state; and a snapshot,
 // taken in the middle of an accumulation, holds all of it.
 func TestRules_groupingChangesNoBit(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	const steps = 60
 	batches := slopes(t, steps+5, 1)
 	for name, rule := range rules {
@@ -180,7 +181,7 @@ func TestRules_groupingChangesNoBit(t *testing.T) {
 
 // What is wrong with GoMLX's RMSProp, which is why we have our own: it corrects a bias that no other library corrects.
 func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
-	r, f := runtime(t), optax(t)
+	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
 	state := run(t, r, optimizer.RMSProp().Betas(0, 0.9).Epsilon(1e-8).LearningRate(0.01).Done(), batches[:1])
 	apart := farthest(t, f.Rules["rmsprop"].Parameters[0], parameters(t, state))
@@ -190,7 +191,7 @@ func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
 
 // The names of variables are promised, because checkpoints hold them.
 func TestRules_namesOfVariables(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
 	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.ClipByGlobalNorm(1), optim.Momentum(0.5), optim.Momentum(0.5),
 		optim.Groups(
@@ -217,7 +218,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 
 // The host changes the rate without a compilation, before the first step too.
 func TestSetLearningRate_ofRules(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	batches := slopes(t, 20, 1)
 	for _, name := range []string{"sgd", "adam", "lion", "adafactor", "muon", "accumulate clipped", "frozen", "groups"} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +241,7 @@ func TestSetLearningRate_ofRules(t *testing.T) {
 // The rate that a step is made with can be logged, and is what the host says.
 func TestRate_inTheLogs(t *testing.T) {
 	o := optim.New(0.5, optim.Accumulate(2), optim.Chain{optim.ScaleBySchedule(warmCosine())})
-	state := newState(t, runtime(t), o)
+	state := newState(t, plugintest.CPU(t), o)
 	step := trainStep(t, func(b *managed.Builder) {
 		loss := bowlLoss(b)
 		b.Loss("loss", loss)

@@ -23,15 +23,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runtime opens the CPU plugin; `make setup` installs it. There is no skip: without the plugin these tests fail.
-func runtime(t testing.TB) *xla.Runtime {
-	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
-
 // The problem is that of testdata/trajectories.py: w [6, 4] and b [4], a bowl around a target, and a slope that each batch
 // brings. All inputs are exact.
 const (

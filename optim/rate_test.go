@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -64,6 +65,6 @@ func TestFactorsAt(t *testing.T) {
 		b.Loss("loss", loss)
 		b.Metric("rate", o.Rate(b.Scope(), loss))
 	})
-	_, _, err := step.Step(t.Context(), newState(t, runtime(t), o), slopes(t, 1, 1)[0])
+	_, _, err := step.Step(t.Context(), newState(t, plugintest.CPU(t), o), slopes(t, 1, 1)[0])
 	require.ErrorIs(t, err, optim.ErrRateUntold)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -16,7 +17,7 @@ import (
 // What GoMLX's Adam has begun goes on, and the other way round: under the same names there is the same. They are not the same to the
 // last bit: GoMLX takes 1 - 0.999 of numbers of 32 bits, which is 1.3e-5 off, and so is itself 5e-6 from optax.
 func TestAdam_goesOnFromGoMLXs(t *testing.T) {
-	r, f := runtime(t), optax(t)
+	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
 	theirs := func() managed.Optimizer { return optimizer.Adam().LearningRate(0.02).Epsilon(1e-8).Done() }
 	ours := func() managed.Optimizer { return optim.New(0.02, optim.Adam{}) }
@@ -53,7 +54,7 @@ func withoutUpdates(name string) string {
 // States that lazo saved with GoMLX v0.26.0, whose Adam had another name and type for its count, go on to where optax's end. Those of
 // "gomlx" are of GoMLX's Adam.
 func TestRules_goOnFromGoMLX026(t *testing.T) {
-	r, f := runtime(t), optax(t)
+	r, f := plugintest.CPU(t), optax(t)
 	batches := slopes(t, 100, 1)
 	for _, name := range []string{"accumulate", "adam", "adamax", "gomlx", "groups", "lamb", "muon"} {
 		t.Run(name, func(t *testing.T) {

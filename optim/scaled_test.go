@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
 
 // A scaled optimizer goes where the other one goes, and one that is scaled already is left alone.
 func TestScaled(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	plain := optim.New(0.02, optim.Adam{})
 	scaled, scale := plain.Scaled()
 	same, its := scaled.Scaled()

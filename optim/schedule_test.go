@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -47,7 +48,7 @@ func inGraph(t require.TestingT, r *xla.Runtime, s optim.Schedule, steps []int64
 
 // Each schedule has optax's values, on the host and in a program.
 func TestSchedules_asOptax(t *testing.T) {
-	r, f := runtime(t), optax(t)
+	r, f := plugintest.CPU(t), optax(t)
 	require.Len(t, f.Schedules, len(schedules))
 	for name, s := range schedules {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestInverseSqrt_isTheTransformers(t *testing.T) {
 
 // A schedule that is put together from random parts has the same values in a program as on the host.
 func TestJoin_law(t *testing.T) {
-	r := runtime(t)
+	r := plugintest.CPU(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var parts []optim.Part
 		for range rapid.IntRange(1, 4).Draw(t, "parts") {
@@ -106,7 +107,7 @@ func TestJoin_law(t *testing.T) {
 
 // XLA divides by a constant by multiplying with its inverse; a step may then seem not to be at the border where it is.
 func TestStepDecay_atItsBorders(t *testing.T) {
-	r, borders := runtime(t), 0
+	r, borders := plugintest.CPU(t), 0
 	for _, n := range []int{41, 47, 55, 61, 82, 83} {
 		var at []int64
 		for k := range int64(30) {
@@ -147,7 +148,7 @@ func TestSchedules_refuse(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			require.EqualError(t, row.schedule.Err(), row.want)
 			require.True(t, math.IsNaN(row.schedule.At(0)))
-			_, _, err := trainStep(t, bowl).StepBlock(t.Context(), newState(t, runtime(t), optim.New(1, optim.ScaleBySchedule(row.schedule))), slopes(t, 1, 1))
+			_, _, err := trainStep(t, bowl).StepBlock(t.Context(), newState(t, plugintest.CPU(t), optim.New(1, optim.ScaleBySchedule(row.schedule))), slopes(t, 1, 1))
 			require.ErrorContains(t, err, strings.TrimPrefix(row.want, "optim: "))
 		})
 	}

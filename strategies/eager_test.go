@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -25,9 +26,7 @@ import (
 
 func cpu(t *testing.T) *xla.Runtime {
 	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.CPU(t)
 	return r
 }
 
@@ -247,10 +246,8 @@ func TestEager_outputsAreTheCallers(t *testing.T) {
 }
 
 func TestEager_refusesTheGoBackend(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
-	_, err = strategies.Eager(r).Compile(strategies.Step{Name: "step"})
+	r := plugintest.Go(t)
+	_, err := strategies.Eager(r).Compile(strategies.Step{Name: "step"})
 	require.ErrorIs(t, err, xla.ErrUnimplemented)
 	t.Log(err)
 }

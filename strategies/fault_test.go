@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -18,8 +19,7 @@ import (
 func TestF41_useAfterClose(t *testing.T) {
 	count := 0
 	for name, devices := range map[string]int{"jit": 1, "eager": 1, "data_parallel": 2} {
-		r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", devices))
-		require.NoError(t, err)
+		r := plugintest.Devices(t, devices)
 		s, err := strategies.Parse(name, r)
 		require.NoError(t, err)
 		shape := shapes.Make(dtypes.Float32, 2)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -18,9 +19,7 @@ import (
 
 func jit(t *testing.T) strategies.Strategy {
 	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.CPU(t)
 	s, err := strategies.Parse("jit", r)
 	require.NoError(t, err)
 	return s

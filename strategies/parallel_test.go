@@ -10,14 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // Any number of devices and any least size is an error that says so, or it works.
 func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 2))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := plugintest.Devices(t, 2)
 	// put makes the strategy and moves a value, which asks the rule of ShardState.
 	put := func(options ...ParallelOption) error {
 		s, err := DataParallel(r, options...)
@@ -58,7 +57,7 @@ func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 		}
 	}
 	rule := FullyShard(0, 0)("/w", shapes.Make(dtypes.Float32, 4))
-	_, err = xla.Mesh{Axes: []xla.MeshAxis{{Name: DataAxis, Size: 2}}}.Part(shapes.Make(dtypes.Float32, 4), rule)
+	_, err := xla.Mesh{Axes: []xla.MeshAxis{{Name: DataAxis, Size: 2}}}.Part(shapes.Make(dtypes.Float32, 4), rule)
 	require.ErrorContains(t, err, "of 0 devices, as FullyShard was given: expected 1 at least")
 }
 

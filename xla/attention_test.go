@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -23,7 +24,7 @@ func TestWidestHead(t *testing.T) {
 // Attention of a compiled program is cuDNN's where the devices have it: the CPU, told that it has, asks for the function. A program
 // that was only lowered is for any device.
 func TestAttentionOfDevices(t *testing.T) {
-	runtime := openCPU(t)
+	runtime := plugintest.CPU(t)
 	build := func(kind dtypes.DType) func(g *graph.Graph) xla.Built {
 		return func(g *graph.Graph) xla.Built {
 			x := graph.Parameter(g, "x", shapes.Make(kind, 2, 16, 4, 8))

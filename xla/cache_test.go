@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -49,19 +50,19 @@ func entriesOf(t *testing.T, dir string) []string {
 
 func TestCompileCache(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "compiled")
-	first := openCPU(t, xla.CompileCache(dir, 0))
+	first := plugintest.Uncached(t, xla.CompileCache(dir, 0))
 	require.Equal(t, []float32{31, 32}, addTo(t, first, 10))
 	require.Zero(t, xla.CacheHits(first))
 	require.Len(t, entriesOf(t, dir), 1)
 
-	second := openCPU(t, xla.CompileCache(dir, 0))
+	second := plugintest.Uncached(t, xla.CompileCache(dir, 0))
 	require.Equal(t, []float32{31, 32}, addTo(t, second, 10), "a loaded program computes the same, in place")
 	require.Equal(t, 1, xla.CacheHits(second))
 	require.Equal(t, []float32{61, 62}, addTo(t, second, 20), "another program is another entry")
 	require.Equal(t, 1, xla.CacheHits(second))
 	require.Len(t, entriesOf(t, dir), 2)
 
-	other := openCPU(t, xla.CompileCache(dir, 0), xla.ClientOption("cpu_device_count", 2))
+	other := plugintest.Uncached(t, xla.CompileCache(dir, 0), xla.ClientOption("cpu_device_count", 2))
 	require.Equal(t, []float32{31, 32}, addTo(t, other, 10))
 	require.Zero(t, xla.CacheHits(other), "other devices")
 }
@@ -83,18 +84,18 @@ func TestCompileCache_damage(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.Chmod(dir, 0o700))
-			addTo(t, openCPU(t, xla.CompileCache(dir, 0)), 10)
+			addTo(t, plugintest.Uncached(t, xla.CompileCache(dir, 0)), 10)
 			entry := entriesOf(t, dir)[0]
 			whole, err := os.ReadFile(entry)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(entry, row.change(bytes.Clone(whole)), 0o600))
 			require.NoError(t, os.Truncate(entry, max(row.size, int64(len(row.change(bytes.Clone(whole)))))))
 			var log bytes.Buffer
-			r := openCPU(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+			r := plugintest.Uncached(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
 			require.Equal(t, []float32{31, 32}, addTo(t, r, 10))
 			require.Zero(t, xla.CacheHits(r))
 			require.Contains(t, log.String(), row.warning)
-			again := openCPU(t, xla.CompileCache(dir, 0))
+			again := plugintest.Uncached(t, xla.CompileCache(dir, 0))
 			addTo(t, again, 10)
 			require.Equal(t, 1, xla.CacheHits(again), "it was replaced")
 		})
@@ -104,7 +105,7 @@ func TestCompileCache_damage(t *testing.T) {
 // An entry answers to the key that it was made for alone: under another's name it is passed over.
 func TestCompileCache_entriesOfOtherNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "compiled")
-	first := openCPU(t, xla.CompileCache(dir, 0))
+	first := plugintest.Uncached(t, xla.CompileCache(dir, 0))
 	addTo(t, first, 10)
 	addTo(t, first, 20)
 	entries := entriesOf(t, dir)
@@ -113,7 +114,7 @@ func TestCompileCache_entriesOfOtherNames(t *testing.T) {
 	require.NoError(t, os.Rename(entries[0], spare))
 	require.NoError(t, os.Rename(entries[1], entries[0]))
 	require.NoError(t, os.Rename(spare, entries[1]))
-	second := openCPU(t, xla.CompileCache(dir, 0))
+	second := plugintest.Uncached(t, xla.CompileCache(dir, 0))
 	require.Equal(t, []float32{31, 32}, addTo(t, second, 10))
 	require.Equal(t, []float32{61, 62}, addTo(t, second, 20))
 	require.Zero(t, xla.CacheHits(second))
@@ -122,7 +123,7 @@ func TestCompileCache_entriesOfOtherNames(t *testing.T) {
 func TestCompileCache_limit(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o700))
-	addTo(t, openCPU(t, xla.CompileCache(dir, 0)), 1)
+	addTo(t, plugintest.Uncached(t, xla.CompileCache(dir, 0)), 1)
 	first := entriesOf(t, dir)[0]
 	info, err := os.Stat(first)
 	require.NoError(t, err)
@@ -130,7 +131,7 @@ func TestCompileCache_limit(t *testing.T) {
 	require.NoError(t, os.Chtimes(first, long, long))
 	stranger := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(stranger, make([]byte, 1<<20), 0o600))
-	r := openCPU(t, xla.CompileCache(dir, 5*info.Size()/2))
+	r := plugintest.Uncached(t, xla.CompileCache(dir, 5*info.Size()/2))
 	for n := range 4 {
 		addTo(t, r, float64(2+n))
 	}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // TestR17_unknownClientOptions: the CPU plugin passes over names that it does not know; Open says so, and what there is.
 func TestR17_unknownClientOptions(t *testing.T) {
-	openCPU(t) // the library has been loaded, and its counts stand
+	plugintest.Uncached(t) // the library has been loaded, and its counts stand
 	before := pjrt.Live()
 	for _, opts := range [][]xla.Option{
 		{xla.ClientOption("cpu_device_countt", 4)},
@@ -24,5 +25,5 @@ func TestR17_unknownClientOptions(t *testing.T) {
 		require.Regexp(t, `^xla: client option "(cpu_device_countt|memory_fraction|)": /.*\.so: the plugin cpu does not know it: expected one of cpu_device_count: invalid argument$`, err.Error())
 	}
 	require.Equal(t, before, pjrt.Live())
-	require.Equal(t, 2, openCPU(t, xla.ClientOption("cpu_device_count", 2)).NumDevices())
+	require.Equal(t, 2, plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2)).NumDevices())
 }

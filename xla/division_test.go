@@ -9,13 +9,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // Integers divided by a constant with a 0 in it are refused where that is written. XLA's folding of such a quotient ends the
 // process; so what only comes to 0 is hidden from it, and gives what a 0 gives at run time.
 func TestR20_integersDividedByConstantZero(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		name, want string
 		build      func(g *graph.Graph) *graph.Node

@@ -9,15 +9,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 // The product whose sides are changed for the CPU is the product that was asked for.
 func TestCompile_productWithChangedSides(t *testing.T) {
 	const m, k, n = 3, 16, 128
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.CPU(t)
 	shape := func(rows int) shapes.Shape { return shapes.Make(dtypes.Float32, rows, n) }
 	p, err := r.Compile("product", func(g *graph.Graph) xla.Built {
 		x, y := graph.Parameter(g, "x", shape(m)), graph.Parameter(g, "y", shape(k))

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -40,7 +41,7 @@ func value(t *testing.T, n *graph.Node) any {
 }
 
 func TestEager_readsValuesOnTheWay(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	e := newEager(t, r, xla.EagerOptions{})
 	before := pjrt.Live()
 	x, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
@@ -86,7 +87,7 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 
 // A program is compiled for each operation, shape and attribute, once; the oldest go first.
 func TestEager_compilesOnce(t *testing.T) {
-	e := newEager(t, openCPU(t), xla.EagerOptions{})
+	e := newEager(t, plugintest.Uncached(t), xla.EagerOptions{})
 	before := pjrt.Live().Executables
 	sum := func(values []float32, axis int) {
 		require.NoError(t, look(e, func(g *graph.Graph) {
@@ -125,7 +126,7 @@ func TestEager_compilesOnce(t *testing.T) {
 }
 
 func TestEager_errors(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	e := newEager(t, r, xla.EagerOptions{})
 	x, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
 	require.NoError(t, err)
@@ -167,7 +168,7 @@ func TestEager_errors(t *testing.T) {
 }
 
 func TestValue_outsideOfARun(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	_, err := xla.Value(nil)
 	require.ErrorIs(t, err, xla.ErrNoValue)
 	asked := 0
@@ -194,14 +195,14 @@ func TestEager_closedRuntime(t *testing.T) {
 
 // A device of several runs all on its first.
 func TestEager_severalDevices(t *testing.T) {
-	e := newEager(t, openCPU(t, xla.ClientOption("cpu_device_count", 2)), xla.EagerOptions{CheckFinite: true})
+	e := newEager(t, plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2)), xla.EagerOptions{CheckFinite: true})
 	require.NoError(t, look(e, func(g *graph.Graph) {
 		require.Equal(t, float32(3), value(t, graph.AddScalar(graph.Const(g, float32(1)), 2)))
 	}))
 }
 
 func TestCheckFinite(t *testing.T) {
-	e := newEager(t, openCPU(t), xla.EagerOptions{CheckFinite: true})
+	e := newEager(t, plugintest.Uncached(t), xla.EagerOptions{CheckFinite: true})
 	inf := math.Inf(-1)
 	of := func(g *graph.Graph, t dtypes.DType, x ...float64) *graph.Node {
 		return graph.ConvertDType(graph.Const(g, x), t)

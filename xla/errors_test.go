@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -76,7 +77,7 @@ func (d during) Unwrap() error { return d.err }
 
 // The real thing: a program that asks for 16 TiB.
 func TestOutOfMemory(t *testing.T) {
-	runtime := openCPU(t)
+	runtime := plugintest.Uncached(t)
 	builder := runtime.Builder("huge")
 	main := builder.Main()
 	x, err := main.Parameter("x", shapes.Make(dtypes.Float32), nil)

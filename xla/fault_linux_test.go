@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -38,7 +39,7 @@ func TestF17_memoryLimit(t *testing.T) {
 }
 
 func limited(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	const mega, numbers, pieces = 1 << 20, 8 << 20, 4 // of 32 MiB
 	shape := shapes.Make(dtypes.Float32, numbers)
 	p, err := r.Compile("large", func(g *graph.Graph) xla.Built {

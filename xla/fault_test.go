@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -33,7 +34,7 @@ func greedy(g *graph.Graph) xla.Built {
 
 // F17, F18: a run that finds no room says what it needs, and leaves its inputs and nothing else.
 func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
-	r := openCPU(t, xla.KeepPrograms(0))
+	r := plugintest.Uncached(t, xla.KeepPrograms(0))
 	before := pjrt.Live()
 	p, err := r.Compile("greedy", greedy)
 	require.NoError(t, err)
@@ -61,7 +62,7 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 // F17: a program's first run copies what it is to write over, later ones write in place. That is what leaves the inputs of a first run
 // that finds no room, whenever it fails: without it they are lost in some runs and not in others.
 func TestF17_theFirstRunCopies(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	p, err := r.Compile("plus one", plusOne)
 	require.NoError(t, err)
 	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
@@ -83,7 +84,7 @@ func TestF17_theFirstRunCopies(t *testing.T) {
 
 // F17: what cannot be built is a typed error with operation, shapes and line, said once, and leaves nothing.
 func TestF17_buildErrors(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	before := pjrt.Live()
 	for _, row := range []struct {
 		name      string

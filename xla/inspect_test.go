@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -23,7 +24,7 @@ func product(n int) func(g *graph.Graph) xla.Built {
 }
 
 func TestCostAndMemory(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	const n = 128
 	p, err := r.Compile("product", product(n))
 	require.NoError(t, err)
@@ -48,9 +49,7 @@ func TestCostAndMemory(t *testing.T) {
 	_, err = p.Memory()
 	require.EqualError(t, err, "xla: memory of product: the program is closed")
 
-	plain, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, plain.Close()) }()
+	plain := plugintest.Go(t)
 	p, err = plain.Compile("product", product(2))
 	require.NoError(t, err)
 	_, err = p.Cost()
@@ -64,7 +63,7 @@ func TestCostAndMemory(t *testing.T) {
 
 // Lower gives the text that Compile compiles, on every backend; what is compiled of text is the same program.
 func TestLower(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	p, err := r.Compile("product", product(4))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
@@ -114,7 +113,7 @@ func TestLower(t *testing.T) {
 func TestOptimized(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	m, err := r.Lower("product", product(4))
 	require.NoError(t, err)
 	text, err := r.Optimized("product", m.Text())
@@ -123,9 +122,7 @@ func TestOptimized(t *testing.T) {
 	require.Contains(t, text, "ROOT")
 	_, err = r.Optimized("broken", m.Text()[:100])
 	require.ErrorContains(t, err, "xla: optimize broken: ")
-	plain, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, plain.Close()) }()
+	plain := plugintest.Go(t)
 	_, err = plain.Optimized("product", m.Text())
 	require.ErrorIs(t, err, xla.ErrUnimplemented)
 	left, err := filepath.Glob(filepath.Join(temp, "lazo-hlo-*"))

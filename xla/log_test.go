@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -34,18 +35,18 @@ $`},
 		{"hit", `program=add cache=hit`},
 	} {
 		log.Reset()
-		addTo(t, openCPU(t, xla.CompileCache(dir, 0), xla.Log(logger)), 10)
+		addTo(t, plugintest.Uncached(t, xla.CompileCache(dir, 0), xla.Log(logger)), 10)
 		require.Regexp(t, row.want, log.String())
 	}
 	log.Reset()
-	addTo(t, openCPU(t, xla.Log(logger)), 10)
+	addTo(t, plugintest.Uncached(t, xla.Log(logger)), 10)
 	require.Contains(t, log.String(), "cache=off")
 	log.Reset()
 	r, err := xla.Open(t.Context(), xla.Go, xla.Log(logger))
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.Regexp(t, regexp.MustCompile(`xla: plugin opened.* kind=go`), log.String())
-	addTo(t, openCPU(t, xla.Log(nil)), 10)
+	addTo(t, plugintest.Uncached(t, xla.Log(nil)), 10)
 }
 
 const quietChild = "LAZO_TEST_QUIET"

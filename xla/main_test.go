@@ -21,15 +21,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openCPU opens the plugin that make setup installs.
-func openCPU(t *testing.T, opts ...xla.Option) *xla.Runtime {
-	t.Helper()
-	runtime, err := xla.Open(t.Context(), xla.CPU, opts...)
-	require.NoError(t, err, "these tests need the CPU plugin: make setup")
-	t.Cleanup(func() { require.NoError(t, runtime.Close()) })
-	return runtime
-}
-
 // double compiles x + x over four numbers and runs it on the device.
 func double(t *testing.T, runtime *xla.Runtime, device compute.DeviceNum, x []float32) []float32 {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -82,7 +83,7 @@ func TestMesh_law(t *testing.T) {
 }
 
 func TestCompileOver_refuses(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		mesh xla.Mesh
 		err  string

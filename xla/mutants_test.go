@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -31,10 +32,8 @@ func identity(t *testing.T, r *xla.Runtime, shape shapes.Shape) compute.Executab
 
 // What is given to a program by GoMLX's interface and does not belong there is an error that names it.
 func TestExecute_whatDoesNotBelong(t *testing.T) {
-	cpu := openCPU(t, xla.ClientOption("cpu_device_count", 2))
-	plain, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, plain.Close()) }()
+	cpu := plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2))
+	plain := plugintest.Go(t)
 	x, err := cpu.BufferFromFlatData(0, []float32{1, 2}, pair)
 	require.NoError(t, err)
 	_, err = identity(t, cpu, pair).Execute([]compute.Buffer{x}, nil, 9)
@@ -54,7 +53,7 @@ func TestExecute_whatDoesNotBelong(t *testing.T) {
 
 // A value that was freed is not mistaken for a runtime that is closed.
 func TestRun_aFreedValue(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	p, err := r.Compile("plus one", plusOne)
 	require.NoError(t, err)
 	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
@@ -68,14 +67,14 @@ func TestRun_aFreedValue(t *testing.T) {
 
 // Two steps are a block too.
 func TestCompile_aBlockOfTwo(t *testing.T) {
-	p := accumulating(t, openCPU(t), 2)
+	p := accumulating(t, plugintest.Uncached(t), 2)
 	require.Equal(t, 2, p.Block())
 	require.NoError(t, p.Close())
 }
 
 // An output that is no input is handed on as it is, which compiles and copies nothing.
 func TestEager_copiesOnlyWhatIsTaken(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	e := newEager(t, r, xla.EagerOptions{})
 	before := pjrt.Live().Buffers
 	outputs, err := e.Run("step", nil, func(g *graph.Graph) []*graph.Node {

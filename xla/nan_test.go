@@ -6,11 +6,13 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // A NaN among the numbers is the maximum and the minimum of them, as in JAX: it does not vanish.
 func TestReduceMax_ofNaN(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.CPU(t)
 	nan := float32(math.NaN())
 	long := make([]float32, 1000)
 	long[777] = nan

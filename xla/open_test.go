@@ -21,12 +21,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
 func TestOpenInstalled(t *testing.T) {
 	start := time.Now()
-	runtime := openCPU(t)
+	runtime := plugintest.Uncached(t)
 	t.Logf("Open of the installed CPU plugin took %v", time.Since(start))
 	plugin := runtime.Plugin()
 	assert.Equal(t, xla.CPU, plugin.Kind)
@@ -42,7 +43,7 @@ func TestOpenInstalled(t *testing.T) {
 
 func TestDeviceCount(t *testing.T) {
 	for _, devices := range []int{1, 2, 8} {
-		runtime := openCPU(t, xla.ClientOption("cpu_device_count", devices))
+		runtime := plugintest.Uncached(t, xla.ClientOption("cpu_device_count", devices))
 		assert.Equal(t, devices, runtime.NumDevices())
 		last := compute.DeviceNum(devices - 1)
 		assert.Equal(t, []float32{2, 4}, double(t, runtime, last, []float32{1, 2}))
@@ -51,7 +52,7 @@ func TestDeviceCount(t *testing.T) {
 
 // A library from elsewhere is probed the first time, and again when it changed.
 func TestForeignLibraryIsProbedOnce(t *testing.T) {
-	path := openCPU(t).Plugin().Path
+	path := plugintest.Uncached(t).Plugin().Path
 	emptyHome(t)
 	open := func() xla.Plugin {
 		runtime, err := xla.Open(t.Context(), path)
@@ -104,7 +105,7 @@ func TestForeignLibraryIsProbedOnce(t *testing.T) {
 
 // TestR22_eachFlagsAreProbedOnce: an installed plugin is, too.
 func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
-	do := task{Root: filepath.Dir(strings.Split(openCPU(t).Plugin().Path, "/pjrt-")[0])}
+	do := task{Root: filepath.Dir(strings.Split(plugintest.Uncached(t).Plugin().Path, "/pjrt-")[0])}
 	emptyHome(t)
 	open := func(flags string) {
 		got := do.inChild(t, "", "XLA_FLAGS="+flags)
@@ -141,7 +142,7 @@ func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
 }
 
 func TestSearchPathPlugin(t *testing.T) {
-	path := openCPU(t).Plugin().Path
+	path := plugintest.Uncached(t).Plugin().Path
 	emptyHome(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "pjrt_c_api_mine_plugin.so")))
@@ -155,9 +156,7 @@ func TestSearchPathPlugin(t *testing.T) {
 }
 
 func TestOpenGo(t *testing.T) {
-	runtime, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer runtime.Close()
+	runtime := plugintest.Go(t)
 	assert.Contains(t, runtime.Description(), "pure-Go")
 	assert.Len(t, runtime.Devices(), 1)
 	main := runtime.Builder("waves").Main()
@@ -169,9 +168,7 @@ func TestOpenGo(t *testing.T) {
 
 // The words of the random state that the generator does not use are kept, not what lay in memory.
 func TestOpenGo_randomStateIsDefined(t *testing.T) {
-	runtime, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer runtime.Close()
+	runtime := plugintest.Go(t)
 	exec, err := graph.NewExec(runtime, func(state *graph.Node) []*graph.Node {
 		next, values := graph.RNGStateSplit(state)
 		return []*graph.Node{next, values, graph.Identity(state)} // state is still needed: next has other memory

@@ -6,11 +6,13 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // Elements of less than a byte keep their order and their bits on the way to the device and back.
 func TestBuffers_packed(t *testing.T) {
-	r := openCPU(t)
+	r := plugintest.CPU(t)
 	for _, row := range []struct {
 		dtype  dtypes.DType
 		n      int

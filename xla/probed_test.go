@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/install"
 )
@@ -15,7 +16,7 @@ import (
 // TestR23_F51_installedPluginRots: an installed plugin whose bits changed, with the size, the time and the inode that its
 // receipt has, is a typed error of Open and not a crash.
 func TestR23_F51_installedPluginRots(t *testing.T) {
-	installed := openCPU(t).Plugin().Path
+	installed := plugintest.Uncached(t).Plugin().Path
 	emptyHome(t)
 	root := t.TempDir()
 	plugin, err := install.Install(t.Context(), xla.CPU, install.Options{Root: root, From: installed})

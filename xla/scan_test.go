@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -29,7 +30,7 @@ func next(scan xla.Scan) func(g *graph.Graph) xla.Built {
 // A scan gives what as many runs of the graph give, one after the other.
 func TestScan(t *testing.T) {
 	const length = 12
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	put := func(flat any, dims ...int) compute.Buffer {
 		dtype := dtypes.Float32
 		if _, ok := flat.([]int32); ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -21,7 +22,7 @@ import (
 // One text is compiled once, whether the first program of it is open or was closed.
 func TestSharedPrograms(t *testing.T) {
 	var log bytes.Buffer
-	r := openCPU(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))), xla.KeepPrograms(2))
+	r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))), xla.KeepPrograms(2))
 	compiled := func() int { return strings.Count(log.String(), "cache=off") }
 	for range 3 {
 		require.Equal(t, []float32{31, 32}, addTo(t, r, 10))
@@ -42,7 +43,7 @@ func TestSharedPrograms(t *testing.T) {
 // Close, also when they run at the same time.
 func TestSharedPrograms_apart(t *testing.T) {
 	before := pjrt.Live().Executables
-	r := openCPU(t)
+	r := plugintest.Uncached(t)
 	const n = 8
 	programs, shape := make([]*xla.Program, n), shapes.Make(dtypes.Float32, 2)
 	require.NoError(t, atOnce(n, func(i int) (err error) {

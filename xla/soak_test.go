@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -80,7 +81,7 @@ func TestF18_soak(t *testing.T) {
 		{"buffers", buffers, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := openCPU(t, xla.KeepPrograms(0))
+			r := plugintest.Uncached(t, xla.KeepPrograms(0))
 			before := takeFootprint(t)
 			run, closeAll := row.prepare(t, r)
 			run(runs / 10) // all is compiled, and pools and caches have the size that they come to

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -31,7 +32,7 @@ func largeConstant(first float32) *tensors.Tensor {
 // A large constant is no part of the program's text, which XLA would read in seconds and keep; whichever way the program is run, it
 // is there, and it goes with the program.
 func TestR40_largeConstantsStayOutOfTheProgram(t *testing.T) {
-	r := openCPU(t, xla.ClientOption("cpu_device_count", 2))
+	r := plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2))
 	before := pjrt.Live()
 	scalar := shapes.Make(dtypes.Float32)
 	constants := []*tensors.Tensor{largeConstant(0), largeConstant(1000)}

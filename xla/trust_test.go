@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -85,7 +86,7 @@ func TestR50_othersCompiledProgramIsNotLoaded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "compiled")
 	open := func() (*xla.Runtime, *bytes.Buffer) {
 		log := &bytes.Buffer{}
-		return openCPU(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(log, nil)))), log
+		return plugintest.Uncached(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(log, nil)))), log
 	}
 	r, _ := open()
 	require.Equal(t, []float32{31, 32}, addTo(t, r, 10))

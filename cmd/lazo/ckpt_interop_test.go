@@ -14,10 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // TestInteropFlax trains a perceptron, exports its weights for Flax, has Python compute with them, and takes back what Python
@@ -27,9 +27,7 @@ func TestInteropFlax(t *testing.T) {
 	if interpreter == "" {
 		t.Skip("NOT TESTED against the Python package: make interop does that")
 	}
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	defer r.Close()
+	r := plugintest.CPU(t)
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
 	defer state.Close()

@@ -24,10 +24,10 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // keeps is what a doc comment says of a slice that is not copied.
@@ -341,8 +341,7 @@ func (p *source) callee(call *ast.CallExpr, arg int, above []*ast.FuncDecl) bool
 
 // What the caller does to a list afterwards changes nothing.
 func TestR11_laterChangesAreNotSeen(t *testing.T) {
-	host, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
+	host := plugintest.Go(t)
 	called := ""
 	layer := func(name string) flaxlike.Layer {
 		return func(_ *managed.Scope, x *managed.Node) *managed.Node { called += name; return x }

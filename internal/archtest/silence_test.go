@@ -24,8 +24,9 @@ var loud = []string{
 
 // asked are the places where the user has asked for it.
 var asked = map[string]string{
-	"loop/signal.go: log.Print":      "Exit is the end of a program, and prints its error",
-	"flaxlike/verbose.go: os.Stderr": "the writer that Fit's Output stands for, unless the run is Silent",
+	"loop/signal.go: log.Print":               "Exit is the end of a program, and prints its error",
+	"flaxlike/verbose.go: os.Stderr":          "the writer that Fit's Output stands for, unless the run is Silent",
+	"internal/golden/golden.go: os.WriteFile": "a test that is run with -write-golden",
 }
 
 // Silence unless asked: no library package prints, or takes the default logger.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // operation is one that computes something of six numbers.
@@ -186,7 +187,7 @@ func TestDerivatives(t *testing.T) {
 	for _, o := range derivatives {
 		covered = append(covered, o.kind.String())
 		t.Run(o.kind.String(), func(t *testing.T) {
-			g := graph.NewGraph(cpu(t), "derivatives")
+			g := graph.NewGraph(plugintest.CPU(t), "derivatives")
 			defer g.Finalize()
 			x := graph.Parameter(g, "x", shapes.Make(dtypes.Float64, 6))
 			weigh := func(y node) node {

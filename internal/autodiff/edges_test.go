@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 var (
@@ -82,7 +84,7 @@ func TestGradientsAtEdges(t *testing.T) {
 			f: func(x, _ node) node { return graph.SumPool(x).FullShape().Window(2).Done() }, wantX: []float64{1, 1, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := graph.NewGraph(cpu(t), "edge")
+			g := graph.NewGraph(plugintest.CPU(t), "edge")
 			defer g.Finalize()
 			wrt := []node{graph.Parameter(g, "x", shapes.Make(dtypes.Float64, len(c.x)))}
 			inputs, want := []any{c.x}, [][]float64{c.wantX}
@@ -124,7 +126,7 @@ func TestGoMLXIsWrong(t *testing.T) {
 			return graph.Convolve(graph.Reshape(x, 1, 3, 1), graph.Reshape(y, 2, 1, 1)).NoPadding().Done()
 		}, array{1, 2, 3}, array{10, 100}, array{1, 2}, array{10, 120, 200}, array{120, 200, 0}},
 	} {
-		for _, backend := range []compute.Backend{cpu(t), goBackend(t)} {
+		for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 			t.Run(c.name+"/"+backend.Name(), func(t *testing.T) {
 				g := graph.NewGraph(backend, "wrong")
 				defer g.Finalize()
@@ -152,7 +154,7 @@ func TestGradientsInFloat16(t *testing.T) {
 		{"1e-5·log(1e-5)", 1e-5, 1e-5, 1, func(x, y node) node { return graph.Mul(x, graph.Log(y)) }, inf},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := graph.NewGraph(cpu(t), "half")
+			g := graph.NewGraph(plugintest.CPU(t), "half")
 			defer g.Finalize()
 			parameter := func(name string) node {
 				return graph.ConvertDType(graph.Parameter(g, name, shapesOf()), dtypes.Float16)
@@ -182,7 +184,7 @@ func TestLargeWindowsAreLeftToGoMLX(t *testing.T) {
 		{"sum, large", graph.SumPool, "reduce_window", 9, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, _ := lower(t, func(g *graph.Graph) []node {
+			p := lower(func(g *graph.Graph) []node {
 				x := graph.IotaFull(g, shapesOf(1, 20, 20, 1))
 				loss := graph.ReduceAllSum(c.pool(x).Window(c.size).Strides(1).Done())
 				return append([]node{loss}, Gradient(loss, x)...)

@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 func shapesOf(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 
 // TestAttributes fails if GoMLX changes a field that the rules read.
 func TestAttributes(t *testing.T) {
-	g := graph.NewGraph(cpu(t), "attributes")
+	g := graph.NewGraph(plugintest.CPU(t), "attributes")
 	defer g.Finalize()
 	x := graph.Parameter(g, "x", shapesOf(4, 6, 6, 2))
 
@@ -60,7 +61,7 @@ func TestAttributes(t *testing.T) {
 }
 
 func TestAttributesThatAreNotThere(t *testing.T) {
-	g := graph.NewGraph(cpu(t), "attributes")
+	g := graph.NewGraph(plugintest.CPU(t), "attributes")
 	defer g.Finalize()
 	dot := graph.DotGeneral(graph.Parameter(g, "x", shapesOf(2)), nil, nil, graph.Parameter(g, "y", shapesOf(2)), nil, nil)
 	for name, read := range map[string]func(attributes){
@@ -141,7 +142,7 @@ func TestGradient(t *testing.T) {
 			return graph.DotProduct(first, y), []node{x}
 		}, []float32{18, 48}},
 	} {
-		for _, backend := range []compute.Backend{cpu(t), goBackend(t)} {
+		for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 			t.Run(c.name+"/"+backend.Name(), func(t *testing.T) {
 				g := graph.NewGraph(backend, "gradient")
 				defer g.Finalize()
@@ -160,7 +161,7 @@ func TestGradient(t *testing.T) {
 // TestR03_gradientInACustomGradient: a custom gradient that differentiates by graph.Gradient, all that a user has, by what the outer
 // gradient does not ask for. dw was 3: what lay outside of the outer call's selection was left out of the inner one too.
 func TestR03_gradientInACustomGradient(t *testing.T) {
-	for _, backend := range []compute.Backend{cpu(t), goBackend(t)} {
+	for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 		g := graph.NewGraph(backend, "nested")
 		defer g.Finalize()
 		w, x := graph.Const(g, float32(2)), graph.Const(g, float32(3))
@@ -198,7 +199,7 @@ func TestGradientRefusesClosures(t *testing.T) {
 			}), graph.Const(g, float32(0)), graph.Const(g, float32(0)))
 		return results[0], results[1]
 	}
-	for _, backend := range []compute.Backend{cpu(t), goBackend(t)} {
+	for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 		for _, c := range []struct {
 			name    string
 			f       func(x, z node) (loss, wrt node)
@@ -232,9 +233,9 @@ func TestGradientRefusesClosures(t *testing.T) {
 }
 
 func TestGradientPanicsAsGraphGradientDoes(t *testing.T) {
-	g := graph.NewGraph(cpu(t), "panics")
+	g := graph.NewGraph(plugintest.CPU(t), "panics")
 	defer g.Finalize()
-	other := graph.NewGraph(cpu(t), "other")
+	other := graph.NewGraph(plugintest.CPU(t), "other")
 	defer other.Finalize()
 	x := graph.Parameter(g, "x", shapesOf(2))
 	for _, c := range []struct {
@@ -256,7 +257,7 @@ func TestGradientPanicsAsGraphGradientDoes(t *testing.T) {
 // TestGradientsInParallel: graphs may be differentiated at the same time.
 func TestGradientsInParallel(t *testing.T) {
 	Install()
-	backend := goBackend(t)
+	backend := plugintest.Go(t)
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {

@@ -8,12 +8,14 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // values are parameters of a graph with the whole numbers in [-1, 1] to run it with: sums of their products are exact in
@@ -76,16 +78,16 @@ func bilinear(t require.TestingT, backend compute.Backend, dtype dtypes.DType, a
 func TestDotGradientIsTheAdjoint(t *testing.T) {
 	floats := []dtypes.DType{dtypes.Float32, dtypes.Float64, dtypes.BFloat16}
 	for _, c := range []struct {
-		name    string
-		backend func(testing.TB) compute.Backend
-		types   []dtypes.DType
-		least   int // GoMLX's Go backend has no empty arrays
+		name  string
+		open  func(testing.TB, ...xla.Option) *xla.Runtime
+		types []dtypes.DType
+		least int // GoMLX's Go backend has no empty arrays
 	}{
-		{"xla", cpu, append(floats, dtypes.Float16, dtypes.Complex64, dtypes.Complex128), 0},
-		{"go", goBackend, floats, 1},
+		{"xla", plugintest.Uncached, append(floats, dtypes.Float16, dtypes.Complex64, dtypes.Complex128), 0},
+		{"go", plugintest.Go, floats, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			backend, cases := c.backend(t), 0
+			backend, cases := c.open(t), 0
 			rapid.Check(t, func(t *rapid.T) {
 				size := rapid.IntRange(c.least, 4)
 				batch := rapid.SliceOfN(size, 0, 3).Draw(t, "batch")
@@ -109,14 +111,6 @@ func TestDotGradientIsTheAdjoint(t *testing.T) {
 	}
 }
 
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := gobackend.New("ops_sequential")
-	require.NoError(t, err)
-	t.Cleanup(b.Finalize)
-	return b
-}
-
 // layout is an operand of a DotGeneral with its axes shuffled.
 type layout struct{ dims, batch, contracting []int }
 
@@ -132,7 +126,7 @@ func newLayout(t *rapid.T, name string, batch, contracting, free []int) layout {
 }
 
 func TestDotOfVectorsAndMatrices(t *testing.T) {
-	backend := cpu(t)
+	backend := plugintest.Uncached(t)
 	for _, c := range []struct {
 		name string
 		a, b []int
@@ -153,7 +147,7 @@ func TestDotOfVectorsAndMatrices(t *testing.T) {
 // TestConvolutionGradientIsTheAdjoint draws convolutions with strides, dilations of both operands, uneven and negative
 // paddings, groups of either kind and axes in any order.
 func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
-	backend, cases := cpu(t), 0
+	backend, cases := plugintest.Uncached(t), 0
 	rapid.Check(t, func(t *rapid.T) {
 		spatial := rapid.IntRange(1, 2).Draw(t, "spatial axes")
 		groups := rapid.IntRange(1, 3).Draw(t, "groups")
@@ -214,7 +208,7 @@ func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
 // TestPoolingGradient draws pools over values with many ties and compares with a plain loop: of equal elements the first
 // of the window, in row-major order, gets all. (GoMLX's select_and_scatter leaves the choice to XLA.)
 func TestPoolingGradient(t *testing.T) {
-	backend, cases := cpu(t), 0
+	backend, cases := plugintest.Uncached(t), 0
 	rapid.Check(t, func(t *rapid.T) {
 		var n, size, stride [2]int
 		var paddings [][2]int

@@ -1,22 +1,19 @@
 package autodiff
 
 import (
-	"context"
 	"flag"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/lazo-ml/lazo/xla"
 )
 
 func TestMain(m *testing.M) {
@@ -27,51 +24,37 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-var openCPU = sync.OnceValues(func() (*xla.Runtime, error) { return xla.Open(context.Background(), xla.CPU) })
-
-func cpu(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := openCPU()
-	require.NoError(t, err, "run `make setup`, which installs the plugin")
-	return b
-}
-
 // program is the StableHLO that a graph was lowered to.
 type program string
 
-// lower compiles build's outputs and gives their program.
-func lower(t testing.TB, build func(g *graph.Graph) []node) (program, *graph.Graph) {
-	t.Helper()
-	on := &recording{Backend: cpu(t)}
+// lower gives the program of build's outputs, as it is written for the CPU, without compiling it.
+func lower(build func(g *graph.Graph) []node) program {
+	on := &writing{}
 	g := graph.NewGraph(on, "gradient")
-	t.Cleanup(g.Finalize)
+	defer g.Finalize()
 	g.Compile(build(g)...)
-	require.NotEmpty(t, on.text)
-	return program(on.text), g
+	return on.text
 }
 
-// recording is a backend that keeps the program that was compiled.
-type recording struct {
+// writing is a backend that keeps the program, and compiles nothing.
+type writing struct {
 	compute.Backend
-	text string
+	text program
 }
 
-func (r *recording) Builder(name string) compute.Builder {
-	return &recordingBuilder{r.Backend.Builder(name), r}
+func (w *writing) Capabilities() compute.Capabilities { return hlo.Capabilities() }
+
+func (w *writing) Builder(name string) compute.Builder {
+	return hlo.New(name, func(m *hlo.Module) (compute.Executable, error) {
+		w.text = program(m.Text())
+		return written{}, nil
+	}).ForCPU(true).Apart()
 }
 
-type recordingBuilder struct {
-	compute.Builder
-	to *recording
-}
+// written is what a graph takes for its executable.
+type written struct{ compute.Executable }
 
-func (b *recordingBuilder) Compile() (compute.Executable, error) {
-	e, err := b.Builder.Compile()
-	if err == nil {
-		b.to.text = e.(interface{ StableHLO() string }).StableHLO()
-	}
-	return e, err
-}
+func (written) Finalize() {}
 
 var (
 	statementStart = regexp.MustCompile(`^    (?:(%[^=]*) = )?"(?:stablehlo|chlo)\.(\w+)"\(([^)]*)\)`)

@@ -10,18 +10,16 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // Eight devices on few cores: XLA's exchange between devices waits for threads, of which there are too few, if several runs
 // are under way. So no run is started before the one before has ended.
 func TestDataParallel_doesNotHang(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", 8))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
+	r := plugintest.Devices(t, 8)
 	s, err := strategies.DataParallel(r)
 	require.NoError(t, err)
 	start, hangs := time.Now(), &bytes.Buffer{}

@@ -22,9 +22,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -244,10 +244,7 @@ func numbers(t *testing.T, v *tensors.Tensor) (all []float64) {
 }
 
 func agreesWithJit(t *testing.T, s strategies.Strategy) {
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
-	wantLogs, wantValues := trained(t, strategies.Jit(r), Steps, 1)
+	wantLogs, wantValues := trained(t, strategies.Jit(plugintest.CPU(t)), Steps, 1)
 	logs, values := trained(t, s, Steps, 1)
 	worst := 0.0
 	compare := func(name string, want, got []float64) {

@@ -7,22 +7,14 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/strategies/strategytest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// cpu is a runtime of several CPU devices.
-func cpu(t *testing.T, devices int) *xla.Runtime {
-	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU, xla.ClientOption("cpu_device_count", devices))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
-
 func TestJit(t *testing.T) {
-	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return strategies.Jit(cpu(t, 1)) })
+	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return strategies.Jit(plugintest.Devices(t, 1)) })
 }
 
 func TestDataParallel(t *testing.T) {
@@ -34,7 +26,7 @@ func TestDataParallel(t *testing.T) {
 }
 
 func parallel(t *testing.T, n int, options ...strategies.ParallelOption) strategies.Strategy {
-	s, err := strategies.DataParallel(cpu(t, n), options...)
+	s, err := strategies.DataParallel(plugintest.Devices(t, n), options...)
 	require.NoError(t, err)
 	return s
 }

@@ -9,21 +9,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// cpu opens the CPU plugin; `make setup` installs it.
-func cpu(t *testing.T) *xla.Runtime {
-	t.Helper()
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
-
 func TestModel(t *testing.T) {
-	r := cpu(t)
+	r := plugintest.CPU(t)
 	p, err := readBack(written(t))
 	require.NoError(t, err)
 	m, err := p.Compile(r)
@@ -65,7 +57,7 @@ func TestModel(t *testing.T) {
 
 // A manifest that is not that of the program is found before anything runs, and nothing is left on the device.
 func TestCompile_mistakes(t *testing.T) {
-	r := cpu(t)
+	r := plugintest.CPU(t)
 	before := pjrt.Live()
 	for _, row := range []struct {
 		name  string
@@ -111,9 +103,7 @@ func TestCompile_mistakes(t *testing.T) {
 	require.Equal(t, int64(9), state["/n"].Value())
 	require.NoError(t, m.Close())
 
-	plain, err := xla.Open(t.Context(), xla.Go)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, plain.Close()) }()
+	plain := plugintest.Go(t)
 	_, err = program().Compile(plain)
 	require.ErrorIs(t, err, xla.ErrUnimplemented)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestR02_exportedByManyGoroutines(t *testing.T) {
 	p, err := readBack(written(t))
 	require.NoError(t, err)
-	m, err := p.Compile(cpu(t))
+	m, err := p.Compile(plugintest.CPU(t))
 	require.NoError(t, err)
 	const goroutines, runs = 8, 50
 	before, err := m.State()

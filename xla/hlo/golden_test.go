@@ -1,9 +1,7 @@
 package hlo_test
 
 import (
-	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,10 +13,9 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/golden"
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGolden holds the text of six small modules to files.
 func TestGolden(t *testing.T) {
@@ -98,13 +95,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			file := filepath.Join("testdata", strings.ReplaceAll(row.name, " ", "_")+".mlir")
-			text := row.module(t).Text()
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), text, "go test ./xla/hlo -run Golden -update writes it anew")
+			golden.Equal(t, file, row.module(t).Text())
 		})
 	}
 }

@@ -13,19 +13,34 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// runner runs operations one by one, and counts them.
+// runner runs operations one by one, and counts them. What has the same text is compiled once, as the eager strategy does.
 type runner struct {
 	*device
-	texts []string
+	texts    []string
+	programs map[string]compute.Executable
+}
+
+func newRunner(t *testing.T) *runner {
+	r := &runner{device: open(t), programs: map[string]compute.Executable{}}
+	t.Cleanup(func() {
+		for _, p := range r.programs {
+			p.Finalize()
+		}
+	})
+	return r
 }
 
 func (r *runner) one(s hlo.Single) ([]compute.Buffer, error) {
-	r.texts = append(r.texts, s.Module.Text())
-	exec, err := r.compile(s.Module)
-	if err != nil {
-		return nil, err
+	text := s.Module.Text()
+	r.texts = append(r.texts, text)
+	exec := r.programs[text]
+	if exec == nil {
+		var err error
+		if exec, err = r.compile(s.Module); err != nil {
+			return nil, err
+		}
+		r.programs[text] = exec
 	}
-	defer exec.Finalize()
 	return exec.Execute(s.Operands, make([]bool, len(s.Operands)), 0)
 }
 
@@ -66,7 +81,7 @@ func (r *runner) run(inputs []array, build builds) ([]array, error) {
 
 // Random programs of all operations give the same, operation by operation, as the references of TestOperations.
 func TestEagerOperations(t *testing.T) {
-	r := &runner{device: open(t)}
+	r := newRunner(t)
 	all := slices.DeleteFunc(operations(), func(name string) bool { return name == "RNGBitGenerator" })
 	covered := map[string]map[string]int{"(by)": {}, "(chained)": {}, "(nested)": {}}
 	outputs := 0
@@ -90,12 +105,12 @@ func TestEagerOperations(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d operations: %d programs of one, %d outputs", len(all), len(r.texts), outputs)
+	t.Logf("%d operations: %d programs of one, %d of them different, %d outputs", len(all), len(r.texts), len(r.programs), outputs)
 }
 
 // The text of an operation is that of every one of its kind, shapes and attributes, so that it can be the key of a cache.
 func TestSingle_textIsTheOperation(t *testing.T) {
-	r := &runner{device: open(t)}
+	r := newRunner(t)
 	state := of([]int{3}, uint64(1), 2, 3)
 	x, y := of([]int{2, 3}, float32(1), 2, 3, 4, 5, 6), of([]int{2, 3}, float32(9), 8, 7, 6, 5, 4)
 	results, err := r.run([]array{x, y, state}, func(b compute.Function, in []compute.Value) ([]compute.Value, error) {
@@ -136,7 +151,7 @@ func TestSingle_textIsTheOperation(t *testing.T) {
 // So it is of an operation with closures and functions: what else the builder has does not change it, and the values that they
 // take from outside are parameters.
 func TestSingle_textWithClosures(t *testing.T) {
-	r := &runner{device: open(t)}
+	r := newRunner(t)
 	x, y := of([]int{2}, float32(1), 2), of([]int{2}, float32(30), 40)
 	results, err := r.run([]array{x, y, of(nil, true), of(nil, false)}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
 		var all []compute.Value
@@ -180,7 +195,7 @@ func TestSingle_textWithClosures(t *testing.T) {
 
 // What does not go one by one is refused.
 func TestEager_refuses(t *testing.T) {
-	r := &runner{device: open(t)}
+	r := newRunner(t)
 	eager, ordinary := programOf(hlo.NewEager("eager", r.one)), programOf(hlo.New("ordinary", nil))
 	shape := shapes.Make(dtypes.Float32, 2)
 	x, err := ordinary.Parameter("x", shape, nil)

@@ -1,0 +1,23 @@
+// Package golden compares what tests make with files, which are written anew by `go test PACKAGE -run TEST -write-golden`.
+package golden
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var write = flag.Bool("write-golden", false, "write the golden files anew")
+
+// Equal compares got with what the file says.
+func Equal(t testing.TB, file, got string) {
+	t.Helper()
+	if *write {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "to write %s anew: go test -run '^%s$' -write-golden", file, t.Name())
+}
