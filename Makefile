@@ -1,7 +1,8 @@
 # What CI runs, and what a person can run part by part. `make help` lists the targets.
 GO ?= go
 # Packages of long tests get a longer limit than Go's own ten minutes: the machine may be a busy one with two cores.
-TEST_FLAGS ?= -timeout 15m
+# Go's own choice of vet's checks is off: lint and quick make all of them, once, and the race detector's build would have them made anew.
+TEST_FLAGS ?= -timeout 15m -vet=off
 FUZZ_TIME ?= 1m
 STATICCHECK = $(GO) tool -modfile=tools/go.mod staticcheck
 
@@ -36,13 +37,13 @@ quick: vet ## within a minute, without a plugin: build, go vet, formatting, the 
 size: ## lines and exported names of each package
 	@$(GO) run ./internal/size
 
-ONE_GOROUTINE = ^(TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF27_memory|TestF27_memoryOfGoMLX|TestF42_againstAModel|TestLargeFileIsReadWhole|TestSaveRefusesContent)$$
+ONE_GOROUTINE = ^(TestEager_keepsNoGraph|TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF27_memory|TestF27_memoryOfGoMLX|TestF42_againstAModel|TestLargeFileIsReadWhole|TestR01_F44_theCacheKnowsTheEnvironment|TestR23_F51_installedPluginRots|TestSaveRefusesContent|TestState_isHeldOnce)$$
 
 .PHONY: race
 race: setup ## the tests under the race detector
 	@# Not where tests start programs of their own, which have no detector, or build and compare graphs in one goroutine.
 	@# checkptr=0 for compute alone: the products of its Go backend make pointers one element behind a slice, which the detector's build ends.
-	@# Nor the long tests of files that one goroutine reads and writes, or whose processes are killed: `make test` has them.
+	@# Nor the long tests of one goroutine that reads and writes files, counts bytes or starts processes: `make test` has them.
 	$(GO) test $(TEST_FLAGS) -race -skip '$(ONE_GOROUTINE)' -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short $$($(GO) list ./... | grep -vE '/(examples|bench|docs|metrics|optim|autodiff|hlo)(/|$$)')
 
 .PHONY: lint

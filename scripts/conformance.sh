@@ -4,7 +4,7 @@
 #   scripts/conformance.sh PLUGIN [PACKAGE...]
 #
 # PLUGIN is the path of a PJRT CPU plugin. A PACKAGE is a folder of GoMLX's module; the default is every one whose tests
-# build graphs; nothing is left out. GoMLX is copied out of the module cache into a temporary folder, with lazo's packages inside it: its
+# build graphs; nothing is left out. GoMLX is copied out of the module cache into .tools for the time of the run, with lazo's packages inside it: its
 # tests could not import a package that itself imports the one they test from another module. Only tests that built a
 # program on lazo count.
 set -euo pipefail
@@ -28,7 +28,10 @@ fi
 cd "$(dirname "$0")/.."
 gomlx=$(go list -m -f '{{.Dir}}' github.com/gomlx/gomlx)
 goxla=$(go list -m -f '{{.Dir}}' github.com/gomlx/go-xla)
-copy=$(mktemp -d)
+copy=$PWD/.tools/conformance # the same one each time, so that Go's cache has what was built there
+[[ ! -e $copy ]] || chmod -R u+w "$copy"
+rm -rf "$copy"
+mkdir -p "$copy"
 trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
 cp -r "$gomlx/." "$copy/gomlx"
 chmod -R u+w "$copy/gomlx"
@@ -44,10 +47,11 @@ find "$copy/gomlx/lazo" -name '*.go' -exec sed -i 's|"github.com/lazo-ml/lazo/in
 
 # GoMLX's tests install a plugin if the home folder has none of its version's name.
 GOMODCACHE=$(go env GOMODCACHE) GOCACHE=$(go env GOCACHE)
+compiled=${XDG_CACHE_HOME:-$HOME/.cache}/lazo/tests # where lazo's own tests keep theirs (internal/plugintest)
 version=$(sed -n 's/.*DefaultCPUVersion = "\(.*\)".*/\1/p' "$goxla"/internal/utils/*.go | head -n 1)
 mkdir -p "$copy/home/.local/lib/go-xla"
 ln -s "$plugin" "$copy/home/.local/lib/go-xla/pjrt_c_api_cpu_${version}_plugin.so"
-export GOMODCACHE GOCACHE HOME="$copy/home" GOFLAGS=-mod=mod LAZO_RAN="$copy/ran" GODEBUG=tracebackancestors=20
+export GOMODCACHE GOCACHE HOME="$copy/home" GOFLAGS=-mod=mod LAZO_RAN="$copy/ran" LAZO_COMPILED="$compiled" GODEBUG=tracebackancestors=20
 
 cd "$copy/gomlx"
 # Each test that builds a program writes its name down. It may do so in a goroutine of a subtest.
@@ -101,6 +105,7 @@ for package in "${packages[@]}"; do
 
 		import (
 			"context"
+			"os"
 			"strconv"
 			"strings"
 
@@ -117,7 +122,7 @@ for package in "${packages[@]}"; do
 				if err != nil {
 					return nil, err
 				}
-				return xla.Open(context.Background(), plugin, xla.ClientOption("cpu_device_count", n))
+				return xla.Open(context.Background(), plugin, xla.ClientOption("cpu_device_count", n), xla.CompileCache(os.Getenv("LAZO_COMPILED"), 256<<20))
 			})
 		}
 	GO
@@ -128,7 +133,7 @@ distributed='^(TestPortable|TestCollective|TestAutoSharding|TestDistributedAccum
 conform() {
 	local devices=$1
 	shift
-	GOMLX_BACKEND="lazo:$plugin,$devices" go test -json -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover$devices" \
+	GOMLX_BACKEND="lazo:$plugin,$devices" go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover$devices" \
 		"$@" >>"$copy/results" || true
 }
 conform 1 -skip "$distributed" "${paths[@]}"
