@@ -50,7 +50,7 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 		return failed[C](err)
 	}
 	return func(yield func(C, error) bool) {
-		next, stop := iter.Pull2(second)
+		next, stop := pull(second)
 		defer stop()
 		for a, errA := range first {
 			b, errB, ok := next()
@@ -87,7 +87,7 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	return func(yield func(B, error) bool) {
 		open := make([]func() (B, error, bool), len(sources))
 		for i, s := range sources {
-			next, stop := iter.Pull2(s)
+			next, stop := pull(s)
 			defer stop()
 			open[i] = next
 		}
@@ -112,6 +112,17 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 			open = still
 		}
 	}
+}
+
+// pull is iter.Pull2, whose stop would wait for ever for a source that goes on behind yield's false: ranged over, it ends in Go's panic.
+func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
+	return iter.Pull2(func(yield func(B, error) bool) {
+		for b, err := range source {
+			if !yield(b, err) {
+				return
+			}
+		}
+	})
 }
 
 // Discard starts behind the first n batches (0 or more) of source, an error counting as one: they are made and thrown

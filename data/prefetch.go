@@ -15,7 +15,8 @@ import (
 //
 // A panic of source arrives as an error, with its stack, behind the batches made before it. When the consumer stops
 // early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. It so waits for a source
-// that blocks, for ever if need be; a run of package loop leaves both behind when its context ends.
+// that blocks, for ever if need be; a run of package loop leaves both behind when its context ends. What source does wrong once it is told
+// to stop, as a panic in a defer or going on behind yield's false, is a panic of the consumer's range, as it is without Prefetch.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -23,16 +24,19 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 			yield(none, fmt.Errorf("data: prefetch %d batches ahead: expected 1 to %d", depth, mostAhead))
 			return
 		}
-		made := make(chan item[B], depth-1) // and one in the producer's hand
-		stop := make(chan struct{})
-		go produce(source, made, stop)
+		p := producer[B]{made: make(chan item[B], depth-1), stop: make(chan struct{})} // and one in the producer's hand
+		go p.run(source)
+		stopped := false
 		defer func() {
-			close(stop)
-			for range made { // until the producer has ended
+			close(p.stop)
+			for range p.made { // until the producer has ended
+			}
+			if stopped && p.late != nil { // where the consumer panicked, that is what is told
+				panic(p.late)
 			}
 		}()
-		for i := range made {
-			if !yield(i.batch, i.err) {
+		for i := range p.made {
+			if stopped = !yield(i.batch, i.err); stopped {
 				return
 			}
 		}
@@ -47,29 +51,53 @@ type item[B any] struct {
 	err   error
 }
 
-func produce[B any](source iter.Seq2[B, error], made chan<- item[B], stop <-chan struct{}) {
-	defer close(made)
-	send := func(i item[B]) bool {
-		select {
-		case made <- i:
-			return true
-		case <-stop:
-			return false
-		}
+type producer[B any] struct {
+	made chan item[B]
+	stop chan struct{}
+	late error // what source did wrong when it was told to stop; good when made is closed
+}
+
+// send tells whether there is to be more.
+func (p *producer[B]) send(i item[B]) bool {
+	select {
+	case <-p.stop: // whatever else can be done
+		return false
+	default:
 	}
-	returned := false
+	select {
+	case p.made <- i:
+		return true
+	case <-p.stop:
+		return false
+	}
+}
+
+func (p *producer[B]) run(source iter.Seq2[B, error]) {
+	defer close(p.made)
+	returned, told := false, false
 	defer func() {
+		var err error
 		switch v := recover().(type) {
 		case nil:
-			if !returned { // else a source that ends its goroutine would look like the end of the data
-				send(item[B]{err: errors.New("data: prefetch: the source ended its goroutine (runtime.Goexit)")})
-			}
+			if returned {
+				return
+			} // else a source that ends its goroutine would look like the end of the data
+			err = errors.New("data: prefetch: the source ended its goroutine (runtime.Goexit)")
 		case error:
-			send(item[B]{err: fmt.Errorf("data: prefetch: the source panicked: %w\n%s", v, debug.Stack())})
+			err = fmt.Errorf("data: prefetch: the source panicked: %w\n%s", v, debug.Stack())
 		default:
-			send(item[B]{err: fmt.Errorf("data: prefetch: the source panicked: %v\n%s", v, debug.Stack())})
+			err = fmt.Errorf("data: prefetch: the source panicked: %v\n%s", v, debug.Stack())
+		}
+		if told {
+			p.late = err
+		} else {
+			p.send(item[B]{err: err})
 		}
 	}()
-	source(func(b B, err error) bool { return send(item[B]{b, err}) })
+	for b, err := range source { // not source(send): a source that goes on behind a false ends so in Go's panic
+		if told = !p.send(item[B]{b, err}); told {
+			break
+		}
+	}
 	returned = true
 }

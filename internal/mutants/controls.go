@@ -109,6 +109,8 @@ var controls = []control{
 		edits: []edit{{"\tif g.Refuse != nil {\n", "\tif false {\n"}}},
 	{name: "4 GiB more for each image", file: "data/images.go", pkg: "data", test: "TestF28_MemoryOfImages",
 		edits: []edit{{"\tresample(decoded, format, to)\n", "\tresample(decoded, format, to)\n\timage.NewGray(image.Rect(0, 0, 1<<16, 1<<16))\n"}}},
+	{name: "a yield that may be called again", file: "data/prefetch.go", pkg: "data", test: "TestSourceThatGoesOnBehindYieldsFalse",
+		edits: []edit{{"for b, err := range source {", "source(func(b B, err error) bool {"}, {"\t\t\tbreak\n\t\t}\n\t}\n", "\t\t\treturn false\n\t\t}\n\t\treturn true\n\t})\n"}}},
 	{name: "a search of 3 s", file: "xla/search.go", pkg: "xla", test: "TestF22_PluginMissing",
 		edits: []edit{{`"strings"`, "\"strings\"\n\t\"time\""}, {"missing := &NotFoundError{Plugin: plugin}", "missing := &NotFoundError{Plugin: plugin}\n\ttime.Sleep(3*time.Second)"}}},
 	{name: "an installed plugin that is not probed", file: "xla/open.go", pkg: "xla", test: "TestR23_F51_installedPluginRots",
