@@ -21,7 +21,8 @@ type Restorer interface {
 type Start struct {
 	// Found tells whether there was a checkpoint.
 	Found bool
-	// Elapsed is how far it was; its steps are the batches to skip: data.Skip(start.Elapsed.Steps).
+	// Elapsed is how far it was; its steps are the batches to skip: data.Skip(start.Elapsed.Steps). Steps, samples and nanoseconds are
+	// 0 to 2^62 each: a checkpoint that says more is refused, and none is saved.
 	Elapsed loop.Elapsed
 	// History has the rows up to there.
 	History *loop.History
@@ -131,8 +132,11 @@ func startOf(folder *Folder, c *Checkpoint) (Start, error) {
 	case err != nil:
 		return Start{}, err
 	}
-	if p.Steps != int64(c.Step) || p.Samples < 0 || p.Time < 0 {
-		return Start{}, fmt.Errorf("section %q says %d steps, %d samples and %v: expected %d steps, and nothing negative", loopSection, p.Steps, p.Samples, p.Time, c.Step)
+	if err := p.check(); err != nil {
+		return Start{}, err
+	}
+	if p.Steps != int64(c.Step) {
+		return Start{}, fmt.Errorf("section %q says %d steps, %d samples and %s: expected %d steps", loopSection, p.Steps, p.Samples, p.Time, c.Step)
 	}
 	start := Start{Found: true, Elapsed: loop.Elapsed{Steps: p.Steps, Samples: p.Samples, Time: p.Time, Date: p.Date},
 		History: &loop.History{}, PassedOver: c.PassedOver, folder: folder, step: c.Step, sections: c.sections}

@@ -3,13 +3,16 @@ package checkpoint_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/train"
@@ -160,4 +163,34 @@ func TestPositionIsChecked(t *testing.T) {
 	require.NoError(t, f.Save(t.Context(), 5, c))
 	_, err = checkpoint.Resume(t.Context(), f, &counter{})
 	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
+}
+
+// A forged position must not have the sums wrap of a run that goes on from it, and none is saved that nobody could resume from.
+func TestPositionIsBounded(t *testing.T) {
+	const most = int64(1) << 62
+	ctx := t.Context()
+	for _, row := range []struct {
+		samples, time int64
+		ok            bool
+	}{{most, 0, true}, {0, most, true}, {most + 1, 0, false}, {0, most + 1, false}, {math.MaxInt64, 0, false}, {0, math.MaxInt64, false}, {-1, 0, false}, {0, -1, false}} {
+		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+		c, err := (&counter{}).Content(ctx)
+		require.NoError(t, err)
+		c.Sections["loop"] = json.RawMessage(fmt.Sprintf(`{"steps":3,"samples":%d,"time":%d,"date":0}`, row.samples, row.time))
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: "loop.history", DType: safetensors.U8, Dims: []int{2}, Data: []byte("[]")})
+		require.NoError(t, f.Save(ctx, 3, c))
+		start, err := checkpoint.Resume(ctx, f, &counter{})
+		if !row.ok {
+			require.ErrorContains(t, err, "expected 0 to 2^62 of each")
+			continue
+		}
+		require.NoError(t, err)
+		_, err = counting().Run(ctx, &counter{Rate: 1}, numbered(3), start.Option(), checkpoint.Save(f, loop.Never), loop.Until(loop.Steps(10)))
+		require.ErrorContains(t, err, "expected 0 to 2^62 of each", "it saves no more than it reads")
+		start, err = checkpoint.Resume(ctx, f, &counter{})
+		require.NoError(t, err, "what was there can still be resumed from")
+		require.EqualValues(t, 3, start.Elapsed.Steps)
+	}
+	kept := checkpoint.Restored[*counter]{Folder: openMem(t, &vfs.Mem{}, checkpoint.Options{})}
+	require.ErrorContains(t, kept.Save(ctx, &counter{}, loop.Elapsed{Steps: most + 1}), "expected 0 to 2^62 of each")
 }

@@ -28,11 +28,25 @@ type position struct {
 	Date loop.Date     `json:"date"`
 }
 
+// most bounds each part of a position: what runs that go on from there add to it never overflows.
+const most = 1 << 62
+
+func (p position) check() error {
+	if p.Steps < 0 || p.Samples < 0 || p.Time < 0 || max(p.Steps, p.Samples, int64(p.Time)) > most {
+		return fmt.Errorf("section %q says %d steps, %d samples and %d ns: expected 0 to 2^62 of each", loopSection, p.Steps, p.Samples, p.Time)
+	}
+	return nil
+}
+
 // content is the state with what belongs to the loop.
 func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
 	state, ok := r.State().(State)
 	if !ok {
 		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
+	}
+	at := position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date}
+	if err := at.check(); err != nil { // nobody could resume from it
+		return Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	given, err := state.Content(ctx)
 	if err != nil {
@@ -47,7 +61,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 			Tensor{Name: historyTensor, DType: safetensors.U8, Dims: []int{len(text)}, Data: text}),
 		Metrics: map[string]float64{},
 		Sections: map[string]any{
-			loopSection:     position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date},
+			loopSection:     at,
 			versionsSection: versions(state),
 			settingsSection: noted(settingsOf(state)),
 		},

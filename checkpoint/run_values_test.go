@@ -74,7 +74,7 @@ func TestF40_valuesOfARun(t *testing.T) {
 			state.tensors = append(state.tensors, checkpoint.Tensor{Name: "t" + name, DType: safetensors.U64, Dims: []int{len(bits)}, Data: append([]byte{}, safetensors.Bytes(bits)...)})
 		}
 		also, logged := params.Draw(t, "also"), rapid.SliceOfN(number, 1, 4).Draw(t, "logged")
-		from := loop.Elapsed{Steps: rapid.Int64Range(0, math.MaxInt64-1).Draw(t, "steps"), Samples: rapid.Int64Range(0, math.MaxInt64-1).Draw(t, "samples")}
+		from := loop.Elapsed{Steps: rapid.Int64Range(0, 1<<62-1).Draw(t, "steps"), Samples: rapid.Int64Range(0, 1<<62-1).Draw(t, "samples")}
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 		saveOnce(t, f, state, from, logged, checkpoint.Also("also", func() (any, error) { return also, nil }))
 

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/csv"
 	"errors"
@@ -18,7 +19,7 @@ func (h *History) WriteCSV(w io.Writer) error {
 		columns = append(columns, f.path())
 	}
 	table := tableOf(columns)
-	err := h.records(func(r *record) error { table.widen(r); return nil })
+	err := h.records(func(r *record) error { table.widen(r); return r.check() })
 	if err == nil {
 		_, err = w.Write(table.header())
 	}
@@ -37,9 +38,13 @@ func (h *History) WriteCSV(w io.Writer) error {
 }
 
 // ReadCSV adds the rows of a table as [History.WriteCSV] or the option [CSV] makes it; only the column elapsed.steps must
-// be there. An error says where; the rows before it have been added.
+// be there. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been added.
 func (h *History) ReadCSV(r io.Reader) error {
-	in := csv.NewReader(r)
+	text, _, err := unmarked(r)
+	if err != nil {
+		return fmt.Errorf("loop: read history: %w", err)
+	}
+	in := csv.NewReader(text)
 	in.ReuseRecord = true
 	if err := h.readCSV(in); err != nil {
 		return fmt.Errorf("loop: read history: row %d: %w", h.Len()+1, err)
@@ -78,11 +83,51 @@ func (h *History) readCSV(in *csv.Reader) error {
 				return fmt.Errorf("line %d, byte %d: %s: %w", line, at, columns[i], err)
 			}
 		}
-		if err := h.commitRecord(&rec); err != nil {
+		if err := h.take(&rec); err != nil {
 			line, _ := in.FieldPos(0)
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
+}
+
+// unmarked is r behind a byte-order mark, as spreadsheets and editors write it, and the mark's length.
+func unmarked(r io.Reader) (text io.Reader, mark int64, err error) {
+	const byteOrderMark = "\ufeff"
+	in := bufio.NewReader(r)
+	switch first, err := in.Peek(len(byteOrderMark)); {
+	case err != nil && err != io.EOF: // the reader may say it once
+		return nil, 0, err
+	case string(first) == byteOrderMark:
+		n, err := in.Discard(len(first))
+		return in, int64(n), err
+	}
+	return in, 0, nil
+}
+
+// mostElapsed is the most steps, samples or nanoseconds of a row: what a run adds to it, and the difference of two, never overflow.
+const mostElapsed = 1 << 62
+
+func (r *record) check() error {
+	e := r.elapsed
+	for i, n := range [...]int64{e.Steps, e.Samples, r.batch, int64(e.Time)} {
+		if n > mostElapsed || n < 0 && (n != unknownBatch || i != 2) {
+			return fmt.Errorf("step %d: %s is %d, expected 0 to 2^62%s", e.Steps, fields[i].path(), n, [len(fields)]string{3: " nanoseconds"}[i])
+		}
+	}
+	return nil
+}
+
+// take adds a record that was read.
+func (h *History) take(r *record) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if n := h.rows.n; n > 0 && r.batch == unknownBatch {
+		if least := h.rows.at(n - 1).elapsed.Samples; r.elapsed.Samples < least { // the batch would be negative, and with it a weight
+			return fmt.Errorf("elapsed.samples is %d, expected %d or more, as rows rise, or elapsed.batch", r.elapsed.Samples, least)
+		}
+	}
+	return h.commitRecord(r)
 }
 
 func checkColumns(columns []string) error {

@@ -70,10 +70,10 @@ func TestF40_filesAreExact(t *testing.T) {
 						logs.Set(c, rapid.SampledFrom([]string{"a", "b.c", `"`, ",", "<script>", "é 世界", " x ", `\.`, "#", "\ufeff"}).Draw(t, "name"), loop.Number(v))
 						numbers++
 					}
-					steps = rapid.Int64Range(steps, math.MaxInt64).Draw(t, "steps")
+					steps = rapid.Int64Range(steps, 1<<62).Draw(t, "steps")
 					h.Commit(loop.Elapsed{
-						Steps: steps, Samples: rapid.Int64().Draw(t, "samples"),
-						Time: time.Duration(rapid.Int64().Draw(t, "time")),
+						Steps: steps, Samples: rapid.Int64Range(0, 1<<62).Draw(t, "samples"),
+						Time: time.Duration(rapid.Int64Range(0, 1<<62).Draw(t, "time")),
 						Date: loop.Date(rapid.Int64().Draw(t, "date")),
 					}, logs, rapid.Int64Range(0, math.MaxInt32).Draw(t, "batch"))
 				}
@@ -162,9 +162,19 @@ func TestF29_hostileHistories(t *testing.T) {
 		{"a huge number", "csv", "elapsed.steps,a.b\n1,1e999\n", `row 1: line 2, byte 3: a.b: want a number of 64 bits, got "1e999"`},
 		{"a text", "csv", "elapsed.steps,a.b\n1,x\n", `row 1: line 2, byte 3: a.b: want a number of 64 bits, got "x"`},
 		{"steps too large", "csv", "elapsed.steps\n9223372036854775808\n", `row 1: line 2, byte 1: elapsed.steps: want an integer of 64 bits, got "9223372036854775808"`},
-		{"steps below 0", "csv", "elapsed.steps\n-3\n", "row 1: line 2: elapsed.steps is -3, expected 0 or more, as rows rise: is a run twice in the file?"},
+		{"steps below 0", "csv", "elapsed.steps\n-3\n", "row 1: line 2: step -3: elapsed.steps is -3, expected 0 to 2^62"},
 		{"a run twice", "csv", "elapsed.steps\n3\n4\n3\n", "row 3: line 4: elapsed.steps is 3, expected 4 or more, as rows rise: is a run twice in the file?"},
 		{"a run twice", "json", "{\"elapsed.steps\":3}\n{\"elapsed.steps\":2}\n", "row 2, before byte 39: elapsed.steps is 2, expected 3 or more, as rows rise: is a run twice in the file?"},
+		{"steps that wrap with the next", "csv", "elapsed.steps\n4611686018427387905\n", "row 1: line 2: step 4611686018427387905: elapsed.steps is 4611686018427387905, expected 0 to 2^62"},
+		{"samples that wrap", "csv", "elapsed.steps,elapsed.samples\n1,9223372036854775807\n", "row 1: line 2: step 1: elapsed.samples is 9223372036854775807, expected 0 to 2^62"},
+		{"samples that wrap", "json", `{"elapsed.steps":1,"elapsed.samples":9223372036854775807}`, "row 1, before byte 57: step 1: elapsed.samples is 9223372036854775807, expected 0 to 2^62"},
+		{"a time that wraps", "json", `{"elapsed.steps":1,"elapsed.time":9223372036.854775807}`, "row 1, before byte 55: step 1: elapsed.time is 9223372036854775807, expected 0 to 2^62 nanoseconds"},
+		{"samples below 0", "csv", "elapsed.steps,elapsed.samples\n1,-1\n", "row 1: line 2: step 1: elapsed.samples is -1, expected 0 to 2^62"},
+		{"a time below 0", "csv", "elapsed.steps,elapsed.time\n1,-1\n", "row 1: line 2: step 1: elapsed.time is -1000000000, expected 0 to 2^62 nanoseconds"},
+		{"a batch below 0", "csv", "elapsed.steps,elapsed.batch\n1,-2\n", "row 1: line 2: step 1: elapsed.batch is -2, expected 0 to 2^62"},
+		{"fewer samples than before", "csv", "elapsed.steps,elapsed.samples\n1,64\n2,32\n", "row 2: line 3: elapsed.samples is 32, expected 64 or more, as rows rise, or elapsed.batch"},
+		{"an object behind a mark", "json", "\ufeff{", "row 1, before byte 4: no elapsed.steps"},
+		{"two marks", "json", "\ufeff\ufeff{}", "row 1, before byte 3: invalid character 'ï' looking for beginning of value"},
 		{"steps empty", "csv", "elapsed.steps,a.b\n,1\n", `row 1: line 2, byte 1: elapsed.steps: want an integer of 64 bits, got ""`},
 		{"a time with units", "csv", "elapsed.steps,elapsed.time\n1,1h3\n", `row 1: line 2, byte 3: elapsed.time: want seconds as 12.345, got "1h3"`},
 		{"a time too long", "csv", "elapsed.steps,elapsed.time\n1,1e300\n", `row 1: line 2, byte 3: elapsed.time: want seconds as 12.345, got "1e300"`},
@@ -208,6 +218,30 @@ func TestF29_hostileHistories(t *testing.T) {
 		})
 	}
 	t.Logf("F29: %d hostile files, 0 panics, every error says where", cases)
+}
+
+// What a reader refuses no writer writes.
+func TestHistory_writesWhatItReads(t *testing.T) {
+	for _, form := range fileForms {
+		for _, e := range []loop.Elapsed{{Steps: 1, Samples: 1<<62 + 1}, {Steps: 1, Time: 1<<62 + 1}, {Steps: 1<<62 + 1}, {Steps: 1, Samples: -1}, {Steps: 1, Time: -1}} {
+			var h loop.History
+			h.Commit(e, metric("a", 1), 1)
+			require.ErrorContains(t, form.write(&h, io.Discard), ", expected 0 to 2^62")
+		}
+	}
+}
+
+// Editors and spreadsheets put a mark in front.
+func TestHistory_readsBehindAByteOrderMark(t *testing.T) {
+	for _, form := range fileForms {
+		var h, back loop.History
+		h.Commit(at(1), metric("a", 1), 1)
+		h.Commit(at(2), metric("a", 2), 1)
+		var file bytes.Buffer
+		require.NoError(t, form.write(&h, &file))
+		require.NoError(t, form.read(&back, io.MultiReader(strings.NewReader("\ufeff"), &file)))
+		require.Equal(t, text(t, &h), text(t, &back))
+	}
 }
 
 func TestHistory_readKeepsTheRowsBeforeAnError(t *testing.T) {

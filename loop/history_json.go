@@ -17,6 +17,9 @@ func (h *History) WriteJSON(w io.Writer) error {
 	separator := "[\n"
 	var line []byte
 	err := h.records(func(r *record) error {
+		if err := r.check(); err != nil {
+			return err
+		}
 		line = appendJSON(append(line[:0], separator...), r)
 		separator = ",\n"
 		_, err := out.Write(line)
@@ -36,13 +39,17 @@ func (h *History) WriteJSON(w io.Writer) error {
 }
 
 // ReadJSON adds the rows of an array as [History.WriteJSON] makes it, or of objects one after another as a [JSONL] file has
-// them. An error says where; the rows before it have been added, so that a file which a crash has cut gives all but
-// its last.
+// them. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been added, so that a file which
+// a crash has cut gives all but its last.
 func (h *History) ReadJSON(r io.Reader) error {
-	d := json.NewDecoder(r)
+	text, mark, err := unmarked(r)
+	if err != nil {
+		return fmt.Errorf("loop: read history: %w", err)
+	}
+	d := json.NewDecoder(text)
 	d.UseNumber()
 	if err := h.readJSON(d); err != nil {
-		return fmt.Errorf("loop: read history: row %d, before byte %d: %w", h.Len()+1, d.InputOffset(), err)
+		return fmt.Errorf("loop: read history: row %d, before byte %d: %w", h.Len()+1, mark+d.InputOffset(), err)
 	}
 	return nil
 }
@@ -58,7 +65,7 @@ func (h *History) readJSON(d *json.Decoder) error {
 		if err := readObject(d, &rec); err != nil {
 			return noEOF(err)
 		}
-		if err := h.commitRecord(&rec); err != nil {
+		if err := h.take(&rec); err != nil {
 			return err
 		}
 	}
