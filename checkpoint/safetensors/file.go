@@ -4,14 +4,34 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // ReadFile reads a file whole: its tensors, in the order of their bytes, and the elements of each. They are compared with the file's
 // own checksum, if it has one ([Reader.Verify]). What is no regular file, as a pipe, is an error: opening it would wait for its
-// writer. Errors do not name the path.
+// writer. An error names the path; [errors.As] finds a [*FormatError] in it.
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
+	if tensors, elements, err = readFile(path, limits); err != nil {
+		return nil, nil, &fileError{path, err}
+	}
+	return tensors, elements, nil
+}
+
+type fileError struct {
+	path string
+	err  error
+}
+
+func (e *fileError) Error() string { return "safetensors: read " + e.path + ": " + e.Point() }
+
+// Point is for who says the path by itself.
+func (e *fileError) Point() string { return strings.TrimPrefix(e.err.Error(), "safetensors: ") }
+
+func (e *fileError) Unwrap() error { return e.err }
+
+func readFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, nil, bare(err)

@@ -134,7 +134,7 @@ func (c ckptImport) read() (checkpoint.Step, checkpoint.Content, error) {
 func readSafetensors(path string) (content checkpoint.Content, err error) {
 	list, elements, err := safetensors.ReadFile(path, safetensors.Limits{})
 	if err != nil {
-		return content, fmt.Errorf("%s: %w", plain(path), err)
+		return content, err
 	}
 	for i, t := range list {
 		content.Tensors = append(content.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: elements[i]})

@@ -64,7 +64,7 @@ func TestCkpt(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, rotten, 0o600))
 	refused := run(t, "ckpt", "import", file, filepath.Join(t.TempDir(), "rotten"))
 	require.Equal(t, 1, refused.code)
-	require.Contains(t, refused.stderr, file+": safetensors: damaged: the checksum differs")
+	require.Contains(t, refused.stderr, "safetensors: read "+file+": damaged: the checksum differs")
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	require.Contains(t, run(t, "ckpt", "import", pipe, filepath.Join(t.TempDir(), "piped")).stderr, pipe+": is no regular file", "it does not wait for a writer")
