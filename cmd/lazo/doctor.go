@@ -41,7 +41,9 @@ func (c doctorCommand) Run(s session) error {
 	if s.ctx.Err() != nil {
 		return err
 	}
-	line(s.stdout, "problem", "%s", strings.ReplaceAll(plainLines(err.Error()), "\n", "\n          "))
+	for i, text := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
+		line(s.stdout, []string{"problem", ""}[min(i, 1)], "%s", text)
+	}
 	if advice := remedy(err, c.Plugin); advice != "" {
 		line(s.stdout, "to do", "%s", advice)
 	}

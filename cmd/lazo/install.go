@@ -36,7 +36,7 @@ func (c installCommand) Run(s session) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stdout, "%s %s: %s\n", done.Kind, done.Version, done.Path)
+	fmt.Fprintf(s.stdout, "%s %s: %s\n", done.Kind, plain(done.Version), plain(done.Path))
 	return nil
 }
 
@@ -78,7 +78,7 @@ func progress(w io.Writer) func(install.Event) {
 	var last install.Event
 	return func(e install.Event) {
 		if e.Stage != last.Stage || e.File != last.File {
-			fmt.Fprintf(w, "%-9s %s\n", e.Stage, e.File)
+			line(w, string(e.Stage), "%s", e.File)
 		} else if percent := share(e); moving && percent != share(last) {
 			fmt.Fprintf(w, "\r%8d%%\r", percent)
 		}

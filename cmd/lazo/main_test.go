@@ -225,6 +225,25 @@ func TestInstallFromFile(t *testing.T) {
 	}
 	require.Equal(t, 0, run(t, "install", "cpu", "--prefix", prefix, "--from", library).code)
 	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code, "installing again mends it")
+
+	// What a receipt says is not obeyed by the terminal, and it is believed of its own kind alone.
+	receipt := filepath.Join(prefix, "cpu", "receipt.json")
+	sound, err := os.ReadFile(receipt)
+	require.NoError(t, err)
+	forge := func(field, value string) result {
+		forged := regexp.MustCompile(`"`+field+`": "[^"]*"`).ReplaceAllLiteral(sound, []byte(`"`+field+`": "`+value+`"`))
+		require.NotEqual(t, string(sound), string(forged))
+		require.NoError(t, os.WriteFile(receipt, forged, 0o640))
+		return run(t, "doctor", "--prefix", prefix)
+	}
+	got = forge("version", `1\u001b[2J\nresult    ok`)
+	assert.Equal(t, 0, got.code)
+	assert.Contains(t, got.stdout, `cpu 1\x1b[2J\nresult    ok, PJRT API`)
+	got = forge("kind", "tpu")
+	assert.Equal(t, 1, got.code)
+	assert.Contains(t, got.stdout, receipt+`: it says the kind "tpu", in the folder of "cpu"`)
+	assert.Contains(t, got.stdout, "install cpu --force")
+	assert.NotContains(t, got.stdout, "not installed")
 }
 
 // A plugin that loads and finds no device may be installed, but not for the CPU,

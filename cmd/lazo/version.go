@@ -31,7 +31,7 @@ func printVersions(w io.Writer) {
 
 // line prints a name and what is to be said of it.
 func line(w io.Writer, name, format string, args ...any) {
-	fmt.Fprintf(w, "%-9s %s\n", name, fmt.Sprintf(format, args...))
+	fmt.Fprintf(w, "%-9s %s\n", name, escaped(fmt.Sprintf(format, args...), "\t"))
 }
 
 // moduleVersion is the version of a module that this binary was built from.

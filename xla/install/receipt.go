@@ -73,6 +73,9 @@ func readReceipt(folder string) (*receipt, error) {
 		return nil, err
 	}
 	r, err := parseReceipt(text)
+	if kind := filepath.Base(folder); err == nil && r.Kind != kind {
+		err = fmt.Errorf("it says the kind %.200q, in the folder of %q", r.Kind, kind)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, fetch.Short(err))
 	}

@@ -101,6 +101,7 @@ func TestFind(t *testing.T) {
 		}, ErrDamaged, ErrDamaged},
 		{"receipt of the future", edit(`"format": 1`, `"format": 2`), ErrDamaged, ErrDamaged},
 		{"receipt with a field more", edit(`"format": 1`, `"format": 1, "x": 1`), ErrDamaged, ErrDamaged},
+		{"receipt of another kind", edit(`"kind": "toy"`, `"kind": "tpu"`), ErrDamaged, ErrDamaged},
 		{"receipt leads elsewhere", edit(`"dir": "`, `"dir": "../`), ErrDamaged, ErrDamaged},
 		{"receipt leads to the root", edit(`"dir": "`, `"dir": "/`), ErrDamaged, ErrDamaged},
 		{"receipt names a file elsewhere", edit(`"path": "xla_plugins/`, `"path": "../../`), ErrDamaged, ErrDamaged},
