@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -220,7 +221,7 @@ func (m *Model) Close() error {
 	if m.giveBack != nil {
 		errs = append(errs, m.giveBack())
 	}
-	return errors.Join(errs...)
+	return gate.Once(errors.Join(errs...))
 }
 
 // one makes a step on what the model reads.

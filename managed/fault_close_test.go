@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
@@ -93,4 +94,60 @@ func useAfterClose(t *testing.T, strategy func(*xla.Runtime) strategies.Strategy
 	}
 	require.Positive(t, results["closed"])
 	t.Logf("F41: %v: %d calls after Close: ErrClosed each; %d runtimes closed under a training: %v, no crash", strategy(r), len(rows), rounds, results)
+}
+
+// What is read, moved or closed after its runtime says so, in one line.
+func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
+	for _, on := range []struct {
+		strategy func(*xla.Runtime) strategies.Strategy
+		options  []xla.Option
+	}{
+		{func(r *xla.Runtime) strategies.Strategy { return strategies.Jit(r) }, nil},
+		{func(r *xla.Runtime) strategies.Strategy { return onFour(t, r) }, []xla.Option{xla.ClientOption("cpu_device_count", 4)}},
+	} {
+		r, err := xla.Open(t.Context(), xla.CPU, on.options...)
+		require.NoError(t, err)
+		other := runtime(t, on.options...)
+		state, err := managed.New(on.strategy(r), managed.WithOptimizer(sgd()))
+		require.NoError(t, err)
+		step, test := managed.TrainStep(regression), managed.TestStep(regression)
+		for _, size := range []int{4, 8, 16} { // a program for each
+			_, _, err = step.Step(t.Context(), state, first(t, line(t, size).Batches(size)))
+			require.NoError(t, err)
+			_, _, err = test.Step(t.Context(), state, first(t, line(t, size).Batches(size)))
+			require.NoError(t, err)
+		}
+		folder, err := checkpoint.Open(t.TempDir(), checkpoint.Options{})
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		rows := []struct {
+			name string
+			call func() error
+		}{
+			{"value", func() error { _, err := state.Value("/dense/dense/weights"); return err }},
+			{"values", func() error { _, err := state.Values("/dense/dense/weights"); return err }},
+			{"learning rate", func() error { _, err := state.LearningRate(); return err }},
+			{"snapshot", func() error { _, err := state.Snapshot(t.Context()); return err }},
+			{"save", func() error {
+				content, err := state.Content(t.Context())
+				if err == nil {
+					err = folder.Save(t.Context(), 1, content)
+				}
+				return err
+			}},
+			{"clone", func() error { _, err := state.Clone(t.Context(), on.strategy(other)); return err }},
+			{"move", func() error { return state.MoveTo(t.Context(), on.strategy(other)) }},
+			{"close of a step", step.Close},
+			{"close of a test", test.Close},
+			{"close of the state", state.Close},
+		}
+		for _, row := range rows {
+			err := row.call()
+			require.ErrorIs(t, err, xla.ErrClosed, row.name)
+			require.ErrorContains(t, err, "the runtime was closed before it: close states and models first", row.name)
+			require.NotContains(t, err.Error(), "\n", row.name)
+		}
+		require.NoError(t, errors.Join(step.Close(), test.Close(), state.Close()), "and a second Close does nothing")
+		require.NoError(t, folder.Close())
+	}
 }

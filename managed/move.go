@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -50,7 +51,7 @@ func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
 	}
 	s.strategy = to
 	s.moves++
-	if err := errors.Join(logsErr, from.Free(buffers...)); err != nil {
+	if err := gate.Once(errors.Join(logsErr, from.Free(buffers...))); err != nil {
 		return fmt.Errorf("moved, but free what was under %v: %w", from, err)
 	}
 	return nil

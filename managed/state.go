@@ -222,5 +222,5 @@ func (s *State) Close() error {
 			errs = append(errs, s.strategy.Free(old))
 		}
 	}
-	return errors.Join(append(errs, s.leaveSets())...)
+	return gate.Once(errors.Join(append(errs, s.leaveSets())...))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
@@ -394,5 +395,5 @@ func (s *Stepper) Close() error {
 	for _, c := range s.drop(func(*compiled) bool { return true }) {
 		errs = append(errs, c.giveUp())
 	}
-	return errors.Join(errs...)
+	return gate.Once(errors.Join(errs...))
 }

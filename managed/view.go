@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -122,7 +123,7 @@ func (v *View) Close() error {
 		errs = append(errs, p.release())
 	}
 	v.pins = nil
-	return errors.Join(errs...)
+	return gate.Once(errors.Join(errs...))
 }
 
 // usable tells whether a step can be made on the view. The state is being read, and mu is held, as for what follows.

@@ -222,5 +222,5 @@ func (p *Program) Close() error {
 	if p == nil || p.runs == nil || !p.uses.Close() {
 		return nil
 	}
-	return p.runs.close()
+	return gate.Once(p.runs.close())
 }

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"metrics":                 {},
 	"callbacks/tensorboard":   {"callbacks", "internal/tfrecord", "loop"},
 	"xla/install":             {"internal/fetch", "internal/owners"},
-	"xla/pjrt":                {"internal/owners"},
+	"xla/pjrt":                {"internal/gate", "internal/owners"},
 	"xla/hlo":                 {"internal/graphs"},
 	"xla/probe":               {"internal/child", "xla/pjrt"},
 	"xla/export":              {"checkpoint/safetensors", "internal/gate", "internal/vfs", "xla"},

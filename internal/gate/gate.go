@@ -9,11 +9,41 @@ package gate
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 )
 
 // ErrClosed: a thing was used after its Close.
 var ErrClosed = errors.New("used after Close")
+
+// ErrOwnerClosed: a thing was used, or closed, after the runtime that it is of.
+var ErrOwnerClosed = errors.New("the runtime was closed before it: close states and models first")
+
+// Once is what a Close came to: of the errors joined in it that are [ErrOwnerClosed], the first stands for all.
+func Once(err error) error {
+	said := false
+	var once func(error) error
+	once = func(err error) error {
+		if !errors.Is(err, ErrOwnerClosed) {
+			return err
+		}
+		if joined, ok := err.(interface{ Unwrap() []error }); ok && reflect.TypeOf(err) == joinType {
+			var rest []error
+			for _, e := range joined.Unwrap() {
+				rest = append(rest, once(e))
+			}
+			return errors.Join(rest...)
+		}
+		if said {
+			return nil
+		}
+		said = true
+		return err
+	}
+	return once(err)
+}
+
+var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
 // Gate is an open gate with nobody inside. It is not to be copied.
 type Gate struct {

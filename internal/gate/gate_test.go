@@ -3,6 +3,7 @@ package gate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -120,4 +121,14 @@ func BenchmarkGate(b *testing.B) {
 		_ = g.Change(b.Context())
 		g.DoneChanging()
 	}
+}
+
+func TestOnce(t *testing.T) {
+	first, second, other := fmt.Errorf("a: %w", gate.ErrOwnerClosed), fmt.Errorf("b: %w", gate.ErrOwnerClosed), errors.New("c")
+	require.NoError(t, gate.Once(nil))
+	require.Equal(t, other, gate.Once(other))
+	require.Equal(t, first, gate.Once(first))
+	err := gate.Once(errors.Join(other, errors.Join(first, second), second, other))
+	require.EqualError(t, err, "c\na: "+gate.ErrOwnerClosed.Error()+"\nc", "no other is left out")
+	require.ErrorIs(t, err, gate.ErrOwnerClosed)
 }

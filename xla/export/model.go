@@ -206,5 +206,5 @@ func (m *Model) Close() error {
 			err = errors.Join(err, b.Finalize())
 		}
 	}
-	return err
+	return gate.Once(err)
 }

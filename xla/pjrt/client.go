@@ -170,7 +170,15 @@ func (c *Client) Close() error {
 	return first
 }
 
-func (c *Client) closedError() error { return fmt.Errorf("pjrt: client: %w", ErrClosed) }
+func (c *Client) closedError() error {
+	return fmt.Errorf("pjrt: the runtime's client is %w", ErrClosed)
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
 
 // use keeps the client open until done.
 func (c *Client) use() error {

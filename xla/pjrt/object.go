@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/lazo-ml/lazo/internal/gate"
 )
 
 // object is what a client's things have in common: a pointer of the plugin's, and a state that says who uses it.
@@ -94,9 +96,20 @@ func (o *object) disown() error {
 
 func (o *object) refusal(state int64) error {
 	if state&closedFlag != 0 {
+		if o.client.isClosed() {
+			return fmt.Errorf("pjrt: %s: %w", o.name, closedBefore{})
+		}
 		return fmt.Errorf("pjrt: %s: %w", o.name, ErrClosed)
 	}
 	return fmt.Errorf("pjrt: %s: %w", o.name, ErrBusy)
+}
+
+// closedBefore is the [ErrClosed] of a thing whose client was closed.
+type closedBefore struct{}
+
+func (closedBefore) Error() string { return gate.ErrOwnerClosed.Error() }
+func (closedBefore) Is(target error) bool {
+	return target == ErrClosed || target == gate.ErrOwnerClosed
 }
 
 func isClosed(err error) bool { return errors.Is(err, ErrClosed) }
