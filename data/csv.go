@@ -117,7 +117,7 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 }
 
 // StreamCSV reads a file, packed by gzip or not, row by row: batches of size examples, the last one of the rest. Memory is that of
-// a batch. Each iteration opens the file anew; an error is the last that comes. Epoch is 0 in all.
+// a batch. Each iteration opens the file anew; an error is the last that comes, and a file without examples is one. Epoch is 0 in all.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -146,9 +146,6 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	})
 	if err != nil {
 		return nil, err
-	}
-	if len(parts) == 0 {
-		return nil, errors.New("the file has no examples")
 	}
 	return New(joined(parts).Fields...)
 }
@@ -188,6 +185,9 @@ func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, c
 			return nil
 		}
 		at += n
+	}
+	if at == 0 {
+		return errors.New("the file has no examples: there is a header, and no row behind it")
 	}
 	return nil
 }

@@ -54,6 +54,9 @@ func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 func advice(cell string, separator rune) string {
 	v, notANumber := strconv.ParseFloat(cell, 64)
 	_, notDecimal := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
+	if strings.Contains(cell, "\r") {
+		return ": it has a bare carriage return (CR) in it: write line ends as LF or CRLF"
+	}
 	decimal := ""
 	if notANumber != nil && notDecimal == nil {
 		decimal = fmt.Sprintf(": write a point for the decimal comma of %s", quoted(cell))

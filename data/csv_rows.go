@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,8 @@ const (
 	csvBuffer     = 4096     // what package csv reads ahead
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
+
+var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
 // rowReader gives at most MaxRow bytes (and a buffer) to a row, so that a file without line ends cannot fill the memory.
 type rowReader struct {
@@ -96,6 +99,14 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 		rows.ahead, rows.behind = first, 1
 	} else {
 		rows.pass(first)
+		if slices.ContainsFunc(rows.names, func(name string) bool { return strings.Contains(name, "\r") }) {
+			switch rows.ahead, err = rows.read(); {
+			case err == io.EOF:
+				return nil, rows.fail("", errBareCR)
+			case err != nil:
+				return nil, err
+			}
+		}
 	}
 	if rows.columns, err = chooseColumns(rows.names, format.Fields, comma); err != nil {
 		return nil, rows.fail("", err)

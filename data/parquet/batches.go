@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"errors"
 	"io"
 	"math"
 	"slices"
@@ -38,6 +39,9 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 		}
 		if n == 0 {
 			_, err := r.more()
+			if err == nil && r.row == 0 {
+				err = errors.New("the file has no examples")
+			}
 			return err
 		}
 		b, taken := r.batch(int(n))

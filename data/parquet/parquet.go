@@ -101,16 +101,12 @@ func Open(path string, format Format) (*data.Set, error) {
 }
 
 func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error) {
-	none := true
+	var made error
 	err = batches(file, size, format, 0, func(b data.Batch, _ error) bool {
-		none = false
-		set, err = data.New(b.Fields...)
+		set, made = data.New(b.Fields...)
 		return true
 	})
-	if err == nil && none {
-		err = errors.New("the file has no examples")
-	}
-	return set, err
+	return set, errors.Join(err, made)
 }
 
 // Stream reads a file in batches of size examples, the last one of the rest; a batch may cross the border of row groups. Memory is

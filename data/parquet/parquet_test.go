@@ -208,6 +208,13 @@ func TestMessages(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = open(written(t, []columns{}), named("f", Field{}))
 	require.EqualError(t, err, "parquet: read: the file has no examples")
+	require.NoError(t, os.WriteFile(path, written(t, []columns{}), 0o600))
+	streamed := 0
+	for _, err := range Stream(path, named("f", Field{}), 2) {
+		require.EqualError(t, err, "parquet: stream: "+path+": the file has no examples")
+		streamed++
+	}
+	require.Equal(t, 1, streamed)
 	set, err := open(file, named("f", Field{Fill: "2"}))
 	require.NoError(t, err)
 	require.Equal(t, []float32{1.5, 2}, set.Fields()[0].Array.Flat)
