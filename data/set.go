@@ -145,7 +145,8 @@ func (s *Set) gather(rows []int) *Set {
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples that count, no more than there are rows; rows of padding do not. 0, as in a batch made by hand, has [Batch.Samples] count
-	// them.
+	// them. Where it is less than the rows, the field [Mask] says which count: without one, a step that reports numbers refuses the batch, as
+	// they would be of all rows. A step of outputs alone takes it; the rows behind Size are whoever padded it to cut off.
 	Size int
 	// Epoch is the pass over the set that the batch belongs to, from 0.
 	Epoch int

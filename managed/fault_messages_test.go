@@ -298,6 +298,9 @@ var mistakes = []mistake{
 	{"batch that counts more examples than it has", func(m desk) error {
 		return m.run(m.state, data.Batch{Size: 17, Fields: m.batch.Fields}, regression)
 	}},
+	{"batch that counts fewer examples than it has rows", func(m desk) error {
+		return m.run(m.state, data.Batch{Size: 5, Fields: m.batch.Fields}, regression)
+	}},
 	{"batch of less than no examples", func(m desk) error {
 		_, _, err := managed.TrainStep(regression).Step(m.Context(), m.state, data.Batch{Size: -1, Fields: m.batch.Fields})
 		return err

@@ -118,3 +118,39 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 	_, _, err = stepper(t, managed.TestStep(build(true))).Step(t.Context(), state, padded)
 	require.ErrorContains(t, err, `"activity" is (Float32), but the batch is padded`)
 }
+
+// A Size below the rows, and no mask that says which of them count: what a step reports would be of all rows. Outputs alone can be cut off.
+func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
+	const want = `Batch.Size is 5 examples, but the fields have 16 rows, and no field "mask" says which count`
+	whole := first(t, line(t, 16).Batches(16))
+	short := whole
+	short.Size = 5
+	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	loss := func(b *managed.Builder) {
+		b.Loss("loss", graph.Square(graph.Sub(b.Node("y"), layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1))))
+	}
+	train, test := stepper(t, managed.TrainStep(loss)), stepper(t, managed.TestStep(loss))
+	_, _, err := train.Step(t.Context(), state, short)
+	require.ErrorContains(t, err, want)
+	_, logs, err := train.StepBlock(t.Context(), state, []data.Batch{whole, whole, short})
+	require.ErrorContains(t, err, want)
+	require.Len(t, logs, 2, "the steps before it are made")
+	_, _, err = test.Step(t.Context(), state, short)
+	require.ErrorContains(t, err, want)
+
+	five, err := whole.Slice(0, 5)
+	require.NoError(t, err)
+	padded, err := data.Pad(short, 16) // has a mask for what Size says
+	require.NoError(t, err)
+	var losses []float64
+	for _, batch := range []data.Batch{five, padded} {
+		_, logs, err := test.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		losses = append(losses, float(t, logs, "loss"))
+	}
+	require.InDelta(t, losses[0], losses[1], 1e-6)
+
+	outputs := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("twice", graph.MulScalar(b.Node("x"), 2)) }))
+	_, _, err = outputs.Step(t.Context(), state, short)
+	require.NoError(t, err)
+}

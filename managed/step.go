@@ -230,6 +230,9 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	if c == nil {
 		return nil, compiling, nil
 	}
+	if err := c.counts(&first); err != nil {
+		return nil, w, err
+	}
 	if wants := c.wants(view); wants > w {
 		return nil, wants, nil
 	}
@@ -242,7 +245,7 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	n := 1
 	for n < min(len(batches), c.program.Block()) {
 		next, err := state.strategy.Batch(batches[n])
-		if err != nil || !c.fits(next) || trainable(&next, mask) != nil {
+		if err != nil || !c.fits(next) || trainable(&next, mask) != nil || c.counts(&next) != nil {
 			break // the steps before it are made first
 		}
 		r.take(n, next)
@@ -261,6 +264,23 @@ func trainable(b *data.Batch, mask int) error {
 	of := b.Fields[mask].Array
 	if counts, ok := of.Flat.([]bool); ok && len(of.Dims) == 1 && !slices.Contains(counts, true) {
 		return fmt.Errorf("field %q of the batch has true for none of %d rows, so that no example counts: expected true where one does; leave out a batch without any", data.Mask, len(counts))
+	}
+	return nil
+}
+
+// counts refuses a batch whose Size leaves out rows that nothing marks as padding, where numbers are reported: those would be of all rows.
+func (c *compiled) counts(b *data.Batch) error {
+	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
+		return nil
+	}
+	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // as nearly always
+		return nil
+	}
+	// Fields that disagree have Size say which of their axes counts the examples.
+	marked := func(f data.Field) bool { _, ok := f.Array.Flat.([]bool); return ok && f.Name == data.Mask }
+	if rows, err := b.Rows(); err == nil && b.Size < rows && !slices.ContainsFunc(b.Fields, marked) {
+		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q says which count: the step's numbers would be of all rows. Take Batch.Slice(0, %[1]d), or data.Pad",
+			b.Size, rows, data.Mask)
 	}
 	return nil
 }
