@@ -21,8 +21,8 @@ test: setup ## install what tests need, and run all of them
 	$(GO) test $(TEST_FLAGS) ./...
 
 # Packages whose tests need no plugin.
-PLAIN = ./loop ./train ./data/... ./checkpoint/... ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/fetch ./internal/gate \
-	./internal/graphs ./internal/owners ./internal/size ./internal/vfs
+PLAIN = ./loop ./train ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
+	./internal/graphs ./internal/owners ./internal/shield ./internal/size ./internal/vfs
 
 .PHONY: vet
 vet: ## formatting, go vet
@@ -89,13 +89,13 @@ SEED ?= 1
 .PHONY: mutants
 mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sample of SEED=1, and the controls; docs/testing.md
 	$(GO) run ./internal/mutants -controls
-	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) -with ./strategies/strategytest ./loop ./checkpoint ./managed ./strategies ./xla
+	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) -with ./managed/strategytest ./loop ./checkpoint ./managed ./strategies ./xla
 
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
 	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
-		checkpoint/safetensors/FuzzReadHeader checkpoint/safetensors/FuzzRoundTrip xla/export/FuzzManifest \
+		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

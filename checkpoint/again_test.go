@@ -15,10 +15,10 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // mark goes on from a step, 0 for the beginning, to step 40 and in a second run 15 steps far, saves each tenth step, and has the weight

@@ -220,5 +220,7 @@ func (r *room) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// AvailableBuffer is where the next bytes go, see [Tensor].Write.
+var _ MemoryWriter = (*room)(nil)
+
+// AvailableBuffer is where the next bytes go.
 func (r *room) AvailableBuffer() []byte { return r.memory[r.n:r.n:len(r.memory)] }

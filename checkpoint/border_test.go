@@ -3,9 +3,9 @@ package checkpoint_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +31,7 @@ func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
 		if batch+1 == failed {
 			close(closed)
 			for !f.SaveHasFailed() {
-				time.Sleep(100 * time.Microsecond)
+				runtime.Gosched()
 			}
 		}
 		return c, c.step(batch), nil

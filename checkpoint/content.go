@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"unicode/utf8"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/shield"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Content is what a checkpoint is made of.
@@ -33,10 +33,16 @@ type Tensor struct {
 	// Data are the elements, little endian, the last axis running fastest.
 	Data []byte
 	// Write, if not nil, writes them in place of Data, so that a state that is not in the host's memory needs no copy
-	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. A writer with
-	// the method AvailableBuffer (see [bytes.Buffer.AvailableBuffer]) takes bytes that were put there without a copy of its
-	// own: [Async] gives such a one.
+	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. The writer may
+	// be a [MemoryWriter].
 	Write func(io.Writer) error
+}
+
+// MemoryWriter is the writer that [Async] gives to a [Tensor]'s Write: bytes that were put into its AvailableBuffer (see
+// [bytes.Buffer.AvailableBuffer]) are written without a copy.
+type MemoryWriter interface {
+	io.Writer
+	AvailableBuffer() []byte
 }
 
 // draft is content that can be written: all that can go wrong with it but the tensors' bytes has been tried.
@@ -73,7 +79,7 @@ func newDraft(step Step, c Content) (*draft, error) {
 
 func encodeSection(value any) (json.RawMessage, error) {
 	var text []byte
-	err := guard(func() (err error) {
+	err := shield.Do(func() (err error) {
 		text, err = json.Marshal(value)
 		return err
 	})
@@ -95,19 +101,6 @@ func (d *draft) checkNames() error {
 		}
 	}
 	return nil
-}
-
-// guard turns a panic of somebody else's code into an error.
-func guard(call func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-			if cause, ok := r.(error); ok {
-				err = fmt.Errorf("panic: %w\n%s", cause, debug.Stack())
-			}
-		}
-	}()
-	return call()
 }
 
 // Checkpoint is one that was loaded, all its checksums right.
@@ -159,7 +152,7 @@ func decodeSection(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	d.DisallowUnknownFields()
-	return guard(func() error { return d.Decode(into) })
+	return shield.Do(func() error { return d.Decode(into) })
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

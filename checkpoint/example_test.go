@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Progress is what this program wants to know again after a restart.

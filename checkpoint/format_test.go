@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // oldState is what the kept fixture of format 1 was saved with. It is never changed: a later format gets another one.

@@ -11,7 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const (
@@ -24,15 +25,15 @@ const (
 	gomlxOtherSection  = "params.other"
 )
 
-// gomlxTypes are GoMLX's names for the types that this package has.
-var gomlxTypes = map[string]safetensors.DType{
-	"Bool": safetensors.Bool,
-	"Int8": safetensors.I8, "Int16": safetensors.I16, "Int32": safetensors.I32, "Int64": safetensors.I64,
-	"Uint8": safetensors.U8, "Uint16": safetensors.U16, "Uint32": safetensors.U32, "Uint64": safetensors.U64,
-	"Float16": safetensors.F16, "BFloat16": safetensors.BF16, "Float32": safetensors.F32, "Float64": safetensors.F64,
-	"Complex64": safetensors.C64,
-	"F8E5M2":    safetensors.F8E5M2, "F8E4M3FN": safetensors.F8E4M3, "F8E5M2FNUZ": safetensors.F8E5M2FNUZ, "F8E4M3FNUZ": safetensors.F8E4M3FNUZ,
-	"F8E8M0FNU": safetensors.F8E8M0,
+// gomlxType is the type that GoMLX calls so, 0 if this package has none of the kind.
+func gomlxType(name string) safetensors.DType {
+	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
+		return d
+	}
+	return map[string]safetensors.DType{ // of 8 bits, which no model of ours has
+		"F8E5M2": safetensors.F8E5M2, "F8E4M3FN": safetensors.F8E4M3, "F8E5M2FNUZ": safetensors.F8E5M2FNUZ, "F8E4M3FNUZ": safetensors.F8E4M3FNUZ,
+		"F8E8M0FNU": safetensors.F8E8M0,
+	}[name]
 }
 
 // gomlxMeta is the JSON of a GoMLX checkpoint.
@@ -119,7 +120,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if err != nil {
 		return t, err
 	}
-	if t.DType = gomlxTypes[name]; t.DType == 0 {
+	if t.DType = gomlxType(name); t.DType == 0 {
 		return t, fmt.Errorf("values of dtype %.20q cannot be kept in a checkpoint", name)
 	}
 	size, err := t.tensor().ByteSize()

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const (
@@ -82,7 +83,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 	}
 	for _, e := range s.also {
 		var x any
-		if err := guard(func() (err error) { x, err = e.value(); return err }); err != nil {
+		if err := shield.Do(func() (err error) { x, err = e.value(); return err }); err != nil {
 			return Content{}, fmt.Errorf("checkpoint: section %q: %w", e.name, err)
 		}
 		if err := c.add(e.name, x); err != nil {

@@ -12,7 +12,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/shield"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // tensor is the part of a Tensor that the header of the file holds.
@@ -25,7 +26,7 @@ func (t *Tensor) writeTo(w io.Writer) error {
 		_, err := w.Write(t.Data)
 		return err
 	}
-	return guard(func() error { return t.Write(w) })
+	return shield.Do(func() error { return t.Write(w) })
 }
 
 // inOrder gives the tensors in an order that does not hang on the caller's: that of safetensors.Sort.

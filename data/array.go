@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
 // Array is numbers or truth values with dimensions. In a [Set] and a [Batch] the first axis counts the examples.
@@ -26,18 +28,18 @@ func (a Array) Check() error {
 }
 
 func (a Array) check() error {
-	kind := elementsOf(a.Flat)
-	if kind == nil && a.Flat == nil {
+	t, got := dtype.Of(a.Flat)
+	if a.Flat == nil {
 		return errors.New("the array has no elements (Flat is nil)")
 	}
-	if kind == nil {
+	if t == 0 {
 		return fmt.Errorf("the array's Flat is %T, expected a slice of float32, float64, int8 to int64, uint8 to uint64 or bool", a.Flat)
 	}
 	size, ok := product(a.Dims)
 	if !ok {
 		return fmt.Errorf("dims %v: expected lengths of 0 and up that multiply to less than 2^63", a.Dims)
 	}
-	if got := kind.len(a.Flat); got != size {
+	if got != size {
 		return fmt.Errorf("dims %v mean %d elements, but Flat has %d", a.Dims, size, got)
 	}
 	return nil
@@ -53,18 +55,14 @@ func (a Array) Len() int {
 
 // Size is the number of elements; 0 if Flat is of no valid type.
 func (a Array) Size() int {
-	if kind := elementsOf(a.Flat); kind != nil {
-		return kind.len(a.Flat)
-	}
-	return 0
+	_, n := dtype.Of(a.Flat)
+	return n
 }
 
 // DType names the type of the elements as Go does ("float32", "bool"); "" if Flat is of no valid type.
 func (a Array) DType() string {
-	if kind := elementsOf(a.Flat); kind != nil {
-		return kind.name()
-	}
-	return ""
+	t, _ := dtype.Of(a.Flat)
+	return t.String()
 }
 
 // Slice is rows i to j-1 of the first axis, without a copy. For bounds out of range, or an array that fails
@@ -94,7 +92,7 @@ func (a Array) Gather(rows []int) Array {
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()
-	return Array{elementsOf(a.Flat).closed(a.Flat, i*width, j*width), dims}
+	return Array{elementsOf(a.Flat).slice(a.Flat, i*width, j*width), dims}
 }
 
 func (a Array) gather(rows, dims []int) Array {

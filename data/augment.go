@@ -101,9 +101,7 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Ba
 		if err != nil {
 			return Batch{}, fmt.Errorf("data: augment: field %q: %w", field, err)
 		}
-		b.Fields = slices.Clone(b.Fields)
-		b.Fields[k].Array = a
-		return b, nil
+		return b.with(k, Field{field, a}), nil
 	}
 }
 

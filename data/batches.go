@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
 // Option says how [Set.Batches] deals out.
@@ -56,8 +58,7 @@ func Skip(n int64) Option {
 // A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
 // batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may change
 // until it gives it to a step. Small ones, in order or not, lie one behind the other in memory, so that a block of steps
-// reads them where they are: Flat's capacity goes on into the next, so do not append to it, and one that is kept keeps up
-// to a hundred. Batches of one iteration share their Dims.
+// reads them where they are (see [Stacked]): one that is kept keeps up to a hundred. Batches of one iteration share their Dims.
 //
 // What is wrong with the arguments comes as the one error of the iteration. That includes a set that is smaller than a
 // batch, which would else end silently without any. The sequence can be iterated any number of times, also concurrently.
@@ -155,17 +156,11 @@ type hand struct {
 	masked bool
 	size   int
 	left   int64 // how many batches there are still to come, at most
-	// chunk is the memory for batches that are gathered, field by field; room is for how many more.
-	chunk []any
+	// stack is where batches lie, the next from row on; room is for how many more, if they are gathered.
+	stack *stack
+	row   int
 	room  int
 }
-
-// Batches of up to so many numbers are gathered so many at a time into memory that hangs together: as many as a step makes at
-// once, and as large as those batches are at most (package strategies).
-const (
-	smallBatch = 1 << 16
-	together   = 100
-)
 
 // dealt is what is known of a field before its batches: each of them asks for it.
 type dealt struct {
@@ -181,6 +176,11 @@ func (s *Set) newHand(d dealing, size int) *hand {
 	}
 	if d.shuffle {
 		h.rows = make([]int, s.len)
+		return h
+	}
+	h.stack = &stack{}
+	for _, f := range s.fields {
+		h.stack.fields = append(h.stack.fields, f.Array.Flat)
 	}
 	return h
 }
@@ -195,8 +195,13 @@ func (h *hand) shuffle(epoch int64) {
 func (h *hand) batch(i, j, epoch int) Batch {
 	rows := j - i
 	b := Batch{Fields: make([]Field, len(h.fields)), Epoch: epoch, At: i, Deal: h.of}
-	if h.rows != nil && rows == h.size {
+	switch {
+	case h.rows == nil:
+		b.stack, b.row = h.stack, i
+	case rows == h.size:
 		h.makeRoom()
+		b.stack, b.row = h.stack, h.row
+		h.row += rows
 	}
 	for k := range h.fields {
 		f, kind, width, dims := &h.fields[k], h.dealt[k].kind, h.dealt[k].width, h.dealt[k].dims
@@ -205,15 +210,13 @@ func (h *hand) batch(i, j, epoch int) Batch {
 		}
 		b.Fields[k].Name = f.Name
 		switch {
-		case h.rows == nil:
-			b.Fields[k].Array = Array{kind.slice(f.Array.Flat, i*width, j*width), dims} // with the rows behind it in Flat's capacity
-		case rows != h.size:
+		case b.stack == nil:
 			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
 		default:
-			n := rows * width
-			kind.gather(h.chunk[k], f.Array.Flat, h.rows[i:j], width)
-			b.Fields[k].Array = Array{kind.slice(h.chunk[k], 0, n), dims}
-			h.chunk[k] = kind.slice(h.chunk[k], n, kind.len(h.chunk[k]))
+			b.Fields[k].Array = Array{kind.slice(b.stack.fields[k], b.row*width, (b.row+rows)*width), dims}
+			if h.rows != nil {
+				kind.gather(b.Fields[k].Array.Flat, f.Array.Flat, h.rows[i:j], width)
+			}
 		}
 	}
 	if b.Size = rows; h.masked {
@@ -224,7 +227,7 @@ func (h *hand) batch(i, j, epoch int) Batch {
 	return b
 }
 
-// makeRoom sees to it that there is memory for another batch.
+// makeRoom sees to it that there is memory for another batch: small ones are gathered into one for as many as a step makes at once.
 func (h *hand) makeRoom() {
 	if h.room > 0 {
 		return
@@ -234,12 +237,12 @@ func (h *hand) makeRoom() {
 		sum += h.size * d.width
 	}
 	h.room = 1
-	if sum <= smallBatch {
-		h.room = int(min(together, h.left))
+	if sum <= blocks.BatchNumbers {
+		h.room = int(min(blocks.Steps, h.left))
 	}
-	h.chunk = h.chunk[:0]
-	for _, d := range h.dealt {
-		h.chunk = append(h.chunk, d.kind.make(h.room*h.size*d.width))
+	h.stack, h.row = &stack{make([]any, len(h.dealt))}, 0
+	for k, d := range h.dealt {
+		h.stack.fields[k] = d.kind.make(h.room * h.size * d.width)
 	}
 }
 

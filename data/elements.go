@@ -1,8 +1,9 @@
 package data
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
 type element interface {
@@ -12,10 +13,9 @@ type element interface {
 // elements is what can be done with a slice whose type only [Array.Flat] knows. Positions are in elements and within
 // range.
 type elements interface {
-	name() string
 	len(flat any) int
 	slice(flat any, i, j int) any
-	closed(flat any, i, j int) any
+	is(flat any, i, j int, part any) bool // whether part is that slice of the same memory
 	make(n int) any
 	gather(to, flat any, rows []int, width int) // into the first rows of to
 	concat(parts []any) any                     // all of this type
@@ -28,44 +28,26 @@ type elements interface {
 type of[T element] struct{}
 
 func elementsOf(flat any) elements {
-	switch flat.(type) {
-	case []bool:
-		return of[bool]{}
-	case []int8:
-		return of[int8]{}
-	case []int16:
-		return of[int16]{}
-	case []int32:
-		return of[int32]{}
-	case []int64:
-		return of[int64]{}
-	case []uint8:
-		return of[uint8]{}
-	case []uint16:
-		return of[uint16]{}
-	case []uint32:
-		return of[uint32]{}
-	case []uint64:
-		return of[uint64]{}
-	case []float32:
-		return of[float32]{}
-	case []float64:
-		return of[float64]{}
-	}
-	return nil
+	t, _ := dtype.Of(flat)
+	return allElements[t]
 }
 
-func (of[T]) name() string {
-	var zero T
-	return fmt.Sprintf("%T", zero)
+var allElements = [dtype.Count]elements{
+	dtype.Bool: of[bool]{},
+	dtype.Int8: of[int8]{}, dtype.Int16: of[int16]{}, dtype.Int32: of[int32]{}, dtype.Int64: of[int64]{},
+	dtype.Uint8: of[uint8]{}, dtype.Uint16: of[uint16]{}, dtype.Uint32: of[uint32]{}, dtype.Uint64: of[uint64]{},
+	dtype.Float32: of[float32]{}, dtype.Float64: of[float64]{},
 }
 
 func (of[T]) len(flat any) int { return len(flat.([]T)) }
 
-func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j] }
-
 // The capacity ends with the view, so that nobody appends into the rows behind it.
-func (of[T]) closed(flat any, i, j int) any { return flat.([]T)[i:j:j] }
+func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j:j] }
+
+func (of[T]) is(flat any, i, j int, part any) bool {
+	p, ok := part.([]T)
+	return ok && len(p) == j-i && (i == j || &p[0] == &flat.([]T)[i])
+}
 
 func (of[T]) make(n int) any { return make([]T, n) }
 

@@ -191,8 +191,7 @@ func (f *ImageFolder) load(b *Batch) error {
 			return &ImageError{path.Join(f.dir, name), err}
 		}
 	}
-	b.Fields = slices.Clone(b.Fields)
-	b.Fields[k] = X(x, len(numbers), f.format.Height, f.format.Width, f.format.Channels)
+	*b = b.with(k, X(x, len(numbers), f.format.Height, f.format.Width, f.format.Channels))
 	return nil
 }
 

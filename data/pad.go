@@ -26,7 +26,7 @@ func Pad(b Batch, size int) (Batch, error) {
 		}
 	}
 	mask, masked := b.mask()
-	padded := b
+	padded := b.alone()
 	padded.Fields, padded.Size = make([]Field, 0, len(b.Fields)+1), b.Samples()
 	if !masked {
 		mask = make([]bool, rows)

@@ -1,11 +1,11 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"sync"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // ParallelMap is [Map] with up to workers (1 or more) calls of f at a time, on goroutines of their own, and as many results
@@ -50,17 +50,14 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 
 // call puts what f makes of a into made, whatever way f ends.
 func call[A, B any](f func(A) (B, error), a A, made chan<- item[B]) {
-	result := item[B]{err: errors.New("data: parallel map: the function ended its goroutine (runtime.Goexit)")}
-	defer func() { made <- result }()
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case error:
-			result = item[B]{err: fmt.Errorf("data: parallel map: the function panicked: %w\n%s", v, debug.Stack())}
-		default:
-			result = item[B]{err: fmt.Errorf("data: parallel map: the function panicked: %v\n%s", v, debug.Stack())}
+	var result item[B]
+	shield.Call(func() error {
+		result.batch, result.err = f(a)
+		return nil
+	}, func(err error) {
+		if err != nil {
+			result = item[B]{err: fmt.Errorf("data: parallel map: the function %w", err)}
 		}
-	}()
-	b, err := f(a)
-	result = item[B]{b, err}
+		made <- result
+	})
 }

@@ -1,10 +1,10 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Prefetch runs source on a goroutine of its own, at most depth batches (1 or more) ahead of the consumer: the next
@@ -74,30 +74,23 @@ func (p *producer[B]) send(i item[B]) bool {
 
 func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer close(p.made)
-	returned, told := false, false
-	defer func() {
-		var err error
-		switch v := recover().(type) {
-		case nil:
-			if returned {
-				return
-			} // else a source that ends its goroutine would look like the end of the data
-			err = errors.New("data: prefetch: the source ended its goroutine (runtime.Goexit)")
-		case error:
-			err = fmt.Errorf("data: prefetch: the source panicked: %w\n%s", v, debug.Stack())
-		default:
-			err = fmt.Errorf("data: prefetch: the source panicked: %v\n%s", v, debug.Stack())
+	ended := false // the consumer wants no more
+	shield.Call(func() error {
+		for b, err := range source { // not source(send): a source that goes on behind a false ends so in Go's panic
+			if ended = !p.send(item[B]{b, err}); ended {
+				break
+			}
 		}
-		if told {
+		return nil
+	}, func(err error) {
+		if err == nil {
+			return
+		} // also of a source that ends its goroutine, which would look like the end of the data
+		err = fmt.Errorf("data: prefetch: the source %w", err)
+		if ended {
 			p.late = err
 		} else {
 			p.send(item[B]{err: err})
 		}
-	}()
-	for b, err := range source { // not source(send): a source that goes on behind a false ends so in Go's panic
-		if told = !p.send(item[B]{b, err}); told {
-			break
-		}
-	}
-	returned = true
+	})
 }

@@ -27,11 +27,11 @@ func TestRebatch_law(t *testing.T) {
 			var want, got []Batch
 			for b, err := range Map(s.Batches(size, opts...), change) {
 				require.NoError(t, err)
-				want = append(want, b)
+				want = append(want, b.alone())
 			}
 			for b, err := range Rebatch(source, size, rest) {
 				require.NoError(t, err)
-				got = append(got, b)
+				got = append(got, b.alone())
 			}
 			require.Equal(t, want, got)
 		}

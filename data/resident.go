@@ -15,8 +15,6 @@ type Resident struct {
 	rows func() *Set // the places 0 to Len-1, as a set, with the mask that says which count
 }
 
-var errNotResident = errors.New("a Resident that OnDevice did not make: take the one that data.OnDevice gives for the set, or leave it nil")
-
 // Rows is the field of a batch of a [Resident] set: the places of its examples, an int32 for each.
 const Rows = "rows"
 
@@ -47,8 +45,8 @@ func OnDevice(s *Set) *Resident {
 func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	opts = slices.Clone(opts)
 	return func(yield func(Batch, error) bool) {
-		if r.rows == nil {
-			yield(Batch{}, fmt.Errorf("data: on device: the set is %w", errNotResident))
+		if err := r.made("the set"); err != nil {
+			yield(Batch{}, fmt.Errorf("data: on device: %w", err))
 			return
 		}
 		if r.len > math.MaxInt32 {
@@ -74,18 +72,39 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	}
 }
 
-// Holds returns an error unless each place is that of an example of the set. A device would take the nearest example in place of one
-// that is not there.
-func (r *Resident) Holds(places []int32) error {
+// made returns an error unless OnDevice made it; what says what it is.
+func (r *Resident) made(what string) error {
 	if r.rows == nil {
-		return fmt.Errorf("Batch.Resident is %w", errNotResident)
-	}
-	for i, p := range places {
-		if p < 0 || int(p) >= r.len {
-			return fmt.Errorf("field %q: example %d is %d of a set of %d: expected 0 to %d", Rows, i, p, r.len, r.len-1)
-		}
+		return fmt.Errorf("%s is a Resident that OnDevice did not make: take the one that data.OnDevice gives for the set, or leave it nil", what)
 	}
 	return nil
+}
+
+// Places are the places of the examples in the [Resident] set that the batch is of, nil for any other batch. Each is one that the
+// set has: a device would take the nearest example in place of one that is not there.
+func (b Batch) Places() ([]int32, error) {
+	if b.Resident == nil {
+		return nil, nil
+	}
+	if err := b.Resident.made("Batch.Resident"); err != nil {
+		return nil, err
+	}
+	for i := range b.Fields {
+		if b.Fields[i].Name != Rows {
+			continue
+		}
+		places, ok := b.Fields[i].Array.Flat.([]int32)
+		if !ok {
+			return nil, fmt.Errorf("field %q is %T, expected []int32", Rows, b.Fields[i].Array.Flat)
+		}
+		for i, p := range places {
+			if p < 0 || int(p) >= b.Resident.len {
+				return nil, fmt.Errorf("field %q: example %d is %d of a set of %d: expected 0 to %d", Rows, i, p, b.Resident.len, b.Resident.len-1)
+			}
+		}
+		return places, nil
+	}
+	return nil, nil
 }
 
 func (s *Set) has(field string) bool {
@@ -103,28 +122,21 @@ func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil
 	}
-	set := b.Resident
-	if set.rows == nil {
-		return Batch{}, fmt.Errorf("data: gather a batch: its set is %w", errNotResident)
+	places, err := b.Places()
+	if err != nil {
+		return Batch{}, fmt.Errorf("data: gather a batch: %w", err)
 	}
-	all := b
+	all := b.alone()
 	all.Resident, all.Fields = nil, nil
 	var own *Array // a mask that came with padding
 	for _, f := range b.Fields {
 		switch f.Name {
 		case Rows:
-			places, ok := f.Array.Flat.([]int32)
-			if !ok {
-				return Batch{}, fmt.Errorf("data: gather a batch: field %q is %T, expected []int32", Rows, f.Array.Flat)
-			}
-			if err := set.Holds(places); err != nil {
-				return Batch{}, fmt.Errorf("data: gather a batch: %w", err)
-			}
 			rows := make([]int, len(places))
 			for i, p := range places {
 				rows[i] = int(p)
 			}
-			all.Fields = append(all.Fields, set.gather(rows).fields...)
+			all.Fields = append(all.Fields, b.Resident.gather(rows).fields...)
 		case Mask:
 			own = &f.Array
 		default:

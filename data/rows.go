@@ -1,9 +1,6 @@
 package data
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Rows is the length of the first axis, on which all fields that have axes must agree; 1 where none has any. A batch has as many
 // rows as examples, and more if it was padded: what is cut, or divided over devices, are rows; what is counted are examples.
@@ -61,13 +58,15 @@ func (b Batch) Check() error {
 }
 
 func (b Batch) valid() error {
-	if b.Resident != nil && b.Resident.rows == nil {
-		return fmt.Errorf("Batch.Resident is %w", errNotResident)
-	}
-	for i, f := range b.Fields {
-		if j := slices.IndexFunc(b.Fields[:i], func(g Field) bool { return g.Name == f.Name }); j >= 0 {
-			return fmt.Errorf("fields %d and %d of the batch have the one name %q: give each a name of its own (data.Named)", j+1, i+1, f.Name)
+	if b.Resident != nil {
+		if err := b.Resident.made("Batch.Resident"); err != nil {
+			return err
 		}
+	}
+	if err := distinctNames(b.Fields, "of the batch"); err != nil {
+		return err
+	}
+	for _, f := range b.Fields {
 		if err := f.Array.check(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
@@ -107,6 +106,7 @@ func (b Batch) slice(i, j, rows int) Batch {
 	}
 	part := b
 	part.Fields, part.Size, part.At = make([]Field, len(b.Fields)), b.examples(i, j, rows), b.At+i
+	part.row += i
 	for k, f := range b.Fields {
 		part.Fields[k] = Field{f.Name, f.Array.slice(i, j, dimsOf(f.Array, j-i))}
 	}

@@ -102,10 +102,9 @@ func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, erro
 		if err != nil {
 			return Batch{}, err
 		}
-		b.Fields = slices.Clone(b.Fields)
 		for k := range b.Fields {
 			if b.Fields[k].Name == name {
-				b.Fields[k].Array = a
+				b = b.with(k, Field{name, a})
 			}
 		}
 		return b, nil

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
 // Field is an array with a name.
@@ -42,9 +44,6 @@ func New(fields ...Field) (*Set, error) {
 		if f.Name == "" {
 			return nil, fmt.Errorf("data: field %d of %d has no name", i+1, len(fields))
 		}
-		if j := slices.IndexFunc(fields[:i], func(g Field) bool { return g.Name == f.Name }); j >= 0 {
-			return nil, fmt.Errorf("data: fields %d and %d of %d have the one name %q: give each a name of its own (data.Named)", j+1, i+1, len(fields), f.Name)
-		}
 		if err := f.Array.check(); err != nil {
 			return nil, fmt.Errorf("data: field %q: %w", f.Name, err)
 		}
@@ -56,8 +55,15 @@ func New(fields ...Field) (*Set, error) {
 		}
 		s.fields[i].Array.Dims = slices.Clone(f.Array.Dims)
 	}
+	if err := distinctNames(fields, fmt.Sprintf("of %d", len(fields))); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
 	s.len = fields[0].Array.Len()
 	return s, nil
+}
+
+func distinctNames(fields []Field, of string) error {
+	return distinct.Names(len(fields), of, func(i int) string { return fields[i].Name })
 }
 
 // Len is the number of examples.
@@ -158,6 +164,9 @@ type Batch struct {
 	Resident *Resident
 	// Deal is how the batch was dealt out, nil if no set dealt it out.
 	Deal *Deal
+	// stack is the memory in which the batch lies before or behind others, and row where; nil if it lies alone. See [Stacked].
+	stack *stack
+	row   int
 }
 
 // Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of a missing

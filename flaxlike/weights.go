@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"bufio"
 	"context"
+	encoding "encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -10,9 +11,10 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Save writes the network's variables to a file in the safetensors format, under names such as "0/dense/weights". What
@@ -44,8 +46,12 @@ func (m *Model) save(path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
-		bytes, dtype := bytesOf(a.Flat)
-		d, err := safetensors.ParseDType(dtype)
+		t, _ := dtype.Of(a.Flat)
+		d, err := safetensors.ParseDType(t.InFile())
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+		bytes, err := encoding.Append(nil, encoding.LittleEndian, a.Flat)
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
@@ -169,32 +175,3 @@ func readTensors(path string) (*checkpoint.Checkpoint, error) {
 }
 
 func short(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }
-
-// bytesOf are the bytes of a slice of numbers, and what the format calls their type.
-func bytesOf(flat any) (bytes []byte, dtype string) {
-	switch f := flat.(type) {
-	case []float32:
-		return safetensors.Bytes(f), "F32"
-	case []float64:
-		return safetensors.Bytes(f), "F64"
-	case []int32:
-		return safetensors.Bytes(f), "I32"
-	case []int64:
-		return safetensors.Bytes(f), "I64"
-	case []bool:
-		return safetensors.Bytes(f), "BOOL"
-	case []uint8:
-		return safetensors.Bytes(f), "U8"
-	case []int8:
-		return safetensors.Bytes(f), "I8"
-	case []int16:
-		return safetensors.Bytes(f), "I16"
-	case []uint16:
-		return safetensors.Bytes(f), "U16"
-	case []uint32:
-		return safetensors.Bytes(f), "U32"
-	case []uint64:
-		return safetensors.Bytes(f), "U64"
-	}
-	return nil, fmt.Sprintf("%T", flat)
-}

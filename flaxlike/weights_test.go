@@ -13,9 +13,9 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 

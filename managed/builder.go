@@ -41,7 +41,7 @@ type Builder struct {
 }
 
 // Graph is the graph being built.
-func (b *Builder) Graph() *graph.Graph { return b.graph }
+func (b *Builder) Graph() *Graph { return b.graph }
 
 // Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built: in one
 // build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.

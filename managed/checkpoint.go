@@ -82,7 +82,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 // write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to spare.
 func (p *pin) write(w io.Writer, size int, spare *[]byte) error {
 	var memory []byte
-	if to, ok := w.(interface{ AvailableBuffer() []byte }); ok {
+	if to, ok := w.(checkpoint.MemoryWriter); ok {
 		memory = to.AvailableBuffer()
 	}
 	if cap(memory) < size {

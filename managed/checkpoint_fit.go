@@ -10,7 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // MismatchError: a checkpoint is not of the model that it is to be put into.
@@ -193,27 +194,17 @@ func describe(d dtypes.DType, dims []int) string {
 	return fmt.Sprintf("%s%v", strings.ToLower(d.String()), dims)
 }
 
-// fileTypes are the types that a checkpoint can hold.
-var fileTypes = map[dtypes.DType]safetensors.DType{
-	dtypes.Bool: safetensors.Bool,
-	dtypes.Int8: safetensors.I8, dtypes.Int16: safetensors.I16, dtypes.Int32: safetensors.I32, dtypes.Int64: safetensors.I64,
-	dtypes.Uint8: safetensors.U8, dtypes.Uint16: safetensors.U16, dtypes.Uint32: safetensors.U32, dtypes.Uint64: safetensors.U64,
-	dtypes.Float16: safetensors.F16, dtypes.BFloat16: safetensors.BF16, dtypes.Float32: safetensors.F32, dtypes.Float64: safetensors.F64,
-	dtypes.Complex64: safetensors.C64,
-}
-
 func inFile(d dtypes.DType) (safetensors.DType, error) {
-	if t, ok := fileTypes[d]; ok {
-		return t, nil
+	t, err := safetensors.ParseDType(dtype.Type(d).InFile())
+	if err != nil {
+		return 0, fmt.Errorf("values of dtype %s cannot be kept in a checkpoint", d)
 	}
-	return 0, fmt.Errorf("values of dtype %s cannot be kept in a checkpoint", d)
+	return t, nil
 }
 
 func outOfFile(d safetensors.DType) (dtypes.DType, error) {
-	for dtype, t := range fileTypes {
-		if t == d {
-			return dtype, nil
-		}
+	if t := dtype.InFiles(d.String()); t != 0 {
+		return dtypes.DType(t), nil
 	}
 	return dtypes.InvalidDType, fmt.Errorf("values of dtype %s have no place in a model", d)
 }

@@ -20,9 +20,5 @@ func (s *State) Versions() map[string]string {
 	if p.API != "" {
 		plugin += ", PJRT API " + p.API
 	}
-	devices := 1 // jit and eager use the first
-	if several, ok := strategy.(interface{ NumDevices() int }); ok {
-		devices = several.NumDevices()
-	}
-	return map[string]string{"plugin": plugin, "devices": strconv.Itoa(devices)}
+	return map[string]string{"plugin": plugin, "devices": strconv.Itoa(strategy.NumDevices())}
 }

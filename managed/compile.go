@@ -48,7 +48,7 @@ type compiled struct {
 // room is what one call of a step needs.
 type room struct {
 	args    []strategies.Buffer
-	batches [][]data.Array
+	batches []data.Batch
 }
 
 // lookup gives the compiled form of the step for a state and a batch, with so many steps at once; nil if there is none. The

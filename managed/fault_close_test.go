@@ -107,7 +107,7 @@ func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
 	} {
 		r, err := xla.Open(t.Context(), xla.CPU, on.options...)
 		require.NoError(t, err)
-		other := runtime(t, on.options...)
+		other := plugintest.CPU(t, on.options...)
 		state, err := managed.New(on.strategy(r), managed.WithOptimizer(sgd()))
 		require.NoError(t, err)
 		step, test := managed.TrainStep(regression), managed.TestStep(regression)

@@ -18,7 +18,8 @@ import (
 // A wait for a state ends with its context, and what asks from inside of a step's function is told, not left waiting for itself.
 func TestF46_waitsEnd(t *testing.T) {
 	r := plugintest.CPU(t)
-	for _, on := range []strategies.Strategy{strategies.Jit(r), strategies.Eager(r)} {
+	eager := strategies.Eager(r)
+	for _, on := range []strategies.Strategy{strategies.Jit(r), eager} {
 		state, err := managed.New(on, managed.WithOptimizer(sgd()))
 		require.NoError(t, err)
 		building, built := make(chan struct{}), make(chan struct{})
@@ -45,12 +46,12 @@ func TestF46_waitsEnd(t *testing.T) {
 		case <-time.After(30 * time.Second):
 			t.Fatal("what is asked from inside of a step's function waits for itself")
 		}
-		if on.String() != "eager" { // where each step builds
+		if on != eager { // where each step builds
 			_, _, err = step.Step(t.Context(), state, batch) // a training does not wait for it
 			require.NoError(t, err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() { time.Sleep(10 * time.Millisecond); cancel(errBroken) }()
+		time.AfterFunc(10*time.Millisecond, func() { cancel(errBroken) })
 		require.ErrorIs(t, stepper(t, managed.TestStep(hiddenFour)).Prepare(ctx, state, batch), errBroken, "two build")
 		close(built)
 		require.NoError(t, <-done)

@@ -84,7 +84,7 @@ type failingProgram struct {
 	of *failingStrategy
 }
 
-func (p *failingProgram) Start(state []strategies.Buffer, batches [][]data.Array) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+func (p *failingProgram) Start(state []strategies.Buffer, batches []data.Batch) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
 	if err := p.of.fail("start"); err != nil {
 		return nil, nil, nil, err
 	}

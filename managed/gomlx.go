@@ -13,6 +13,8 @@ import (
 type (
 	// Scope is a place among the named variables of a model, as a directory among files. Layers take it as their first argument.
 	Scope = model.Scope
+	// Graph is a program being built.
+	Graph = graph.Graph
 	// Node is a value in a graph.
 	Node = graph.Node
 	// Tensor is a value on the host or a device.
@@ -26,9 +28,6 @@ type (
 
 	variable = model.Variable
 )
-
-// chained is an optimizer of package optim, or one that has it inside: from any scope it trains all that the graph uses.
-type chained interface{ ScalesLoss() bool }
 
 // gradientOptimizer is an optimizer that takes gradients; all of GoMLX's do. The other way in, by the loss, would let
 // GoMLX differentiate, past internal/autodiff.

@@ -73,13 +73,7 @@ func BatchNorm(scope *Scope, x *Node) *Node {
 
 // freezes tells whether the optimizer leaves the parameters of a batch normalisation as they are.
 func (b *Builder) freezes(scope *Scope, x *Node) bool {
-	rule := b.optimizer
-	if o, ok := rule.(*startingAt); ok {
-		rule = o.Optimizer
-	}
-	by, ok := rule.(interface {
-		Freezes(name string, shape shapes.Shape) bool
-	})
+	by, ok := chained(b.optimizer)
 	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
 	return ok && b.Training() && !slices.ContainsFunc([]string{"scale", "offset"}, func(name string) bool {
 		return !by.Freezes(model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name), shape)

@@ -35,7 +35,7 @@ type watchedProgram struct {
 	on *watched
 }
 
-func (p *watchedProgram) Start(state []strategies.Buffer, batches [][]data.Array) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+func (p *watchedProgram) Start(state []strategies.Buffer, batches []data.Batch) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
 	changed, outputs, running, err = p.Program.Start(state, batches)
 	if err == nil {
 		if running == nil {

@@ -125,7 +125,7 @@ func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
 	whole := first(t, line(t, 16).Batches(16))
 	short := whole
 	short.Size = 5
-	state := newState(t, runtime(t), managed.WithOptimizer(sgd()))
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	loss := func(b *managed.Builder) {
 		b.Loss("loss", graph.Square(graph.Sub(b.Node("y"), layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1))))
 	}

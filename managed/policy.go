@@ -45,7 +45,7 @@ func (s *State) warnOfScale() {
 	if s.policy == nil || s.optimizer == nil || !s.policy.NeedsLossScale() {
 		return
 	}
-	if o, ok := s.optimizer.(chained); ok && o.ScalesLoss() {
+	if o, ok := chained(s.optimizer); ok && o.ScalesLoss() {
 		return
 	}
 	s.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+

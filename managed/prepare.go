@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -36,7 +37,7 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 		return err
 	}
 	done()
-	return s.prepareFor(ctx, state, batch, maxBlock)
+	return s.prepareFor(ctx, state, batch, blocks.Steps)
 }
 
 // ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice says the

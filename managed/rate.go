@@ -98,13 +98,7 @@ const updatesName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator
 
 // factors are what the optimizer multiplied the rate with in the last update.
 func (s *State) factors() (map[string]float64, error) {
-	of := s.optimizer
-	if o, ok := of.(*startingAt); ok {
-		of = o.Optimizer
-	}
-	by, ok := of.(interface {
-		FactorsAt(update int64) (map[string]float64, error)
-	})
+	by, ok := chained(s.optimizer)
 	at, known := s.index[s.store.GetVariable(updatesName)]
 	if !ok || !known {
 		return map[string]float64{"": 1}, nil
@@ -253,6 +247,14 @@ type startingAt struct {
 	Optimizer
 	state *State
 	rate  float64
+}
+
+// asGiven is the optimizer that the state was given.
+func asGiven(o Optimizer) Optimizer {
+	if started, ok := o.(*startingAt); ok {
+		return started.Optimizer
+	}
+	return o
 }
 
 func (o *startingAt) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {

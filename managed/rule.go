@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // ruleOf is the optimizer that the step updates a state with.
@@ -18,6 +19,12 @@ func (s *Stepper) ruleOf(state *State) Optimizer {
 		return s.rule
 	}
 	return state.optimizer
+}
+
+// chained is the optimizer of package optim that a rule is, or has inside.
+func chained(rule Optimizer) (optim.Chained, bool) {
+	o, ok := asGiven(rule).(optim.Chained)
+	return o, ok
 }
 
 // update adds the gradient and the optimizer's rule to the graph.
@@ -69,7 +76,7 @@ func (s *Stepper) update(state *State, loss *Node) {
 	}()
 	if s.scope != "" {
 		scope = scope.At("%s", s.scope)
-		if _, ours := rule.(chained); !ours {
+		if _, ours := chained(rule); !ours { // optim's train from any scope all that the graph uses
 			defer state.apart(scope, loss.Graph(), trained)()
 		}
 	}

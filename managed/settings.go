@@ -47,10 +47,7 @@ func (s *State) Settings() []checkpoint.Setting {
 		all = append(all, checkpoint.Setting{Name: name, Value: value, Saved: saved})
 	}
 	rule := func(name string, o Optimizer) {
-		if started, ok := o.(*startingAt); ok {
-			o = started.Optimizer
-		}
-		said := optim.Describe(o)
+		said := optim.Describe(asGiven(o))
 		for _, part := range slices.Sorted(maps.Keys(said)) {
 			add(strings.TrimSuffix(name+"."+part, "."), said[part], part == "rate")
 		}

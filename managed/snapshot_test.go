@@ -225,7 +225,7 @@ type breakingProgram struct {
 }
 
 // Start loses the state as a device does that fails in the middle of a step: its memory is gone.
-func (p *breakingProgram) Start(state []strategies.Buffer, batches [][]data.Array) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
+func (p *breakingProgram) Start(state []strategies.Buffer, batches []data.Batch) (changed, outputs []strategies.Buffer, running strategies.Running, err error) {
 	if p.on.runs == 0 {
 		return nil, nil, nil, errors.Join(fmt.Errorf("%w: %w", strategies.ErrStateLost, errBroken), p.on.Free(state...))
 	}

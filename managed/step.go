@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
@@ -110,11 +111,8 @@ func (s *Stepper) failed(err error) error {
 	return &graphs.Failure{Package: "managed", What: s.name, Err: err}
 }
 
-// maxBlock is how many steps are made at once where a step is tiny: more gains nothing that could be measured.
-const maxBlock = 100
-
 // BlockSize is how many steps the loop may give to StepBlock.
-func (s *Stepper) BlockSize() int { return maxBlock }
+func (s *Stepper) BlockSize() int { return blocks.Steps }
 
 // StepBlock makes the steps of several batches, as many as fit in one program run: see [loop.BlockStepper]. How many that
 // are is a matter of the model's and the batches' size (see [strategies.Program]); the steps compute the same bits however
@@ -128,7 +126,7 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 	ctx = context.WithoutCancel(ctx)
 	all := make([]loop.Logs, 0, len(batches))
 	for len(batches) > 0 {
-		logs, err := s.someSteps(ctx, state, view, batches, maxBlock)
+		logs, err := s.someSteps(ctx, state, view, batches, blocks.Steps)
 		if err != nil {
 			return all, s.failed(err)
 		}
@@ -241,17 +239,15 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 		r = &room{args: append(make([]strategies.Buffer, len(c.values)), c.sets...)}
 	}
 	defer c.rooms.Put(r)
-	r.take(0, first)
-	n := 1
-	for n < min(len(batches), c.program.Block()) {
+	r.batches = append(r.batches[:0], first)
+	for n := 1; n < min(len(batches), c.program.Block()); n++ {
 		next, err := state.strategy.Batch(batches[n])
 		if err != nil || !c.fits(next) || trainable(&next, mask) != nil || c.counts(&next) != nil {
 			break // the steps before it are made first
 		}
-		r.take(n, next)
-		n++
+		r.batches = append(r.batches, next)
 	}
-	logs, err = c.steps(r, n, view)
+	logs, err = c.steps(r, view)
 	return logs, w, err
 }
 
@@ -305,20 +301,8 @@ func (c *compiled) changesState(view *View) bool {
 	return false
 }
 
-// take notes a batch of the steps to be made.
-func (r *room) take(i int, batch data.Batch) {
-	if i == len(r.batches) {
-		r.batches = append(r.batches, nil)
-	}
-	arrays := r.batches[i][:0]
-	for _, f := range batch.Fields {
-		arrays = append(arrays, f.Array)
-	}
-	r.batches[i] = arrays
-}
-
-// steps starts the steps of the first n batches that were taken, and waits for those before them.
-func (c *compiled) steps(r *room, n int, view *View) ([]loop.Logs, error) {
+// steps starts the steps of the batches that were taken, and waits for those before them.
+func (c *compiled) steps(r *room, view *View) ([]loop.Logs, error) {
 	state, on := c.state, &c.state.tail
 	if view != nil && !c.changesState(view) {
 		on = &view.tail
@@ -338,7 +322,7 @@ func (c *compiled) steps(r *room, n int, view *View) ([]loop.Logs, error) {
 		}
 		r.args[i] = b
 	}
-	changed, outputs, running, err := c.program.Start(r.args, r.batches[:n])
+	changed, outputs, running, err := c.program.Start(r.args, r.batches)
 	if err != nil {
 		on.fails(err)
 		return nil, err
@@ -348,7 +332,7 @@ func (c *compiled) steps(r *room, n int, view *View) ([]loop.Logs, error) {
 			state.values[v].buffer = changed[i]
 		}
 	}
-	logs, err := c.logs(outputs, n)
+	logs, err := c.logs(outputs, len(r.batches))
 	if err = errors.Join(err, on.follow(running)); err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (t LossScale) scale(s *Step) *Variable {
 	return s.Number("scale", float32(start))
 }
 
-// ScalesLoss tells whether the chain has a [LossScale], so that the loss is to be given to its Loss.
+// ScalesLoss tells whether the chain has a [LossScale]: see [Chained].
 func (o *Optimizer) ScalesLoss() bool { return o.chain.scalesLoss() }
 
 func (c Chain) scalesLoss() bool {

@@ -43,7 +43,7 @@ func Frozen(m Match) Transformation {
 
 const frozenName = "frozen"
 
-// Freezes tells whether the optimizer leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps beside it.
+// Freezes tells whether the optimizer leaves a parameter as it is: see [Chained].
 func (o *Optimizer) Freezes(name string, shape Shape) bool { return o.chain.freezes(name, shape) }
 
 func (c Chain) freezes(name string, shape Shape) bool {

@@ -26,7 +26,17 @@ type Optimizer struct {
 	chain Chain
 }
 
-var _ optimizer.Interface = (*Optimizer)(nil)
+// Chained is an [Optimizer], or a type that has one inside: what a trainer may ask of it.
+type Chained interface {
+	// ScalesLoss tells whether the chain has a [LossScale], so that the loss is to be given to its Loss.
+	ScalesLoss() bool
+	// FactorsAt is what the chain multiplies the rate with in the update with a number: see [Optimizer.FactorsAt].
+	FactorsAt(update int64) (map[string]float64, error)
+	// Freezes tells whether it leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps beside it.
+	Freezes(name string, shape Shape) bool
+}
+
+var _ Chained = (*Optimizer)(nil)
 
 // New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a constant
 // rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
@@ -57,7 +67,7 @@ var errNothing = errors.New("optim: the graph uses no trainable variable: nothin
 // UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the graph
 // uses, in the order of the store. All arithmetic and all state is in float32, or in float64 where the loss is; optax
 // keeps moments in the parameters' type, in which those of a 16-bit model lose what they sum up.
-func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType dtypes.DType) {
+func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
 	if len(gradients) == 0 {
 		panic(errNothing)
 	}

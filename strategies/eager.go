@@ -111,15 +111,15 @@ type eagerProgram struct {
 }
 
 // Start makes one step, and has made it when it returns.
-func (p *eagerProgram) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
+func (p *eagerProgram) Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error) {
 	if len(batches) != 1 {
 		return nil, nil, nil, fmt.Errorf("strategies: eager: run %s: %d batches at once: it takes one", p.step.Name, len(batches))
 	}
-	changed, outputs, err = p.run(state, batches[0])
+	changed, outputs, err = p.run(state, batches[0].Fields)
 	return changed, outputs, nil, err
 }
 
-func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs []Buffer, err error) {
+func (p *eagerProgram) run(state []Buffer, batch []data.Field) (changed, outputs []Buffer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fail := func(err error) error {
@@ -135,12 +135,12 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Array) (changed, outputs
 	for i, name := range p.names {
 		inputs[name] = state[i]
 	}
-	for i, a := range batch {
+	for i, f := range batch {
 		in := p.step.Batch[i]
-		if err := in.accept(a); err != nil {
+		if err := in.accept(f.Array); err != nil {
 			return nil, nil, fail(err)
 		}
-		b, err := p.runtime.BufferFromFlatData(0, a.Flat, in.Shape)
+		b, err := p.runtime.BufferFromFlatData(0, f.Array.Flat, in.Shape)
 		if err != nil {
 			return nil, nil, fail(fmt.Errorf("%s of the batch: %w", in.Name, err))
 		}
@@ -190,6 +190,12 @@ func (p *eagerProgram) CompileTime() time.Duration {
 	defer p.mu.Unlock()
 	return p.took
 }
+
+func (p *eagerProgram) Cost() (xla.Cost, error) { return xla.Cost{}, errNotWhole }
+
+func (p *eagerProgram) Memory() (xla.Memory, error) { return xla.Memory{}, errNotWhole }
+
+var errNotWhole = fmt.Errorf("strategies: %w: the strategy eager does not know it", xla.ErrUnimplemented)
 
 func (p *eagerProgram) Close() error {
 	p.mu.Lock()

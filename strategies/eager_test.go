@@ -224,12 +224,12 @@ func TestEager_outputsAreTheCallers(t *testing.T) {
 	require.Equal(t, 1, p.Block())
 	require.Contains(t, p.StableHLO(), "stablehlo.add")
 	state := []strategies.Buffer{put(t, s, 1, 2), put(t, s, 10, 20), put(t, s, 5, 6)}
-	x := data.Array{Flat: []float32{100, 200}, Dims: []int{2}}
-	for _, bad := range [][][]data.Array{nil, {{x}, {x}}, {{}}, {{{Flat: []float32{1}, Dims: []int{1}}}}} {
+	x := data.Batch{Fields: []data.Field{data.X([]float32{100, 200}, 2)}}
+	for _, bad := range [][]data.Batch{nil, {x, x}, {{}}, {{Fields: []data.Field{data.X([]float32{1}, 1)}}}} {
 		_, _, _, err := p.Start(state, bad)
 		require.ErrorContains(t, err, "strategies: eager: run swap: ")
 	}
-	changed, outputs, running, err := p.Start(state, [][]data.Array{{x}})
+	changed, outputs, running, err := p.Start(state, []data.Batch{x})
 	require.NoError(t, err)
 	require.Nil(t, running, "it is over")
 	require.Equal(t, []float32{10, 20}, fetch(t, s, changed[0]))
@@ -241,7 +241,7 @@ func TestEager_outputsAreTheCallers(t *testing.T) {
 	require.NoError(t, s.Free(append(outputs, changed[0], changed[1], state[2])...))
 	require.NoError(t, errors.Join(p.Close(), p.Close()))
 	require.Equal(t, before, pjrt.Live().Buffers)
-	_, _, _, err = p.Start(state, [][]data.Array{{x}})
+	_, _, _, err = p.Start(state, []data.Batch{x})
 	require.ErrorContains(t, err, "the program is closed")
 }
 

@@ -38,7 +38,7 @@ func TestF41_useAfterClose(t *testing.T) {
 			"fetch": func() error { _, err := s.Fetch(b); return err },
 			"free":  func() error { return s.Free(b) },
 			"start": func() error {
-				_, _, _, err := p.Start([]strategies.Buffer{b}, [][]data.Array{{{Flat: []float32{1, 2}, Dims: []int{2}}}})
+				_, _, _, err := p.Start([]strategies.Buffer{b}, []data.Batch{{Fields: []data.Field{data.X([]float32{1, 2}, 2)}}})
 				return err
 			},
 		} {

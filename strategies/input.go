@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -45,12 +46,8 @@ func counted(b *data.Batch) error {
 		}
 	}
 	if b.Resident != nil {
-		for i := range b.Fields {
-			if places, ok := b.Fields[i].Array.Flat.([]int32); ok && b.Fields[i].Name == data.Rows {
-				if err := b.Resident.Holds(places); err != nil {
-					return err
-				}
-			}
+		if _, err := b.Places(); err != nil {
+			return err
 		}
 	}
 	if b.Size == 0 {
@@ -77,8 +74,8 @@ func (in *Input) Takes(a data.Array) bool {
 		}
 		size *= d
 	}
-	dtype, n := elements(a)
-	return dtype == in.Shape.DType && n == size
+	t, n := dtype.Of(a.Flat)
+	return dtypes.DType(t) == in.Shape.DType && n == size
 }
 
 // accept returns an error unless the input takes the array.
@@ -94,36 +91,6 @@ func (in *Input) accept(a data.Array) error {
 
 // DTypeOf is the type of an array's elements.
 func DTypeOf(a data.Array) dtypes.DType {
-	dtype, _ := elements(a)
-	return dtype
-}
-
-// elements are the type of an array's elements and their number: one look at its type, as each step asks for each of its fields.
-func elements(a data.Array) (dtypes.DType, int) {
-	if flat, ok := a.Flat.([]float32); ok { // the most common by far, and a comparison is cheaper than the search below
-		return dtypes.Float32, len(flat)
-	}
-	switch flat := a.Flat.(type) {
-	case []bool:
-		return dtypes.Bool, len(flat)
-	case []int8:
-		return dtypes.Int8, len(flat)
-	case []int16:
-		return dtypes.Int16, len(flat)
-	case []int32:
-		return dtypes.Int32, len(flat)
-	case []int64:
-		return dtypes.Int64, len(flat)
-	case []uint8:
-		return dtypes.Uint8, len(flat)
-	case []uint16:
-		return dtypes.Uint16, len(flat)
-	case []uint32:
-		return dtypes.Uint32, len(flat)
-	case []uint64:
-		return dtypes.Uint64, len(flat)
-	case []float64:
-		return dtypes.Float64, len(flat)
-	}
-	return dtypes.InvalidDType, 0
+	t, _ := dtype.Of(a.Flat)
+	return dtypes.DType(t)
 }

@@ -22,6 +22,7 @@ type jit struct{ runtime *xla.Runtime }
 
 func (j *jit) String() string        { return "jit" }
 func (j *jit) Runtime() *xla.Runtime { return j.runtime }
+func (j *jit) NumDevices() int       { return 1 }
 
 func (j *jit) Put(_ string, t *tensors.Tensor) (Buffer, error) {
 	if j.runtime.IsFinalized() {
@@ -59,15 +60,8 @@ func (j *jit) Fetch(b Buffer) (*tensors.Tensor, error) {
 	return t, nil
 }
 
-// onDevice is what the runtime's buffers are.
-type onDevice interface{ ToHost(memory []byte) error }
-
 func (j *jit) FetchInto(b Buffer, memory []byte) error {
-	value, ok := b.(onDevice)
-	if !ok {
-		return fmt.Errorf("strategies: jit: fetch: a %T is no value of this runtime", b)
-	}
-	if err := value.ToHost(memory); err != nil {
+	if err := xla.ToHost(b, memory); err != nil {
 		return fmt.Errorf("strategies: jit: fetch into %d bytes: %w", len(memory), xla.WrapError(err))
 	}
 	return nil

@@ -63,7 +63,11 @@ func fetch(t *testing.T, s strategies.Strategy, b strategies.Buffer) []float32 {
 
 // run makes one step and waits for it.
 func run(p strategies.Program, state []strategies.Buffer, batch ...data.Array) (changed, outputs []strategies.Buffer, err error) {
-	changed, outputs, running, err := p.Start(state, [][]data.Array{batch})
+	var fields data.Batch
+	for _, a := range batch {
+		fields.Fields = append(fields.Fields, data.Field{Array: a})
+	}
+	changed, outputs, running, err := p.Start(state, []data.Batch{fields})
 	if err == nil && running != nil {
 		err = running.Wait()
 	}
@@ -216,9 +220,9 @@ func TestStart_usesItsMemoryAgain(t *testing.T) {
 	require.NoError(t, err)
 	a, err := s.Put("a", tensors.FromValue(float32(0)))
 	require.NoError(t, err)
-	state, batches := []strategies.Buffer{a}, make([][]data.Array, block)
+	state, batches := []strategies.Buffer{a}, make([]data.Batch, block)
 	for i := range batches {
-		batches[i] = []data.Array{{Flat: make([]float32, n), Dims: []int{n}}}
+		batches[i].Fields = []data.Field{data.X(make([]float32, n), n)}
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

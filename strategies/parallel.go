@@ -119,9 +119,7 @@ type parallel struct {
 
 func (p *parallel) String() string        { return "data_parallel" }
 func (p *parallel) Runtime() *xla.Runtime { return p.runtime }
-
-// NumDevices is how many devices it works on.
-func (p *parallel) NumDevices() int { return p.devices }
+func (p *parallel) NumDevices() int       { return p.devices }
 
 // split is how a parameter of a step's graph lies on the mesh.
 func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -58,15 +59,7 @@ func (p *program) give(d *desk) {
 
 const fromHost = -1
 
-// Up to how many numbers of a batch, and of the state, a step is made in blocks. A larger batch takes memory a hundred times
-// over, and its step so long that the call of its program, some 10 us, costs nothing; a larger state too. In between, what
-// counts is that XLA on the CPU runs many small operations three times as fast inside a loop: a step on 300 variables of
-// 10 to 300 numbers takes 0.9 ms in place of 2.6.
-const (
-	smallBatch = 1 << 16
-	smallState = 1 << 20
-)
-
+// small tells whether a step gains by being made in blocks: see package blocks.
 func small(batch []Input, state []Slot) bool {
 	examples, values := 0, 0
 	for _, in := range batch {
@@ -78,7 +71,7 @@ func small(batch []Input, state []Slot) bool {
 		}
 		values += slot.Parameter.Shape().Size()
 	}
-	return examples <= smallBatch && values <= smallState
+	return examples <= blocks.BatchNumbers && values <= blocks.StateNumbers
 }
 
 func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
@@ -126,12 +119,12 @@ func (p *program) build(g *graph.Graph, s Step) xla.Built {
 
 func (p *program) Block() int { return p.compiled.Block() }
 
-func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error) {
+func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error) {
 	if n := len(batches); n < 1 || n > p.Block() {
 		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %d batches at once: the program takes up to %d", p.on, p.name, n, p.Block())
 	}
-	for _, batch := range batches {
-		if err := p.check(state, batch); err != nil {
+	for i := range batches {
+		if err := p.check(state, batches[i].Fields); err != nil {
 			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
 		}
 	}
@@ -146,7 +139,7 @@ func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, output
 	} else {
 		for d := range p.devices {
 			for i, f := range p.batch {
-				host = append(host, f.on(d, batches[0][i].Flat))
+				host = append(host, f.on(d, batches[0].Fields[i].Array.Flat))
 			}
 		}
 		at.host = host
@@ -171,12 +164,12 @@ func (p *program) Start(state []Buffer, batches [][]data.Array) (changed, output
 }
 
 // check holds the arguments of a step against what the program was compiled for.
-func (p *program) check(state []Buffer, batch []data.Array) error {
+func (p *program) check(state []Buffer, batch []data.Field) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
 	}
-	for i, a := range batch {
-		if err := p.batch[i].accept(a); err != nil {
+	for i := range batch {
+		if err := p.batch[i].accept(batch[i].Array); err != nil {
 			return err
 		}
 	}
@@ -236,6 +229,10 @@ func (p *program) Rebuilds() bool { return false }
 func (p *program) StableHLO() string { return p.compiled.StableHLO() }
 
 func (p *program) CompileTime() time.Duration { return p.compiled.CompileTime() }
+
+func (p *program) Cost() (xla.Cost, error) { return p.compiled.Cost() }
+
+func (p *program) Memory() (xla.Memory, error) { return p.compiled.Memory() }
 
 func (p *program) Close() error {
 	p.mu.Lock()

@@ -65,11 +65,14 @@ func (s *slot) end() {
 	}
 }
 
-// stack gives the batches of a block, up to k, one behind the other, for each field and each device after the other.
-func (s *slot) stack(fields []field, batches [][]data.Array, k, devices int) []any {
-	s.host = s.host[:0]
-	if devices == 1 && s.together(fields, batches, k) {
-		return s.host
+// stack gives the batches of a block, up to k, one behind the other, for each field and each device after the other. Where they
+// lie so already, in memory for all k, the device reads it; it does not look at what lies behind those that are run.
+func (s *slot) stack(fields []field, batches []data.Batch, k, devices int) []any {
+	if devices == 1 {
+		var ok bool
+		if s.host, ok = data.Stacked(s.host[:0], batches, k); ok {
+			return s.host
+		}
 	}
 	if s.stacks == nil {
 		for range devices {
@@ -81,33 +84,12 @@ func (s *slot) stack(fields []field, batches [][]data.Array, k, devices int) []a
 	s.host = s.host[:0]
 	for j, to := range s.stacks {
 		d, f := j/len(fields), j%len(fields)
-		for i, batch := range batches {
-			to.put(i, batch[f].Flat, fields[f].starts[d])
+		for i := range batches {
+			to.put(i, batches[i].Fields[f].Array.Flat, fields[f].starts[d])
 		}
 		s.host = append(s.host, to.flat)
 	}
 	return s.host
-}
-
-// together finds batches that lie one behind the other already, as those that package data deals out of a set. Where there is
-// memory for all k of a block, the device reads them where they are; it does not look at what lies behind those that are run.
-func (s *slot) together(fields []field, batches [][]data.Array, k int) bool {
-	for f := range fields {
-		row := fields[f].part.Size()
-		first := reflect.ValueOf(batches[0][f].Flat)
-		if row == 0 || first.Cap() < k*row {
-			return false
-		}
-		all := first.Slice(0, k*row)
-		step := uintptr(row) * first.Type().Elem().Size()
-		for i, batch := range batches {
-			if reflect.ValueOf(batch[f].Flat).Pointer() != first.Pointer()+uintptr(i)*step {
-				return false
-			}
-		}
-		s.host = append(s.host, all.Interface())
-	}
-	return true
 }
 
 // stack is the memory in which batches lie one behind the other.

@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -26,11 +27,10 @@ func TestSlot_stack(t *testing.T) {
 		{Input: Input{"x", shapes.Make(dtypes.Float32, size, wide)}, part: shapes.Make(dtypes.Float32, size, wide), starts: make([]int, 1)},
 		{Input: Input{"y", shapes.Make(dtypes.Int32, size)}, part: shapes.Make(dtypes.Int32, size), starts: make([]int, 1)},
 	}
-	block := func(skip int64, n int, options ...data.Option) (batches [][]data.Array) {
+	block := func(skip int64, n int, options ...data.Option) (batches []data.Batch) {
 		for b, err := range set.Batches(size, append(options, data.Skip(skip))...) {
 			require.NoError(t, err)
-			batches = append(batches, []data.Array{b.Fields[0].Array, b.Fields[1].Array})
-			if len(batches) == n {
+			if batches = append(batches, b); len(batches) == n {
 				break
 			}
 		}
@@ -41,10 +41,10 @@ func TestSlot_stack(t *testing.T) {
 		reversed[k-1-i] = b
 	}
 	apart := block(0, k)
-	apart[2] = []data.Array{apart[2][0], {Flat: append([]int32(nil), apart[2][1].Flat.([]int32)...), Dims: apart[2][1].Dims}}
+	apart[2].Fields[1].Array.Flat = slices.Clone(apart[2].Fields[1].Array.Flat.([]int32))
 	rows := []struct {
 		name    string
-		batches [][]data.Array
+		batches []data.Batch
 		copied  bool
 	}{
 		{"in order", block(0, k), false},
@@ -65,8 +65,8 @@ func TestSlot_stack(t *testing.T) {
 			require.Len(t, host[0], k*size*wide)
 			require.Len(t, host[1], k*size)
 			for i, b := range row.batches {
-				require.Equal(t, b[0].Flat, host[0].([]float32)[i*size*wide:(i+1)*size*wide])
-				require.Equal(t, b[1].Flat, host[1].([]int32)[i*size:(i+1)*size])
+				require.Equal(t, b.Fields[0].Array.Flat, host[0].([]float32)[i*size*wide:(i+1)*size*wide])
+				require.Equal(t, b.Fields[1].Array.Flat, host[1].([]int32)[i*size:(i+1)*size])
 			}
 		})
 	}

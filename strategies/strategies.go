@@ -31,6 +31,8 @@ type Strategy interface {
 	fmt.Stringer
 	// Runtime is what the strategy runs on.
 	Runtime() *xla.Runtime
+	// NumDevices is how many of its devices steps run on.
+	NumDevices() int
 	// Put moves a value of the state to where steps can use it. name is that of its parameter in the graphs of steps. The
 	// tensor is used up.
 	Put(name string, t *tensors.Tensor) (Buffer, error)
@@ -98,20 +100,25 @@ type Program interface {
 	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a matter of
 	// the graph's structure and sizes, not of a clock, so it is the same each time.
 	Block() int
-	// Start makes a step for each batch, at most Block, one after the other. It may return while they go on. State and changed
+	// Start makes a step for each batch, at most Block, one after the other; their fields are in the order of [Step].Batch. It may
+	// return while they go on. State and changed
 	// run parallel to [Built].State; changed is nil where the steps leave a value alone, and elsewhere takes the place of the
 	// old value, which is used up. The outputs are stacked on a new first axis of length Block if that is more than 1.
 	//
 	// After an error the whole state is as it was, unless the error wraps [ErrStateLost]. What goes wrong later is told by
 	// running.Wait, which is to be called for each run, and wraps ErrStateLost if it was to change the state. A nil running is a
 	// run that is over.
-	Start(state []Buffer, batches [][]data.Array) (changed, outputs []Buffer, running Running, err error)
+	Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error)
 	// Rebuilds tells whether Start calls [Step].Build.
 	Rebuilds() bool
 	// StableHLO is the program as the plugin was given it.
 	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.
 	CompileTime() time.Duration
+	// Cost and Memory are what the compiler reckons that a run takes: see [xla.Program.Cost] and [xla.Program.Memory].
+	// [xla.ErrUnimplemented] where steps are not compiled as a whole.
+	Cost() (xla.Cost, error)
+	Memory() (xla.Memory, error)
 	Close() error
 }
 

@@ -116,6 +116,15 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return own, nil
 }
 
+// ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order.
+func ToHost(b compute.Buffer, memory []byte) error {
+	own, err := bufferOf(b)
+	if err != nil {
+		return err
+	}
+	return own.ToHost(memory)
+}
+
 // wrap makes values of GoMLX's kind; a nil pointer stays out of the interface.
 func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	if err != nil {

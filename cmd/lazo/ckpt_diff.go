@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 type ckptDiff struct {

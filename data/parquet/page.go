@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // pageHeader is what stands before each page.
@@ -226,12 +227,11 @@ func checkSum(h pageHeader, b []byte) error {
 }
 
 // unpack fills to.
-func (u *unpacker) unpack(codec int, packed, to []byte) (err error) {
-	defer func() { // what unpacks is not ours
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+func (u *unpacker) unpack(codec int, packed, to []byte) error {
+	return shield.Do(func() error { return u.unpackBy(codec, packed, to) }) // what unpacks is not ours
+}
+
+func (u *unpacker) unpackBy(codec int, packed, to []byte) (err error) {
 	switch codec {
 	case codecSnappy:
 		_, err := snappy.Decode(to, packed)

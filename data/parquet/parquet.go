@@ -16,9 +16,9 @@ import (
 	"io"
 	"iter"
 	"os"
-	"slices"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
 // Format says how a file becomes examples: one a row. The zero Format gives one field "x", float32 [n, columns], as [data.CSV] does.
@@ -219,9 +219,6 @@ func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 		if f.Name == "" {
 			return nil, fmt.Errorf("field %d of %d has no name", k+1, len(fields))
 		}
-		if j := slices.IndexFunc(fields[:k], func(g Field) bool { return g.Name == f.Name }); j >= 0 {
-			return nil, fmt.Errorf("fields %d and %d of %d have the one name %q: give each a name of its own", j+1, k+1, len(fields), f.Name)
-		}
 		if len(f.Columns) == 0 {
 			if rest >= 0 {
 				return nil, fmt.Errorf("fields %q and %q both name no columns; one field may have the rest", fields[rest].Name, f.Name)
@@ -236,6 +233,9 @@ func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 			taken[l] = true
 			chosen[k] = append(chosen[k], l)
 		}
+	}
+	if err := distinct.Names(len(fields), fmt.Sprintf("of %d", len(fields)), func(i int) string { return fields[i].Name }); err != nil {
+		return nil, err
 	}
 	if rest >= 0 {
 		for i := range leaves {

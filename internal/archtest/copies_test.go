@@ -41,8 +41,8 @@ var handedOverByGoMLX = map[string]string{
 
 // readAtOnce are functions that the test takes for such as keep a list, and that only look at it, or write into it, within the call.
 var readAtOnce = map[string]bool{
-	"checkpoint.UnmarshalJSON":     true,
-	"checkpoint/safetensors.Write": true, "checkpoint/safetensors.ReadInto": true,
+	"checkpoint.UnmarshalJSON": true,
+	"safetensors.Write":        true, "safetensors.ReadInto": true,
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
 	"xla.Run": true, "xla.Start": true, // but for a block's, of which the doc speaks
@@ -84,7 +84,7 @@ var fieldsThatAreLists = map[string]string{
 	// Copied when the struct is handed over.
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
 	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
-	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint/safetensors.Tensor.Dims": "call",
+	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",

@@ -11,9 +11,10 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
 func TestMain(m *testing.M) {

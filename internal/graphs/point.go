@@ -6,11 +6,14 @@ import "strings"
 var said = map[string]bool{"checkpoint": true, "data": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true, "optim": true,
 	"pjrt": true, "strategies": true, "train": true, "xla": true}
 
+// pointed is an error that can say its point. Package loop, which knows no other, has a pointed of its own for the same method.
+type pointed interface{ Point() string }
+
 // Point is what an error says to somebody who names a package and what was being done already: without the name of the package that it
 // comes from, and, where it has a method Point, without what that leaves out. Each package that wraps another's error says this of it, so
 // that a message has one package's name, the outermost, and the place and the work once.
 func Point(err error) string {
-	if p, ok := err.(interface{ Point() string }); ok {
+	if p, ok := err.(pointed); ok {
 		return p.Point()
 	}
 	return Bare(err.Error())

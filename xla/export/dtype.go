@@ -7,50 +7,34 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// types are the types that a value can have: GoMLX's, StableHLO's name, that of the files of tensors (0: none).
-var types = []struct {
-	dtype dtypes.DType
-	name  string
-	file  safetensors.DType
-}{
-	{dtypes.Bool, "i1", safetensors.Bool},
-	{dtypes.Int8, "i8", safetensors.I8}, {dtypes.Int16, "i16", safetensors.I16},
-	{dtypes.Int32, "i32", safetensors.I32}, {dtypes.Int64, "i64", safetensors.I64},
-	{dtypes.Uint8, "ui8", safetensors.U8}, {dtypes.Uint16, "ui16", safetensors.U16},
-	{dtypes.Uint32, "ui32", safetensors.U32}, {dtypes.Uint64, "ui64", safetensors.U64},
-	{dtypes.Float16, "f16", safetensors.F16}, {dtypes.BFloat16, "bf16", safetensors.BF16},
-	{dtypes.Float32, "f32", safetensors.F32}, {dtypes.Float64, "f64", safetensors.F64},
-	{dtypes.Complex64, "complex<f32>", safetensors.C64}, {dtypes.Complex128, "complex<f64>", 0},
-}
-
+// nameOf is StableHLO's name of a type that a value can have.
 func nameOf(d dtypes.DType) (string, error) {
-	for _, t := range types {
-		if t.dtype == d {
-			return t.name, nil
-		}
+	if d < dtypes.Bool || dtype.Type(d) >= dtype.Count {
+		return "", fmt.Errorf("dtype %s cannot be exported", d)
 	}
-	return "", fmt.Errorf("dtype %s cannot be exported", d)
+	return pjrt.DType(d).String(), nil
 }
 
 func named(name string) (dtypes.DType, error) {
-	for _, t := range types {
-		if t.name == name {
-			return t.dtype, nil
+	for t := dtype.Bool; t < dtype.Count; t++ {
+		if pjrt.DType(t).String() == name {
+			return dtypes.DType(t), nil
 		}
 	}
 	return dtypes.InvalidDType, fmt.Errorf("unknown dtype %.40q", name)
 }
 
 func inFile(d dtypes.DType) (safetensors.DType, error) {
-	for _, t := range types {
-		if t.dtype == d && t.file != 0 {
-			return t.file, nil
-		}
+	t, err := safetensors.ParseDType(dtype.Type(d).InFile())
+	if err != nil {
+		return 0, fmt.Errorf("values of dtype %s cannot be kept in a safetensors file", d)
 	}
-	return 0, fmt.Errorf("values of dtype %s cannot be kept in a safetensors file", d)
+	return t, nil
 }
 
 // sizeOf is how many bytes an array takes. It fails for shapes that no array has.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Load reads a folder that [Program.Write] wrote. Nothing in it is trusted: sizes are checked before memory is taken,

@@ -110,7 +110,7 @@ func TestCompile_mistakes(t *testing.T) {
 
 // After its runtime's Close a model says so, in one line.
 func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
-	r := cpu(t)
+	r := plugintest.CPU(t)
 	m, err := program().Compile(r)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())

@@ -12,6 +12,8 @@ import (
 	"runtime/cgo"
 	"time"
 	"unsafe"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // KeyValueStore is what the clients of several processes share to find each other. A plugin calls it from threads of
@@ -116,13 +118,12 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 }
 
 // called calls the store of a cell. A panic must not run into the plugin's frames: it comes back as an error.
-func called(cell unsafe.Pointer, f func(KeyValueStore) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("pjrt: the key-value store panicked: %v", p)
-		}
-	}()
-	return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore))
+func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
+	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
+	if p := (*shield.Panic)(nil); errors.As(err, &p) {
+		return fmt.Errorf("pjrt: the key-value store panicked: %v", p.Value)
+	}
+	return err
 }
 
 // giveValue copies a value for the plugin, which calls the deleter when it is done with it.

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// shared is what ../testdata/safetensors_check.py has as values, as bytes.
+// shared is what testdata/safetensors_check.py has as values, as bytes.
 var shared = []content{
 	python("bool", safetensors.Bool, "01 00 00 01", 2, 2),
 	python("u8", safetensors.U8, "00 01 ff", 3),
@@ -99,7 +99,7 @@ func TestInterop(t *testing.T) {
 	}
 	folder := t.TempDir()
 	script := func(verb string) string {
-		out, err := exec.CommandContext(t.Context(), interpreter, "../testdata/safetensors_check.py", verb, folder).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), interpreter, "testdata/safetensors_check.py", verb, folder).CombinedOutput()
 		require.NoError(t, err, "%s: %s", verb, out)
 		return string(out)
 	}

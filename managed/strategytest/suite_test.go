@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed/strategytest"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/strategies/strategytest"
 	"github.com/lazo-ml/lazo/xla"
 )
 

@@ -7,7 +7,7 @@ import (
 	"log"
 	"strings"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 func ExampleWriter() {

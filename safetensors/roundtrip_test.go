@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 var same = []cmp.Option{cmp.AllowUnexported(content{}), cmpopts.EquateEmpty()}

@@ -1,0 +1,91 @@
+package data
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Whatever was done to batches, those that are taken to lie one behind the other have their own elements there.
+func TestStacked_law(t *testing.T) {
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := numbered(t, rapid.IntRange(1, 40).Draw(t, "n"))
+		size, k := rapid.IntRange(1, s.Len()).Draw(t, "size"), rapid.IntRange(1, 6).Draw(t, "k")
+		options := []Option{Epochs(2), KeepRemainder()}
+		if rapid.Bool().Draw(t, "shuffle") {
+			options = append(options, Shuffle(1))
+		}
+		var batches []Batch
+		for b, err := range s.Batches(size, options...) {
+			require.NoError(t, err)
+			switch rapid.IntRange(0, 12).Draw(t, "change") {
+			case 0:
+				other := slices.Clone(b.Fields[1].Array.Flat.([]int32))
+				other[0] += 100
+				b.Fields[1].Array.Flat = other
+			case 1:
+				b.Fields[0], b.Fields[1] = b.Fields[1], b.Fields[0]
+			case 2:
+				b.Fields = b.Fields[:1]
+			case 3:
+				continue
+			case 4:
+				if i := rapid.IntRange(0, b.Size-1).Draw(t, "from"); i > 0 {
+					b, err = b.Slice(i, b.Size)
+					require.NoError(t, err)
+				}
+			}
+			batches = append(batches, b)
+		}
+		for len(batches) > 0 {
+			n := min(len(batches), rapid.IntRange(1, k).Draw(t, "together"))
+			block := batches[:n]
+			batches = batches[n:]
+			all, ok := Stacked(nil, block, k)
+			if !ok {
+				continue
+			}
+			found++
+			require.Len(t, all, len(block[0].Fields))
+			for f, flat := range all {
+				kind, n := elementsOf(flat), block[0].Fields[f].Array.Size()
+				require.Equal(t, k*n, kind.len(flat))
+				for i, b := range block {
+					require.Equal(t, b.Fields[f].Array.Flat, kind.slice(flat, i*n, (i+1)*n))
+				}
+			}
+		}
+	})
+	require.Greater(t, found, 50)
+	t.Logf("%d blocks lay together", found)
+}
+
+func TestStacked_saysNoOfWhatLiesApart(t *testing.T) {
+	for name, batches := range map[string][]Batch{
+		"none": nil, "one by hand": {{Fields: []Field{X([]float32{1}, 1)}}}, "too many": {{}, {}}, "an empty one": {{}},
+	} {
+		_, ok := Stacked(nil, batches, 1)
+		require.False(t, ok, name)
+	}
+}
+
+func TestStacked_shuffledBatchesCostNoMoreAllocations(t *testing.T) {
+	s, err := New(X(make([]float32, 512*4), 512, 4), Y(make([]int32, 512), 512))
+	require.NoError(t, err)
+	iterate := func(batches int) float64 {
+		return testing.AllocsPerRun(5, func() {
+			left := batches
+			for range s.Batches(8, Shuffle(1), Forever()) {
+				if left--; left == 0 {
+					break
+				}
+			}
+		})
+	}
+	perBatch := (iterate(1100) - iterate(100)) / 1000
+	t.Logf("%.2f allocations a batch", perBatch)
+	require.Less(t, perBatch, 3.1, "the fields, for each of two the header of its slice, and the memory of a hundred")
+}

@@ -1,0 +1,259 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// rule says what some files are not to name.
+type rule struct {
+	// in tells the files that it is for.
+	in func(path string, file *ast.File) bool
+	// names are those of other packages, with the import path ("os.Getenv", "log.*"), and built-in functions ("recover").
+	names []string
+	// but are the places that may, "path: name" or "path", and why.
+	but map[string]string
+	// say is what to do in place of it.
+	say string
+}
+
+func libraries(path string, file *ast.File) bool {
+	return !strings.HasSuffix(path, "_test.go") && file.Name.Name != "main"
+}
+
+// check holds the rule against all files, and each exception against the rule. It gives the number of files.
+func (r rule) check(t *testing.T) (files int) {
+	used := map[string]bool{}
+	eachFile(t, func(path string, file *ast.File) {
+		if !r.in(path, file) {
+			return
+		}
+		files++
+		for _, name := range namedIn(file, r.names) {
+			at := path + ": " + name
+			if _, ok := r.but[at]; !ok {
+				at = path
+			}
+			if _, ok := r.but[at]; !ok {
+				t.Errorf("%s names %s: %s", path, name, r.say)
+			}
+			used[at] = true
+		}
+	})
+	for at := range r.but {
+		if !used[at] {
+			t.Errorf("%s is excepted from the rule, and needs not be: take the row away", at)
+		}
+	}
+	require.Greater(t, files, 100)
+	return files
+}
+
+// finds is the control: the names are what the rule finds in a text.
+func (r rule) finds(t *testing.T, text string, names ...string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", text, 0)
+	require.NoError(t, err)
+	require.Equal(t, names, namedIn(file, r.names))
+}
+
+// eachFile goes through the Go files of the repository, those of nested modules too.
+func eachFile(t *testing.T, f func(path string, file *ast.File)) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err == nil {
+			f(filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))), file)
+		}
+		return err
+	}))
+}
+
+// namedIn are those of the names that a file has.
+func namedIn(file *ast.File, names []string) (found []string) {
+	packages := imported(file)
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && packages[x.Name] != "" {
+				name := packages[x.Name] + "." + n.Sel.Name
+				if slices.Contains(names, name) || slices.Contains(names, packages[x.Name]+".*") {
+					found = append(found, name)
+				}
+			}
+		case *ast.CallExpr:
+			if x, ok := n.Fun.(*ast.Ident); ok && slices.Contains(names, x.Name) {
+				found = append(found, x.Name)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// imported are the import paths of a file, by their names in it.
+func imported(file *ast.File) map[string]string {
+	packages := map[string]string{}
+	for _, i := range file.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		name := path[strings.LastIndex(path, "/")+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		packages[name] = path
+	}
+	return packages
+}
+
+// environment: what a program does is said by its arguments and options.
+var environment = rule{
+	in: libraries,
+	names: []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Unsetenv", "os.Clearenv", "os.UserHomeDir", "os.UserCacheDir", "os.UserConfigDir",
+		"syscall.Getenv", "syscall.Environ"},
+	but: map[string]string{
+		"internal/owners/home.go":     "the folders of plugins and of compiled programs, one place for all",
+		"xla/search.go":               "where plugins are looked for: PJRT_PLUGIN_LIBRARY_PATH",
+		"xla/environment.go":          "what the plugin reads of it is part of the compile cache's key",
+		"xla/open.go":                 "what a plugin needs is set before it is loaded; glibc's own variables say how much heap is kept",
+		"xla/probe/probe.go":          "XLA_FLAGS, and the environment of the child that tries a plugin",
+		"callbacks/bar.go: os.Getenv": "TERM: whether the line can be written over",
+	},
+	say: "take an option from the user: only xla and programs read the environment",
+}
+
+func TestEnvironmentIsReadInFewPlaces(t *testing.T) {
+	t.Logf("%d files", environment.check(t))
+	environment.finds(t, `package x
+import "os"
+var a, b = os.Getenv("A"), os.Args
+func f() { g(os.LookupEnv); os.Remove("b") }`, "os.Getenv", "os.LookupEnv")
+}
+
+// panics: a panic is recovered in one place for each need, and what a caller's code does wrong is not lost.
+var panics = rule{
+	in:    func(path string, _ *ast.File) bool { return !strings.HasSuffix(path, "_test.go") },
+	names: []string{"recover"},
+	but: map[string]string{
+		"internal/graphs/catch.go":  "graph functions, which say errors by panics: with the user's line",
+		"internal/shield/shield.go": "what else is not ours",
+		"loop/errors.go":            "a run: with its step and the name of what was being done, and a Goexit",
+		"loop/run.go":               "the turn of a batch, inside of the source, which may recover",
+		"loop/schedule.go":          "a function that says when something is due, for its name",
+		"train/actions.go":          "what runs beside a training",
+	},
+	say: "call it by internal/shield, or by graphs.Catch if it builds a graph",
+}
+
+func TestPanicsAreRecoveredInFewPlaces(t *testing.T) {
+	t.Logf("%d files", panics.check(t))
+	panics.finds(t, `package x
+func f() { defer func() { if v := recover(); v != nil { panic(v) } }() }`, "recover")
+}
+
+// sleeps: a test waits for what it waits for, not for a time.
+var sleeps = rule{
+	in: func(path string, file *ast.File) bool {
+		return strings.HasSuffix(path, "_test.go") && !slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
+			return i.Path.Value == `"testing/synctest"` // the clock of a bubble
+		})
+	},
+	names: []string{"time.Sleep"},
+	but: map[string]string{
+		"loop/model_run_test.go":        "in the bubble of model_test.go",
+		"callbacks/profile_test.go":     "what waits is what the profile is to show",
+		"loop/output_example_test.go":   "an example of a slow tracker",
+		"loop/signal_test.go":           "a signal at a random moment",
+		"loop/signal_child_test.go":     "what the signal interrupts",
+		"checkpoint/kill_test.go":       "a kill at a random moment",
+		"examples/mnist/resume_test.go": "a kill at a random moment",
+		"xla/install/process_test.go":   "a kill at a random moment",
+		"xla/install/install_test.go":   "a server that drips, against the limit of the whole",
+		"internal/fetch/fetch_test.go":  "a server that drips, against the limit of the whole",
+		"flaxlike/ends_test.go":         "a step that hangs",
+		"flaxlike/sharing_test.go":      "the time for which others use a model beside its Fit",
+		"managed/fault_sharing_test.go": "the time for which others use a state beside a training",
+		"xla/pjrt/cpu_test.go":          "the collector says to nobody when it is done",
+	},
+	say: "wait for a channel or a condition, or take testing/synctest",
+}
+
+func TestTestsDoNotSleep(t *testing.T) {
+	t.Logf("%d files", sleeps.check(t))
+	sleeps.finds(t, `package x
+import "time"
+func f() { time.Sleep(time.Second); <-time.After(1) }`, "time.Sleep")
+}
+
+// asks are the anonymous interfaces that others' values may be asked for.
+var asks = map[string]string{
+	"managed/rate.go: Float32":         "GoMLX's two types of 16 bits",
+	"checkpoint/run_failed.go: Unwrap": "what errors.Join gives",
+	"xla/hlo/constant.go: ToStableHLO": "go-xla's constants",
+}
+
+// What a package asks of another's value has a name, so that both can be found: no type assertion or case has an interface of its own.
+func TestNoHiddenChannels(t *testing.T) {
+	used := map[string]bool{}
+	eachFile(t, func(path string, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, method := range askedIn(file) {
+			at := path + ": " + method
+			if used[at] = true; asks[at] == "" {
+				t.Errorf("%s asks a value for the method %s by an interface without a name: give it one where the method is declared", path, method)
+			}
+		}
+	})
+	for at := range asks {
+		require.True(t, used[at], "%s: take the row away", at)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", `package x
+func f(v any) { _, _ = v.(interface{ A() }); _ = v.(any); switch v.(type) { case interface{ B(); C() }, named: } }`, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"A", "B"}, askedIn(file))
+}
+
+// askedIn are the first methods of the interfaces without a name that values are asked for.
+func askedIn(file *ast.File) (methods []string) {
+	note := func(e ast.Expr) {
+		if i, ok := e.(*ast.InterfaceType); ok && len(i.Methods.List) > 0 && len(i.Methods.List[0].Names) > 0 {
+			methods = append(methods, i.Methods.List[0].Names[0].Name)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeAssertExpr:
+			note(n.Type)
+		case *ast.CaseClause:
+			for _, e := range n.List {
+				note(e)
+			}
+		}
+		return true
+	})
+	return methods
+}

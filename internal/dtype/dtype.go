@@ -1,0 +1,99 @@
+// Package dtype is the table of the types of numbers: their number in GoMLX and PJRT, and their names in Go, in GoMLX and in files
+// of tensors. It imports nothing, so that packages that know no GoMLX have it too. What StableHLO calls them, and how PJRT sees
+// them, is in package pjrt, which goes by the same numbers.
+package dtype
+
+// Type is a type of numbers. Its number is GoMLX's and PJRT's.
+type Type int
+
+// The types; the zero value is none.
+const (
+	Bool Type = iota + 1
+	Int8
+	Int16
+	Int32
+	Int64
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Float16
+	Float32
+	Float64
+	BFloat16
+	Complex64
+	Complex128
+
+	// Count is one more than the last.
+	Count
+)
+
+// row is what a type is called by GoMLX, by Go, and in files of tensors, "" if they cannot have it.
+type row struct{ name, inGo, inFile string }
+
+var types = [Count]row{
+	Bool: {"Bool", "bool", "BOOL"},
+	Int8: {"Int8", "int8", "I8"}, Int16: {"Int16", "int16", "I16"}, Int32: {"Int32", "int32", "I32"}, Int64: {"Int64", "int64", "I64"},
+	Uint8: {"Uint8", "uint8", "U8"}, Uint16: {"Uint16", "uint16", "U16"}, Uint32: {"Uint32", "uint32", "U32"}, Uint64: {"Uint64", "uint64", "U64"},
+	Float16: {"Float16", "float16", "F16"}, Float32: {"Float32", "float32", "F32"}, Float64: {"Float64", "float64", "F64"},
+	BFloat16: {"BFloat16", "bfloat16", "BF16"}, Complex64: {"Complex64", "complex64", "C64"}, Complex128: {"Complex128", "complex128", ""},
+}
+
+// Of is the type of the elements of a slice, and their number; 0 if it is none that an array can have. It is asked for each field
+// of each step: a comparison with the most common is cheaper than the search behind it.
+func Of(flat any) (Type, int) {
+	if flat, ok := flat.([]float32); ok {
+		return Float32, len(flat)
+	}
+	switch flat := flat.(type) {
+	case []bool:
+		return Bool, len(flat)
+	case []int8:
+		return Int8, len(flat)
+	case []int16:
+		return Int16, len(flat)
+	case []int32:
+		return Int32, len(flat)
+	case []int64:
+		return Int64, len(flat)
+	case []uint8:
+		return Uint8, len(flat)
+	case []uint16:
+		return Uint16, len(flat)
+	case []uint32:
+		return Uint32, len(flat)
+	case []uint64:
+		return Uint64, len(flat)
+	case []float64:
+		return Float64, len(flat)
+	}
+	return 0, 0
+}
+
+// Named is the type that GoMLX calls so; 0 if there is none.
+func Named(name string) Type { return find(name, func(r row) string { return r.name }) }
+
+// InFiles is the type that files of tensors call so; 0 if there is none.
+func InFiles(name string) Type { return find(name, func(r row) string { return r.inFile }) }
+
+func find(name string, of func(row) string) Type {
+	for t := Bool; t < Count; t++ {
+		if of(types[t]) == name && name != "" {
+			return t
+		}
+	}
+	return 0
+}
+
+func (t Type) row() row {
+	if t < 0 || t >= Count {
+		return row{}
+	}
+	return types[t]
+}
+
+// String is Go's name, "float32"; "" for none.
+func (t Type) String() string { return t.row().inGo }
+
+// InFile is the name in files of tensors, "F32"; "" if they cannot have it.
+func (t Type) InFile() string { return t.row().inFile }
