@@ -134,8 +134,8 @@ var controls = []control{
 		edits: []edit{{"(i == j || &p[0] == &flat.([]T)[i])", "true"}}},
 	{name: "a run by the wall clock", file: "loop/clock.go", pkg: "loop", test: "TestF36_aRunCountsByTheMonotonicClock",
 		edits: []edit{{"d := time.Since(c.start)", "d := time.Now().Round(0).Sub(c.start.Round(0))"}}},
-	{name: "a bar that dies of its pipe", file: "loop/bar.go", pkg: "loop", test: "TestF34_barOnAClosedStandardError",
+	{name: "a bar that dies of its pipe", file: "callbacks/bar.go", pkg: "callbacks", test: "TestF34_barOnAClosedStandardError",
 		edits: []edit{{"b.screen.out = quietPipe(f)", "b.screen.out = f"}}},
-	{name: "a bar that fails with its pipe", file: "loop/bar_pipe_unix.go", pkg: "loop", test: "TestF34_barOnABrokenPipe",
+	{name: "a bar that fails with its pipe", file: "callbacks/bar_pipe_unix.go", pkg: "callbacks", test: "TestF34_barOnABrokenPipe",
 		edits: []edit{{"\tif failed != nil {\n", "\tif failed != nil {\n\t\tpanic(failed)\n"}}},
 }
