@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -118,16 +119,10 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 func (m *Model) bringIn(ctx context.Context, source loop.Data[data.Batch], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)
-	go func() { // a source may not come, and the context ends the wait
-		var err error
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v", p)
-			}
-			came <- err
-		}()
+	go shield.Call(func() (err error) { // a source may not come, and the context ends the wait
 		batch, err = data.Peek(source)
-	}()
+		return err
+	}, func(err error) { came <- err })
 	select {
 	case err := <-came:
 		if err == nil {

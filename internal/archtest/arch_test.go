@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"managed/strategytest":  {"data", "internal/plugintest", "managed", "strategies", "xla/pjrt"},
 	"optim":                 {"internal/autodiff"},
 	"managed":               {"checkpoint", "safetensors", "data", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/regular", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
-	"flaxlike":              {"callbacks", "checkpoint", "safetensors", "data", "internal/dtype", "internal/gate", "internal/graphs", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
+	"flaxlike":              {"callbacks", "checkpoint", "safetensors", "data", "internal/dtype", "internal/gate", "internal/graphs", "internal/shield", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
 	"examples/fit":          {"data", "flaxlike", "loop"},
 	"cmd/lazo":              {"checkpoint", "safetensors", "internal/child", "xla", "xla/export", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":        {"callbacks", "callbacks/tensorboard", "checkpoint", "data", "loop", "managed", "strategies", "xla"},
