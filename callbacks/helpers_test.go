@@ -13,8 +13,6 @@ func add(_ context.Context, sum, n int) (int, loop.Logs, error) {
 	return sum + n, logs, nil
 }
 
-func at(steps int64) loop.Elapsed { return loop.Elapsed{Steps: steps, Samples: 10 * steps} }
-
 type attendant struct{ watch, end func() }
 
 func (a *attendant) Watch(context.Context, loop.Report) error {

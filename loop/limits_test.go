@@ -66,6 +66,7 @@ func TestF37_absurdLimits(t *testing.T) {
 			options: []loop.Option{loop.Until(loop.Steps(5000))}, steps: 5000, reason: loop.UntilReached},
 		{name: "block negative", tasks: []loop.Task[int, int]{loop.On(loop.EachStep, loop.Stepper[int, int](hungry{-huge}))}, steps: 3},
 		{name: "from huge", options: []loop.Option{loop.From(loop.Elapsed{Steps: huge, Samples: huge, Time: huge}, nil)}, steps: huge + 3},
+		{name: "from beyond sums", options: []loop.Option{loop.From(loop.Elapsed{Samples: 1<<62 + 1}, nil)}, reason: loop.Failed, err: "loop: from: elapsed must be at most 2^62 steps, samples and nanoseconds, got "},
 		{name: "from negative", options: []loop.Option{loop.From(loop.Elapsed{Samples: -1}, nil)}, reason: loop.Failed, err: "loop: from: elapsed must not be negative, got "},
 		{name: "watch every huge", options: []loop.Option{loop.Watch(loop.Every(loop.Samples(huge)), nothing)}, steps: 3},
 	} {

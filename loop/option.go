@@ -95,6 +95,10 @@ func From(elapsed Elapsed, history *History) Option {
 			s.errs = append(s.errs, fmt.Errorf("from: elapsed must not be negative, got %+v", elapsed))
 			return
 		}
+		if max(elapsed.Steps, elapsed.Samples, int64(elapsed.Time)) > mostElapsed { // whose sums would wrap, and no file takes
+			s.errs = append(s.errs, fmt.Errorf("from: elapsed must be at most 2^62 steps, samples and nanoseconds, got %+v", elapsed))
+			return
+		}
 		s.from, s.resumed = elapsed, history
 	})
 }
