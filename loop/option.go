@@ -133,7 +133,7 @@ func (s settings) checkOver(noData bool) error {
 	if noData {
 		errs = append(errs, errors.New("no data given"))
 	}
-	if len(s.beside) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil {
+	if len(s.beside) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil {
 		errs = append(errs, errors.New("over: takes Until and From without a history; call callbacks by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

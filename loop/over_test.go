@@ -45,6 +45,7 @@ func TestOver_errors(t *testing.T) {
 		{name: "no data", want: "loop: no data given"},
 		{name: "bad option", data: numbers(3), options: []loop.Option{loop.Until(loop.Steps(-1))}, want: "loop: until: period must be zero or positive, got -1 steps"},
 		{name: "a watcher", data: numbers(3), options: []loop.Option{callbacks.ProgressBar(&bytes.Buffer{})}, want: "loop: over: takes Until and From without a history; call callbacks by hand, with Pass.Report"},
+		{name: "when monitors look", data: numbers(3), options: []loop.Option{loop.MonitorsWhen(loop.EachStep)}, want: "loop: over: takes Until and From"},
 		{name: "from the past", data: numbers(3), options: []loop.Option{loop.From(loop.Elapsed{Steps: -1}, nil)}, want: "loop: from: elapsed must not be negative, got "},
 	} {
 		t.Run(row.name, func(t *testing.T) {

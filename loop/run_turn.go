@@ -184,7 +184,8 @@ func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bo
 	if err := r.checkEntries(); err != nil {
 		return false, err
 	}
-	return stop, r.call(ctx, false, is, &stop)
+	err = r.call(ctx, false, is, &stop)
+	return stop, err
 }
 
 func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {

@@ -140,11 +140,11 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Field) (changed, outputs
 		if err := in.accept(f.Array); err != nil {
 			return nil, nil, fail(err)
 		}
-		b, err := p.runtime.BufferFromFlatData(0, f.Array.Flat, in.Shape)
-		if err != nil {
-			return nil, nil, fail(fmt.Errorf("%s of the batch: %w", in.Name, err))
+		b, putErr := p.runtime.BufferFromFlatData(0, f.Array.Flat, in.Shape)
+		if putErr != nil {
+			return nil, nil, fail(fmt.Errorf("%s of the batch: %w", in.Name, putErr))
 		}
-		defer func() { err = errors.Join(err, p.Free(b)) }()
+		defer func() { err = errors.Join(err, p.Free(b)) }() // the function's err, so that no failure is lost
 		inputs[batchPrefix+in.Name] = b
 	}
 	var places []int // of the changed values, which come first

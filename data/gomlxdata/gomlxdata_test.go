@@ -37,6 +37,11 @@ func collect(t *testing.T, s iter.Seq2[data.Batch, error]) []data.Batch {
 	return all
 }
 
+// plain is a batch as GoMLX has it: how its set deals out and where it lies in memory is no part of that.
+func plain(b data.Batch) data.Batch {
+	return data.Batch{Fields: b.Fields, Size: b.Size, Epoch: b.Epoch, At: b.At, Resident: b.Resident}
+}
+
 func TestThereAndBackIsTheSame(t *testing.T) {
 	source := numbers(t).Batches(2, data.KeepRemainder())
 	there := gomlxdata.To("numbers", source, []string{"x", "even"}, []string{"y"})
@@ -44,9 +49,9 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 	back := gomlxdata.From(there, []string{"x", "even"}, []string{"y"})
 	want := collect(t, source)
 	for i := range want {
+		want[i] = plain(want[i])
 		f := want[i].Fields
 		want[i].Fields = []data.Field{f[0], f[2], f[1]}
-		want[i].Deal = nil // how the set deals out is no part of GoMLX's batches
 	}
 	require.Equal(t, want, collect(t, back))
 	for range back {
@@ -57,7 +62,7 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 	none, err := data.New(data.X([]float32{}, 5, 0, 3))
 	require.NoError(t, err)
 	want = collect(t, none.Batches(5))
-	want[0].Deal = nil
+	want[0] = plain(want[0])
 	require.Equal(t, want, collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5), []string{"x"}, nil), []string{"x"}, nil)))
 }
 
