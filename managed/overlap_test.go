@@ -149,7 +149,7 @@ func TestF17_aLateFailure(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name  string
-		fail  int // of the runs with 1, 1, 2 and 3 steps
+		fail  int // of the runs with 1 (which compiles, and so keeps the next one short), 1, 2 and 3 steps
 		steps int64
 		err   string
 	}{
@@ -157,7 +157,7 @@ func TestF17_aLateFailure(t *testing.T) {
 		{"a run of the loop, told at its end", 4, 7, "loop: step 7: train step: the state is lost: broken on purpose"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			on := &watched{Strategy: strategies.Jit(plugintest.CPU(t)), fail: row.fail}
+			on := &watched{Strategy: strategies.Jit(plugintest.Uncached(t)), fail: row.fail}
 			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))

@@ -144,7 +144,11 @@ func (p *eagerProgram) run(state []Buffer, batch []data.Field) (changed, outputs
 		if putErr != nil {
 			return nil, nil, fail(fmt.Errorf("%s of the batch: %w", in.Name, putErr))
 		}
-		defer func() { err = errors.Join(err, p.Free(b)) }() // the function's err, so that no failure is lost
+		defer func() {
+			if freeErr := p.Free(b); freeErr != nil {
+				err = errors.Join(err, freeErr)
+			}
+		}()
 		inputs[batchPrefix+in.Name] = b
 	}
 	var places []int // of the changed values, which come first
