@@ -18,7 +18,7 @@ func TestInteropCheckpoint(t *testing.T) {
 	if interpreter == "" {
 		t.Skip("NOT TESTED against the Python package: make interop does that")
 	}
-	file, err := os.Open("safetensors/testdata/numpy.safetensors")
+	file, err := os.Open("../safetensors/testdata/numpy.safetensors")
 	require.NoError(t, err)
 	defer file.Close()
 	info, err := file.Stat()
