@@ -59,7 +59,11 @@ func TestStacked_law(t *testing.T) {
 			}
 		}
 	})
-	require.Greater(t, found, 50)
+	least := 50
+	if testing.Short() { // a fifth of the draws
+		least = 10
+	}
+	require.Greater(t, found, least)
 	t.Logf("%d blocks lay together", found)
 }
 
