@@ -43,13 +43,13 @@ const (
 )
 
 // Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll] callback
-// cannot look later, and an [loop.Observer] hears only on the run's goroutine: those are refused.
+// cannot look later, and an [loop.Observer] or [loop.Interrupter] is asked on the run's goroutine: those are refused.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
-		c.Err = errors.Join(c.Err, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
+		return refused(c, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
 	case c.Place == loop.BeforeAll:
-		c.Err = errors.Join(c.Err, errors.New("background: it comes before the others, and cannot do that later"))
+		return refused(c, errors.New("background: it comes before the others, and cannot do that later"))
 	}
 	if b.Queue <= 0 {
 		b.Queue = backgroundQueue
@@ -65,6 +65,10 @@ func (b Background) Of(c loop.Callback) loop.Callback {
 		a, err := start(from)
 		if a == nil || err != nil {
 			return a, err
+		}
+		switch a.(type) {
+		case loop.Observer, loop.Interrupter:
+			return a, &refusal{c.Name, fmt.Errorf("background: a %T is asked on the run's goroutine, and cannot be later", a)}
 		}
 		return &background{settings: b, name: c.String(), inner: a, wake: make(chan struct{}, 1), done: make(chan struct{})}, nil
 	}

@@ -250,6 +250,27 @@ func TestBackground_refuses(t *testing.T) {
 	}
 }
 
+type observer struct{ writer }
+
+func (*observer) At(int64, loop.Activity) {}
+
+// What a run refuses, a loop written by hand cannot start; and what is asked between turns is not passed over in silence.
+func TestBackground_refusesByHandToo(t *testing.T) {
+	for name, c := range map[string]loop.Callback{
+		"callbacks: w: background: queue":                         callbacks.Background{Queue: -1}.Of((&writer{}).option("w")),
+		"callbacks: measure: background: it comes":                callbacks.Background{}.Of(callbacks.Measure(func(callbacks.Timing) {})),
+		"callbacks: time limit: it must be positive, got 0s":      callbacks.TimeLimit(0),
+		"callbacks: watchdog: limit must be positive, got 0s":     callbacks.Watchdog(0, nil),
+		"callbacks: o: background: a *callbacks_test.observer is": callbacks.Background{}.Of(attend("o", loop.EachStep, func() loop.Attendant { return &observer{} })),
+	} {
+		_, err := byHand(c)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9),
+		callbacks.Background{}.Of(attend("o", loop.EachStep, func() loop.Attendant { return &observer{} })))
+	require.ErrorContains(t, err, "loop: at the start: step 0: each step: o: background: a *callbacks_test.observer is asked")
+}
+
 // A writer that heeds nothing is left behind, and the run ends all the same.
 func TestF35_aWriterThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -99,9 +99,8 @@ func (k *keepBest) Change(ctx context.Context, r loop.Report, s loop.State) erro
 
 // End puts the best state back.
 func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err error) {
-	normal := e.Err == nil && (e.Reason == loop.DataEnded || e.Reason == loop.UntilReached || e.Reason == loop.Stopped)
 	switch {
-	case !normal:
+	case !e.Normal():
 	case k.state.any:
 		err = k.state.restore(ctx, s)
 	case k.found && k.best.Elapsed.Steps != e.Elapsed.Steps: // else no step was made since

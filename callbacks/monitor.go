@@ -1,6 +1,7 @@
 package callbacks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,6 +166,13 @@ type refusal struct {
 func (r *refusal) Error() string { return "callbacks: " + r.name + ": " + r.err.Error() }
 func (r *refusal) Point() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
+
+// refused is a callback that a run refuses, and that a loop written by hand cannot start either.
+func refused(c loop.Callback, err error) loop.Callback {
+	c.Err = errors.Join(c.Err, err)
+	c.Start = func(loop.Beginning) (loop.Attendant, error) { return nil, &refusal{cmp.Or(c.Name, c.String()), c.Err} }
+	return c
+}
 
 // resumer goes on where the one of an earlier run ended. An error that wraps [loop.ErrStop] says that the run had ended there.
 type resumer interface {

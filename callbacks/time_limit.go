@@ -20,8 +20,7 @@ func TimeLimit(d time.Duration) loop.Callback {
 	})
 	c.Name = "time limit"
 	if d <= 0 {
-		c.Err = fmt.Errorf("it must be positive, got %s", d)
-		return c
+		return refused(c, fmt.Errorf("it must be positive, got %s", d))
 	}
 	// One moment, not each step: steps in blocks stay together.
 	c.WhenRun = func(b loop.Beginning) loop.Schedule { return loop.At(loop.Time(sum(int64(b.From.Time), int64(d)))) }

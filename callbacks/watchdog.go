@@ -20,14 +20,11 @@ func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	c := loop.Callback{Name: "watchdog", When: loop.Never, Place: loop.BeforeAll}
 	switch {
 	case limit <= 0:
-		c.Err = fmt.Errorf("limit must be positive, got %s", limit)
+		return refused(c, fmt.Errorf("limit must be positive, got %s", limit))
 	case w == nil:
-		c.Err = errors.New("no writer given")
+		return refused(c, errors.New("no writer given"))
 	}
 	c.Start = func(loop.Beginning) (loop.Attendant, error) {
-		if c.Err != nil {
-			return nil, &refusal{c.Name, c.Err}
-		}
 		d := &dog{limit: limit, out: w, since: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
 		go d.guard()
 		return d, nil

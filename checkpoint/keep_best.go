@@ -49,9 +49,8 @@ func (b *bestBack) Change(context.Context, loop.Report, loop.State) error { retu
 
 // End puts the best state back. It comes after that of Save, which stands behind all others.
 func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
-	normal := e.Err == nil && (e.Reason == loop.DataEnded || e.Reason == loop.UntilReached || e.Reason == loop.Stopped)
 	state, ok := loop.StateAs[Restorer](s)
-	if !normal || !ok {
+	if !e.Normal() || !ok {
 		return nil
 	}
 	c, err := b.folder.Best(ctx, b.by)

@@ -57,6 +57,11 @@ type Ending struct {
 	Partial bool
 }
 
+// Normal tells that the run ended as it was to: its data was over, [Until] was reached, or somebody asked to stop.
+func (e Ending) Normal() bool {
+	return e.Err == nil && (e.Reason == DataEnded || e.Reason == UntilReached || e.Reason == Stopped)
+}
+
 // Beginning is what a callback is started with.
 type Beginning struct {
 	// From is where the run begins, and History has the rows of the earlier run that it goes on from; nil if there is none.
