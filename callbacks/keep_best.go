@@ -56,7 +56,7 @@ func (b *onBest) resume(from loop.Beginning) error {
 // failed keeps its last state, so that it can go on from there; and so does one without a better value.
 //
 // The copy is gone with the process. A run that goes on from an earlier one with its history ([loop.From]) knows the best value of that one; if
-// it finds no better one, its normal end is the error [ErrBestGone], and the state is that of its last step. checkpoint.KeepBest, which
+// it finds no better one, its normal end is the error [ErrBestGone], and the state is that of its last step. runs.KeepBest, which
 // takes the best state from a folder, holds over restarts.
 //
 // A state that changes in place must be a [loop.Snapshotter]; copying it takes as much room again. Attendants that stand
@@ -109,8 +109,8 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 			mode = "Highest"
 		}
 		err = fmt.Errorf("%w: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
-			"\n  use checkpoint.KeepBest(folder, checkpoint.%[6]s(1, %[2]q)) in place of callbacks.KeepBest, with the same in the folder's Keep: it holds over restarts"+
-			"\n  or restore the checkpoint of step %[4]d with checkpoint.ResumeAt, if there is one",
+			"\n  use runs.KeepBest(folder, checkpoint.%[6]s(1, %[2]q)) in place of callbacks.KeepBest, with the same in the folder's Keep: it holds over restarts"+
+			"\n  or restore the checkpoint of step %[4]d with runs.ResumeAt, if there is one",
 			ErrBestGone, k.entry, k.best.Value, k.best.Elapsed.Steps, e.Elapsed.Steps, mode)
 	}
 	return errors.Join(err, k.state.close())

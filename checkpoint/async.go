@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// Async saves in the background: its Save takes as long as copying the content in memory does. One checkpoint is written
-// at a time and one may wait; a newer one takes the place of the one that waits, which is never written. So a disk that
-// is slower than the interval between checkpoints costs checkpoints, not time, and never more memory than two copies of
-// the content, which are kept for the next ones. Orbax waits for the one being written; we do not, because a step of
-// training is worth more than a checkpoint that the next one replaces. One that must not be replaced is followed by Wait.
+// Async saves in the background: its Save takes as long as copying the content in memory does. One checkpoint is
+// written at a time and one may wait; a newer one takes the place of the one that waits, which is never written. So a
+// disk that is slower than the interval between checkpoints costs checkpoints, not time, and never more memory than two
+// copies of the content, which are kept for the next ones. Orbax waits for the one being written; we do not, because a
+// step of training is worth more than a checkpoint that the next one replaces. One that must not be replaced is
+// followed by Wait.
 type Async struct {
 	folder  *Folder
 	another []Step // of another run, which the first save removes; for the goroutine that writes
@@ -35,6 +37,10 @@ func NewAsync(folder *Folder) *Async {
 	return a
 }
 
+// Supersede has the first save that is complete take the place of these steps, which are another run's: they are
+// removed right before it is given its name. Call it before the first Save.
+func (a *Async) Supersede(steps []Step) { a.another = slices.Clone(steps) }
+
 // BackgroundError is a checkpoint that could not be saved in the background, or not pruned ([ErrNotPruned]).
 type BackgroundError struct {
 	Step Step
@@ -49,10 +55,10 @@ func (e *BackgroundError) Error() string {
 func (e *BackgroundError) Unwrap() error { return e.Err }
 
 // Save copies the content, so that it can be changed as soon as Save returns, and has it written. An error of the
-// content itself (a name, a size, a panic of Write) is returned at once, and nothing is written: if it came from a Write, not
-// even the one that waited, whose memory the copy took. Errors of earlier saves
-// in the background come here too, each once and as a [*BackgroundError]: this save is made nevertheless. The values of ctx
-// and its end count for the copy alone.
+// content itself (a name, a size, a panic of Write) is returned at once, and nothing is written: if it came from a
+// Write, not even the one that waited, whose memory the copy took. Errors of earlier saves in the background come here
+// too, each once and as a [*BackgroundError]: this save is made nevertheless. The values of ctx and its end count for
+// the copy alone.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -84,7 +90,7 @@ func (a *Async) begin() (map[string][]byte, error) {
 		a.waiting = nil
 		a.replaced++
 		// As it should be where steps are fast: Replaced counts them.
-		a.folder.log.Debug("checkpoint: not saved, since a newer one came while an older one was being written",
+		a.folder.options.Log.Debug("checkpoint: not saved, since a newer one came while an older one was being written",
 			"folder", a.folder.dir, "step", int64(d.manifest.step))
 		return d.buffers(), nil
 	}
@@ -132,6 +138,9 @@ func (a *Async) Check() error {
 	return err
 }
 
+// Failed tells whether [Async.Check] has errors to give. It waits for nothing.
+func (a *Async) Failed() bool { return a.failing.Load() }
+
 // Wait waits until nothing is being written or waits, or ctx ends, and gives the errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {
@@ -154,13 +163,11 @@ func (a *Async) Wait(ctx context.Context) error {
 }
 
 // Close waits for what is being written and what waits, and gives the errors as Check does. The folder stays open.
-func (a *Async) Close() error { return a.close(context.Background()) }
-
-func (a *Async) close(ctx context.Context) error {
+func (a *Async) Close() error {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
-	return a.Wait(ctx)
+	return a.Wait(context.Background())
 }
 
 // Replaced is how many checkpoints were not written because a newer one came.

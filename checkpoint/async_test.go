@@ -16,7 +16,6 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
@@ -73,35 +72,6 @@ func diskSlowerThanTheInterval(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, n, version(t, last))
 	t.Logf("F38: %d saves while the disk stood still: at most %d written at once, %d replaced, the last one is on disk", n, disk.worst.Load(), a.Replaced())
-}
-
-// A run that saves after each step, on a disk that takes a hundred times as long as a step.
-func TestF38_aRunDoesNotWaitForTheDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n, step, write = 200, 10 * time.Millisecond, time.Second
-		slowly := func(c vfs.Call) error {
-			if c.Op == vfs.OpMkdir {
-				time.Sleep(write)
-			}
-			return nil
-		}
-		f := openMem(t, vfs.Hook(&vfs.Mem{}, slowly), checkpoint.Options{})
-		var last time.Duration
-		watch := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
-			time.Sleep(step)
-			last = r.Elapsed.Time
-			return nil
-		})
-		begin := time.Now()
-		_, err := counting().Run(t.Context(), &counter{}, numbered(0), loop.Until(loop.Steps(n)), watch, checkpoint.Save(f, loop.EachStep))
-		require.NoError(t, err)
-		require.Equal(t, (n-1)*step, last, "the steps, and nothing of the saves")
-		require.LessOrEqual(t, time.Since(begin), n*step+3*write, "at the end the one being written and the last one")
-		all := steps(t, f)
-		require.EqualValues(t, n, all[len(all)-1])
-		require.NoError(t, f.Close())
-		t.Logf("F38: %d steps of %v with a save each on a disk that takes %v: the steps took %v more; %d on the disk, the last one among them", n, step, write, last-(n-1)*step, len(all))
-	})
 }
 
 func TestAsyncErrorsAreNotLost(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Common is the newest step that all of the folders have, with all checksums right: from there processes that each save
-// their part of a run into a folder of their own can go on together, by [ResumeAt]. Each opens its own folder, and those of
+// their part of a run into a folder of their own can go on together, by runs.ResumeAt. Each opens its own folder, and those of
 // the others ReadOnly. Damaged checkpoints are passed over, as in [Folder.Newest]. [ErrNone] if there is no such step. A
 // folder that has newer steps goes on if it may [Options.Overwrite].
 //
@@ -38,7 +38,7 @@ func Common(ctx context.Context, folders ...*Folder) (Step, error) {
 		case !isDamaged(err) && !errors.Is(err, ErrNoStep): // gone means that its process has newer ones
 			return 0, err
 		default:
-			folders[0].log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)
+			folders[0].options.Log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)
 		}
 	}
 	return 0, fmt.Errorf("checkpoint: a step that %d folders have in common: %w", len(folders), ErrNone)

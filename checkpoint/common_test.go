@@ -10,49 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/loop"
 )
-
-// Two processes that save apart: where only one has saved the newest step, both go on from the newest that both have.
-func TestB104_newestCommonStep(t *testing.T) {
-	ctx := t.Context()
-	one, two := &vfs.Mem{}, &vfs.Mem{}
-	run := func(m *vfs.Mem, until loop.Steps) {
-		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
-		resumed(t, f, until)
-		require.NoError(t, f.Close())
-	}
-	for _, until := range []loop.Steps{10, 15} {
-		run(one, until)
-		run(two, until)
-	}
-	run(one, 18) // two was killed before
-
-	for _, row := range []struct {
-		name         string
-		own, other   *vfs.Mem
-		has, resumed int64
-	}{{"one", one, two, 18, 15}, {"two", two, one, 15, 15}} {
-		t.Run(row.name, func(t *testing.T) {
-			own := openMem(t, row.own, checkpoint.Options{Overwrite: true})
-			other := openMem(t, row.other, checkpoint.Options{ReadOnly: true})
-			all := steps(t, own)
-			require.EqualValues(t, row.has, all[len(all)-1])
-			step, err := checkpoint.Common(ctx, own, other)
-			require.NoError(t, err)
-			state := &counter{}
-			start, err := checkpoint.ResumeAt(ctx, own, step, state)
-			require.NoError(t, err)
-			require.Equal(t, row.resumed, start.Elapsed.Steps)
-			_, err = counting().Run(ctx, state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(loop.Steps(20)),
-				checkpoint.Save(own, loop.Never))
-			require.NoError(t, err, "it saves over what the other process never had")
-			require.NoError(t, own.Close())
-		})
-	}
-	t.Log("B104: two processes, one saved step 18 alone: both go on from step 15")
-}
 
 func TestCommon(t *testing.T) {
 	ctx := t.Context()

@@ -18,6 +18,6 @@
 //
 // [ImportGoMLX] reads what GoMLX has saved; state.safetensors can be read by every package for that format.
 //
-// The package knows nothing about models: it keeps tensors by name, metrics, and sections of JSON. [Save] and [Resume] are its
-// options for a run of package loop.
+// The package knows nothing about models or loops: it keeps tensors by name, metrics, and sections of JSON. Package runs saves
+// a run of package loop into a folder, and resumes it.
 package checkpoint

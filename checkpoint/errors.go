@@ -24,6 +24,8 @@ var (
 	ErrLimit = safetensors.ErrLimit
 	// ErrReadOnly: the folder was opened to be read.
 	ErrReadOnly = errors.New("the folder is open for reading alone")
+	// ErrReserved: a run saves into the folder, so no other one can.
+	ErrReserved = errors.New("another run saves into this folder")
 	// ErrClosed: the folder was closed.
 	ErrClosed = errors.New("the folder is closed")
 )

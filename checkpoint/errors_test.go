@@ -100,7 +100,7 @@ func TestF05_eachCallOfOpenAndLoadFails(t *testing.T) {
 		m := before.Crash(1, nil)
 		counted := vfs.Count(m)
 		rule := &failing{n: k, err: syscall.EIO, armed: true}
-		f, err := checkpoint.OpenFS(vfs.Hook(counted, rule.before), checkpoint.Options{Log: quiet})
+		f, err := checkpoint.OpenFS(vfs.Hook(counted, rule.before), "folder", checkpoint.Options{Log: quiet})
 		if err != nil {
 			require.ErrorIs(t, err, syscall.EIO)
 			require.Zero(t, counted.Handles())

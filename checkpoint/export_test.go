@@ -2,12 +2,7 @@ package checkpoint
 
 import (
 	"time"
-
-	"github.com/lazo-ml/lazo/internal/vfs"
 )
-
-// OpenFS opens a folder that fs is.
-func OpenFS(fs vfs.FS, options Options) (*Folder, error) { return openFS(fs, "folder", options) }
 
 // SetClock gives the folder another clock.
 func (f *Folder) SetClock(now func() time.Time) { f.now = now }
@@ -36,9 +31,3 @@ func Kept(rules []Retention, list []Info) []Step {
 }
 
 const ManifestLimit = manifestLimit
-
-// SaveHasFailed tells whether a save in the background has failed and the run does not know yet.
-func (f *Folder) SaveHasFailed() bool {
-	a := f.saver.Load()
-	return a != nil && a.failing.Load()
-}

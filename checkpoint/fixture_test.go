@@ -82,7 +82,7 @@ func openMem(t T, fs vfs.FS, options checkpoint.Options) *checkpoint.Folder {
 	if options.Log == nil {
 		options.Log = quiet
 	}
-	f, err := checkpoint.OpenFS(fs, options)
+	f, err := checkpoint.OpenFS(fs, "folder", options)
 	require.NoError(t, err)
 	return f
 }

@@ -24,17 +24,18 @@ type Options struct {
 	// Overwrite lets Save put a new checkpoint in the place of one with the same step. Without, that is [ErrExists],
 	// unless the one there is damaged.
 	Overwrite bool
-	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of a save.
+	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of
+	// a save.
 	ReadBack ReadBack
 	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
 	ReadOnly bool
-	// Log hears of what was cleaned away, of damaged checkpoints that were passed over, and of saves that failed and are tolerated.
-	// Nil is nobody.
+	// Log hears of what was cleaned away, of damaged checkpoints that were passed over, and of saves that failed and
+	// are tolerated. Nil is nobody.
 	Log *slog.Logger
 }
 
-// ReadBack says which saves of a folder are read again. That finds a disk, a store or a memory that changes what it is given, not
-// one that does so later: the bytes come from the computer's cache, as a rule.
+// ReadBack says which saves of a folder are read again. That finds a disk, a store or a memory that changes what it is
+// given, not one that does so later: the bytes come from the computer's cache, as a rule.
 type ReadBack int
 
 const (
@@ -46,12 +47,10 @@ const (
 
 // Folder is an open folder of checkpoints. Its methods may be called from any goroutine; they wait for each other.
 type Folder struct {
-	dir     string
-	options Options
-	log     *slog.Logger
-	now     func() time.Time
-	inUse   atomic.Bool           // by a run, see Save
-	saver   atomic.Pointer[Async] // of that run
+	dir      string
+	options  Options // Log is never nil
+	now      func() time.Time
+	reserved atomic.Bool // by a run
 
 	mu       sync.Mutex
 	medium   medium
@@ -87,14 +86,15 @@ func openDir(dir string, options Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFS(fs, dir, options)
+	f, err := OpenFS(fs, dir, options)
 	if err != nil {
 		return nil, errors.Join(err, fs.Close())
 	}
 	return f, nil
 }
 
-func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
+// OpenFS is [Open] with another file system than the computer's, for lazo's own tests.
+func OpenFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	d := &disk{fs: fs}
 	if options.ReadOnly {
 		return openMedium(context.Background(), d, dir, options)
@@ -125,10 +125,10 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 			return nil, fmt.Errorf("keep %d of %d: %w", i+1, len(options.Keep), err)
 		}
 	}
-	f := &Folder{dir: dir, options: options, log: options.Log, now: time.Now, medium: m, known: map[string]bool{}}
-	if f.log == nil {
-		f.log = slog.New(slog.DiscardHandler)
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
 	}
+	f := &Folder{dir: dir, options: options, now: time.Now, medium: m, known: map[string]bool{}}
 	if options.ReadOnly {
 		return f, nil
 	}
@@ -161,6 +161,24 @@ func parseOwner(note string) owner {
 		return owner{}
 	}
 	return o
+}
+
+// Dir is the folder's name, as it was opened.
+func (f *Folder) Dir() string { return f.dir }
+
+// Options are those that the folder was opened with. Log is never nil.
+func (f *Folder) Options() Options {
+	options := f.options
+	options.Keep = slices.Clone(options.Keep)
+	return options
+}
+
+// Reserve takes the folder for one run until that calls release. [ErrReserved] if another run has it.
+func (f *Folder) Reserve() (release func(), err error) {
+	if !f.reserved.CompareAndSwap(false, true) {
+		return nil, f.wrap(ErrReserved, "save a run")
+	}
+	return func() { f.reserved.Store(false) }, nil
 }
 
 // Close gives the lock back. The checkpoints stay.

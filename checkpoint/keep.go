@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +25,16 @@ type Retention struct {
 
 func (r Retention) String() string { return r.name }
 
+// Metric is the name of the metric that it goes by, "" if it goes by none.
+func (r Retention) Metric() string { return r.entry }
+
+// Kept says for each checkpoint of a list in the order of steps whether it stays.
+func (r Retention) Kept(list []Info) []bool {
+	keep := make([]bool, len(list))
+	r.mark(list, keep)
+	return keep
+}
+
 func (r Retention) check() error {
 	switch {
 	case r.mark == nil:
@@ -34,17 +43,6 @@ func (r Retention) check() error {
 		return fmt.Errorf("%s: the number must be positive", r.name)
 	case r.byMetric && r.entry == "":
 		return fmt.Errorf("%s: the metric has no name", r.name)
-	}
-	return nil
-}
-
-// checkBest tells whether it names one checkpoint, the best by a metric.
-func (r Retention) checkBest() error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	if !r.byMetric || r.n != 1 {
-		return errors.New("expected Lowest(1, …) or Highest(1, …)")
 	}
 	return nil
 }

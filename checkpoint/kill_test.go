@@ -189,7 +189,7 @@ func TestLockOfUnknownOwner(t *testing.T) {
 		m := saved(t)
 		l, err := m.Lock("LOCK", note)
 		require.NoError(t, err)
-		_, err = checkpoint.OpenFS(m, checkpoint.Options{})
+		_, err = checkpoint.OpenFS(m, "folder", checkpoint.Options{})
 		require.ErrorContains(t, err, "another process writes there")
 		require.NoError(t, l.Close())
 	}

@@ -92,7 +92,7 @@ func complete(entries []entry) ([]saves, error) {
 func (f *Folder) right(ctx context.Context, at place) (bool, error) {
 	_, err := f.read(ctx, at, false)
 	if isDamaged(err) {
-		f.log.Warn("checkpoint: damaged, not removed", "folder", f.dir, "error", err)
+		f.options.Log.Warn("checkpoint: damaged, not removed", "folder", f.dir, "error", err)
 		return false, nil
 	}
 	return err == nil, err
@@ -123,6 +123,6 @@ func (f *Folder) trash(ctx context.Context, list []place) error {
 // clean removes what a process that died left, or a save that failed.
 func (f *Folder) clean(ctx context.Context) error {
 	return f.medium.clean(ctx, func(name string) {
-		f.log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)
+		f.options.Log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)
 	})
 }

@@ -81,9 +81,9 @@ func (f *Folder) missing(d *draft) {
 		f.known[name] = true
 	}
 	for _, r := range f.options.Keep {
-		if r.byMetric && !f.known[r.entry] && !f.inUse.Load() {
+		if r.byMetric && !f.known[r.entry] && !f.reserved.Load() {
 			f.known[r.entry] = true
-			f.log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),
+			f.options.Log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),
 				"keep", r.String(), "metrics", sortedKeys(d.manifest.metrics))
 		}
 	}
@@ -106,7 +106,7 @@ func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 		case !isDamaged(err):
 			return at, err
 		default:
-			f.log.Warn("checkpoint: the step is there, but damaged: saved beside it", "folder", f.dir, "error", err)
+			f.options.Log.Warn("checkpoint: the step is there, but damaged: saved beside it", "folder", f.dir, "error", err)
 		}
 	}
 	at.again = taken[len(taken)-1].again + 1

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"slices"
 	"syscall"
 	"testing"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
-	"github.com/lazo-ml/lazo/loop"
 )
 
 func openStore(t T, s checkpoint.Store, options checkpoint.Options) *checkpoint.Folder {
@@ -251,22 +249,6 @@ func TestStoreIsReadWhileAnotherSaves(t *testing.T) {
 	c, err := reader.Newest(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 19, c.Step, "each time it was gone, the reader looked again")
-}
-
-func TestF10_resumeFromAStore(t *testing.T) {
-	const until = 200
-	whole, _ := resumed(t, openStore(t, &storetest.Memory{}, checkpoint.Options{}), until)
-	s := &storetest.Memory{}
-	for _, at := range []loop.Steps{30, 77, 150, until} {
-		f := openStore(t, s, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
-		result, _ := resumed(t, f, at)
-		require.EqualValues(t, at, result.Elapsed.Steps)
-		if at == until {
-			require.Equal(t, math.Float64bits(whole.State.Weight), math.Float64bits(result.State.Weight))
-			require.Equal(t, rows(t, whole.History), rows(t, result.History))
-		}
-	}
-	t.Log("F10: 3 stops in 200 steps, saved into a store: 0 differing bits")
 }
 
 func putText(text string) func(io.Writer) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -64,7 +65,7 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),
 	).Run(ctx, state, batches,
-		checkpoint.Save(folder, loop.Every(loop.Steps(1000))),
+		runs.Save(folder, loop.Every(loop.Steps(1000))),
 		callbacks.ProgressBar(os.Stderr),
 		loop.Until(loop.Steps(5000))))
 	fmt.Println(result.Elapsed.Steps, "steps,", result.Reason)
@@ -146,10 +147,10 @@ func TestFromCiclo_goingOn(t *testing.T) {
 	run := func(state *managed.State, until loop.Steps) (loop.Result[*managed.State], error) {
 		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 		defer folder.Close()
-		start := must.M1(checkpoint.Resume(ctx, folder, state))
+		start := must.M1(runs.Resume(ctx, folder, state))
 		batches := training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(start.Elapsed.Steps))
 		return loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, state, batches,
-			start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(10))), loop.Until(until))
+			start.Option(), runs.Save(folder, loop.Every(loop.Steps(10))), loop.Until(until))
 	}
 
 	_, err := run(fresh(t), 30)
@@ -201,7 +202,7 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 	result := must.M1(fit.Run(ctx, state, batches,
 		loop.Until(loop.Steps(80)),
 		callbacks.ProgressBar(os.Stderr),
-		checkpoint.Save(folder, loop.Every(epoch)),
+		runs.Save(folder, loop.Every(epoch)),
 		callbacks.KeepBest("loss_test", loop.Lowest),
 		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3))))
 	best := must.M1(result.History.Best("accuracy_test", loop.Highest))

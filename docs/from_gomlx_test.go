@@ -25,6 +25,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/gomlxdata"
 	"github.com/lazo-ml/lazo/loop"
@@ -100,7 +101,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	result := must.M1(fit.Run(ctx, state, data.RepeatForever(batches),
 		loop.Until(loop.Steps(100)),
 		callbacks.ProgressBar(os.Stderr),
-		checkpoint.Save(folder, loop.Every(loop.Time(time.Minute)))))
+		runs.Save(folder, loop.Every(loop.Time(time.Minute)))))
 	evaluated := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, testBatches))
 	accuracy := must.M1(evaluated.History.Last("mean_accuracy"))
 	fmt.Println("accuracy:", accuracy)

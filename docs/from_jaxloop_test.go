@@ -18,6 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -65,7 +66,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	folder := must.M1(checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 	defer folder.Close()
-	checkpoints := checkpoint.Restored[*managed.State]{Folder: folder}
+	checkpoints := runs.SavedStates[*managed.State]{Folder: folder}
 	summary := train.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at train.Border[*managed.State]) error {
 		loss, err := at.Outputs().Float("loss") // the mean over the inner loop
 		if err != nil {
@@ -189,7 +190,7 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	outer := train.Outer[*managed.State, data.Batch]{
 		Train: managed.TrainStep(report), TotalSteps: 30, LoopSteps: 10, Dir: dir,
 		Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
-		End:  []train.Action[*managed.State]{train.SaveTo[*managed.State](checkpoint.Restored[*managed.State]{Folder: saved}, 1)},
+		End:  []train.Action[*managed.State]{train.SaveTo[*managed.State](runs.SavedStates[*managed.State]{Folder: saved}, 1)},
 	}
 	_, err := outer.Run(ctx, fresh(t))
 	require.NoError(t, err)
@@ -199,7 +200,7 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	folder := must.M1(checkpoint.Open(dir, checkpoint.Options{ReadOnly: true}))
 	defer folder.Close()
 	evaluation := train.Continuous[*managed.State, data.Batch]{
-		Checkpoints: checkpoint.Restored[*managed.State]{Folder: folder},
+		Checkpoints: runs.SavedStates[*managed.State]{Folder: folder},
 		Evals:       []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: managed.TestStep(report), Data: evalData}},
 		Dir:         dir, // ends when the training has written its file STOPPED there
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -128,10 +129,10 @@ func Example_lightningResume() {
 		state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1, optim.Adam{}))))
 		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{
 			Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")}})) // save_last, save_top_k=3, monitor
-		start := must.M1(checkpoint.Resume(ctx, folder, state)) // ckpt_path="last"
+		start := must.M1(runs.Resume(ctx, folder, state)) // ckpt_path="last"
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
 		must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(start.Elapsed.Steps)),
-			start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps))))
+			start.Option(), runs.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps))))
 		must.M(errors.Join(folder.Close(), state.Close()))
 		return start.Elapsed.Steps
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -87,7 +88,7 @@ func TestF49_aSourceThatBlocksForEver(t *testing.T) {
 		took := time.Since(began)
 		require.Less(t, took, allowed)
 		ends, longest = ends+1, max(longest, took)
-		start, err := checkpoint.Resume(t.Context(), openFolder(t, dir, checkpoint.Options{}), newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")))
+		start, err := runs.Resume(t.Context(), openFolder(t, dir, checkpoint.Options{}), newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")))
 		require.NoError(t, err)
 		require.EqualValues(t, stuckAt, start.Elapsed.Steps)
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
@@ -42,19 +43,19 @@ type Fit struct {
 
 	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, loop.JSONL, ….
 	Callbacks []loop.Option
-	// Checkpoints is a folder that the run is saved into, with checkpoint.Save: each CheckpointEvery, which stands for an epoch
+	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for an epoch
 	// if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the run goes on: a
 	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
 	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a callbacks.StopEarly, whose patience
 	// is over until it is given more. With a callbacks.KeepBest whose best value is of before, the run ends in callbacks.ErrBestGone, because that copy
-	// is gone: checkpoint.KeepBest restores the best from the folder. The batches of
+	// is gone: runs.KeepBest restores the best from the folder. The batches of
 	// [Model.FitBatches] are given from the first of epoch 1 on then, whatever InitialEpoch is: as many as steps are done are passed over.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
 	// Changed hears of each setting that is another than the run was saved with that goes on: before the first step of optimizer, policy,
 	// seed and versions, right behind it of batch size, data and order. An error ends the run. Unless the run is Silent, a line of Output
-	// tells each, too. See checkpoint.Resume for what is in force.
-	Changed func(checkpoint.Change) error
+	// tells each, too. See runs.Resume for what is in force.
+	Changed func(runs.Difference) error
 	// Verbose says what to show, Output where; nil stands for os.Stderr.
 	Verbose Verbosity
 	Output  io.Writer

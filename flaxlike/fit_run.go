@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
@@ -70,7 +70,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	for _, err := range start.PassedOver {
 		say("passed over a checkpoint: %v", err)
 	}
-	tell := []func(checkpoint.Change) error{func(c checkpoint.Change) error {
+	tell := []func(runs.Difference) error{func(c runs.Difference) error {
 		say("the run goes on from step %d: %v", start.Elapsed.Steps, c)
 		return nil
 	}}
@@ -88,7 +88,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 		if f.CheckpointEvery != nil {
 			every = f.CheckpointEvery
 		}
-		options = append(options, checkpoint.Save(f.Checkpoints, loop.Every(every)))
+		options = append(options, runs.Save(f.Checkpoints, loop.Every(every)))
 	}
 	saved := int64(0)
 	if start.Found {
@@ -209,9 +209,9 @@ func (s *seen) expect(e *expected) {
 }
 
 // start is where the run begins: behind the newest checkpoint, or with the initial epoch.
-func (m *Model) start(ctx context.Context, f Fit) (start checkpoint.Start, err error) {
+func (m *Model) start(ctx context.Context, f Fit) (start runs.Start, err error) {
 	if f.Checkpoints != nil {
-		if start, err = checkpoint.Resume(ctx, f.Checkpoints, m); err != nil {
+		if start, err = runs.Resume(ctx, f.Checkpoints, m); err != nil {
 			return start, err
 		}
 	}

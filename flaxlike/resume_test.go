@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -27,7 +28,7 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o), flaxlike.WithSeed(seed))
 		var out bytes.Buffer
 		_, err := m.Fit(t.Context(), line(t, examples), flaxlike.Fit{Epochs: epochs, BatchSize: batch, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
-			Changed: func(c checkpoint.Change) error { told = append(told, c.String()); return nil }})
+			Changed: func(c runs.Difference) error { told = append(told, c.String()); return nil }})
 		require.NoError(t, err)
 		return told, out.String()
 	}
@@ -44,9 +45,9 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	}
 	refused := errors.New("no")
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
-	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(checkpoint.Change) error { return refused }}))
+	_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 9, Checkpoints: folder, Changed: func(runs.Difference) error { return refused }}))
 	require.ErrorIs(t, err, refused)
-	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(checkpoint.Change) error { return refused }}))
+	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(runs.Difference) error { return refused }}))
 	require.EqualError(t, err, "flaxlike: fit: a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
 }

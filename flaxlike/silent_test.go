@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
@@ -38,7 +39,7 @@ func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
 	}
 }
 
-// A copy in memory does not outlive the process: the program that is started again says so, and checkpoint.KeepBest holds.
+// A copy in memory does not outlive the process: the program that is started again says so, and runs.KeepBest holds.
 func TestFit_keepBestStartedAgain(t *testing.T) {
 	set := line(t, 64)
 	fit := func(folder *checkpoint.Folder, keep loop.Option, epochs int) (*flaxlike.Model, *loop.History, error) {
@@ -56,9 +57,9 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 		require.Len(t, series(t, h, "loss_val"), again)
 
 		folder = openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
-		_, _, err = fit(folder, checkpoint.KeepBest(folder, best), 4)
+		_, _, err = fit(folder, runs.KeepBest(folder, best), 4)
 		require.NoError(t, err)
-		m, h, err := fit(folder, checkpoint.KeepBest(folder, best), again)
+		m, h, err := fit(folder, runs.KeepBest(folder, best), again)
 		require.NoError(t, err)
 		value, err := h.Best("loss_val", loop.Lowest)
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 var ErrStop = errors.New("stop")
 
 // ErrPause is an [ErrStop] that ends this run and not the training: one that goes on from there makes further turns, where
-// one that was stopped otherwise stays ended (see checkpoint.Start). It is that of callbacks.TimeLimit.
+// one that was stopped otherwise stays ended (see runs.Start). It is that of callbacks.TimeLimit.
 var ErrPause error = pause{}
 
 type pause struct{}

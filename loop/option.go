@@ -26,6 +26,11 @@ func Options(options ...Option) Option {
 	})
 }
 
+// EachRun is an option that is made anew for each run, so that several callbacks can share what belongs to one run.
+func EachRun(option func() Option) Option {
+	return setting(func(s *settings) { Options(option()).apply(s) })
+}
+
 type settings struct {
 	until   Period
 	keep    Schedule

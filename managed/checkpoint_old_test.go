@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -97,10 +98,10 @@ func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
 					_, err := training.Run(t.Context(), state, line(t, 80).Batches(16), loop.Until(loop.Steps(2)))
 					require.NoError(t, err)
 				}
-				start, err := checkpoint.Resume(t.Context(), f, state)
+				start, err := runs.Resume(t.Context(), f, state)
 				require.NoError(t, err)
 				var told []string
-				for _, c := range start.Changes {
+				for _, c := range start.Differences {
 					told = append(told, c.What)
 				}
 				require.Contains(t, told, "lazo")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -28,7 +29,7 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 
 func TestB56_savedAtEachInnerLoop(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 64)
-	kept := checkpoint.Restored[*managed.State]{Folder: folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})}
+	kept := runs.SavedStates[*managed.State]{Folder: folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})}
 	state, step := newState(t, r, managed.WithOptimizer(adam())), layered(t, "one", "two")
 	outer := train.Outer[*managed.State, data.Batch]{
 		Train:      step,
@@ -57,7 +58,7 @@ func TestB56_savedAtEachInnerLoop(t *testing.T) {
 
 func TestB77_stepZeroComesBack(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 64)
-	kept := checkpoint.Restored[*managed.State]{Folder: folder(t, checkpoint.Options{})}
+	kept := runs.SavedStates[*managed.State]{Folder: folder(t, checkpoint.Options{})}
 	state, step := newState(t, r, managed.WithOptimizer(adam()), managed.WithSeed(7)), layered(t, "one")
 	require.NoError(t, step.Prepare(t.Context(), state, first(t, set.Batches(16))))
 	require.NoError(t, kept.Save(t.Context(), state, loop.Elapsed{}))

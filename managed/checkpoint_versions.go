@@ -9,7 +9,7 @@ import (
 var _ checkpoint.Versioned = (*State)(nil)
 
 // Versions says what the state runs on: "plugin", its platform and versions, and "devices", their number. A checkpoint of a run
-// keeps it, and [checkpoint.Resume] tells what is another.
+// keeps it, and runs.Resume tells what is another.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

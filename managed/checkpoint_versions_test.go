@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -20,11 +21,11 @@ func TestF11_fewerDevicesAreTold(t *testing.T) {
 	s.run(both, f, 8)
 	state := s.state(strategies.Jit(r))
 	require.Regexp(t, `^cpu \S+, PJRT API \d+\.\d+$`, state.Versions()["plugin"])
-	start, err := checkpoint.Resume(t.Context(), f, state)
+	start, err := runs.Resume(t.Context(), f, state)
 	require.NoError(t, err)
-	require.Equal(t, []checkpoint.Change{{What: "devices", Saved: "2", Now: "1"}}, start.Changes)
-	start, err = checkpoint.Resume(t.Context(), f, s.state(both))
+	require.Equal(t, []runs.Difference{{What: "devices", Saved: "2", Now: "1"}}, start.Differences)
+	start, err = runs.Resume(t.Context(), f, s.state(both))
 	require.NoError(t, err)
-	require.Empty(t, start.Changes)
-	t.Log("F11: saved on 2 devices, resumed on 1: told in Start.Changes and in the log; on 2: nothing")
+	require.Empty(t, start.Differences)
+	t.Log("F11: saved on 2 devices, resumed on 1: told in Start.Differences and in the log; on 2: nothing")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -63,12 +64,12 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 					}
 					return nil
 				}),
-				callbacks.KeepBest("loss", loop.Lowest), checkpoint.Save(f, loop.Every(loop.Steps(20)), checkpoint.Also("position", func() (any, error) { return position, nil })))
+				callbacks.KeepBest("loss", loop.Lowest), runs.Save(f, loop.Every(loop.Steps(20)), runs.Also("position", func() (any, error) { return position, nil })))
 			require.ErrorIs(t, err, home)
 			require.Equal(t, row.hang, errors.Is(err, loop.ErrSourceLeft))
 			require.Less(t, time.Since(begin), 30*time.Second)
 			again := newState(t, r, managed.WithOptimizer(sgd()))
-			start, err := checkpoint.Resume(t.Context(), f, again)
+			start, err := runs.Resume(t.Context(), f, again)
 			require.NoError(t, err)
 			require.Equal(t, row.want, start.Elapsed.Steps)
 			var at int64

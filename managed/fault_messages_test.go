@@ -19,6 +19,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/golden"
@@ -370,8 +371,8 @@ var mistakes = []mistake{
 	{"newer checkpoints in the folder", func(m desk) error {
 		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})
 		require.NoError(m, err)
-		require.NoError(m, m.run(m.state, m.batch, regression, checkpoint.Save(folder, loop.Never)))
-		return m.run(m.state, m.batch, regression, checkpoint.Save(folder, loop.Never))
+		require.NoError(m, m.run(m.state, m.batch, regression, runs.Save(folder, loop.Never)))
+		return m.run(m.state, m.batch, regression, runs.Save(folder, loop.Never))
 	}},
 }
 

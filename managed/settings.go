@@ -38,7 +38,7 @@ func (c *configured) noteBatch(b data.Batch) {
 
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]), "optimizer.rate",
 // "policy", "seed", and, when a training step was made, "batch", "data" and "order", as far as its batches know them. The rules of
-// steps with [By] have the step's name in front, once they are compiled. A checkpoint of a run keeps them, and [checkpoint.Resume]
+// steps with [By] have the step's name in front, once they are compiled. A checkpoint of a run keeps them, and runs.Resume
 // tells which are others. A restored state goes on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.lookAtStructure()()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -27,7 +28,7 @@ type setup struct {
 }
 
 // goesOn resumes, tells each change, and makes two steps.
-func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start checkpoint.Start, told []checkpoint.Change, rate float64) {
+func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start runs.Start, told []runs.Difference, rate float64) {
 	t.Helper()
 	options := []managed.Option{managed.WithOptimizer(s.optimizer), managed.WithSeed(s.seed)}
 	if s.policy != nil {
@@ -36,14 +37,14 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start
 	state, err := managed.New(strategies.Jit(r), options...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
-	start, err = checkpoint.Resume(t.Context(), f, state)
+	start, err = runs.Resume(t.Context(), f, state)
 	require.NoError(t, err)
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
 	set := line(t, s.examples)
 	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(s.batch, append(s.order, data.Forever())...),
-		start.Option(func(c checkpoint.Change) error { told = append(told, c); return nil }),
-		loop.Until(loop.Steps(start.Elapsed.Steps+2)), checkpoint.Save(f, loop.Never))
+		start.Option(func(c runs.Difference) error { told = append(told, c); return nil }),
+		loop.Until(loop.Steps(start.Elapsed.Steps+2)), runs.Save(f, loop.Never))
 	require.NoError(t, err)
 	rate, err = state.LearningRate()
 	require.NoError(t, err)
@@ -65,30 +66,30 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		saved, now setup
-		want       []checkpoint.Change
+		want       []runs.Difference
 		late       bool // known behind the first step alone
 	}{
 		{"nothing", base, base, nil, false},
 		{"the rate", base, changed(base, func(s *setup) { s.optimizer = chain(0.1, 1, 0.01, 40) }),
-			[]checkpoint.Change{{What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, false},
+			[]runs.Difference{{What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, false},
 		{"clipping, decay and schedule", base, changed(base, func(s *setup) { s.optimizer = chain(0.003, 2, 0.1, 80) }),
-			[]checkpoint.Change{
+			[]runs.Difference{
 				{What: "optimizer.clip_by_global_norm", Saved: "clip_by_global_norm(1)", Now: "clip_by_global_norm(2)"},
 				{What: "optimizer.schedule", Saved: "cosine 1 to 0.5 in 40", Now: "cosine 1 to 0.5 in 80"},
 				{What: "optimizer.weight_decay", Saved: "WeightDecay{Rate 0.01}", Now: "WeightDecay{Rate 0.1}"}}, false},
 		{"a link less", base, changed(base, func(s *setup) { s.optimizer = optim.New(0.003, optim.Adam{Beta1: 0.8}, optim.Average{Decay: 0.9}) }),
-			[]checkpoint.Change{
+			[]runs.Difference{
 				{What: "optimizer", Saved: "clip_by_global_norm, adam, weight_decay, schedule, average", Now: "adam, average"},
 				{What: "optimizer.adam", Saved: "Adam{}", Now: "Adam{Beta1 0.8}"}}, false},
 		{"GoMLX's", gomlx, changed(gomlx, func(s *setup) { s.optimizer = optimizer.Adam().LearningRate(0.1).Epsilon(1e-3).Done() }),
-			[]checkpoint.Change{
+			[]runs.Difference{
 				{What: "optimizer", Saved: `adam{config AdamConfig{scopeName "AdamOptimizer", beta1 0.9, beta2 0.999, epsilon 1e-07}}`,
 					Now: `adam{config AdamConfig{scopeName "AdamOptimizer", beta1 0.9, beta2 0.999, epsilon 0.001}}`},
 				{What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, false},
 		{"policy and seed", base, changed(base, func(s *setup) { s.policy, s.seed = &mixed, 6 }),
-			[]checkpoint.Change{{What: "policy", Saved: "none", Now: mixed.String()}, {What: "seed", Saved: "5", Now: "6", Kept: true}}, false},
+			[]runs.Difference{{What: "policy", Saved: "none", Now: mixed.String()}, {What: "seed", Saved: "5", Now: "6", Kept: true}}, false},
 		{"batch, data and order", base, changed(base, func(s *setup) { s.examples, s.batch, s.order = 96, 32, nil }),
-			[]checkpoint.Change{{What: "batch", Saved: "16", Now: "32"},
+			[]runs.Difference{{What: "batch", Saved: "16", Now: "32"},
 				{What: "data", Saved: "80 examples: x float32[1], y float32[1]", Now: "96 examples: x float32[1], y float32[1]"},
 				{What: "order", Saved: "shuffled, seed 3", Now: "as they stand"}}, true},
 	} {
@@ -99,9 +100,9 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 			start, told, rate := row.now.goesOn(t, r, f)
 			require.Equal(t, row.want, told)
 			if row.late {
-				require.Empty(t, start.Changes)
+				require.Empty(t, start.Differences)
 			} else {
-				require.Equal(t, row.want, start.Changes, "before the run")
+				require.Equal(t, row.want, start.Differences, "before the run")
 			}
 			require.InDelta(t, 0.003, rate, 1e-9, "what was saved goes on")
 			count += len(told)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -69,7 +70,7 @@ func main() {
 	if *dir != "" {
 		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 		defer folder.Close()
-		kept := checkpoint.Restored[*managed.State]{Folder: folder}
+		kept := runs.SavedStates[*managed.State]{Folder: folder}
 		outer.Checkpoints, outer.End = kept, append(outer.End, train.SaveTo(kept, 1))
 	}
 	result := must.M1(outer.Run(ctx, state, callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))))

@@ -18,7 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/callbacks/tensorboard"
-	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -127,7 +127,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	defer func() { err = errors.Join(err, state.Close()) }()
 
 	steps := loop.Steps(c.epochs * (train.Len() / c.batch))
-	var from checkpoint.Start
+	var from runs.Start
 	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress)}
 	if c.resume != "" {
 		folder, at, saving, openErr := c.open(ctx, state, stderr)

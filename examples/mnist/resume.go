@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -24,7 +25,7 @@ type flags struct {
 }
 
 // open opens the folder of -resume, puts what is there into the state, and gives the options that save into it.
-func (c config) open(ctx context.Context, state *managed.State, stderr io.Writer) (*checkpoint.Folder, checkpoint.Start, []loop.Option, error) {
+func (c config) open(ctx context.Context, state *managed.State, stderr io.Writer) (*checkpoint.Folder, runs.Start, []loop.Option, error) {
 	mine := flags{c.data, c.batch, c.rate, c.seed}
 	log := slog.LevelInfo
 	if c.quiet {
@@ -33,9 +34,9 @@ func (c config) open(ctx context.Context, state *managed.State, stderr io.Writer
 	folder, err := checkpoint.Open(c.resume, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)},
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: log}))})
 	if err != nil {
-		return nil, checkpoint.Start{}, nil, err
+		return nil, runs.Start{}, nil, err
 	}
-	start, err := checkpoint.Resume(ctx, folder, state)
+	start, err := runs.Resume(ctx, folder, state)
 	if err == nil {
 		err = start.Same("flags", mine)
 	}
@@ -43,8 +44,8 @@ func (c config) open(ctx context.Context, state *managed.State, stderr io.Writer
 		fmt.Fprintf(stderr, "going on after step %d\n", start.Elapsed.Steps)
 	}
 	if err != nil {
-		return nil, checkpoint.Start{}, nil, errors.Join(err, folder.Close())
+		return nil, runs.Start{}, nil, errors.Join(err, folder.Close())
 	}
-	also := checkpoint.Also("flags", func() (any, error) { return mine, nil })
-	return folder, start, []loop.Option{start.Option(), checkpoint.Save(folder, loop.Every(saveEvery), also)}, nil
+	also := runs.Also("flags", func() (any, error) { return mine, nil })
+	return folder, start, []loop.Option{start.Option(), runs.Save(folder, loop.Every(saveEvery), also)}, nil
 }

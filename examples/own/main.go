@@ -16,6 +16,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -41,12 +42,12 @@ func main() {
 		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(*patience)), callbacks.KeepBest("loss_test", loop.Lowest),
 	}
 	var state model
-	var start checkpoint.Start
+	var start runs.Start
 	if *dir != "" {
 		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}}))
 		defer folder.Close()
-		start = must.M1(checkpoint.Resume(ctx, folder, &state))
-		options = append(options, start.Option(), checkpoint.Save(folder, loop.Every(loop.Steps(500))))
+		start = must.M1(runs.Resume(ctx, folder, &state))
+		options = append(options, start.Option(), runs.Save(folder, loop.Every(loop.Steps(500))))
 	}
 	batches := training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(start.Elapsed.Steps))
 	result := must.M1(learning.Run(ctx, state, batches, options...))

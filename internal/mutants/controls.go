@@ -120,7 +120,7 @@ var controls = []control{
 		edits: []edit{{`"syscall"`, "\"syscall\"\n\t\"time\""}, {"cancel(&SignalError{sent})", "time.Sleep(2*time.Second)\n\t\t\tcancel(&SignalError{sent})"}}},
 	{name: "a save that blocks 100 ms", file: "checkpoint/async.go", pkg: "checkpoint", test: "TestF38_diskSlowerThanTheInterval",
 		edits: []edit{{`"sync/atomic"`, "\"sync/atomic\"\n\t\"time\""}, {"d, err := newDraft(step, content)", "time.Sleep(100*time.Millisecond)\n\td, err := newDraft(step, content)"}}},
-	{name: "a run that waits for its saves", file: "checkpoint/run.go", pkg: "checkpoint", test: "TestF38_aRunDoesNotWaitForTheDisk",
+	{name: "a run that waits for its saves", file: "checkpoint/runs/save.go", pkg: "checkpoint/runs", test: "TestF38_aRunDoesNotWaitForTheDisk",
 		edits: []edit{{"\tif s.best { // it", "\tif true { // it"}}},
 	{name: "an event left in each run", file: "xla/pjrt/run.c", pkg: "xla/pjrt", test: "TestF18_fortyThousandRuns",
 		edits: []edit{{"lazo_destroy_event(api, take(&run->events[d]))", "((void)take(&run->events[d]), (void *)NULL)"}}},

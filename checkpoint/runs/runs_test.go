@@ -1,4 +1,4 @@
-package checkpoint_test
+package runs_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -119,12 +120,12 @@ func rows(t T, h *loop.History) string {
 }
 
 // resumed runs until the end from what the folder has.
-func resumed(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option) (loop.Result[*counter], checkpoint.Start) {
+func resumed(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option) (loop.Result[*counter], runs.Start) {
 	t.Helper()
 	state := &counter{Rate: 1}
-	start, err := checkpoint.Resume(context.Background(), f, state)
+	start, err := runs.Resume(context.Background(), f, state)
 	require.NoError(t, err)
-	all := append(watchers(), start.Option(), loop.Until(until), checkpoint.Save(f, loop.Every(loop.Steps(20))))
+	all := append(watchers(), start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(20))))
 	result, err := counting().Run(context.Background(), state, numbered(start.Elapsed.Steps), append(all, options...)...)
 	require.NoError(t, err)
 	return result, start
@@ -157,12 +158,12 @@ func TestF10_resumeIsTheSameRun(t *testing.T) {
 func TestSaveLooksLast(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}
-	_, err := counting().Run(t.Context(), state, numbered(0), checkpoint.Save(f, loop.EachStep), loop.Until(loop.Steps(8)),
+	_, err := counting().Run(t.Context(), state, numbered(0), runs.Save(f, loop.EachStep), loop.Until(loop.Steps(8)),
 		loop.Watch(loop.At(loop.Steps(3)), func(context.Context, loop.Report) error { state.Rate = 0.25; return nil }))
 	require.NoError(t, err)
 	for step, want := range map[checkpoint.Step]float64{2: 1, 3: 0.25} {
 		var c counter
-		if _, err := checkpoint.ResumeAt(t.Context(), f, step, &c); !errors.Is(err, checkpoint.ErrNoStep) { // a slow disk has fewer
+		if _, err := runs.ResumeAt(t.Context(), f, step, &c); !errors.Is(err, checkpoint.ErrNoStep) { // a slow disk has fewer
 			require.NoError(t, err)
 			require.Equal(t, want, c.Rate)
 		}
@@ -221,7 +222,7 @@ func TestEndings(t *testing.T) {
 				loop.OnFunc(loop.At(loop.Steps(10)), func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
 					return c, loop.Logs{}, row.task(cancel)
 				}))
-			_, _ = l.Run(ctx, &counter{Rate: 1}, numbered(0), checkpoint.Save(f, loop.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
+			_, _ = l.Run(ctx, &counter{Rate: 1}, numbered(0), runs.Save(f, loop.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
 			all := steps(t, f)
 			require.EqualValues(t, row.want, all[len(all)-1])
 		})
@@ -234,7 +235,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 		full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, Err: syscall.ENOSPC})
 		f := openMem(t, full, checkpoint.Options{})
 		_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(60)),
-			checkpoint.Save(f, loop.Every(loop.Steps(10)), checkpoint.Tolerate(tolerate)))
+			runs.Save(f, loop.Every(loop.Steps(10)), runs.Tolerate(tolerate)))
 		require.ErrorIs(t, err, want)
 		if want == nil {
 			all := steps(t, f)
@@ -244,7 +245,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 	// The last save is not among those that may fail.
 	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
 	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(60)),
-		checkpoint.Save(openMem(t, full, checkpoint.Options{}), loop.Never, checkpoint.Tolerate(5)))
+		runs.Save(openMem(t, full, checkpoint.Options{}), loop.Never, runs.Tolerate(5)))
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
 }
@@ -255,24 +256,24 @@ func TestRefusals(t *testing.T) {
 		_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), append(options, loop.Until(loop.Steps(30)))...)
 		return err
 	}
-	require.ErrorContains(t, run(checkpoint.Save(nil, loop.EachStep)), "no function")
-	require.ErrorContains(t, run(checkpoint.Save(f, loop.EachStep)), `accuracy`, "no entry has that name")
+	require.ErrorContains(t, run(runs.Save(nil, loop.EachStep)), "no function")
+	require.ErrorContains(t, run(runs.Save(f, loop.EachStep)), `accuracy`, "no entry has that name")
 
 	g := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	require.NoError(t, run(checkpoint.Save(g, loop.Never)))
+	require.NoError(t, run(runs.Save(g, loop.Never)))
 	require.EqualValues(t, []checkpoint.Step{30}, steps(t, g))
-	err := run(checkpoint.Save(g, loop.Every(loop.Steps(10))))
-	require.ErrorIs(t, err, checkpoint.ErrNewerSteps)
+	err := run(runs.Save(g, loop.Every(loop.Steps(10))))
+	require.ErrorIs(t, err, runs.ErrNewerSteps)
 	require.ErrorContains(t, err, "30, and the run begins with 0: go on from there with Resume, or take another folder")
 	h := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	require.ErrorContains(t, run(checkpoint.Save(h, loop.AtStart), checkpoint.Save(h, loop.AtStart)), "another run saves into this folder")
+	require.ErrorContains(t, run(runs.Save(h, loop.AtStart), runs.Save(h, loop.AtStart)), "another run saves into this folder")
 
 	_, err = loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil })).
-		Run(t.Context(), 0, numbered(0), checkpoint.Save(openMem(t, &vfs.Mem{}, checkpoint.Options{}), loop.EachStep), loop.Until(loop.Steps(3)))
+		Run(t.Context(), 0, numbered(0), runs.Save(openMem(t, &vfs.Mem{}, checkpoint.Options{}), loop.EachStep), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type int cannot be saved: give it the method Content of checkpoint.State")
 
 	for _, section := range []string{"loop", "rate"} {
-		err = run(checkpoint.Save(openMem(t, &vfs.Mem{}, checkpoint.Options{}), loop.EachStep, checkpoint.Also(section, func() (any, error) { return 1, nil })))
+		err = run(runs.Save(openMem(t, &vfs.Mem{}, checkpoint.Options{}), loop.EachStep, runs.Also(section, func() (any, error) { return 1, nil })))
 		require.ErrorContains(t, err, fmt.Sprintf("there is a section %q already", section))
 	}
 }

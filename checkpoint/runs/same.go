@@ -1,36 +1,42 @@
-package checkpoint
+package runs
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // ErrChanged: a run was to go on with other settings than those that it was saved with.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// Same refuses to go on with other settings than the run was saved with: those that [Also] saved as a section, such as the
-// batch size, the data and the seed, against those of now. The error wraps [ErrChanged] and names each difference. It is nil
-// at the beginning of a run. What is equal is equal as JSON.
+// Same refuses to go on with other settings than the run was saved with: those that [Also] saved as a section, such as
+// the batch size, the data and the seed, against those of now. The error wraps [ErrChanged] and names each difference.
+// It is nil at the beginning of a run. What is equal is equal as JSON.
 //
 //	settings := struct{ Data string; Batch int }{path, 32}
-//	start, err := checkpoint.Resume(ctx, folder, state)
+//	start, err := runs.Resume(ctx, folder, state)
 //	…
 //	if err := start.Same("settings", settings); err != nil { … }
-//	… checkpoint.Save(folder, when, checkpoint.Also("settings", func() (any, error) { return settings, nil }))
+//	… runs.Save(folder, when, runs.Also("settings", func() (any, error) { return settings, nil }))
 func (s Start) Same(section string, now any) error {
 	if !s.Found {
 		return nil
 	}
-	fail := func(err error) error { return fmt.Errorf("checkpoint: step %d: section %q: %w", s.step, section, err) }
-	saved, ok := s.sections[section]
-	if !ok {
-		return s.Section(section, nil) // the error that says so
+	var saved json.RawMessage
+	if err := s.Section(section, &saved); err != nil {
+		return err
 	}
-	text, err := encodeSection(now)
-	if err != nil {
+	fail := func(err error) error {
+		return fmt.Errorf("checkpoint: step %d: section %q: %w", s.saved.Step, section, err)
+	}
+	var text json.RawMessage
+	if err := shield.Do(func() (err error) { text, err = json.Marshal(now); return err }); err != nil {
 		return fail(err)
 	}
 	if differences := different(saved, text); len(differences) > 0 {
@@ -47,10 +53,10 @@ func different(saved, now json.RawMessage) (list []string) {
 			list = append(list, strings.TrimPrefix(fmt.Sprintf("%s was %s and is %s", name, a, b), " "))
 		}
 	}
-	for _, name := range sortedKeys(before) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
 		add(name)
 	}
-	for _, name := range sortedKeys(after) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if _, both := before[name]; !both {
 			add(name)
 		}

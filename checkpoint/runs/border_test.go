@@ -1,46 +1,47 @@
-package checkpoint_test
+package runs_test
 
 import (
 	"context"
 	"math"
-	"runtime"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
 
 // A save fails in the background; the run ends in the step that follows, long before the next save is due.
 func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
-	const saved, failed = 10, 15
-	closed := make(chan struct{})
-	full := vfs.Hook(&vfs.Mem{}, func(c vfs.Call) error {
-		if c.Op == vfs.OpMkdir {
-			<-closed
-			return syscall.ENOSPC
-		}
-		return nil
-	})
-	f := openMem(t, full, checkpoint.Options{})
-	// The disk says no while step failed is made; the step waits until the background knows.
-	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
-		if batch+1 == failed {
-			close(closed)
-			for !f.SaveHasFailed() {
-				runtime.Gosched()
+	synctest.Test(t, func(t *testing.T) {
+		const saved, failed = 10, 15
+		closed := make(chan struct{})
+		full := vfs.Hook(&vfs.Mem{}, func(c vfs.Call) error {
+			if c.Op == vfs.OpMkdir {
+				<-closed
+				return syscall.ENOSPC
 			}
-		}
-		return c, c.step(batch), nil
-	}))
-	result, err := l.Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(5000)), checkpoint.Save(f, loop.At(loop.Steps(saved))))
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.ErrorContains(t, err, "loop: step 15: a save has failed: checkpoint: ")
-	require.EqualValues(t, failed, result.Elapsed.Steps)
-	t.Logf("F05: a save of step %d failed in the background while step %d was made: the run ended behind that step", saved, failed)
+			return nil
+		})
+		f := openMem(t, full, checkpoint.Options{})
+		// The disk says no while step failed is made; the step waits until the background knows.
+		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+			if batch+1 == failed {
+				close(closed)
+				synctest.Wait()
+			}
+			return c, c.step(batch), nil
+		}))
+		result, err := l.Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(5000)), runs.Save(f, loop.At(loop.Steps(saved))))
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorContains(t, err, "loop: step 15: a save has failed: checkpoint: ")
+		require.EqualValues(t, failed, result.Elapsed.Steps)
+		t.Logf("F05: a save of step %d failed in the background while step %d was made: the run ended behind that step", saved, failed)
+	})
 }
 
 // The look for failures costs the blocks of steps nothing.
@@ -52,7 +53,7 @@ func TestSaveLeavesBlocksWhole(t *testing.T) {
 		return calls
 	}
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	with, without := blocked(checkpoint.Save(f, loop.Never)), blocked()
+	with, without := blocked(runs.Save(f, loop.Never)), blocked()
 	require.Less(t, with, 200, "of 1000 steps; %d without Save", without)
 }
 
@@ -70,11 +71,11 @@ func (b counted) StepBlock(ctx context.Context, c *counter, batches []int64) (*c
 func TestSaveStandsBehindAllWatchers(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}
-	_, err := counting().Run(t.Context(), state, numbered(0), checkpoint.Save(f, loop.At(loop.Steps(8))), loop.Until(loop.Steps(8)),
+	_, err := counting().Run(t.Context(), state, numbered(0), runs.Save(f, loop.At(loop.Steps(8))), loop.Until(loop.Steps(8)),
 		loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { state.Rate = 0.25; return nil }))
 	require.NoError(t, err)
 	var c counter
-	_, err = checkpoint.ResumeAt(t.Context(), f, 8, &c)
+	_, err = runs.ResumeAt(t.Context(), f, 8, &c)
 	require.NoError(t, err)
 	require.Equal(t, 0.25, c.Rate)
 }
@@ -83,10 +84,10 @@ func TestSaveStandsBehindAllWatchers(t *testing.T) {
 func TestKeepBestSurvivesRestarts(t *testing.T) {
 	run := func(f *checkpoint.Folder, until loop.Steps) (loop.Result[*counter], error) {
 		state := &counter{Rate: 1}
-		start, err := checkpoint.Resume(t.Context(), f, state)
+		start, err := runs.Resume(t.Context(), f, state)
 		require.NoError(t, err)
 		return counting().Run(t.Context(), state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(until),
-			checkpoint.KeepBest(f, checkpoint.Lowest(1, "test")), checkpoint.Save(f, loop.Every(loop.Steps(20))))
+			runs.KeepBest(f, checkpoint.Lowest(1, "test")), runs.Save(f, loop.Every(loop.Steps(20))))
 	}
 	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "test")}}
 	whole, err := run(openMem(t, &vfs.Mem{}, keep), 200)
@@ -117,11 +118,11 @@ func TestKeepBestRefuses(t *testing.T) {
 		option loop.Option
 		want   string
 	}{
-		{"no folder", checkpoint.KeepBest(nil, checkpoint.Lowest(1, "test")), "no function"},
-		{"more than one", checkpoint.KeepBest(keep(checkpoint.Lowest(2, "test")), checkpoint.Lowest(2, "test")), "expected Lowest(1, …) or Highest(1, …)"},
-		{"not by a metric", checkpoint.KeepBest(keep(), checkpoint.Last(1)), "expected Lowest(1, …) or Highest(1, …)"},
-		{"nothing", checkpoint.KeepBest(keep(), checkpoint.Retention{}), "a Retention without content"},
-		{"a folder that does not keep it", checkpoint.KeepBest(keep(checkpoint.Highest(1, "test")), checkpoint.Lowest(1, "test")), `the folder folder does not keep it: add Lowest(1, "test") to Keep`},
+		{"no folder", runs.KeepBest(nil, checkpoint.Lowest(1, "test")), "no function"},
+		{"more than one", runs.KeepBest(keep(checkpoint.Lowest(2, "test")), checkpoint.Lowest(2, "test")), "expected Lowest(1, …) or Highest(1, …)"},
+		{"not by a metric", runs.KeepBest(keep(), checkpoint.Last(1)), "expected Lowest(1, …) or Highest(1, …)"},
+		{"nothing", runs.KeepBest(keep(), checkpoint.Retention{}), "a Retention without content"},
+		{"a folder that does not keep it", runs.KeepBest(keep(checkpoint.Highest(1, "test")), checkpoint.Lowest(1, "test")), `the folder folder does not keep it: add Lowest(1, "test") to Keep`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			state := &counter{Rate: 1}
@@ -131,6 +132,6 @@ func TestKeepBestRefuses(t *testing.T) {
 		})
 	}
 	_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil })).
-		Run(t.Context(), 0, numbered(0), checkpoint.KeepBest(keep(checkpoint.Lowest(1, "test")), checkpoint.Lowest(1, "test")), loop.Until(loop.Steps(3)))
+		Run(t.Context(), 0, numbered(0), runs.KeepBest(keep(checkpoint.Lowest(1, "test")), checkpoint.Lowest(1, "test")), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type int cannot be restored")
 }

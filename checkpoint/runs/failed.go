@@ -1,10 +1,11 @@
-package checkpoint
+package runs
 
 import (
 	"context"
 	"errors"
 	"slices"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -12,34 +13,29 @@ import (
 type failedOnly struct{ *saving }
 
 // Interrupts tells that one has failed.
-func (f *failedOnly) Interrupts() bool {
-	a := f.folder.saver.Load()
-	return a != nil && a.failing.Load()
-}
+func (f *failedOnly) Interrupts() bool { return f.async.Failed() }
 
 // Watch ends the run, or does not.
 func (f *failedOnly) Watch(context.Context, loop.Report) error {
-	if f.async == nil {
-		return nil
-	}
-	return f.heed(f.async.Check())
+	return f.failed(f.async.Check())
 }
 
 // End is that of the other one.
 func (f *failedOnly) End(context.Context, loop.Ending) error { return nil }
 
-// heed decides what an error of a save comes to.
-func (s *saving) heed(err error) error {
+// failed decides what an error of a save comes to.
+func (s *saving) failed(err error) error {
 	if err == nil {
 		return nil
 	}
 	var failed []error
 	for _, e := range parts(err) {
-		if b := (*BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, ErrNotPruned) {
-			s.folder.log.Warn("checkpoint: saved, but old ones could not be removed", "folder", s.folder.dir, "step", int64(b.Step), "error", b.Err)
+		if b := (*checkpoint.BackgroundError)(nil); errors.As(e, &b) && errors.Is(e, checkpoint.ErrNotPruned) {
+			s.folder.Options().Log.Warn("checkpoint: saved, but old ones could not be removed",
+				"folder", s.folder.Dir(), "step", int64(b.Step), "error", b.Err)
 			continue
 		} else if b != nil { // it is not in the folder, so it may be tried again
-			s.list = slices.DeleteFunc(s.list, func(i Info) bool { return i.Step == b.Step })
+			s.list = slices.DeleteFunc(s.list, func(i checkpoint.Info) bool { return i.Step == b.Step })
 		}
 		failed = append(failed, e)
 	}
@@ -48,7 +44,8 @@ func (s *saving) heed(err error) error {
 	}
 	err = errors.Join(failed...)
 	if s.failures += len(failed); s.failures <= s.tolerate {
-		s.folder.log.Warn("checkpoint: not saved; the run goes on", "folder", s.folder.dir, "failed", s.failures, "tolerated", s.tolerate, "error", err)
+		s.folder.Options().Log.Warn("checkpoint: not saved; the run goes on",
+			"folder", s.folder.Dir(), "failed", s.failures, "tolerated", s.tolerate, "error", err)
 		return nil
 	}
 	return err

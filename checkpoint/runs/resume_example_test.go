@@ -1,4 +1,4 @@
-package checkpoint_test
+package runs_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -27,13 +28,13 @@ func ExampleResume() {
 		}
 		defer folder.Close()
 		state := &counter{Rate: 1}
-		start, err := checkpoint.Resume(ctx, folder, state)
+		start, err := runs.Resume(ctx, folder, state)
 		if err != nil {
 			log.Fatal(err)
 		}
 		batches := numbered(start.Elapsed.Steps) // as data.Skip does
 		result, err := counting().Run(ctx, state, batches, start.Option(),
-			checkpoint.Save(folder, loop.Every(loop.Steps(25))), loop.Until(until))
+			runs.Save(folder, loop.Every(loop.Steps(25))), loop.Until(until))
 		fmt.Printf("from step %d to %d, %d rows, %v\n", start.Elapsed.Steps, result.Elapsed.Steps, result.History.Len(), err)
 	}
 	program(40)

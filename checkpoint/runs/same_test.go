@@ -1,4 +1,4 @@
-package checkpoint_test
+package runs_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -35,22 +36,22 @@ func TestF11_otherSettingsAreRefused(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-			saveOnce(t, f, &valued{}, loop.Elapsed{}, nil, checkpoint.Also("settings", func() (any, error) { return row.saved, nil }))
-			start, err := checkpoint.Resume(t.Context(), f, &valued{})
+			saveOnce(t, f, &valued{}, loop.Elapsed{}, nil, runs.Also("settings", func() (any, error) { return row.saved, nil }))
+			start, err := runs.Resume(t.Context(), f, &valued{})
 			require.NoError(t, err)
 			err = start.Same("settings", row.now)
 			if row.want == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, checkpoint.ErrChanged)
+			require.ErrorIs(t, err, runs.ErrChanged)
 			require.EqualError(t, err, `checkpoint: step 1: section "settings": the run was saved with other settings: `+row.want+"; give it the same ones, or begin in another folder")
 		})
 	}
-	require.NoError(t, checkpoint.Start{}.Same("settings", was), "a beginning has no settings")
+	require.NoError(t, runs.Start{}.Same("settings", was), "a beginning has no settings")
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	saveOnce(t, f, &valued{}, loop.Elapsed{}, nil)
-	start, err := checkpoint.Resume(t.Context(), f, &valued{})
+	start, err := runs.Resume(t.Context(), f, &valued{})
 	require.NoError(t, err)
 	require.ErrorIs(t, start.Same("settings", was), checkpoint.ErrNoSection)
 	require.ErrorContains(t, start.Same("params", func() {}), "unsupported type")

@@ -1,4 +1,4 @@
-package checkpoint_test
+package runs_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
@@ -26,10 +27,10 @@ import (
 func mark(t T, f *checkpoint.Folder, run float64, from checkpoint.Step, options ...loop.Option) error {
 	t.Helper()
 	state := &counter{Weight: run, Rate: 1}
-	start := checkpoint.Start{}
+	start := runs.Start{}
 	if from > 0 {
 		var err error
-		start, err = checkpoint.ResumeAt(context.Background(), f, from, state)
+		start, err = runs.ResumeAt(context.Background(), f, from, state)
 		require.NoError(t, err)
 		state.Weight = run
 	}
@@ -41,7 +42,7 @@ func mark(t T, f *checkpoint.Folder, run float64, from checkpoint.Step, options 
 		return c, loop.Logs{}, nil
 	}))
 	_, err := l.Run(context.Background(), state, numbered(start.Elapsed.Steps),
-		append(options, start.Option(), loop.Until(until), checkpoint.Save(f, loop.Every(loop.Steps(10))))...)
+		append(options, start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(10))))...)
 	return err
 }
 
@@ -78,7 +79,7 @@ func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 		made := 0
 		f := openMem(t, old(t), checkpoint.Options{})
 		err := mark(t, f, 2, from, loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { made++; return nil }))
-		require.ErrorIs(t, err, checkpoint.ErrNewerSteps)
+		require.ErrorIs(t, err, runs.ErrNewerSteps)
 		require.ErrorContains(t, err, fmt.Sprintf("40, and the run begins with %d: go on from there with Resume, or take another folder; with Overwrite its first save removes them", from))
 		require.Zero(t, made, "before the first step")
 
@@ -151,10 +152,10 @@ func TestR09_aFailedSaveRemovesNothing(t *testing.T) {
 }
 
 // stopping is a run that a watcher stops at a step, or a rule, with rows of its values in the history.
-func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option) (loop.Result[*counter], checkpoint.Start, int) {
+func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option) (loop.Result[*counter], runs.Start, int) {
 	t.Helper()
 	state, made := &counter{Rate: 1}, 0
-	start, err := checkpoint.Resume(context.Background(), f, state)
+	start, err := runs.Resume(context.Background(), f, state)
 	require.NoError(t, err)
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 		made++
@@ -163,7 +164,7 @@ func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Optio
 		return c, logs, nil
 	}))
 	result, err := l.Run(context.Background(), state, numbered(start.Elapsed.Steps),
-		append(options, start.Option(), loop.Until(until), checkpoint.Save(f, loop.Every(loop.Steps(5))))...)
+		append(options, start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(5))))...)
 	require.NoError(t, err)
 	return result, start, made
 }
@@ -221,7 +222,7 @@ func TestR18_aRunThatHadEndedStaysEnded(t *testing.T) {
 	t.Run("the program decides", func(t *testing.T) {
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 		stopping(t, f, 100, wish)
-		start, err := checkpoint.Resume(t.Context(), f, &counter{})
+		start, err := runs.Resume(t.Context(), f, &counter{})
 		require.NoError(t, err)
 		start.Ended = nil
 		result, err := counting().Run(t.Context(), &counter{}, numbered(25), start.Option(), loop.Until(loop.Steps(100)))
@@ -253,19 +254,19 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	}))
 	m := &vfs.Mem{}
 	f := openMem(t, m, checkpoint.Options{})
-	_, err := l.Run(t.Context(), &configured{rate: "0.003", clip: "1", batch: "32"}, numbered(0), loop.Until(loop.Steps(4)), checkpoint.Save(f, loop.Never))
+	_, err := l.Run(t.Context(), &configured{rate: "0.003", clip: "1", batch: "32"}, numbered(0), loop.Until(loop.Steps(4)), runs.Save(f, loop.Never))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 
 	var said bytes.Buffer
 	f = openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
 	state := &configured{rate: "0.1", clip: "2", batch: "64"}
-	start, err := checkpoint.Resume(t.Context(), f, state)
+	start, err := runs.Resume(t.Context(), f, state)
 	require.NoError(t, err)
-	require.Equal(t, []checkpoint.Change{{What: "optimizer.clip", Saved: "1", Now: "2"}, {What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, start.Changes)
+	require.Equal(t, []runs.Difference{{What: "optimizer.clip", Saved: "1", Now: "2"}, {What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true}}, start.Differences)
 	var told []string
 	at := int64(0)
-	tell := func(c checkpoint.Change) error { told = append(told, c.String()); return nil }
+	tell := func(c runs.Difference) error { told = append(told, c.String()); return nil }
 	_, err = l.Run(t.Context(), state, numbered(4), start.Option(tell), loop.Until(loop.Steps(9)),
 		loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
 			if at == 0 && len(told) > 0 {
@@ -281,7 +282,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	require.Regexp(t, `what=batch saved=32 now=64 in_force=now\n`, said.String())
 
 	refused := errors.New("no")
-	_, err = l.Run(t.Context(), state, numbered(4), start.Option(func(checkpoint.Change) error { return refused }), loop.Until(loop.Steps(9)))
+	_, err = l.Run(t.Context(), state, numbered(4), start.Option(func(runs.Difference) error { return refused }), loop.Until(loop.Steps(9)))
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "loop: step 4: ", "before the first step")
 }
@@ -296,7 +297,7 @@ func TestR26_aFolderIsSilent(t *testing.T) {
 	defer func() { os.Stderr = stderr; slog.SetDefault(def) }()
 	m := &vfs.Mem{}
 	for _, until := range []loop.Steps{10, 20} {
-		f, err := checkpoint.OpenFS(m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Lowest(2, "test")}})
+		f, err := checkpoint.OpenFS(m, "folder", checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Lowest(2, "test")}})
 		require.NoError(t, err)
 		resumed(t, f, until)
 		require.NoError(t, f.Close())
@@ -304,9 +305,9 @@ func TestR26_aFolderIsSilent(t *testing.T) {
 	text := read(t, m, dir(20)+"/state.safetensors")
 	text[len(text)-1]++
 	write(t, m, dir(20)+"/state.safetensors", text)
-	f, err := checkpoint.OpenFS(m, checkpoint.Options{})
+	f, err := checkpoint.OpenFS(m, "folder", checkpoint.Options{})
 	require.NoError(t, err)
-	start, err := checkpoint.Resume(t.Context(), f, &counter{})
+	start, err := runs.Resume(t.Context(), f, &counter{})
 	require.NoError(t, err)
 	require.Less(t, start.Elapsed.Steps, int64(20))
 	require.Len(t, start.PassedOver, 1, "which is told all the same")
@@ -325,7 +326,7 @@ func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
-	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(40)), checkpoint.Save(f, loop.Every(loop.Steps(2))))
+	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(40)), runs.Save(f, loop.Every(loop.Steps(2))))
 	require.NoError(t, err)
 	require.NotContains(t, said.String(), "without the metric")
 	said.Reset()
@@ -334,4 +335,26 @@ func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
 		require.NoError(t, f.Save(t.Context(), step, checkpoint.Content{Tensors: []checkpoint.Tensor{{Name: "w", DType: safetensors.U8, Dims: []int{1}, Data: []byte{1}}}, Metrics: map[string]float64{"tset": 1}}))
 	}
 	require.Equal(t, 1, strings.Count(said.String(), "without the metric"), said.String())
+}
+
+// One option serves runs at once, each with what is its own: a second one on the folder is refused, and the first one's saves go on.
+func TestSave_ofTwoRunsAtOnce(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(9), checkpoint.Lowest(1, "loss")}})
+	save := runs.Save(f, loop.Every(loop.Steps(2)))
+	run := func(each func(step int64)) error {
+		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
+			each(batch + 1)
+			return c, c.step(batch), nil
+		}))
+		_, err := l.Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(6)), save)
+		return err
+	}
+	require.NoError(t, run(func(step int64) {
+		if step == 3 {
+			require.ErrorIs(t, run(func(int64) { t.Error("a step of the second run") }), checkpoint.ErrReserved)
+		}
+	}))
+	all := steps(t, f)
+	require.EqualValues(t, 6, all[len(all)-1])
+	require.ErrorIs(t, run(func(int64) {}), runs.ErrNewerSteps, "the folder is free again")
 }

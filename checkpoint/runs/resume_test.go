@@ -1,4 +1,4 @@
-package checkpoint_test
+package runs_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -22,9 +23,9 @@ func TestAlso(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	place := int64(1) << 60
 	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(7)),
-		checkpoint.Save(f, loop.Never, checkpoint.Also("place", func() (any, error) { place++; return place, nil })))
+		runs.Save(f, loop.Never, runs.Also("place", func() (any, error) { place++; return place, nil })))
 	require.NoError(t, err)
-	start, err := checkpoint.Resume(t.Context(), f, &counter{})
+	start, err := runs.Resume(t.Context(), f, &counter{})
 	require.NoError(t, err)
 	var got int64
 	require.NoError(t, start.Section("place", &got))
@@ -36,7 +37,7 @@ func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {
 	var said bytes.Buffer
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
 	state := &counter{Weight: 0.5, Rate: 0.25}
-	start, err := checkpoint.Resume(t.Context(), f, state)
+	start, err := runs.Resume(t.Context(), f, state)
 	require.NoError(t, err)
 	require.False(t, start.Found)
 	require.Equal(t, &counter{Weight: 0.5, Rate: 0.25}, state)
@@ -49,11 +50,11 @@ func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {
 func TestResumeMessages(t *testing.T) {
 	ctx := t.Context()
 	empty := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	start, err := checkpoint.Resume(ctx, empty, &counter{})
+	start, err := runs.Resume(ctx, empty, &counter{})
 	require.NoError(t, err)
 	require.False(t, start.Found, "an empty folder is the beginning")
 	require.Zero(t, start.Elapsed)
-	_, err = checkpoint.ResumeAt(ctx, empty, 3, &counter{})
+	_, err = runs.ResumeAt(ctx, empty, 3, &counter{})
 	require.ErrorIs(t, err, checkpoint.ErrNoStep)
 
 	m := &vfs.Mem{}
@@ -75,28 +76,28 @@ func TestResumeMessages(t *testing.T) {
 	damage(20)
 	var said bytes.Buffer
 	f = openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
-	start, err = checkpoint.Resume(ctx, f, &counter{})
+	start, err = runs.Resume(ctx, f, &counter{})
 	require.NoError(t, err)
 	require.EqualValues(t, 10, start.Elapsed.Steps)
 	require.Contains(t, said.String(), `level=WARN msg="checkpoint: passed over"`)
 	require.Contains(t, said.String(), "checkpoint=step-000000000020")
 	// The run that goes on saves step 20 anew in the place of the damaged one.
 	state := &counter{}
-	start, err = checkpoint.Resume(ctx, f, state)
+	start, err = runs.Resume(ctx, f, state)
 	require.NoError(t, err)
-	_, err = counting().Run(ctx, state, numbered(10), start.Option(), checkpoint.Save(f, loop.Never), loop.Until(loop.Steps(20)))
+	_, err = counting().Run(ctx, state, numbered(10), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
 	require.NoError(t, f.Verify(ctx, 20))
 	damage(10)
 	damage(20)
-	_, err = checkpoint.Resume(ctx, f, &counter{})
+	_, err = runs.Resume(ctx, f, &counter{})
 	require.ErrorContains(t, err, "found, none can be loaded")
 	var damaged *checkpoint.DamagedError
 	require.ErrorAs(t, err, &damaged)
 
 	g := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	save(t, g, 4)
-	_, err = checkpoint.Resume(ctx, g, &counter{})
+	_, err = runs.Resume(ctx, g, &counter{})
 	require.ErrorIs(t, err, checkpoint.ErrNoSection)
 	require.ErrorContains(t, err, "checkpoint: resume from step 4 in ")
 	require.ErrorContains(t, err, "it was not saved by a run, so nobody knows how far it was")
@@ -124,19 +125,19 @@ func TestHistoryComesAsItIs(t *testing.T) {
 	for _, bound := range []loop.Option{loop.Limit(7), loop.Thin(7), loop.Keep(loop.Every(loop.Steps(3)))} {
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 		result, _ := resumed(t, f, 90, bound)
-		start, err := checkpoint.Resume(t.Context(), f, &counter{})
+		start, err := runs.Resume(t.Context(), f, &counter{})
 		require.NoError(t, err)
 		require.Equal(t, rows(t, result.History), rows(t, start.History))
 	}
 }
 
-var _ train.Checkpoints[*counter] = checkpoint.Restored[*counter]{}
+var _ train.Checkpoints[*counter] = runs.SavedStates[*counter]{}
 
 // What a run saved can be evaluated by the loops of package train.
 func TestRestoredForContinuousEvaluation(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	ctx := t.Context()
-	kept := checkpoint.Restored[*counter]{Folder: f}
+	kept := runs.SavedStates[*counter]{Folder: f}
 	for step, weight := range map[int64]float64{3: 0.25, 5: 0.5} {
 		require.NoError(t, kept.Save(ctx, &counter{Weight: weight, Rate: 1}, loop.Elapsed{Steps: step, Samples: 2 * step}))
 	}
@@ -157,11 +158,11 @@ func TestPositionIsChecked(t *testing.T) {
 	require.NoError(t, err)
 	c.Sections["loop"] = json.RawMessage(`{"steps":3,"samples":3,"time":0,"date":0}`)
 	require.NoError(t, f.Save(t.Context(), 4, c))
-	_, err = checkpoint.Resume(t.Context(), f, &counter{})
+	_, err = runs.Resume(t.Context(), f, &counter{})
 	require.ErrorContains(t, err, `section "loop" says 3 steps, 3 samples and 0s: expected 4 steps`)
 	c.Sections["loop"] = json.RawMessage(`{"steps":5,"samples":3,"time":0,"date":0}`)
 	require.NoError(t, f.Save(t.Context(), 5, c))
-	_, err = checkpoint.Resume(t.Context(), f, &counter{})
+	_, err = runs.Resume(t.Context(), f, &counter{})
 	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
 }
 
@@ -179,18 +180,18 @@ func TestPositionIsBounded(t *testing.T) {
 		c.Sections["loop"] = json.RawMessage(fmt.Sprintf(`{"steps":3,"samples":%d,"time":%d,"date":0}`, row.samples, row.time))
 		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: "loop.history", DType: safetensors.U8, Dims: []int{2}, Data: []byte("[]")})
 		require.NoError(t, f.Save(ctx, 3, c))
-		start, err := checkpoint.Resume(ctx, f, &counter{})
+		start, err := runs.Resume(ctx, f, &counter{})
 		if !row.ok {
 			require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 			continue
 		}
 		require.NoError(t, err)
-		_, err = counting().Run(ctx, &counter{Rate: 1}, numbered(3), start.Option(), checkpoint.Save(f, loop.Never), loop.Until(loop.Steps(10)))
+		_, err = counting().Run(ctx, &counter{Rate: 1}, numbered(3), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(10)))
 		require.ErrorContains(t, err, "expected 0 to 2^62 of each", "it saves no more than it reads")
-		start, err = checkpoint.Resume(ctx, f, &counter{})
+		start, err = runs.Resume(ctx, f, &counter{})
 		require.NoError(t, err, "what was there can still be resumed from")
 		require.EqualValues(t, 3, start.Elapsed.Steps)
 	}
-	kept := checkpoint.Restored[*counter]{Folder: openMem(t, &vfs.Mem{}, checkpoint.Options{})}
+	kept := runs.SavedStates[*counter]{Folder: openMem(t, &vfs.Mem{}, checkpoint.Options{})}
 	require.ErrorContains(t, kept.Save(ctx, &counter{}, loop.Elapsed{Steps: most + 1}), "expected 0 to 2^62 of each")
 }

@@ -1,9 +1,11 @@
-package checkpoint
+package runs
 
 import (
 	"maps"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/lazo-ml/lazo/checkpoint"
 )
 
 // versions are what a state runs with.
@@ -19,14 +21,14 @@ func versions(state any) map[string]string {
 			}
 		}
 	}
-	if s, ok := state.(Versioned); ok {
+	if s, ok := state.(checkpoint.Versioned); ok {
 		maps.Copy(v, s.Versions())
 	}
 	return v
 }
 
-// changedVersions are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
-func changedVersions(c *Checkpoint, state any) ([]Change, error) {
+// versionDifferences are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
+func versionDifferences(c *checkpoint.Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {
 		return nil, err
@@ -34,9 +36,9 @@ func changedVersions(c *Checkpoint, state any) ([]Change, error) {
 	if _, ok := saved["gomlx"]; !ok {
 		saved["gomlx"] = "v0.26.0 or none"
 	}
-	var now []Setting
+	var now []checkpoint.Setting
 	for name, value := range versions(state) {
-		now = append(now, Setting{Name: name, Value: value})
+		now = append(now, checkpoint.Setting{Name: name, Value: value})
 	}
-	return changes(saved, now), nil
+	return differences(saved, now), nil
 }

@@ -1,4 +1,4 @@
-package checkpoint
+package runs
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -16,7 +17,8 @@ const (
 	versionsSection = "versions"
 	settingsSection = "loop.settings"
 	endedSection    = "loop.ended" // only where the run was stopped
-	// historyTensor has the rows as loop.History.WriteJSON makes them: the manifest has not the room for a long history.
+	// historyTensor has the rows as loop.History.WriteJSON makes them: the manifest has not the room for a long
+	// history.
 	historyTensor = "loop.history"
 )
 
@@ -40,26 +42,26 @@ func (p position) check() error {
 }
 
 // content is the state with what belongs to the loop.
-func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (Content, error) {
-	state, ok := r.State().(State)
+func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]float64) (checkpoint.Content, error) {
+	state, ok := r.State().(checkpoint.State)
 	if !ok {
-		return Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
+		return checkpoint.Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
 	}
 	at := position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date}
 	if err := at.check(); err != nil { // nobody could resume from it
-		return Content{}, fmt.Errorf("checkpoint: %w", err)
+		return checkpoint.Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	given, err := state.Content(ctx)
 	if err != nil {
-		return Content{}, fmt.Errorf("checkpoint: the state: %w", err)
+		return checkpoint.Content{}, fmt.Errorf("checkpoint: the state: %w", err)
 	}
 	if err := s.history.follow(r.History); err != nil {
-		return Content{}, fmt.Errorf("checkpoint: %w", err)
+		return checkpoint.Content{}, fmt.Errorf("checkpoint: %w", err)
 	}
 	text := s.history.json()
-	c := Content{
+	c := checkpoint.Content{
 		Tensors: append(given.Tensors[:len(given.Tensors):len(given.Tensors)],
-			Tensor{Name: historyTensor, DType: safetensors.U8, Dims: []int{len(text)}, Data: text}),
+			checkpoint.Tensor{Name: historyTensor, DType: safetensors.U8, Dims: []int{len(text)}, Data: text}),
 		Metrics: map[string]float64{},
 		Sections: map[string]any{
 			loopSection:     at,
@@ -77,23 +79,23 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 		c.Metrics[name] = x
 	}
 	for name, x := range given.Sections {
-		if err := c.add(name, x); err != nil {
-			return Content{}, err
+		if err := add(c, name, x); err != nil {
+			return checkpoint.Content{}, err
 		}
 	}
 	for _, e := range s.also {
 		var x any
 		if err := shield.Do(func() (err error) { x, err = e.value(); return err }); err != nil {
-			return Content{}, fmt.Errorf("checkpoint: section %q: %w", e.name, err)
+			return checkpoint.Content{}, fmt.Errorf("checkpoint: section %q: %w", e.name, err)
 		}
-		if err := c.add(e.name, x); err != nil {
-			return Content{}, err
+		if err := add(c, e.name, x); err != nil {
+			return checkpoint.Content{}, err
 		}
 	}
 	return c, nil
 }
 
-func (c Content) add(section string, x any) error {
+func add(c checkpoint.Content, section string, x any) error {
 	if _, taken := c.Sections[section]; taken {
 		return fmt.Errorf("checkpoint: there is a section %q already; take another name", section)
 	}

@@ -1,0 +1,37 @@
+package checkpoint
+
+import "context"
+
+// State is a state of a run that can be saved; a managed.State is one.
+type State interface {
+	// Content is all that the state needs to go on with the same bits. The Write of its tensors is called before the
+	// state is used again. The names "loop", "versions" and those that begin with "loop." are taken by package runs.
+	Content(ctx context.Context) (Content, error)
+}
+
+// Restorer is a state into which a checkpoint can be put; a managed.State is one.
+type Restorer interface {
+	// Restore takes the tensors and sections that Content gave. After an error the state is as it was.
+	Restore(ctx context.Context, c *Checkpoint) error
+}
+
+// Versioned is a [State] that says what it runs on, such as the plugin and the number of devices; a managed.State is
+// one. It is saved with a run, and runs.Resume says what differs from it.
+type Versioned interface {
+	Versions() map[string]string
+}
+
+// Configured is a [State] that says its settings; a managed.State is one. They are saved with a run, and runs.Resume
+// says which differ from them. One that is not known yet, as the data before the first step, is left out.
+type Configured interface {
+	Settings() []Setting
+}
+
+// Setting is one of the settings that a run trains with, in words.
+type Setting struct {
+	// Name tells it from the others: "batch", "optimizer.rate".
+	Name, Value string
+	// Saved tells that a restored state goes on with what was saved, whatever the program says: what is in the
+	// variables, as the learning rate and the random numbers of a seed are. All else is as the program says now.
+	Saved bool
+}

@@ -1,0 +1,169 @@
+package runs_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
+	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/stretchr/testify/require"
+)
+
+func TestF10_resumeFromAStore(t *testing.T) {
+	const until = 200
+	whole, _ := resumed(t, openStore(t, &storetest.Memory{}, checkpoint.Options{}), until)
+	s := &storetest.Memory{}
+	for _, at := range []loop.Steps{30, 77, 150, until} {
+		f := openStore(t, s, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+		result, _ := resumed(t, f, at)
+		require.EqualValues(t, at, result.Elapsed.Steps)
+		if at == until {
+			require.Equal(t, math.Float64bits(whole.State.Weight), math.Float64bits(result.State.Weight))
+			require.Equal(t, rows(t, whole.History), rows(t, result.History))
+		}
+	}
+	t.Log("F10: 3 stops in 200 steps, saved into a store: 0 differing bits")
+}
+
+// A store that cannot be listed is not one without checkpoints, from which a run would begin anew.
+func TestStore_thatCannotBeListed(t *testing.T) {
+	errStore, away := errors.New("the service is away"), false
+	f := openStore(t, &storetest.Faulty{Store: &storetest.Memory{}, Before: func(c storetest.Call) error {
+		if away && c.Op == storetest.OpKeys {
+			return errStore
+		}
+		return nil
+	}}, checkpoint.Options{})
+	save(t, f, 1)
+	away = true
+	_, err := f.List(t.Context())
+	require.ErrorIs(t, err, errStore)
+	_, err = runs.Resume(t.Context(), f, &counter{})
+	require.ErrorIs(t, err, errStore)
+	require.NotErrorIs(t, err, checkpoint.ErrNone)
+}
+
+// named is a state with a section of a name, and another of the run's beside it.
+type named struct{ section string }
+
+func (n named) Content(context.Context) (checkpoint.Content, error) {
+	return checkpoint.Content{Sections: map[string]any{n.section: 1}}, nil
+}
+
+// Two of one name are an error and no loss of one of them.
+func TestSave_sectionsOfOneName(t *testing.T) {
+	for name, also := range map[string]runs.SaveOption{
+		"loop": nil, "versions": nil, "own": runs.Also("own", func() (any, error) { return 2, nil }),
+	} {
+		f := openStore(t, &storetest.Memory{}, checkpoint.Options{})
+		options := []runs.SaveOption{}
+		if also != nil {
+			options = append(options, also)
+		}
+		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil }))
+		_, err := l.Run(t.Context(), named{name}, numbered(0), loop.Until(loop.Steps(3)), runs.Save(f, loop.EachStep, options...))
+		require.ErrorContains(t, err, "there is a section", name)
+	}
+}
+
+// A run that goes on reads what it resumes from, and nothing older: a folder may hold many large checkpoints.
+func TestSave_readsNothingOlder(t *testing.T) {
+	m, keep := &vfs.Mem{}, []checkpoint.Retention{checkpoint.Last(5)}
+	for _, until := range []loop.Steps{20, 40} {
+		f := openMem(t, m, checkpoint.Options{Keep: keep})
+		resumed(t, f, until)
+		require.NoError(t, f.Close())
+	}
+	read := map[string]int{}
+	var mu sync.Mutex
+	f := openMem(t, vfs.Hook(m, func(c vfs.Call) error {
+		if mu.Lock(); c.Op == vfs.OpRead && path.Base(c.Name) == "state.safetensors" {
+			read[path.Dir(c.Name)]++
+		}
+		mu.Unlock()
+		return nil
+	}), checkpoint.Options{Keep: keep})
+	require.Equal(t, []checkpoint.Step{20, 40}, steps(t, f))
+	resumed(t, f, 60)
+	require.NoError(t, f.Close())
+	require.Positive(t, read[dir(40)])
+	require.Zero(t, read[dir(20)])
+}
+
+// Two processes that save apart: where only one has saved the newest step, both go on from the newest that both have.
+func TestB104_newestCommonStep(t *testing.T) {
+	ctx := t.Context()
+	one, two := &vfs.Mem{}, &vfs.Mem{}
+	run := func(m *vfs.Mem, until loop.Steps) {
+		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}})
+		resumed(t, f, until)
+		require.NoError(t, f.Close())
+	}
+	for _, until := range []loop.Steps{10, 15} {
+		run(one, until)
+		run(two, until)
+	}
+	run(one, 18) // two was killed before
+
+	for _, row := range []struct {
+		name         string
+		own, other   *vfs.Mem
+		has, resumed int64
+	}{{"one", one, two, 18, 15}, {"two", two, one, 15, 15}} {
+		t.Run(row.name, func(t *testing.T) {
+			own := openMem(t, row.own, checkpoint.Options{Overwrite: true})
+			other := openMem(t, row.other, checkpoint.Options{ReadOnly: true})
+			all := steps(t, own)
+			require.EqualValues(t, row.has, all[len(all)-1])
+			step, err := checkpoint.Common(ctx, own, other)
+			require.NoError(t, err)
+			state := &counter{}
+			start, err := runs.ResumeAt(ctx, own, step, state)
+			require.NoError(t, err)
+			require.Equal(t, row.resumed, start.Elapsed.Steps)
+			_, err = counting().Run(ctx, state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(loop.Steps(20)),
+				runs.Save(own, loop.Never))
+			require.NoError(t, err, "it saves over what the other process never had")
+			require.NoError(t, own.Close())
+		})
+	}
+	t.Log("B104: two processes, one saved step 18 alone: both go on from step 15")
+}
+
+// A run that saves after each step, on a disk that takes a hundred times as long as a step.
+func TestF38_aRunDoesNotWaitForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, step, write = 200, 10 * time.Millisecond, time.Second
+		slowly := func(c vfs.Call) error {
+			if c.Op == vfs.OpMkdir {
+				time.Sleep(write)
+			}
+			return nil
+		}
+		f := openMem(t, vfs.Hook(&vfs.Mem{}, slowly), checkpoint.Options{})
+		var last time.Duration
+		watch := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+			time.Sleep(step)
+			last = r.Elapsed.Time
+			return nil
+		})
+		begin := time.Now()
+		_, err := counting().Run(t.Context(), &counter{}, numbered(0), loop.Until(loop.Steps(n)), watch, runs.Save(f, loop.EachStep))
+		require.NoError(t, err)
+		require.Equal(t, (n-1)*step, last, "the steps, and nothing of the saves")
+		require.LessOrEqual(t, time.Since(begin), n*step+3*write, "at the end the one being written and the last one")
+		all := steps(t, f)
+		require.EqualValues(t, n, all[len(all)-1])
+		require.NoError(t, f.Close())
+		t.Logf("F38: %d steps of %v with a save each on a disk that takes %v: the steps took %v more; %d on the disk, the last one among them", n, step, write, last-(n-1)*step, len(all))
+	})
+}
