@@ -1,15 +1,3 @@
-// Package xla opens PJRT plugins and gives each as a GoMLX backend.
-//
-// Nothing is downloaded unless [InstallIfMissing] asks for it. Opening a plugin
-// sets the environment variables that [pjrt.Environment] lists, where the user
-// has not set them.
-//
-// The plugin for the CPU and Go's runtime take up to 3 GiB of addresses for the
-// smallest program, nearly all of them never touched: under less (ulimit -v) an
-// error or the last words of Go's runtime, of cgo or of XLA say that there was
-// no memory. Where a cgroup's limit of memory is passed the kernel kills the
-// process, which cannot say anything; lazo doctor tells both limits, and
-// [Program.Memory] what a program needs.
 package xla
 
 import (

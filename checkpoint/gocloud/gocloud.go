@@ -1,13 +1,3 @@
-// Package gocloud keeps checkpoints in the object stores that gocloud.dev/blob knows: S3 and what speaks its protocol, Google
-// Cloud Storage, Azure, and for tests memory and files. It is a module of its own, so that only those who use it get what it
-// depends on.
-//
-//	import _ "gocloud.dev/blob/s3blob" // for s3:// addresses
-//
-//	bucket, err := blob.OpenBucket(ctx, "s3://models?region=eu-west-1")
-//	…
-//	defer bucket.Close()
-//	folder, err := checkpoint.OpenStore(ctx, gocloud.Store{Bucket: blob.PrefixedBucket(bucket, "run-7/")}, "s3://models/run-7", checkpoint.Options{})
 package gocloud
 
 import (

@@ -1,4 +1,3 @@
-// Package gomlxdata gives GoMLX's datasets to lazo, and lazo's batches to GoMLX's trainer.
 package gomlxdata
 
 import (

@@ -1,13 +1,3 @@
-// Package parquet reads Parquet files into sets and batches of package data.
-//
-// It is a module of its own because of what unpacks the pages. It reads what the writers of data frames (pyarrow, pandas, Polars, DuckDB,
-// Spark, parquet-go) write by default, and more: pages of both versions; plain, dictionary, run-length, delta and byte-stream-split
-// encodings; snappy, gzip and zstd. It does not read encrypted files, decimals, times of 96 bits, lists of lists, delta-encoded
-// prefixes of texts, LZ4 and Brotli, and says so.
-//
-// The pages are decoded here, and not by a library, because parquet-go makes buffers of the sizes that a file
-// claims: a run of numbers of six bytes may claim 2^31 of them. Here a value is made when it is asked for, and all else
-// that has the file's sizes is counted against [Format].Limit before it is made.
 package parquet
 
 import (

@@ -84,7 +84,7 @@ func eachFile(t *testing.T, f func(path string, file *ast.File)) {
 		if !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 		if err == nil {
 			f(filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))), file)
 		}

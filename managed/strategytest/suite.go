@@ -1,8 +1,3 @@
-// Package strategytest is the suite that each strategy passes. A strategy of one's own runs it from a test:
-//
-//	func TestMine(t *testing.T) {
-//		strategytest.Run(t, func(t *testing.T) strategies.Strategy { return mine.New(runtime(t)) })
-//	}
 package strategytest
 
 import (

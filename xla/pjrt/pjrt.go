@@ -1,33 +1,3 @@
-// Package pjrt is lazo's binding to PJRT's C API, the only package of the
-// project that uses cgo.
-//
-// [Load] gives a [Plugin], [Plugin.NewClient] a [Client] with its [Device]s,
-// [Device.Put] a [Buffer], [Client.Compile] an [Executable]. An executable runs
-// by [Executable.Execute], or, prepared once and run many times, as a [Call].
-//
-// # Ownership
-//
-// Who got a thing closes it, once: clients, buffers, executables, calls, events
-// and views have a Close. A second Close, and any use after it, give
-// [ErrClosed]. A Close while another goroutine uses the thing lets that use end
-// well; the last to use it frees it. The Close of a client closes all that was
-// made with it and waits for what is under way. Plugins and devices need none.
-//
-// What nobody closed, the garbage collector closes when it comes by; [Live]
-// counts that, and all that exists. Do not rely on it: it does not know how much
-// a device's memory is worth.
-//
-// A buffer that a run replaces is used by that run alone: another use at the
-// same time gives [ErrBusy], and does nothing. All else may be used by several
-// goroutines at once.
-//
-// Host memory that is given is the caller's again when the call returns; what
-// keeps it longer says so ([Device.Share], [Buffer.StartToHost], [Buffer.View]).
-//
-// # Untrusted files
-//
-// [Inspect] and [Load] run code of the library they are given, and a damaged
-// library can end the process: try it in a child first, as package probe does.
 package pjrt
 
 /*

@@ -1,0 +1,11 @@
+// Package gocloud keeps checkpoints in the object stores of gocloud.dev/blob: S3 and other services with its protocol, Google
+// Cloud Storage, Azure, and for tests memory and files. It is a module of its own, so that only its users get its
+// dependencies.
+//
+//	import _ "gocloud.dev/blob/s3blob" // for s3:// addresses
+//
+//	bucket, err := blob.OpenBucket(ctx, "s3://models?region=eu-west-1")
+//	…
+//	defer bucket.Close()
+//	folder, err := checkpoint.OpenStore(ctx, gocloud.Store{Bucket: blob.PrefixedBucket(bucket, "run-7/")}, "s3://models/run-7", checkpoint.Options{})
+package gocloud

@@ -1,0 +1,2 @@
+// Package gomlxdata gives GoMLX's datasets to lazo, and lazo's batches to GoMLX's trainer.
+package gomlxdata

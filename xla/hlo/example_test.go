@@ -1,0 +1,43 @@
+package hlo_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+// A builder gives its module to the function that compiles it; here that function prints the text.
+func ExampleNew() {
+	printed := errors.New("printed, not compiled")
+	b := hlo.New("double", func(m *hlo.Module) (compute.Executable, error) {
+		fmt.Println(m.Text())
+		return nil, printed
+	})
+	x, err := b.Main().Parameter("x", shapes.Make(dtypes.Float32, 2), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	sum, err := b.Main().Add(x, x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := b.Main().Return([]compute.Value{sum}, nil); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := b.Compile(); !errors.Is(err, printed) {
+		log.Fatal(err)
+	}
+	// Output:
+	// module @double {
+	//   func.func public @main(%p0: tensor<2xf32>) -> (tensor<2xf32>) {
+	//     %0 = "stablehlo.add"(%p0, %p0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+	//     return %0 : tensor<2xf32>
+	//   }
+	// }
+}
