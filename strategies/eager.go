@@ -16,11 +16,12 @@ import (
 // Eager runs each step operation by operation, on the first device of a runtime, so that a step's function can read the
 // values of its nodes with [xla.Value]. It is for finding faults; jit makes the same step many times as fast.
 //
-// The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in each
-// step. It may look at values and build something else each time, but only from variables that it used the first time.
+// The function of a step is called once when the step is compiled, to learn its shapes, without values, and then in
+// each step. It may look at values and build something else each time, but only from variables that it used the first
+// time.
 func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
 	autodiff.Install()
-	e := &eager{jit: jit{on}}
+	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
 		if o != nil {
 			o(&e.options)
@@ -32,14 +33,13 @@ func Eager(on *xla.Runtime, options ...EagerOption) Strategy {
 // EagerOption is a setting of [Eager].
 type EagerOption func(*xla.EagerOptions)
 
-// CheckFinite ends a step at the first operation that makes NaN or an infinity. The error is an [*xla.NotFiniteError], and
-// names the operation, its shapes and the line of the user's code. A training step whose loss became NaN tells so where it
-// began; the state is as it was.
+// CheckFinite ends a step at the first operation that makes NaN or an infinity. The error is an [*xla.NotFiniteError],
+// and names the operation, its shapes and the line of the user's code. So a training step with a NaN loss names the
+// operation in which it began; the state is as it was.
 func CheckFinite() EagerOption { return func(o *xla.EagerOptions) { o.CheckFinite = true } }
 
-// eager keeps values where jit does.
 type eager struct {
-	jit
+	firstDevice
 	options xla.EagerOptions
 
 	// operations are those of all programs; the last one that is closed frees them.
@@ -47,8 +47,6 @@ type eager struct {
 	operations *xla.Eager
 	programs   int
 }
-
-func (e *eager) String() string { return "eager" }
 
 func (e *eager) Compile(s Step) (Program, error) {
 	operations, err := e.open()

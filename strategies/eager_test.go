@@ -128,8 +128,8 @@ func TestEager_agreesWithJit(t *testing.T) {
 	t.Logf("%d train steps and a test step with dropout and batch normalisation under Adam: logs differ by %.1e at most; compiled in %v", steps, worst, eager.train.CompileTime()+eager.test.CompileTime())
 }
 
-// After its first step a step compiles nothing, and no value of a step outlives it but those of the state. A graph is built
-// for each step; GoMLX's variables remember all of them, but not what was in them.
+// After its first step a step compiles nothing, and no value of a step outlives it but those of the state. A graph is
+// built for each step; GoMLX's variables remember all of them, but not what was in them.
 func TestEager_leavesNothing(t *testing.T) {
 	r, batch := cpu(t), points(t, 12)
 	heap := func() int64 {

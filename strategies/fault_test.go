@@ -53,3 +53,15 @@ func TestF41_useAfterClose(t *testing.T) {
 	}
 	t.Logf("F41: %d calls after Close: ErrClosed each", count)
 }
+
+// Each strategy's errors have its own name, also where strategies share the code.
+func TestErrorsNameTheStrategy(t *testing.T) {
+	r := plugintest.Devices(t, 2)
+	for name, says := range map[string]string{"jit": "jit", "eager": "eager", "data_parallel": "data parallel"} {
+		s, err := strategies.Parse(name, r)
+		require.NoError(t, err)
+		_, err = s.Fetch(nil)
+		require.EqualError(t, err, "strategies: "+says+": fetch: there is no value (nil)")
+		require.ErrorContains(t, s.FetchInto(nil, nil), "strategies: "+says+": fetch into 0 bytes: ")
+	}
+}

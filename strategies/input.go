@@ -61,7 +61,8 @@ func counted(b *data.Batch) error {
 	return nil
 }
 
-// Takes tells whether an array is of the input's type and dimensions, and has their number of elements.
+// Takes tells whether an array is of the input's type and dimensions, and has their number of elements. Package managed
+// asks it for each batch, to find the program that was compiled for these shapes.
 func (in *Input) Takes(a data.Array) bool {
 	want := in.Shape.Dimensions
 	if len(a.Dims) != len(want) {
@@ -89,7 +90,7 @@ func (in *Input) accept(a data.Array) error {
 	return fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims)
 }
 
-// DTypeOf is the type of an array's elements.
+// DTypeOf is GoMLX's type of an array's elements: package data, which knows nothing of GoMLX, has its name alone.
 func DTypeOf(a data.Array) dtypes.DType {
 	t, _ := dtype.Of(a.Flat)
 	return dtypes.DType(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Leftover is what becomes of a batch whose examples cannot be divided evenly over the devices.
+// Leftover says what happens to a batch if its examples cannot be divided evenly over the devices.
 type Leftover int
 
 const (
@@ -14,9 +14,8 @@ const (
 	RefuseLeftover Leftover = iota
 	// DropLeftover: as few examples as need be are left out, the last ones. A batch of which nothing is left is an error.
 	DropLeftover
-	// PadLeftover: the batch is filled up by [data.Pad], whose mask leaves the copies out of losses and metrics. One that can be
-	// divided stays as it is, without a mask: so a step that knows nothing of masks makes these, and has a second program for the
-	// others.
+	// PadLeftover: the batch is filled up by [data.Pad], with a mask that leaves the copies out of losses and metrics.
+	// A batch that can be divided stays as it is, without a mask, so a step has two programs where both kinds come.
 	PadLeftover
 )
 

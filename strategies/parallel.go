@@ -17,11 +17,10 @@ import (
 // DataParallel compiles each step to one program that runs on several devices of a runtime: each has some of a batch's
 // examples, and, unless [ShardState] divides it, all of the state.
 //
-// The step is that of the whole batch: XLA's partitioner divides the one graph that was built for it and puts the exchange
-// between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch normalisation and
-// a metric are those of all examples, and each example has random numbers of its own, the same as on one device. Ciclo's and
-// Jaxloop's functions see the examples of one device, and mean over the devices what they name; ours needs no names and
-// agrees with jit up to the order of sums.
+// The step is that of the whole batch: XLA's partitioner divides the one graph that was built for it and puts the
+// exchange between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch
+// normalisation and a metric are those of all examples, and each example has random numbers of its own, the same as on
+// one device. It agrees with [Jit] up to the order of sums.
 func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
 	autodiff.Install()
 	p := &parallel{runtime: on, devices: on.NumDevices(), model: 1}
@@ -40,6 +39,7 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 		return nil, fmt.Errorf("strategies: data parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
 			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
 	}
+	p.first = firstDevice{on, "data parallel"}
 	p.place = xla.Placement{Split: p.split}
 	p.place.Mesh.Axes = []xla.MeshAxis{{Name: DataAxis, Size: p.devices / p.model}}
 	if p.model > 1 {
@@ -67,18 +67,18 @@ func Devices(n int) ParallelOption { return func(p *parallel) { p.devices = n } 
 // [ShardState].
 func ModelDevices(n int) ParallelOption { return func(p *parallel) { p.model = n } }
 
-// OnLeftover says what becomes of a batch whose examples cannot be divided evenly.
+// OnLeftover says what happens to a batch if its examples cannot be divided evenly.
 func OnLeftover(l Leftover) ParallelOption { return func(p *parallel) { p.leftover = l } }
 
-// ShardState divides values of the state over the devices, by their names ("/dense/weights") and shapes: rule says along
-// which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
+// ShardState divides values of the state over the devices, by their names ("/dense/weights") and shapes: rule says
+// along which axes of the mesh each axis is cut; nil is a value of which each device has all. See [FullyShard].
 func ShardState(rule func(name string, shape shapes.Shape) xla.Split) ParallelOption {
 	return func(p *parallel) { p.rule = rule }
 }
 
-// FullyShard is a rule for [ShardState] that divides each value of at least so many numbers along the data axis, so that the
-// devices together hold one copy of the parameters and of what the optimizer keeps, as FSDP and ZeRO do. It cuts the
-// longest axis that the number of devices divides; a value that has none stays whole.
+// FullyShard is a rule for [ShardState] that divides each value of at least so many numbers along the data axis, so
+// that the devices together hold one copy of the parameters and of what the optimizer keeps, as FSDP and ZeRO do. It
+// cuts the longest axis that the number of devices divides; a value that has none stays whole.
 //
 // Rajbhandari et al., ZeRO, 2020.
 func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Split {
@@ -110,6 +110,7 @@ var ErrLeftover = errors.New("the examples cannot be divided evenly over the dev
 // parallel is the strategy on several devices.
 type parallel struct {
 	runtime  *xla.Runtime
+	first    firstDevice // for what one device has, whole or in part
 	devices  int
 	model    int
 	leftover Leftover
@@ -179,7 +180,7 @@ func partOf(b Buffer, device int) Buffer {
 
 func (p *parallel) Put(name string, t *tensors.Tensor) (Buffer, error) {
 	if p.devices == 1 {
-		return (&jit{p.runtime}).Put(name, t)
+		return p.first.Put(name, t)
 	}
 	v := &divided{shape: t.Shape(), split: p.split(name, t.Shape())}
 	if err := p.put(v, t); err != nil {
@@ -210,14 +211,13 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 }
 
 func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
-	one := &jit{p.runtime}
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 {
-		return one.Fetch(partOf(b, 0))
+		return p.first.Fetch(partOf(b, 0))
 	}
 	whole := tensors.FromShape(v.shape)
 	for d, b := range v.parts {
-		part, err := one.Fetch(b)
+		part, err := p.first.Fetch(b)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
 // FetchInto puts a divided value together first, and then copies it.
 func (p *parallel) FetchInto(b Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 {
-		return (&jit{p.runtime}).FetchInto(partOf(b, 0), memory)
+		return p.first.FetchInto(partOf(b, 0), memory)
 	}
 	whole, err := p.Fetch(b)
 	if err != nil {
@@ -260,7 +260,7 @@ func (p *parallel) Free(buffers ...Buffer) error {
 		if v, ok := b.(*divided); ok {
 			parts = v.parts
 		}
-		if err := (&jit{p.runtime}).Free(parts...); err != nil && first == nil {
+		if err := p.first.Free(parts...); err != nil && first == nil {
 			first = err
 		}
 	}

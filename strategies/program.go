@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// program is a step as one program whose inputs are state and batch, in the order in which the graph came to need
-// them, and whose outputs are the changed state and then the rest. It runs on one device or over a mesh of them.
+// program is a step as one compiled program. Its inputs are state and batch, in the order in which the graph came to
+// need them; its outputs are the changed state and then the rest. It runs on one device or over a mesh of devices.
 type program struct {
 	on       Strategy
 	name     string
@@ -26,34 +26,34 @@ type program struct {
 	changed  []bool // which of the state's values the step changes
 
 	mu   sync.Mutex
-	idle []*desk // that which was used last is taken first, so that one user alone always has the same
+	idle []*staging // the last one used is taken first, so that a single user always has the same one
 }
 
-// desk is where a run is made ready and started; each that is being started has its own.
-type desk struct {
+// staging is the memory in which a run is prepared and started; runs that start at the same time have one each.
+type staging struct {
 	buffers []Buffer // device after device
 	host    []any
-	// slots are used in turns: while one run goes on, the next is made ready.
-	slots [2]slot
-	next  int
+	// runs are used in turns: while one goes on, the next is prepared.
+	runs [2]stagedRun
+	next int
 }
 
-func (p *program) take() *desk {
+func (p *program) take() *staging {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
 	if last < 0 {
-		return &desk{buffers: make([]Buffer, p.devices*len(p.inputs))}
+		return &staging{buffers: make([]Buffer, p.devices*len(p.inputs))}
 	}
-	d := p.idle[last]
+	s := p.idle[last]
 	p.idle = p.idle[:last]
-	return d
+	return s
 }
 
-func (p *program) give(d *desk) {
-	clear(d.host)
+func (p *program) giveBack(s *staging) {
+	clear(s.host)
 	p.mu.Lock()
-	p.idle = append(p.idle, d)
+	p.idle = append(p.idle, s)
 	p.mu.Unlock()
 }
 
@@ -128,42 +128,42 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
 		}
 	}
-	at := p.take()
-	defer p.give(at)
-	slot := &at.slots[at.next]
-	at.next = 1 - at.next
-	slot.end()
-	host := at.host[:0]
+	s := p.take()
+	defer p.giveBack(s)
+	r := &s.runs[s.next]
+	s.next = 1 - s.next
+	r.wait()
+	host := s.host[:0]
 	if p.Block() > 1 {
-		host = slot.stack(p.batch, batches, p.Block(), p.devices)
+		host = r.stack(p.batch, batches, p.Block(), p.devices)
 	} else {
 		for d := range p.devices {
 			for i, f := range p.batch {
-				host = append(host, f.on(d, batches[0].Fields[i].Array.Flat))
+				host = append(host, f.part(d, batches[0].Fields[i].Array.Flat))
 			}
 		}
-		at.host = host
+		s.host = host
 	}
 	n := len(p.inputs)
 	for d := range p.devices {
 		for i, from := range p.inputs {
-			at.buffers[d*n+i] = nil
+			s.buffers[d*n+i] = nil
 			if from != fromHost {
-				at.buffers[d*n+i] = partOf(state[from], d)
+				s.buffers[d*n+i] = partOf(state[from], d)
 			}
 		}
 	}
-	outputs, started, err := p.compiled.Start(at.buffers, host, len(batches))
+	outputs, started, err := p.compiled.Start(s.buffers, host, len(batches))
 	if err != nil {
 		return nil, nil, nil, p.lost(err)
 	}
 	if started != nil {
-		slot.running = run{started, p}
+		r.running = run{started, p}
 	}
-	return p.changes(state, at), p.whole(outputs), slot.running, nil
+	return p.changes(state, s), p.whole(outputs), r.running, nil
 }
 
-// check holds the arguments of a step against what the program was compiled for.
+// check compares the arguments of a step with what the program was compiled for.
 func (p *program) check(state []Buffer, batch []data.Field) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
@@ -177,22 +177,22 @@ func (p *program) check(state []Buffer, batch []data.Field) error {
 }
 
 // changes are the state's values that a run has changed, as they are now.
-func (p *program) changes(state []Buffer, at *desk) []Buffer {
+func (p *program) changes(state []Buffer, s *staging) []Buffer {
 	changed := make([]Buffer, p.state)
 	for i, from := range p.inputs {
 		if from == fromHost || !p.changed[from] {
 			continue
 		}
 		if p.devices == 1 {
-			changed[from] = at.buffers[i]
+			changed[from] = s.buffers[i]
 		} else {
-			changed[from] = state[from] // its parts are the same buffers, with what is new in them
+			changed[from] = state[from] // its parts are the same buffers, with new contents
 		}
 	}
 	return changed
 }
 
-// whole makes one value of what each device has of it.
+// whole makes one value of the parts that the devices have.
 func (p *program) whole(outputs []Buffer) []Buffer {
 	if p.devices == 1 {
 		return outputs
@@ -237,9 +237,9 @@ func (p *program) Memory() (xla.Memory, error) { return p.compiled.Memory() }
 func (p *program) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.idle {
-		for i := range d.slots {
-			d.slots[i].end()
+	for _, s := range p.idle {
+		for i := range s.runs {
+			s.runs[i].wait()
 		}
 	}
 	return p.compiled.Close()

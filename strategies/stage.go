@@ -14,13 +14,13 @@ import (
 // field is a field of the batch and how it is divided over the devices: each has some of its examples.
 type field struct {
 	Input
-	part   shapes.Shape // what a device has
-	starts []int        // where, in elements, for each device
+	each   shapes.Shape // the part that a device has
+	starts []int        // where the part begins, in elements, for each device
 }
 
 func newField(in Input, place xla.Placement) (field, error) {
 	n := place.Mesh.Devices()
-	f := field{Input: in, part: in.Shape, starts: make([]int, n)}
+	f := field{Input: in, each: in.Shape, starts: make([]int, n)}
 	if n == 1 {
 		return f, nil
 	}
@@ -35,61 +35,62 @@ func newField(in Input, place xla.Placement) (field, error) {
 	if err != nil {
 		return f, fmt.Errorf("%s of the batch: %w", in.Name, err)
 	}
-	f.part = part
+	f.each = part
 	for d := range f.starts {
 		f.starts[d] = place.Mesh.Start(d, part, split)[0] * in.Shape.Size() / max(in.Shape.Dimensions[0], 1)
 	}
 	return f, nil
 }
 
-// on is the part of the elements that a device has.
-func (f *field) on(d int, flat any) any {
+// part is the part of the elements that a device has.
+func (f *field) part(d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat
 	}
-	return reflect.ValueOf(flat).Slice(f.starts[d], f.starts[d]+f.part.Size()).Interface()
+	return reflect.ValueOf(flat).Slice(f.starts[d], f.starts[d]+f.each.Size()).Interface()
 }
 
-// slot is a run that may go on, and the memory that it uses.
-type slot struct {
+// stagedRun is a run that may go on, and the memory that it uses.
+type stagedRun struct {
 	running Running
-	stacks  []*stack // of the batch's fields, device after device, for a block whose batches lie apart
-	host    []any    // the elements that the run is given
+	stacks  []*stack // of the batch's fields, device after device, for a block of batches that lie apart
+	host    []any    // the elements that the run gets
 }
 
-// end waits for the run, if there is one. Its error is told to whoever started it.
-func (s *slot) end() {
-	if s.running != nil {
-		_ = s.running.Wait()
-		s.running = nil
+// wait waits for the run, if there is one. Its error goes to the caller of [Program.Start], by the run's own Wait.
+func (r *stagedRun) wait() {
+	if r.running != nil {
+		_ = r.running.Wait()
+		r.running = nil
 	}
 }
 
-// stack gives the batches of a block, up to k, one behind the other, for each field and each device after the other. Where they
-// lie so already, in memory for all k, the device reads it; it does not look at what lies behind those that are run.
-func (s *slot) stack(fields []field, batches []data.Batch, k, devices int) []any {
+// stack gives the batches of a block, up to k, one behind the other, for each field and each device after the other.
+// Where they already lie like that, in memory for all k, the device reads that memory; it does not read what lies
+// behind them.
+func (r *stagedRun) stack(fields []field, batches []data.Batch, k, devices int) []any {
 	if devices == 1 {
 		var ok bool
-		if s.host, ok = data.Stacked(s.host[:0], batches, k); ok {
-			return s.host
+		if r.host, ok = data.Stacked(r.host[:0], batches, k); ok {
+			return r.host
 		}
 	}
-	if s.stacks == nil {
+	if r.stacks == nil {
 		for range devices {
 			for _, f := range fields {
-				s.stacks = append(s.stacks, newStack(f.part, k))
+				r.stacks = append(r.stacks, newStack(f.each, k))
 			}
 		}
 	}
-	s.host = s.host[:0]
-	for j, to := range s.stacks {
+	r.host = r.host[:0]
+	for j, to := range r.stacks {
 		d, f := j/len(fields), j%len(fields)
 		for i := range batches {
 			to.put(i, batches[i].Fields[f].Array.Flat, fields[f].starts[d])
 		}
-		s.host = append(s.host, to.flat)
+		r.host = append(r.host, to.flat)
 	}
-	return s.host
+	return r.host
 }
 
 // stack is the memory in which batches lie one behind the other.
@@ -104,7 +105,7 @@ func newStack(shape shapes.Shape, k int) *stack {
 	return &stack{rows.Interface(), rows, shape.Size()}
 }
 
-// put copies the elements from a place on.
+// put copies the elements that begin at start to the place of batch i.
 func (s *stack) put(i int, flat any, start int) {
 	reflect.Copy(s.rows.Slice(i*s.row, (i+1)*s.row), reflect.ValueOf(flat).Slice(start, start+s.row))
 }

@@ -33,7 +33,8 @@ type Strategy interface {
 	Put(name string, t *tensors.Tensor) (Buffer, error)
 	// Fetch copies a value to the host.
 	Fetch(b Buffer) (*tensors.Tensor, error)
-	// FetchInto is Fetch into memory that is there, of exactly the value's bytes: row after row, in the host's byte order.
+	// FetchInto is Fetch into memory that is there, of exactly the value's bytes: row after row, in the host's byte
+	// order.
 	FetchInto(b Buffer, memory []byte) error
 	// Free gives up values; nil ones are passed over.
 	Free(buffers ...Buffer) error
@@ -54,9 +55,9 @@ type Step struct {
 	Build func(g *graph.Graph, batch []*graph.Node) Built
 }
 
-// Built is what came of building a step.
+// Built is what [Step].Build gives.
 type Built struct {
-	// State are the state's values: its parameter in the graph, and its new value or nil if the step leaves it alone.
+	// State are the state's values.
 	State []Slot
 	// Outputs are what else the graph computes.
 	Outputs []*graph.Node
@@ -64,15 +65,15 @@ type Built struct {
 	Alone bool
 }
 
-// Slot is one value of the state in a graph.
+// Slot is one value of the state in a graph: its parameter, and its new value, nil if the step leaves it alone.
 type Slot struct {
 	Parameter, New *graph.Node
-	// Data is part of a data set: a step takes some rows of it, so that its size says nothing of how long a step takes.
+	// Data marks a part of a data set: a step takes some of its rows, so its size says nothing of how long a step takes.
 	Data bool
 }
 
-// Graph builds the step's graph, for a strategy: a parameter for each field of the batch, and what Build makes of them. It
-// panics where a value of the state would change its shape.
+// Graph builds the step's graph, for a strategy: a parameter for each field of the batch, and what Build makes of them.
+// It panics where a value of the state would change its shape.
 func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 	for _, in := range s.Batch {
 		batch = append(batch, graph.Parameter(g, batchPrefix+in.Name, in.Shape))
@@ -90,19 +91,20 @@ func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 // batchPrefix begins the names of the graph's parameters that are fields of the batch.
 const batchPrefix = "batch:"
 
-// Program is a compiled step. It may be used by any number of goroutines; a run has the values that it changes to itself.
+// Program is a compiled step. It may be used by any number of goroutines; the values that a run changes are not to be
+// used by others meanwhile.
 type Program interface {
-	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a matter of
-	// the graph's structure and sizes, not of a clock, so it is the same each time.
+	// Block is how many steps the program makes at once, at most: 1, or what [Step] asked for. Which of the two is a
+	// matter of the graph's structure and sizes, not of a clock, so it is the same each time.
 	Block() int
-	// Start makes a step for each batch, at most Block, one after the other; their fields are in the order of [Step].Batch. It may
-	// return while they go on. State and changed
-	// run parallel to [Built].State; changed is nil where the steps leave a value alone, and elsewhere takes the place of the
-	// old value, which is used up. The outputs are stacked on a new first axis of length Block if that is more than 1.
+	// Start makes a step for each batch, at most Block, one after the other; their fields are in the order of
+	// [Step].Batch. It may return while they go on. State and changed run parallel to [Built].State; changed is nil
+	// where the steps leave a value alone, and elsewhere replaces the old value, which is used up. The outputs are
+	// stacked on a new first axis of length Block if that is more than 1.
 	//
-	// After an error the whole state is as it was, unless the error wraps [ErrStateLost]. What goes wrong later is told by
-	// running.Wait, which is to be called for each run, and wraps ErrStateLost if it was to change the state. A nil running is a
-	// run that is over.
+	// After an error the whole state is as it was, unless the error wraps [ErrStateLost]. Later failures are errors of
+	// running.Wait, which is to be called for each run; they wrap ErrStateLost if the run was to change the state. A nil
+	// running is a run that is over.
 	Start(state []Buffer, batches []data.Batch) (changed, outputs []Buffer, running Running, err error)
 	// Rebuilds tells whether Start calls [Step].Build.
 	Rebuilds() bool
@@ -121,15 +123,16 @@ type Program interface {
 type Running interface {
 	// Wait waits for its end and gives its error. A second Wait gives the same.
 	Wait() error
-	// Over tells whether it has ended.
+	// Over tells whether it has ended, without waiting: tests ask it to see which runs overlap.
 	Over() bool
 }
 
 // names are the strategies that [Parse] knows.
 var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate", "eager"}
 
-// Parse gives the strategy of a name, as it stands in a flag; "-" is as good as "_". "jit_donate" is Ciclo's name for a jit
-// that gives the old state's memory to the new one; lazo decides that itself, so it is the same as "jit".
+// Parse gives the strategy of a name, as it stands in a flag; "-" is as good as "_". "jit_donate" and
+// "data_parallel_donate" are other names of "jit" and "data_parallel": lazo itself decides when a step writes over the
+// old state.
 func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	switch strings.ReplaceAll(name, "-", "_") {
 	case "jit", "jit_donate":
