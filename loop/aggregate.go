@@ -56,7 +56,8 @@ func (as Aggregations) of(c Collection) Aggregation {
 	return Last
 }
 
-func (as Aggregations) check() error {
+// Err tells which of the aggregations have no function, nil if none is without.
+func (as Aggregations) Err() error {
 	var errs []error
 	for c, a := range as {
 		if a.pick == nil && a.of == nil {

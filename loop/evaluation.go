@@ -58,13 +58,13 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 		turn.Logs.Merge(logs)
 		return nil
 	}
-	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.check()}
+	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.Err()}
 }
 
 // Run evaluates once, as one does in a loop written by hand. The error of a cancelled evaluation wraps the cause of the
 // context. An [ErrStop] within ends the evaluation alone.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
-	if err := e.check(); err != nil {
+	if err := e.Err(); err != nil {
 		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), err)
 	}
 	next, logs, err := e.run(ctx, state)
@@ -94,8 +94,9 @@ func (e Evaluation[S, B]) options() []Option {
 	return options
 }
 
-func (e Evaluation[S, B]) check() error {
-	errs := []error{e.Aggregate.check()}
+// Err tells what is wrong with the evaluation, nil if nothing is. Data is not called.
+func (e Evaluation[S, B]) Err() error {
+	errs := []error{e.Aggregate.Err()}
 	if e.Data == nil {
 		errs = append(errs, errors.New("no data given"))
 	}

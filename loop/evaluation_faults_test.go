@@ -40,8 +40,16 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 			require.Equal(t, 0, steps, "before anything is done")
 			_, _, err = row.test.Run(t.Context(), 0)
 			require.EqualError(t, err, "loop: evaluation test: "+row.err)
+			require.EqualError(t, row.test.Err(), row.err)
+			boom := errors.New("boom")
+			_, err = loop.New(row.test.On(loop.EachStep).WithErr(boom).WithErr(nil)).Run(t.Context(), 0, numbers(10))
+			require.EqualError(t, err, "loop: task 1 (each step: evaluation test): "+row.err+"\nboom")
+			require.ErrorIs(t, err, boom)
 		})
 	}
+	require.NoError(t, loop.Evaluation[int, int]{Loop: inner, Data: ten}.Err())
+	require.NoError(t, loop.Aggregations{loop.Metrics: loop.Mean}.Err())
+	require.EqualError(t, loop.Aggregations{loop.Metrics: {}}.Err(), "aggregation of metrics: no function given")
 }
 
 func TestEvaluation_errorsNameBothLoops(t *testing.T) {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 )
@@ -126,6 +127,12 @@ func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, tu
 // Named gives the task the name that stands in errors and in the plan.
 func (t Task[S, B]) Named(name string) Task[S, B] {
 	t.name = name
+	return t
+}
+
+// WithErr gives the task a mistake, which a run reports before its first turn. A nil error changes nothing.
+func (t Task[S, B]) WithErr(err error) Task[S, B] {
+	t.err = errors.Join(t.err, err)
 	return t
 }
 
