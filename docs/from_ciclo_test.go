@@ -184,13 +184,13 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 			Step: managed.TestStep(classify),
 			Data: loop.Fixed(test.Batches(64)),
 		}},
-		Hooks: train.Hooks[*managed.State, data.Batch]{
+		Hooks: []train.Hooks[*managed.State, data.Batch]{{
 			EpochEnd: func(_ context.Context, turn *loop.Turn[*managed.State, data.Batch]) error {
 				accuracy, err := turn.Logs.Float("accuracy_test")
 				fmt.Printf("step %d: %.2f\n", turn.Elapsed.Steps, accuracy)
 				return err
 			},
-		},
+		}},
 		Tasks: []loop.Task[*managed.State, data.Batch]{
 			loop.OnTurn(loop.Every(loop.Steps(20)), func(_ context.Context, turn *loop.Turn[*managed.State, data.Batch]) error {
 				rate, err := turn.State.LearningRate()

@@ -200,12 +200,15 @@ func Example_lightningHooks() {
 	ctx, training := context.Background(), line(64)
 	m := &module{State: must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.1)))), train: managed.TrainStep(regression), test: managed.TestStep(regression)}
 	validation := loop.Fixed(training.Batches(64))
-	trainer := train.Of[*module, data.Batch]() // finds TrainStep, EpochEnd and other hooks among the methods
+	trainer := train.Of[*module, data.Batch]() // its TrainStep
 	trainer.Epoch = loop.Steps(4)
 	trainer.Tests = []train.Test[*module, data.Batch]{train.TestOf[*module](validation)}
-	trainer.Hooks.Begin = func(ctx context.Context, turn *loop.Turn[*module, data.Batch]) error { // on_train_start
-		turn.Logs.Metric("epoch", 0)
-		return nil
+	trainer.Hooks = []train.Hooks[*module, data.Batch]{
+		{Name: "module", EpochEnd: train.Method((*module).EpochEnd)}, // on_train_epoch_end
+		{Begin: func(ctx context.Context, turn *loop.Turn[*module, data.Batch]) error { // on_train_start
+			turn.Logs.Metric("epoch", 0)
+			return nil
+		}},
 	}
 	result := must.M1(trainer.Run(ctx, m, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(12))))
 	fmt.Println(must.M1(result.History.Collect("epoch"))[0])

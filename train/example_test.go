@@ -33,11 +33,11 @@ func ExampleLoop() {
 		Step:  loop.StepFunc[int, int](trainStep),
 		Epoch: loop.Steps(3),
 		Tests: []train.Test[int, int]{{Step: loop.StepFunc[int, int](testStep), Data: testData}},
-		Hooks: train.Hooks[int, int]{EpochEnd: func(_ context.Context, turn *loop.Turn[int, int]) error {
+		Hooks: []train.Hooks[int, int]{{EpochEnd: func(_ context.Context, turn *loop.Turn[int, int]) error {
 			loss, err := turn.Logs.Float("loss_test")
 			fmt.Printf("step %d: test loss %g\n", turn.Elapsed.Steps, loss)
 			return err
-		}},
+		}}},
 	}
 	_, err := training.Run(context.Background(), 0, upTo(100), loop.Until(loop.Steps(9)))
 	fmt.Println(err)
@@ -78,6 +78,7 @@ func ExampleOf() {
 	}
 	training := train.Of[line]()
 	training.Tests = []train.Test[line, float64]{train.TestOf[line](testData)}
+	training.Hooks = []train.Hooks[line, float64]{{End: train.Method(line.TrainEnd)}}
 	result, err := training.Run(context.Background(), line{}, ones, loop.Until(loop.Steps(40)))
 	if err != nil {
 		fmt.Println(err)

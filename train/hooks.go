@@ -4,29 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
 
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Hook is called at a fixed place of a loop. It may look at and change the state and the logs of the turn; on an error
-// the state stays as it was before. [loop.ErrStop] ends the run after the turn. At the begin and the end of a run the turn is
-// not counted, its batch is the first or the last one, and what is logged is a row of its own.
+// Hook is called at a fixed place of a loop. It may read and change the state and the logs of the turn. If it returns
+// an error, the state stays as it was before the call; with [loop.ErrStop] the change is kept, and the run ends after
+// the turn. At the begin and the end of a run the turn is not counted, its batch is the first or the last one, and what
+// is logged is a row of its own.
 type Hook[S, B any] func(ctx context.Context, turn *loop.Turn[S, B]) error
 
-// Hooks are those of training. Any of them may be nil.
+// Method is the hook that calls a method of the turn's state:
+//
+//	train.Hooks[*Model, Batch]{EpochEnd: train.Method((*Model).EpochEnd)}
+func Method[S, B any](method func(state S, ctx context.Context, turn *loop.Turn[S, B]) error) Hook[S, B] {
+	if method == nil {
+		return nil
+	}
+	return func(ctx context.Context, turn *loop.Turn[S, B]) error { return method(turn.State, ctx, turn) }
+}
+
+// Hooks are called in training. Any of the functions may be nil, but not all.
 type Hooks[S, B any] struct {
+	// Name stands in errors: "epoch end (NAME)". With none, hooks that are not alone in their list have their number
+	// there.
+	Name       string
 	Begin      Hook[S, B] // before the first step, when the first batch is there
 	BatchBegin Hook[S, B]
 	AfterStep  Hook[S, B]
-	AfterReset Hook[S, B] // after each Reset, and in its places also where the loop has none
+	AfterReset Hook[S, B] // after each Reset, and at the same places if the loop has no Reset
 	EpochEnd   Hook[S, B]
 	BatchEnd   Hook[S, B]
 	End        Hook[S, B] // after the last step
 }
 
-// TestHooks are those of a test. Any of them may be nil.
+// TestHooks are called in a test. Any of the functions may be nil, but not all.
 type TestHooks[S, B any] struct {
+	Name       string     // as that of [Hooks]
 	Begin      Hook[S, B] // before Reset and the first step, when the first batch is there
 	AfterReset Hook[S, B]
 	BatchBegin Hook[S, B]
@@ -35,163 +50,91 @@ type TestHooks[S, B any] struct {
 	End        Hook[S, B] // after the last step
 }
 
-// part is somebody who has hooks.
-type part[S, B any] struct {
-	who     string // in errors: "" for Hooks
-	train   Hooks[S, B]
-	test    TestHooks[S, B]
-	predict PredictHooks[S, B]
+// PredictHooks are called in predicting. Any of the functions may be nil, but not all.
+type PredictHooks[S, B any] struct {
+	Name       string     // as that of [Hooks]
+	Begin      Hook[S, B] // before the first step, when the first batch is there
+	BatchBegin Hook[S, B]
+	AfterStep  Hook[S, B]
+	BatchEnd   Hook[S, B]
+	End        Hook[S, B] // after the last step
 }
 
-// found is how many hooks a part has.
-type found struct{ train, test, predict int }
+func (h Hooks[S, B]) all() Hooks[S, B] { return h }
 
-// find fills a part with the methods that get finds under the names of hooks.
-func (p *part[S, B]) find(get func(name string) Hook[S, B]) (n found) {
-	named := func(count *int, name string) Hook[S, B] {
-		h := get(name)
-		if h != nil {
-			*count++
+func (h TestHooks[S, B]) all() Hooks[S, B] {
+	return Hooks[S, B]{Name: h.Name, Begin: h.Begin, AfterReset: h.AfterReset, BatchBegin: h.BatchBegin,
+		AfterStep: h.AfterStep, BatchEnd: h.BatchEnd, End: h.End}
+}
+
+func (h PredictHooks[S, B]) all() Hooks[S, B] {
+	return Hooks[S, B]{Name: h.Name, Begin: h.Begin, BatchBegin: h.BatchBegin, AfterStep: h.AfterStep,
+		BatchEnd: h.BatchEnd, End: h.End}
+}
+
+// named checks hooks and gives each of several a name.
+func named[S, B, H any](list []H, all func(H) Hooks[S, B]) (hooks []Hooks[S, B], err error) {
+	for i, l := range list {
+		h := all(l)
+		if h.Begin == nil && h.BatchBegin == nil && h.AfterStep == nil && h.AfterReset == nil && h.EpochEnd == nil &&
+			h.BatchEnd == nil && h.End == nil {
+			err = errors.Join(err, fmt.Errorf("hooks %d: none of them is set", i+1))
 		}
-		return h
-	}
-	reset := named(&n.train, "AfterResetStep")
-	if reset != nil {
-		n.test++
-	}
-	p.train = Hooks[S, B]{
-		Begin:      named(&n.train, "TrainBegin"),
-		BatchBegin: named(&n.train, "TrainBatchBegin"),
-		AfterStep:  named(&n.train, "AfterTrainStep"),
-		AfterReset: reset,
-		EpochEnd:   named(&n.train, "EpochEnd"),
-		BatchEnd:   named(&n.train, "TrainBatchEnd"),
-		End:        named(&n.train, "TrainEnd"),
-	}
-	p.test = TestHooks[S, B]{
-		Begin:      named(&n.test, "TestBegin"),
-		AfterReset: reset,
-		BatchBegin: named(&n.test, "TestBatchBegin"),
-		AfterStep:  named(&n.test, "AfterTestStep"),
-		BatchEnd:   named(&n.test, "TestBatchEnd"),
-		End:        named(&n.test, "TestEnd"),
-	}
-	p.predict = PredictHooks[S, B]{
-		Begin:      named(&n.predict, "PredictBegin"),
-		BatchBegin: named(&n.predict, "PredictBatchBegin"),
-		AfterStep:  named(&n.predict, "AfterPredictStep"),
-		BatchEnd:   named(&n.predict, "PredictBatchEnd"),
-		End:        named(&n.predict, "PredictEnd"),
-	}
-	return n
-}
-
-// partOf finds the hooks of a callback.
-func partOf[S, B any](callback any) (p part[S, B], n found, err error) {
-	if callback == nil {
-		return p, n, errors.New("it is nil")
-	}
-	v := reflect.ValueOf(callback)
-	p.who = v.Type().String()
-	n = p.find(func(name string) Hook[S, B] {
-		h, hookErr := as[func(context.Context, *loop.Turn[S, B]) error](v.Type(), name, v.MethodByName(name))
-		err = errors.Join(err, hookErr)
-		return h
-	})
-	return p, n, errors.Join(err, noEpochBegin(v.Type()))
-}
-
-// partOfState finds the hooks that are methods of states. Each is called on the state of its turn.
-func partOfState[S, B any]() (p part[S, B], err error) {
-	t := reflect.TypeFor[S]()
-	if t.Kind() == reflect.Interface {
-		return p, fmt.Errorf("the state is of the interface type %s: its methods are found by a type that is none", t)
-	}
-	p.who = "state"
-	p.find(func(name string) Hook[S, B] {
-		f, hookErr := stateMethod[func(S, context.Context, *loop.Turn[S, B]) error](t, name)
-		err = errors.Join(err, hookErr)
-		if f == nil {
-			return nil
+		if h.Name == "" && len(list) > 1 {
+			h.Name = fmt.Sprintf("hooks %d", i+1)
 		}
-		return func(ctx context.Context, turn *loop.Turn[S, B]) error { return f(turn.State, ctx, turn) }
-	})
-	return p, errors.Join(err, noEpochBegin(t))
-}
-
-// stateMethod finds a method of a type, as a function that takes the receiver first. F's zero stands for none.
-func stateMethod[F any](t reflect.Type, name string) (f F, err error) {
-	method, _ := t.MethodByName(name)
-	return as[F](t, name, method.Func)
-}
-
-// as is a method as a function of type F, nil if t has no such method. One that has the name only is an error: passed over
-// in silence, it would never run.
-func as[F any](t reflect.Type, name string, method reflect.Value) (f F, err error) {
-	if !method.IsValid() {
-		if _, has := reflect.PointerTo(t).MethodByName(name); has && t.Kind() != reflect.Pointer {
-			return f, fmt.Errorf("method %s of %s has a pointer receiver: it is not a method of the value", name, t)
-		}
-		return f, nil
+		hooks = append(hooks, h)
 	}
-	want := reflect.TypeFor[F]()
-	if method.Type() != want {
-		return f, fmt.Errorf("method %s of %s is a %s, but must be a %s", name, t, method.Type(), want)
-	}
-	return method.Interface().(F), nil
+	return hooks, err
 }
 
-// noEpochBegin refuses the one name that people will look for and not find.
-func noEpochBegin(t reflect.Type) error {
-	for _, name := range []string{"EpochBegin", "TrainEpochBegin"} {
-		if _, has := t.MethodByName(name); has {
-			return fmt.Errorf("method %s of %s: there is no such hook; an epoch begins at TrainBegin, or where EpochEnd was", name, t)
-		}
-	}
-	return nil
+// around gives the tasks of a loop in their order: its steps and what else it does, with the hooks between.
+func around[S, B any](kind string, hooks []Hooks[S, B], begin []loop.Task[S, B], step loop.Task[S, B],
+	epoch, last []loop.Task[S, B]) []loop.Task[S, B] {
+	return slices.Concat(
+		call(loop.AtStart, kind+" begin", hooks, func(h Hooks[S, B]) Hook[S, B] { return h.Begin }),
+		begin,
+		call(loop.EachStep, kind+" batch begin", hooks, func(h Hooks[S, B]) Hook[S, B] { return h.BatchBegin }),
+		[]loop.Task[S, B]{step.Named(kind + " step")},
+		call(loop.EachStep, "after "+kind+" step", hooks, func(h Hooks[S, B]) Hook[S, B] { return h.AfterStep }),
+		epoch,
+		call(loop.EachStep, kind+" batch end", hooks, func(h Hooks[S, B]) Hook[S, B] { return h.BatchEnd }),
+		last,
+		call(loop.AtEnd, kind+" end", hooks, func(h Hooks[S, B]) Hook[S, B] { return h.End }),
+	)
 }
 
-func errNoHook(of string, callback any) error {
-	if _, ok := callback.(loop.Option); ok {
-		return errors.New("it is a loop.Option: give it to Run")
-	}
-	return fmt.Errorf("%T has no hook of %s: see the table of package train for their names", callback, of)
-}
-
-// tasks is a list of tasks that grows.
-type tasks[S, B any] []loop.Task[S, B]
-
-func (l *tasks[S, B]) add(tasks ...loop.Task[S, B]) { *l = append(*l, tasks...) }
-
-// hooks adds one hook of all parts that have it.
-func (l *tasks[S, B]) hooks(when loop.Schedule, name string, parts []part[S, B], pick func(part[S, B]) Hook[S, B]) {
-	for _, p := range parts {
-		hook := pick(p)
+// call makes tasks of those of the hooks that have the one that pick gives.
+func call[S, B any](when loop.Schedule, name string, hooks []Hooks[S, B],
+	pick func(Hooks[S, B]) Hook[S, B]) (tasks []loop.Task[S, B]) {
+	for _, h := range hooks {
+		hook, label := pick(h), name
 		if hook == nil {
 			continue
 		}
-		called := name
-		if p.who != "" {
-			called += " (" + p.who + ")"
+		if h.Name != "" {
+			label += " (" + h.Name + ")"
 		}
-		l.add(loop.OnTurn(when, func(ctx context.Context, turn *loop.Turn[S, B]) error {
+		tasks = append(tasks, loop.OnTurn(when, func(ctx context.Context, turn *loop.Turn[S, B]) error {
 			before := turn.State
 			err := hook(ctx, turn)
 			if err != nil && !errors.Is(err, loop.ErrStop) {
 				turn.State = before
 			}
 			return err
-		}).Named(called))
+		}).Named(label))
 	}
+	return tasks
 }
 
-// reset adds a reset, if there is one, and the hooks behind it.
-func (l *tasks[S, B]) reset(when loop.Schedule, reset func(context.Context, S) (S, error), parts []part[S, B], pick func(part[S, B]) Hook[S, B]) {
+// resets makes tasks of a reset, which may be nil, and of the hooks after it.
+func resets[S, B any](when loop.Schedule, reset func(context.Context, S) (S, error),
+	hooks []Hooks[S, B]) (tasks []loop.Task[S, B]) {
 	if reset != nil {
-		l.add(loop.OnFunc(when, func(ctx context.Context, state S, _ B) (S, loop.Logs, error) {
+		tasks = append(tasks, loop.OnFunc(when, func(ctx context.Context, state S, _ B) (S, loop.Logs, error) {
 			state, err := reset(ctx, state)
 			return state, loop.Logs{}, err
 		}).Named("reset"))
 	}
-	l.hooks(when, "after reset", parts, pick)
+	return append(tasks, call(when, "after reset", hooks, func(h Hooks[S, B]) Hook[S, B] { return h.AfterReset })...)
 }

@@ -26,6 +26,13 @@ func (s *saver) TestEnd(ctx context.Context, turn *turn) error {
 	return s.trace.hook("saver test end")(ctx, turn)
 }
 
+func (s *saver) hooks() train.Hooks[int, int] {
+	return train.Hooks[int, int]{EpochEnd: s.EpochEnd, End: s.TrainEnd}
+}
+func (s *saver) testHooks() train.TestHooks[int, int] {
+	return train.TestHooks[int, int]{End: s.TestEnd}
+}
+
 // all has all hooks, and counts their calls.
 type all map[string]int
 
@@ -48,6 +55,21 @@ func (a all) PredictBatchBegin(context.Context, *turn) error { return a.note("Pr
 func (a all) AfterPredictStep(context.Context, *turn) error  { return a.note("AfterPredictStep") }
 func (a all) PredictBatchEnd(context.Context, *turn) error   { return a.note("PredictBatchEnd") }
 func (a all) PredictEnd(context.Context, *turn) error        { return a.note("PredictEnd") }
+
+func (a all) hooks() []train.Hooks[int, int] {
+	return []train.Hooks[int, int]{{Begin: a.TrainBegin, BatchBegin: a.TrainBatchBegin, AfterStep: a.AfterTrainStep,
+		AfterReset: a.AfterResetStep, EpochEnd: a.EpochEnd, BatchEnd: a.TrainBatchEnd, End: a.TrainEnd}}
+}
+
+func (a all) testHooks() []train.TestHooks[int, int] {
+	return []train.TestHooks[int, int]{{Begin: a.TestBegin, AfterReset: a.AfterResetStep, BatchBegin: a.TestBatchBegin,
+		AfterStep: a.AfterTestStep, BatchEnd: a.TestBatchEnd, End: a.TestEnd}}
+}
+
+func (a all) predictHooks() []train.PredictHooks[int, int] {
+	return []train.PredictHooks[int, int]{{Begin: a.PredictBegin, BatchBegin: a.PredictBatchBegin,
+		AfterStep: a.AfterPredictStep, BatchEnd: a.PredictBatchEnd, End: a.PredictEnd}}
+}
 
 // endingAt steps as sum does, and ends the run in a way of its own in the step of one batch.
 func endingAt(batch int, end func() error) loop.Stepper[int, int] {
@@ -132,7 +154,8 @@ func TestHooks_endings(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			got := all{}
-			l := toy{Step: step, Epoch: loop.Steps(2), Callbacks: []any{got}, Tests: []check{{Step: step, Data: testOn(3)}}}
+			l := toy{Step: step, Epoch: loop.Steps(2), Hooks: got.hooks(),
+				Tests: []check{{Step: step, Data: testOn(3), Hooks: got.testHooks()}}}
 			if row.step != nil {
 				l.Step = row.step(cancel)
 			}
@@ -160,10 +183,10 @@ func TestHooks_endings(t *testing.T) {
 	}
 }
 
-// The object is one, but each loop calls the hooks that are its own.
+// One object can have the hooks of tests and of predictions.
 func TestHooks_ofTestsAndPredictions(t *testing.T) {
 	got := all{}
-	_, err := check{Step: step, Data: testOn(2), Callbacks: []any{got}}.Run(t.Context(), 0)
+	_, err := check{Step: step, Data: testOn(2), Hooks: got.testHooks()}.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, all{"TestBegin": 1, "AfterResetStep": 1, "TestBatchBegin": 2, "AfterTestStep": 2, "TestBatchEnd": 2, "TestEnd": 1}, got)
 
@@ -181,12 +204,13 @@ func TestHooks_ofTestsAndPredictions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := all{}
-			p := train.Predict[int, int, int]{Callbacks: []any{got}, Step: func(_ context.Context, s, b int) (int, error) {
+			p := train.Predict[int, int, int]{Hooks: got.predictHooks()}
+			p.Step = func(_ context.Context, s, b int) (int, error) {
 				if b == 2 {
 					return s + b, row.fail
 				}
 				return s + b, nil
-			}}
+			}
 			_, err := p.Run(t.Context(), 0, upTo(row.data), func(_ context.Context, o int) error {
 				if o == 2 && row.stop {
 					return loop.ErrStop
@@ -201,8 +225,10 @@ func TestHooks_ofTestsAndPredictions(t *testing.T) {
 
 func TestHooks_orderOfTheirOwners(t *testing.T) {
 	var trace tracer
-	l := toy{Step: step, Epoch: loop.Steps(2), Hooks: trace.hooks(), Callbacks: []any{&saver{&trace}, &saver{&trace}},
-		Tests: []check{{Step: step, Data: testOn(1), Hooks: trace.testHooks(), Callbacks: []any{&saver{&trace}}}}}
+	own, tests := (&saver{&trace}).hooks(), (&saver{&trace}).testHooks()
+	l := toy{Step: step, Epoch: loop.Steps(2), Hooks: []train.Hooks[int, int]{trace.hooks(), own, own},
+		Tests: []check{{Step: step, Data: testOn(1),
+			Hooks: []train.TestHooks[int, int]{trace.testHooks(), tests, tests, tests}}}}
 	_, err := l.Run(t.Context(), 0, upTo(2))
 	require.NoError(t, err)
 	ends := slices.DeleteFunc(trace, func(s string) bool {
@@ -215,28 +241,37 @@ func TestHooks_orderOfTheirOwners(t *testing.T) {
 	}, ends)
 }
 
-// hookNames is where each hook of training stands in an error.
+// Each hook of training stands in an error by its place, and by its name or number where there are several.
 func TestHooks_errorsNameThem(t *testing.T) {
 	boom := errors.New("boom")
-	fail := func(context.Context, *turn) error { return boom }
+	fail, fine := func(context.Context, *turn) error { return boom }, func(context.Context, *turn) error { return nil }
 	reset := func(context.Context, int) (int, error) { return 0, boom }
-	at := train.Hooks[int, int]{}
+	type own = train.Hooks[int, int]
+	hooks := func(list ...own) func(*toy) { return func(l *toy) { l.Hooks = list } }
 	for _, row := range []struct {
 		name string
 		set  func(*toy)
 		err  string
 	}{
-		{"train begin", func(l *toy) { at.Begin = fail }, "loop: step 0: at start: train begin: boom"},
-		{"batch begin", func(l *toy) { at.BatchBegin = fail }, "loop: step 1: each step: train batch begin: boom"},
+		{"train begin", hooks(own{Begin: fail}), "loop: step 0: at start: train begin: boom"},
+		{"batch begin", hooks(own{BatchBegin: fail}), "loop: step 1: each step: train batch begin: boom"},
 		{"step", func(l *toy) { l.Step = endingAt(2, func() error { return boom }) }, "loop: step 2: each step: train step: boom"},
-		{"after step", func(l *toy) { at.AfterStep = fail }, "loop: step 1: each step: after train step: boom"},
+		{"after step", hooks(own{AfterStep: fail}), "loop: step 1: each step: after train step: boom"},
 		{"reset", func(l *toy) { l.Reset = reset }, "loop: step 3: every 3 steps: reset: boom"},
-		{"after reset", func(l *toy) { at.AfterReset = fail }, "loop: step 3: every 3 steps: after reset: boom"},
-		{"epoch end", func(l *toy) { at.EpochEnd = fail }, "loop: step 3: every 3 steps: epoch end: boom"},
-		{"batch end", func(l *toy) { at.BatchEnd = fail }, "loop: step 1: each step: train batch end: boom"},
-		{"train end", func(l *toy) { at.End = fail }, "loop: step 4: at end: train end: boom"},
-		{"a callback", func(l *toy) { l.Callbacks = []any{broken{boom}} }, "loop: step 3: every 3 steps: epoch end (train_test.broken): boom"},
-		{"a test's begin", func(l *toy) { l.Tests[0].Hooks.Begin = fail }, "loop: step 3: every 3 steps: evaluation test: step 0: at start: test begin: boom"},
+		{"after reset", hooks(own{AfterReset: fail}), "loop: step 3: every 3 steps: after reset: boom"},
+		{"epoch end", hooks(own{EpochEnd: fail}), "loop: step 3: every 3 steps: epoch end: boom"},
+		{"batch end", hooks(own{BatchEnd: fail}), "loop: step 1: each step: train batch end: boom"},
+		{"train end", hooks(own{End: fail}), "loop: step 4: at end: train end: boom"},
+		{"a callback", hooks(own{Name: "train_test.broken", EpochEnd: broken{boom}.EpochEnd}),
+			"loop: step 3: every 3 steps: epoch end (train_test.broken): boom"},
+		{"the state", hooks(own{Begin: fine, EpochEnd: fine}, own{Name: "state", Begin: fail}),
+			"loop: step 0: at start: train begin (state): boom"},
+		{"the second", hooks(own{Name: "first", EpochEnd: fine}, own{EpochEnd: fail}),
+			"loop: step 3: every 3 steps: epoch end (hooks 2): boom"},
+		{"a test's second", func(l *toy) { l.Tests[0].Hooks = []train.TestHooks[int, int]{{Begin: fine}, {End: fail}} },
+			"loop: step 3: every 3 steps: evaluation test: step 2: at end: test end (hooks 2): boom"},
+		{"a test's begin", func(l *toy) { l.Tests[0].Hooks = []train.TestHooks[int, int]{{Begin: fail}} },
+			"loop: step 3: every 3 steps: evaluation test: step 0: at start: test begin: boom"},
 		{"a test's step", func(l *toy) { l.Tests[0].Step = endingAt(2, func() error { return boom }) },
 			"loop: step 3: every 3 steps: evaluation test: step 2: each step: test step: boom"},
 		{"a test's reset", func(l *toy) { l.Tests[0].Reset = reset }, "loop: step 3: every 3 steps: evaluation test: step 0: at start: reset: boom"},
@@ -245,10 +280,8 @@ func TestHooks_errorsNameThem(t *testing.T) {
 		}, "loop: step 3: every 3 steps: evaluation test: data: boom"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			at = train.Hooks[int, int]{}
 			l := toy{Step: step, Epoch: loop.Steps(3), Tests: []check{{Step: step, Data: testOn(2)}}}
 			row.set(&l)
-			l.Hooks = at
 			_, err := l.Run(t.Context(), 0, upTo(4))
 			require.EqualError(t, err, row.err)
 			require.ErrorIs(t, err, boom)
@@ -261,12 +294,12 @@ type broken struct{ err error }
 func (b broken) EpochEnd(context.Context, *turn) error { return b.err }
 
 func TestHooks_changeStateAndLogs(t *testing.T) {
-	l := toy{Step: step, Hooks: train.Hooks[int, int]{AfterStep: func(_ context.Context, turn *turn) error {
+	l := toy{Step: step, Hooks: []train.Hooks[int, int]{{AfterStep: func(_ context.Context, turn *turn) error {
 		s, err := turn.Logs.Float("sum")
 		turn.Logs.Metric("twice", 2*s)
 		turn.State += 100
 		return err
-	}}}
+	}}}}
 	result, err := l.Run(t.Context(), 0, upTo(2))
 	require.NoError(t, err)
 	require.Equal(t, 203, result.State)
@@ -282,13 +315,13 @@ func TestHooks_stateOfOneThatEnds(t *testing.T) {
 		err   error
 		state int
 	}{{boom, 3}, {loop.ErrStop, 103}, {fmt.Errorf("enough: %w", loop.ErrStop), 103}} {
-		l := toy{Step: step, Hooks: train.Hooks[int, int]{AfterStep: func(_ context.Context, turn *turn) error {
+		l := toy{Step: step, Hooks: []train.Hooks[int, int]{{AfterStep: func(_ context.Context, turn *turn) error {
 			if turn.Batch == 2 {
 				turn.State += 100
 				return row.err
 			}
 			return nil
-		}}}
+		}}}}
 		result, err := l.Run(t.Context(), 0, upTo(5))
 		require.Equal(t, row.state, result.State)
 		require.Equal(t, row.err == boom, err != nil)

@@ -132,10 +132,13 @@ func TestD08_nothingOfTheCallersIsChanged(t *testing.T) {
 	task := func(name string) loop.Task[int, int] { return loop.OnTurn(loop.EachStep, trace.hook(name)) }
 	// Spare capacity, into which a careless append would write.
 	tasks := append(make([]loop.Task[int, int], 0, 8), task("a"), task("b"))
-	callbacks := append(make([]any, 0, 8), &saver{trace: &trace}, &saver{trace: &trace})
+	own := &saver{trace: &trace}
+	hooks := append(make([]train.Hooks[int, int], 0, 8), own.hooks(), own.hooks())
+	testHooks := append(make([]train.TestHooks[int, int], 0, 8), own.testHooks(), own.testHooks())
 	options := append(make([]loop.Option, 0, 8), loop.Until(loop.Steps(2)))
-	tests := append(make([]check, 0, 8), check{Step: step, Data: testOn(2), Tasks: tasks, Callbacks: callbacks, Options: options, Length: loop.Steps(1)})
-	l := toy{Step: step, Epoch: loop.Steps(2), Tests: tests, Tasks: tasks, Callbacks: callbacks}
+	tests := append(make([]check, 0, 8),
+		check{Step: step, Data: testOn(2), Tasks: tasks, Hooks: testHooks, Options: options, Length: loop.Steps(1)})
+	l := toy{Step: step, Epoch: loop.Steps(2), Tests: tests, Tasks: tasks, Hooks: hooks}
 	var first tracer
 	for i := range 3 {
 		trace = nil
@@ -151,7 +154,9 @@ func TestD08_nothingOfTheCallersIsChanged(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, tests[0].Name)
 	require.Nil(t, tests[0].Reset)
-	require.Equal(t, make([]any, 6), callbacks[2:8])
+	require.Equal(t, make([]train.Hooks[int, int], 6), hooks[2:8])
+	require.Equal(t, make([]train.TestHooks[int, int], 6), testHooks[2:8])
+	require.Equal(t, []string{"", ""}, []string{hooks[0].Name, hooks[1].Name})
 	for i := range 7 {
 		require.Nil(t, options[1:8][i])
 	}

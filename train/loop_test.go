@@ -83,8 +83,10 @@ func (t *tracer) testHooks() train.TestHooks[int, int] {
 func TestLoop_order(t *testing.T) {
 	var trace tracer
 	l := toy{
-		Step: trace.step("step"), Reset: trace.reset, Epoch: loop.Steps(2), TestAtStart: true, Hooks: trace.hooks(),
-		Tests: []check{{Step: trace.step("test step"), Data: testOn(1), Hooks: trace.testHooks()}},
+		Step: trace.step("step"), Reset: trace.reset, Epoch: loop.Steps(2), TestAtStart: true,
+		Hooks: []train.Hooks[int, int]{trace.hooks()},
+		Tests: []check{{Step: trace.step("test step"), Data: testOn(1),
+			Hooks: []train.TestHooks[int, int]{trace.testHooks()}}},
 		Tasks: []loop.Task[int, int]{loop.OnTurn(loop.EachStep, trace.hook("task")), loop.OnTurn(loop.AtEnd, trace.hook("last task"))},
 	}
 	_, err := l.Run(t.Context(), 0, upTo(2))
@@ -117,10 +119,10 @@ func TestD03_epochsEndAfterTheirSteps(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var ends []int64
 			l := toy{Step: step, Epoch: row.epoch, TestAtStart: row.atStart, Tests: []check{{Step: step, Data: testOn(2)}},
-				Hooks: train.Hooks[int, int]{EpochEnd: func(_ context.Context, turn *turn) error {
+				Hooks: []train.Hooks[int, int]{{EpochEnd: func(_ context.Context, turn *turn) error {
 					ends = append(ends, turn.Elapsed.Steps)
 					return nil
-				}}}
+				}}}}
 			result, err := l.Run(t.Context(), 0, upTo(row.steps))
 			require.NoError(t, err)
 			require.Equal(t, row.ends, ends)
@@ -142,7 +144,8 @@ func TestLoop_countsOfEpochs(t *testing.T) {
 		steps, epoch := rapid.IntRange(0, 40).Draw(t, "steps"), rapid.IntRange(1, 12).Draw(t, "epoch")
 		batches, atStart := rapid.IntRange(1, 4).Draw(t, "test batches"), rapid.Bool().Draw(t, "at start")
 		var trace tracer
-		l := toy{Step: step, Epoch: loop.Steps(epoch), TestAtStart: atStart, Hooks: train.Hooks[int, int]{EpochEnd: trace.hook("end")},
+		l := toy{Step: step, Epoch: loop.Steps(epoch), TestAtStart: atStart,
+			Hooks: []train.Hooks[int, int]{{EpochEnd: trace.hook("end")}},
 			Tests: []check{{Step: trace.step("test"), Data: testOn(batches)}}}
 		result, err := l.Run(context.Background(), 0, upTo(steps))
 		if err != nil || result.State != steps*(steps+1)/2 {
@@ -199,7 +202,8 @@ func TestLoop_runsInBlocks(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var sizes []int
-			l := toy{Step: blocks{step, &sizes}, Epoch: loop.Steps(40), Hooks: row.hooks, Tests: []check{{Step: step, Data: testOn(1)}}}
+			l := toy{Step: blocks{step, &sizes}, Epoch: loop.Steps(40), Hooks: []train.Hooks[int, int]{row.hooks},
+				Tests: []check{{Step: step, Data: testOn(1)}}}
 			result, err := l.Run(t.Context(), 0, upTo(120))
 			require.NoError(t, err)
 			require.Equal(t, 120*121/2, result.State)

@@ -63,6 +63,20 @@ func (m *model) PredictEnd(context.Context, *modelTurn) error      { return m.no
 
 type modelTurn = loop.Turn[*model, float64]
 
+var (
+	modelHooks = train.Hooks[*model, float64]{Begin: train.Method((*model).TrainBegin),
+		BatchBegin: train.Method((*model).TrainBatchBegin), AfterStep: train.Method((*model).AfterTrainStep),
+		AfterReset: train.Method((*model).AfterResetStep), EpochEnd: train.Method((*model).EpochEnd),
+		BatchEnd: train.Method((*model).TrainBatchEnd), End: train.Method((*model).TrainEnd)}
+	modelTestHooks = []train.TestHooks[*model, float64]{{Begin: train.Method((*model).TestBegin),
+		AfterReset: train.Method((*model).AfterResetStep), BatchBegin: train.Method((*model).TestBatchBegin),
+		AfterStep: train.Method((*model).AfterTestStep),
+		BatchEnd:  train.Method((*model).TestBatchEnd), End: train.Method((*model).TestEnd)}}
+	modelPredictHooks = []train.PredictHooks[*model, float64]{{Begin: train.Method((*model).PredictBegin),
+		BatchBegin: train.Method((*model).PredictBatchBegin), AfterStep: train.Method((*model).AfterPredictStep),
+		BatchEnd: train.Method((*model).PredictBatchEnd), End: train.Method((*model).PredictEnd)}}
+)
+
 func floats(n int) loop.Data[float64] {
 	return func(yield func(float64, error) bool) {
 		for i := range n {
@@ -81,13 +95,15 @@ func floatTest(n int) func(context.Context) (loop.Data[float64], error) {
 func TestD04_methodsRunOnce(t *testing.T) {
 	l := train.Of[*model]()
 	l.Epoch = loop.Steps(2)
-	l.Tests = []train.Test[*model, float64]{train.TestOf[*model](floatTest(4))}
+	test := train.TestOf[*model](floatTest(4))
+	test.Hooks = modelTestHooks
+	l.Tests = []train.Test[*model, float64]{test}
 	m := newModel()
 	var perEpoch []int
-	l.Hooks.EpochEnd = func(context.Context, *modelTurn) error {
+	l.Hooks = []train.Hooks[*model, float64]{modelHooks, {EpochEnd: func(context.Context, *modelTurn) error {
 		perEpoch = append(perEpoch, m.all["TestStep"])
 		return nil
-	}
+	}}}
 	for run := range 2 { // nothing piles up in the loop either
 		*m, perEpoch = *newModel(), nil
 		_, err := l.Run(t.Context(), m, floats(6))
@@ -105,7 +121,9 @@ func TestD04_methodsRunOnce(t *testing.T) {
 func TestTestOf_andPredictOf(t *testing.T) {
 	m := newModel()
 	m.weight = 10
-	result, err := train.TestOf[*model](floatTest(3)).Run(t.Context(), m)
+	test := train.TestOf[*model](floatTest(3))
+	test.Hooks = modelTestHooks
+	result, err := test.Run(t.Context(), m)
 	require.NoError(t, err)
 	loss, err := result.Logs.Float("loss")
 	require.NoError(t, err)
@@ -113,7 +131,9 @@ func TestTestOf_andPredictOf(t *testing.T) {
 	require.Equal(t, all{"ResetStep": 1, "AfterResetStep": 1, "TestBegin": 1, "TestBatchBegin": 3, "TestStep": 3, "AfterTestStep": 3, "TestBatchEnd": 3, "TestEnd": 1}, m.all)
 
 	m.all = all{}
-	outputs, err := train.Collect(train.PredictOf[*model]().All(t.Context(), m, floats(3)))
+	predict := train.PredictOf[*model]()
+	predict.Hooks = modelPredictHooks
+	outputs, err := train.Collect(predict.All(t.Context(), m, floats(3)))
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 10, 20}, outputs)
 	require.Equal(t, all{"PredictBegin": 1, "PredictBatchBegin": 3, "AfterPredictStep": 3, "PredictBatchEnd": 3, "PredictEnd": 1}, m.all)
@@ -139,9 +159,12 @@ func TestOf_aStateThatIsAValue(t *testing.T) {
 	l := train.Of[plain]()
 	l.Tests = []train.Test[plain, int]{train.TestOf[plain](testOn(1))}
 	var order []int
-	l.Hooks.BatchEnd = func(_ context.Context, turn *loop.Turn[plain, int]) error {
-		order = append(order, turn.State.n) // after the state's own
-		return nil
+	l.Hooks = []train.Hooks[plain, int]{
+		{BatchEnd: train.Method(plain.TrainBatchEnd)},
+		{BatchEnd: func(_ context.Context, turn *loop.Turn[plain, int]) error {
+			order = append(order, turn.State.n) // after the state's own
+			return nil
+		}},
 	}
 	result, err := l.Run(t.Context(), plain{}, upTo(3))
 	require.NoError(t, err)
@@ -153,18 +176,12 @@ func TestOf_aStateThatIsAValue(t *testing.T) {
 }
 
 type (
-	badHook  struct{}
 	badReset struct{}
 	pointer  struct{}
 	stepper  interface {
 		TrainStep(context.Context, int) (stepper, loop.Logs, error)
 	}
 )
-
-func (s badHook) TrainStep(context.Context, int) (badHook, loop.Logs, error) {
-	return s, loop.Logs{}, nil
-}
-func (badHook) TrainEnd() {}
 
 func (s badReset) TrainStep(context.Context, int) (badReset, loop.Logs, error) {
 	return s, loop.Logs{}, nil
@@ -174,15 +191,19 @@ func (badReset) ResetStep() {}
 func (s pointer) TrainStep(context.Context, int) (pointer, loop.Logs, error) {
 	return s, loop.Logs{}, nil
 }
-func (*pointer) EpochEnd(context.Context, *loop.Turn[pointer, int]) error { return nil }
+func (s pointer) TestStep(ctx context.Context, batch int) (pointer, loop.Logs, error) {
+	return s.TrainStep(ctx, batch)
+}
+func (s *pointer) ResetStep(context.Context) (pointer, error) { return *s, nil }
 
 func TestOf_refusesMethodsOfAnotherForm(t *testing.T) {
-	_, err := train.Of[badHook]().Run(t.Context(), badHook{}, upTo(1))
-	require.EqualError(t, err, "train: method TrainEnd of train_test.badHook is a func(train_test.badHook), but must be a func(train_test.badHook, context.Context, *loop.Turn[github.com/lazo-ml/lazo/train_test.badHook,int]) error")
-	_, err = train.Of[badReset]().Run(t.Context(), badReset{}, upTo(1))
+	_, err := train.Of[badReset]().Run(t.Context(), badReset{}, upTo(1))
 	require.EqualError(t, err, "train: method ResetStep of train_test.badReset is a func(train_test.badReset), but must be a func(train_test.badReset, context.Context) (train_test.badReset, error)")
 	_, err = train.Of[pointer]().Run(t.Context(), pointer{}, upTo(1))
-	require.EqualError(t, err, "train: method EpochEnd of train_test.pointer has a pointer receiver: it is not a method of the value")
+	onPointer := "method ResetStep of train_test.pointer has a pointer receiver: it is not a method of the value"
+	require.EqualError(t, err, "train: "+onPointer)
+	_, err = train.TestOf[pointer](testOn(1)).Run(t.Context(), pointer{})
+	require.EqualError(t, err, "train: test: "+onPointer)
 	_, err = train.Of[stepper, int]().Run(t.Context(), nil, upTo(1))
 	require.EqualError(t, err, "train: the state is of the interface type train_test.stepper: its methods are found by a type that is none")
 }

@@ -10,72 +10,55 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-type (
-	deaf      struct{}
-	misshapen struct{}
-	epochs    struct{}
-	tester    struct{}
-	byPointer struct{}
-	predictor struct{}
-	resetter  struct{}
-	other     struct{}
-)
-
-func (misshapen) EpochEnd() error                                     { return nil }
-func (misshapen) TrainEnd(context.Context, *turn) error               { return nil }
-func (epochs) EpochBegin(context.Context, *turn) error                { return nil }
-func (epochs) EpochEnd(context.Context, *turn) error                  { return nil }
-func (tester) TestEnd(context.Context, *turn) error                   { return nil }
-func (*byPointer) TrainEnd(context.Context, *turn) error              { return nil }
-func (predictor) PredictEnd(context.Context, *turn) error             { return nil }
-func (resetter) AfterResetStep(context.Context, *turn) error          { return nil }
-func deafFunc(context.Context, int, int) (int, error)                 { return 0, nil }
-func (other) EpochEnd(context.Context, *loop.Turn[string, int]) error { return nil }
-
-// What nobody would call must not be passed over.
+// What nobody would call must not be passed over: a method of another form or type, the begin of an epoch, a hook of
+// tests or predictions in a training, and an object without a hook do not compile; Hooks with no function at all are an
+// error.
 func TestD07_whatHasNoHook(t *testing.T) {
-	tested := []check{{Step: step, Data: testOn(1)}}
-	refused := 0
+	fine := func(context.Context, *turn) error { return nil }
+	hooks := []train.Hooks[int, int]{{Begin: fine}, {Name: "deaf"}}
+	testHooks := []train.TestHooks[int, int]{{}, {End: fine}}
+	test := check{Step: step, Data: testOn(1), Hooks: testHooks}
 	for _, row := range []struct {
-		name     string
-		callback any
-		tests    []check
-		err      string
+		name string
+		run  func() (loop.Result[int], error)
+		err  string
 	}{
-		{name: "no hook", callback: deaf{}, err: "train_test.deaf has no hook of training, nor of a test that this loop has: see the table of package train for their names"},
-		{name: "a function", callback: deafFunc, err: "func(context.Context, int, int) (int, error) has no hook of training, nor of a test that this loop has: see the table of package train for their names"},
-		{name: "an option", callback: loop.Until(loop.Steps(1)), err: "it is a loop.Option: give it to Run"},
-		{name: "nil", err: "it is nil"},
-		{name: "another form", callback: misshapen{}, err: "method EpochEnd of train_test.misshapen is a func() error, but must be a func(context.Context, *loop.Turn[int,int]) error"},
-		{name: "other types", callback: other{}, err: "method EpochEnd of train_test.other is a func(context.Context, *loop.Turn[string,int]) error, but must be a func(context.Context, *loop.Turn[int,int]) error"},
-		{name: "a value with methods of its pointer", callback: byPointer{}, err: "method TrainEnd of train_test.byPointer has a pointer receiver: it is not a method of the value"},
-		{name: "the begin of an epoch", callback: epochs{}, err: "method EpochBegin of train_test.epochs: there is no such hook; an epoch begins at TrainBegin, or where EpochEnd was"},
-		{name: "a test hook without a test", callback: tester{}, err: "train_test.tester has no hook of training, nor of a test that this loop has: see the table of package train for their names"},
-		{name: "a test hook with a test", callback: tester{}, tests: tested},
-		{name: "a hook of predicting", callback: predictor{}, tests: tested, err: "train_test.predictor has no hook of training, nor of a test that this loop has: see the table of package train for their names"},
-		{name: "by its pointer", callback: &byPointer{}},
+		{"training", func() (loop.Result[int], error) {
+			return toy{Step: step, Hooks: hooks}.Run(t.Context(), 3, upTo(1))
+		}, "train: hooks 2: none of them is set"},
+		{"nil as a method", func() (loop.Result[int], error) {
+			var none func(int, context.Context, *turn) error
+			hooks := []train.Hooks[int, int]{{EpochEnd: train.Method(none)}}
+			return toy{Step: step, Hooks: hooks}.Run(t.Context(), 3, upTo(1))
+		}, "train: hooks 1: none of them is set"},
+		{"a test in a training", func() (loop.Result[int], error) {
+			return toy{Step: step, Tests: []check{test}}.Run(t.Context(), 3, upTo(1))
+		}, "train: test: hooks 1: none of them is set"},
+		{"a test on a schedule", func() (loop.Result[int], error) {
+			return toy{Step: step, Tasks: []loop.Task[int, int]{test.On(loop.AtEnd)}}.Run(t.Context(), 3, upTo(1))
+		}, "loop: task 2 (at end: evaluation test): hooks 1: none of them is set"},
+		{"a test", func() (loop.Result[int], error) {
+			tested, err := test.Run(t.Context(), 3)
+			return tested.Result, err
+		}, "train: test: hooks 1: none of them is set"},
+		{"predicting", func() (loop.Result[int], error) {
+			predict := train.Predict[int, int, int]{Hooks: []train.PredictHooks[int, int]{{AfterStep: fine}, {}},
+				Step: func(context.Context, int, int) (int, error) { return 0, nil }}
+			return predict.Run(t.Context(), 3, upTo(1), func(context.Context, int) error { return nil })
+		}, "train: hooks 2: none of them is set"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			result, err := toy{Step: step, Callbacks: []any{all{}, row.callback}, Tests: row.tests}.Run(t.Context(), 3, upTo(1))
-			if row.err == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, "train: callback 2: "+row.err)
+			result, err := row.run()
+			require.EqualError(t, err, row.err)
 			require.Equal(t, loop.Failed, result.Reason)
 			require.Equal(t, 3, result.State)
 			require.NotNil(t, result.History)
-			refused++
 		})
 	}
-	_, err := check{Step: step, Data: testOn(1), Callbacks: []any{predictor{}}}.Run(t.Context(), 0)
-	require.EqualError(t, err, "train: test: callback 1: train_test.predictor has no hook of a test: see the table of package train for their names")
-	predict := train.Predict[int, int, int]{Step: func(context.Context, int, int) (int, error) { return 0, nil }, Callbacks: []any{tester{}}}
-	_, err = train.Collect(predict.All(t.Context(), 0, upTo(1)))
-	require.EqualError(t, err, "train: callback 1: train_test.tester has no hook of predicting: see the table of package train for their names")
-	_, err = check{Step: step, Data: testOn(1), Callbacks: []any{resetter{}}}.Run(t.Context(), 0)
+	tests := []check{{Step: step, Data: testOn(1), Hooks: testHooks[1:]}}
+	_, err := toy{Step: step, Hooks: hooks[:1], Tests: tests}.Run(t.Context(), 3, upTo(1))
 	require.NoError(t, err)
-	t.Logf("D07: %d callbacks that nobody would have called refused", refused+2)
+	t.Log("D07: 6 hooks that nobody would have called refused")
 }
 
 func TestLoop_refusesBadSettings(t *testing.T) {

@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,8 @@ import (
 
 func TestTest_oneRowABatch(t *testing.T) {
 	var trace tracer
-	test := check{Step: step, Data: testOn(4), Reset: trace.reset, Hooks: trace.testHooks(),
+	test := check{Step: step, Data: testOn(4), Reset: trace.reset,
+		Hooks: []train.TestHooks[int, int]{trace.testHooks()},
 		Tasks: []loop.Task[int, int]{loop.OnTurn(loop.Every(loop.Steps(4)), trace.hook("task"))}}
 	result, err := test.Run(t.Context(), 10)
 	require.NoError(t, err)
@@ -112,8 +114,16 @@ func TestTest_refusesBadSettings(t *testing.T) {
 			require.ErrorContains(t, err, row.err)
 			require.Equal(t, loop.Failed, result.Reason)
 			require.Equal(t, 5, result.State)
-			_, err = loop.New(loop.On(loop.EachStep, step), row.test.On(loop.Every(loop.Steps(1)))).Run(t.Context(), 0, upTo(1))
+			outer := loop.New(loop.On(loop.EachStep, step), row.test.On(loop.Every(loop.Steps(1))))
+			result.Result, err = outer.Run(t.Context(), 0, upTo(1))
 			require.Error(t, err)
+			_, planErr := outer.Plan()
+			if strings.HasPrefix(row.name, "data") {
+				require.NoError(t, planErr, "data is not called before")
+			} else {
+				require.Equal(t, planErr, err, "settings are looked at before the run")
+				require.Zero(t, result.State)
+			}
 		})
 	}
 }

@@ -88,9 +88,9 @@ var fieldsThatAreLists = map[string]string{
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
-	"train.Continuous.Evals": "call", "train.EvalSpec.End": "call", "train.Loop.Tests": "call", "train.Loop.Callbacks": "call", "train.Loop.Tasks": "call",
-	"train.Outer.Tasks": "call", "train.Outer.Evals": "call", "train.Outer.Begin": "call", "train.Outer.End": "call", "train.Predict.Callbacks": "call",
-	"train.Predict.Tasks": "call", "train.Test.Callbacks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
+	"train.Continuous.Evals": "call", "train.EvalSpec.End": "call", "train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call",
+	"train.Outer.Tasks": "call", "train.Outer.Evals": "call", "train.Outer.Begin": "call", "train.Outer.End": "call", "train.Predict.Hooks": "call",
+	"train.Predict.Tasks": "call", "train.Test.Hooks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
 	// A value that a sequence or a set is made of, which its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
