@@ -2,6 +2,12 @@ package train_test
 
 import (
 	"context"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,9 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// What nobody would call must not be passed over: a method of another form or type, the begin of an epoch, a hook of
-// tests or predictions in a training, and an object without a hook do not compile; Hooks with no function at all are an
-// error.
+// What nobody would call does not compile; Hooks with no function at all are an error.
 func TestD07_whatHasNoHook(t *testing.T) {
 	fine := func(context.Context, *turn) error { return nil }
 	hooks := []train.Hooks[int, int]{{Begin: fine}, {Name: "deaf"}}
@@ -59,6 +63,62 @@ func TestD07_whatHasNoHook(t *testing.T) {
 	_, err := toy{Step: step, Hooks: hooks[:1], Tests: tests}.Run(t.Context(), 3, upTo(1))
 	require.NoError(t, err)
 	t.Log("D07: 6 hooks that nobody would have called refused")
+}
+
+const callbacks = `package callbacks
+
+import (
+	"context"
+
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+type turn = loop.Turn[int, int]
+
+type (
+	deaf      struct{}
+	misshapen struct{}
+	other     struct{}
+	pointer   struct{}
+)
+
+func (misshapen) EpochEnd() error                                     { return nil }
+func (other) EpochEnd(context.Context, *loop.Turn[string, int]) error { return nil }
+func (*pointer) EpochEnd(context.Context, *turn) error                { return nil }
+
+var _ = train.Loop[int, int]{Hooks: []train.Hooks[int, int]{{EpochEnd: (&pointer{}).EpochEnd}, %s}}
+`
+
+func TestD07_whatDoesNotCompile(t *testing.T) {
+	files := token.NewFileSet()
+	packages := importer.ForCompiler(files, "source", nil)
+	for _, row := range []struct{ name, hooks, err string }{
+		{"nothing wrong", `{End: (&pointer{}).EpochEnd}`, ""},
+		{"no hook", `{EpochEnd: deaf{}.EpochEnd}`, "deaf{}.EpochEnd undefined"},
+		{"an object", `deaf{}`, "cannot use deaf{}"},
+		{"an option", `loop.Until(loop.Steps(1))`, "cannot use loop.Until"},
+		{"nil", `nil`, "cannot use nil"},
+		{"another form", `{EpochEnd: misshapen{}.EpochEnd}`, "cannot use misshapen{}.EpochEnd"},
+		{"other types", `{EpochEnd: other{}.EpochEnd}`, "cannot use other{}.EpochEnd"},
+		{"a value with methods of its pointer", `{EpochEnd: pointer{}.EpochEnd}`, "cannot call pointer method"},
+		{"another form of a state's method", `{EpochEnd: train.Method(misshapen.EpochEnd)}`, "does not match"},
+		{"a method of another type than the state", `{EpochEnd: train.Method(other.EpochEnd)}`, "does not match"},
+		{"the begin of an epoch", `{EpochBegin: (&pointer{}).EpochEnd}`, "unknown field EpochBegin"},
+		{"a hook of a test", `train.TestHooks[int, int]{}`, "cannot use train.TestHooks"},
+		{"a hook of predicting", `train.PredictHooks[int, int]{}`, "cannot use train.PredictHooks"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			file, err := parser.ParseFile(files, row.name, fmt.Sprintf(callbacks, row.hooks), 0)
+			require.NoError(t, err)
+			_, err = (&types.Config{Importer: packages}).Check("callbacks", files, []*ast.File{file}, nil)
+			if row.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, row.err)
+			}
+		})
+	}
 }
 
 func TestLoop_refusesBadSettings(t *testing.T) {
