@@ -44,19 +44,8 @@ func Fixed[B any](data Data[B]) func(context.Context) (Data[B], error) {
 // runs. An entry that the turn has already is an error: one of the two would be lost; give the evaluation a Name.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	do := func(ctx context.Context, turn *Turn[S, B]) error {
-		state, logs, err := e.run(ctx, turn.State)
-		if err != nil {
-			return inner{err}
-		}
-		for _, entry := range logs.entries {
-			path := entry.Path()
-			if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
-				return fmt.Errorf("%s is logged in this turn already: give each evaluation a Name of its own", path)
-			}
-		}
-		turn.State = state
-		turn.Logs.Merge(logs)
-		return nil
+		_, err := e.evaluate(ctx, turn)
+		return err
 	}
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.Err()}
 }
@@ -64,26 +53,43 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 // Run evaluates once, as one does in a loop written by hand. The error of a cancelled evaluation wraps the cause of the
 // context. An [ErrStop] within ends the evaluation alone.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
-	if err := e.Err(); err != nil {
+	turn := Turn[S, B]{State: state}
+	if _, err := e.Evaluate(ctx, &turn); err != nil {
 		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), err)
 	}
-	next, logs, err := e.run(ctx, state)
-	if err != nil {
-		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), inner{err})
-	}
-	return next, logs, nil
+	return turn.State, turn.Logs, nil
 }
 
-func (e Evaluation[S, B]) run(ctx context.Context, state S) (S, Logs, error) {
+// Evaluate does in a turn what the task of [Evaluation.On] does, for a task that needs the result of the inner loop: its
+// history, what stopped it.
+func (e Evaluation[S, B]) Evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
+	if err := e.Err(); err != nil {
+		return Result[S]{}, err
+	}
+	return e.evaluate(ctx, turn)
+}
+
+func (e Evaluation[S, B]) evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
 	data, err := e.Data(ctx)
 	if err != nil {
-		return state, Logs{}, fmt.Errorf("data: %w", err)
+		return Result[S]{}, inner{fmt.Errorf("data: %w", err)}
 	}
-	result, err := e.Loop.Run(ctx, state, data, e.options()...)
+	result, err := e.Loop.Run(ctx, turn.State, data, e.options()...)
+	if err != nil {
+		return result, inner{err}
+	}
+	logs := result.History.Aggregate(e.Aggregate).Suffix(e.Name)
+	for _, entry := range logs.entries {
+		path := entry.Path()
+		if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
+			return result, fmt.Errorf("%s is logged in this turn already: give each evaluation a Name of its own", path)
+		}
+	}
 	if e.KeepState {
-		state = result.State
+		turn.State = result.State
 	}
-	return state, result.History.Aggregate(e.Aggregate).Suffix(e.Name), err
+	turn.Logs.Merge(logs)
+	return result, nil
 }
 
 func (e Evaluation[S, B]) options() []Option {
