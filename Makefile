@@ -21,7 +21,7 @@ test: setup ## install what tests need, and run all of them
 	$(GO) test $(TEST_FLAGS) ./...
 
 # Packages whose tests need no plugin.
-PLAIN = ./loop ./train ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
+PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
 	./internal/graphs ./internal/owners ./internal/shield ./internal/size ./internal/vfs
 
 .PHONY: vet

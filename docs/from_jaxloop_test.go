@@ -25,6 +25,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -66,8 +67,9 @@ func TestFromJaxloop_colab(t *testing.T) {
 
 	folder := must.M1(checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 	defer folder.Close()
-	checkpoints := runs.SavedStates[*managed.State]{Folder: folder}
-	summary := train.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at train.Border[*managed.State]) error {
+	start := must.M1(runs.Resume(ctx, folder, state)) // the newest, if there is one
+	saving := runs.Save(folder, loop.Every(loop.Steps(50)))
+	summary := outer.Action[*managed.State]{Name: "summary", Do: func(_ context.Context, at outer.Border[*managed.State]) error {
 		loss, err := at.Outputs().Float("loss") // the mean over the inner loop
 		if err != nil {
 			return err
@@ -77,36 +79,33 @@ func TestFromJaxloop_colab(t *testing.T) {
 		return err
 	}}
 
-	outer := train.Outer[*managed.State, data.Batch]{
+	eval := train.Test[*managed.State, data.Batch]{Name: "eval", Step: evalStep, Data: evalData, Length: loop.Steps(100)}
+	fit := outer.Loop[*managed.State, data.Batch]{
 		Train:      trainStep,
 		Data:       trainData,
 		TotalSteps: 100,
 		LoopSteps:  10,
-		Evals:      []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: evalStep, Data: evalData, Steps: 100}},
-		End: []train.Action[*managed.State]{
-			summary,
-			train.SaveTo[*managed.State](checkpoints, 5), // at every 5th inner loop
-		},
-		Checkpoints: checkpoints, // goes on from the newest, if there is one
+		Evals:      []outer.Eval[*managed.State, data.Batch]{{Test: eval}},
+		End:        []outer.Action[*managed.State]{summary},
 	}
-	result := must.M1(outer.Run(ctx, state, loop.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
+	result := must.M1(fit.Run(ctx, state, start.Option(), saving, loop.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
 	accuracy := must.M1(result.Evaluations["eval"].Outputs().Float("accuracy"))
 
 	require.EqualValues(t, 10, result.Loops)
 	require.EqualValues(t, 100, result.Elapsed.Steps)
 	require.Greater(t, accuracy, 0.5)
 	require.Equal(t, 10, bytes.Count(out.Bytes(), []byte("\n")), out.String())
-	steps, err := checkpoints.Steps(ctx)
+	steps, err := runs.SavedStates[*managed.State]{Folder: folder}.Steps(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []int64{50, 100}, steps)
 	lines, err := os.ReadFile(filepath.Join(dir, "steps.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, 100, bytes.Count(lines, []byte("\n")))
 
-	again, err := outer.Run(ctx, state) // all is done already
+	again, err := fit.Run(ctx, state, must.M1(runs.Resume(ctx, folder, state)).Option()) // all is done already
 	require.NoError(t, err)
 	require.EqualValues(t, 100, again.Elapsed.Steps)
-	require.Equal(t, 0, again.History.Len())
+	require.Equal(t, result.History.Len(), again.History.Len())
 }
 
 func TestFromJaxloop_stepOfOnesOwn(t *testing.T) {
@@ -152,17 +151,18 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 	evalData := loop.Fixed(test.Batches(64))
 	state, inspected := fresh(t), 0
 
-	outer := train.Outer[*managed.State, data.Batch]{
+	fit := outer.Loop[*managed.State, data.Batch]{
 		Train:      managed.TrainStep(report),
 		Data:       trainData,
 		TotalSteps: 10_000,
 		LoopSteps:  8,
-		Evals: []train.EvalSpec[*managed.State, data.Batch]{{
-			Name: "eval", Step: managed.TestStep(report), Data: evalData, Interval: 2,
-			When: func(at train.EvalContext) bool { return at.Step > 8 },
+		Evals: []outer.Eval[*managed.State, data.Batch]{{
+			Test:  train.Test[*managed.State, data.Batch]{Name: "eval", Step: managed.TestStep(report), Data: evalData},
+			Every: 2,
+			When:  func(at outer.Inner) bool { return at.Elapsed.Steps > 8 },
 		}},
 	}
-	result := must.M1(outer.Run(ctx, state,
+	result := must.M1(fit.Run(ctx, state,
 		callbacks.StopEarly("loss_eval", loop.Lowest, callbacks.Evaluations(2), callbacks.MinDelta(0.05)),
 		callbacks.NonFinite(callbacks.FailRun),
 		loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { // an action of a step, not of a loop
@@ -187,21 +187,25 @@ func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	batches := training.Batches(32, data.Forever())
 	evalData := loop.Fixed(test.Batches(64))
 	saved := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
-	outer := train.Outer[*managed.State, data.Batch]{
-		Train: managed.TrainStep(report), TotalSteps: 30, LoopSteps: 10, Dir: dir,
-		Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
-		End:  []train.Action[*managed.State]{train.SaveTo[*managed.State](runs.SavedStates[*managed.State]{Folder: saved}, 1)},
-	}
-	_, err := outer.Run(ctx, fresh(t))
-	require.NoError(t, err)
-	require.NoError(t, saved.Close())
 	state := fresh(t)
+	for _, steps := range []loop.Steps{10, 20, 30} { // each run saves at its end
+		fit := outer.Loop[*managed.State, data.Batch]{
+			Train: managed.TrainStep(report), TotalSteps: steps, LoopSteps: 10, Dir: dir,
+			Data: func(context.Context, loop.Elapsed) (loop.Data[data.Batch], error) { return batches, nil },
+		}
+		start := must.M1(runs.Resume(ctx, saved, state))
+		_, err := fit.Run(ctx, state, start.Option(), runs.Save(saved, loop.Never))
+		require.NoError(t, err)
+	}
+	require.NoError(t, saved.Close())
+	state = fresh(t)
 
 	folder := must.M1(checkpoint.Open(dir, checkpoint.Options{ReadOnly: true}))
 	defer folder.Close()
-	evaluation := train.Continuous[*managed.State, data.Batch]{
+	eval := train.Test[*managed.State, data.Batch]{Name: "eval", Step: managed.TestStep(report), Data: evalData}
+	evaluation := outer.Continuous[*managed.State, data.Batch]{
 		Checkpoints: runs.SavedStates[*managed.State]{Folder: folder},
-		Evals:       []train.EvalSpec[*managed.State, data.Batch]{{Name: "eval", Step: managed.TestStep(report), Data: evalData}},
+		Evals:       []outer.Eval[*managed.State, data.Batch]{{Test: eval}},
 		Dir:         dir, // ends when the training has written its file STOPPED there
 	}
 	result := must.M1(evaluation.Run(ctx, state))

@@ -2,6 +2,8 @@ package managed_test
 
 import (
 	"context"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/gomlx/ml/layers"
@@ -13,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // layered is a training step of layers of these names.
@@ -29,17 +31,28 @@ func layered(t *testing.T, names ...string) *managed.Stepper {
 
 func TestB56_savedAtEachInnerLoop(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 64)
-	kept := runs.SavedStates[*managed.State]{Folder: folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})}
+	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
+	kept := runs.SavedStates[*managed.State]{Folder: f}
 	state, step := newState(t, r, managed.WithOptimizer(adam())), layered(t, "one", "two")
-	outer := train.Outer[*managed.State, data.Batch]{
+	training := outer.Loop[*managed.State, data.Batch]{
 		Train:      step,
 		TotalSteps: 10, LoopSteps: 2,
 		Data: func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
 			return set.Batches(16, data.Forever(), data.Skip(from.Steps)), nil
 		},
-		End: []train.Action[*managed.State]{train.SaveTo(kept, 1)},
+		// A save that a later one overtakes is not made: each inner loop waits for that of the one before.
+		Begin: []outer.Action[*managed.State]{{Do: func(ctx context.Context, at outer.Border[*managed.State]) error {
+			for at.Elapsed.Steps > 0 {
+				all, err := kept.Steps(ctx)
+				if err != nil || slices.Contains(all, at.Elapsed.Steps) {
+					return err
+				}
+				runtime.Gosched()
+			}
+			return nil
+		}}},
 	}
-	_, err := outer.Run(t.Context(), state)
+	_, err := training.Run(t.Context(), state, runs.Save(f, loop.Every(training.LoopSteps)))
 	require.NoError(t, err)
 	all, err := kept.Steps(t.Context())
 	require.NoError(t, err)
@@ -58,12 +71,15 @@ func TestB56_savedAtEachInnerLoop(t *testing.T) {
 
 func TestB77_stepZeroComesBack(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 64)
-	kept := runs.SavedStates[*managed.State]{Folder: folder(t, checkpoint.Options{})}
+	f := folder(t, checkpoint.Options{})
 	state, step := newState(t, r, managed.WithOptimizer(adam()), managed.WithSeed(7)), layered(t, "one")
 	require.NoError(t, step.Prepare(t.Context(), state, first(t, set.Batches(16))))
-	require.NoError(t, kept.Save(t.Context(), state, loop.Elapsed{}))
-	restored, at, err := kept.Restore(t.Context(), newState(t, r, managed.WithOptimizer(adam())), 0)
+	pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
+	_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(16), pause, runs.Save(f, loop.AtStart))
 	require.NoError(t, err)
+	restored, at, err := runs.SavedStates[*managed.State]{Folder: f}.Restore(t.Context(), newState(t, r, managed.WithOptimizer(adam())), 0)
+	require.NoError(t, err)
+	at.Time, at.Date = 0, 0
 	require.Zero(t, at)
 	require.NoError(t, step.Prepare(t.Context(), restored, first(t, set.Batches(16))))
 	require.ElementsMatch(t, state.Names(), restored.Names())

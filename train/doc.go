@@ -1,5 +1,5 @@
 // Package train has the predefined loops: [Loop] trains and tests at the end of each epoch, [Test] measures, [Predict]
-// gives outputs, and [Outer] trains in inner loops with evaluations between, as Jaxloop does. All are put together of
+// gives outputs. (Training in inner loops with evaluations between is package train/outer.) All are put together of
 // package loop's parts, for any state and any batch:
 //
 //	training := train.Loop[*Model, Batch]{

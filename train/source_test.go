@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Tests, predictions and the data of inner loops end as promptly as a run does where their data blocks for ever.
+// Tests and predictions end as promptly as a run does where their data blocks for ever.
 func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	home := errors.New("home")
 	step := loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
@@ -35,13 +35,6 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 			predict := train.Predict[int, int, int]{Step: func(_ context.Context, s, b int) (int, error) { return s + b, nil }}
 			all, err := train.Collect(predict.All(ctx, 0, data))
 			require.Len(t, all, 3)
-			return err
-		},
-		"an outer loop": func(ctx context.Context, data loop.Data[int]) error {
-			outer := train.Outer[int, int]{Train: step, TotalSteps: 10, LoopSteps: 2,
-				Data: func(context.Context, loop.Elapsed) (loop.Data[int], error) { return data, nil }}
-			result, err := outer.Run(ctx, 0)
-			require.Equal(t, 3, result.State)
 			return err
 		},
 	} {

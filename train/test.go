@@ -47,8 +47,8 @@ type Tested[S any] struct {
 
 // Run tests a state once. The names of what was logged stay as they are.
 func (t Test[S, B]) Run(ctx context.Context, state S, options ...loop.Option) (tested Tested[S], err error) {
-	e, err := t.evaluation()
-	if err = errors.Join(err, e.Err()); err != nil {
+	e, err := t.Evaluation()
+	if err != nil {
 		tested.Result, err = refused(state, fmt.Errorf("%s: %w", e.Name, err))
 		return tested, err
 	}
@@ -71,6 +71,13 @@ func (t Test[S, B]) Run(ctx context.Context, state S, options ...loop.Option) (t
 func (t Test[S, B]) On(when loop.Schedule) loop.Task[S, B] {
 	e, err := t.evaluation()
 	return e.On(when).WithErr(err)
+}
+
+// Evaluation is the test as a part of a loop, for tasks that do more with its result than [Test.On]. The error tells
+// what is wrong with the test.
+func (t Test[S, B]) Evaluation() (loop.Evaluation[S, B], error) {
+	e, err := t.evaluation()
+	return e, errors.Join(err, e.Err())
 }
 
 // evaluation is the test as a part of a loop. The error is what Err of the evaluation does not find.

@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -16,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/safetensors"
-	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 func TestAlso(t *testing.T) {
@@ -131,21 +132,25 @@ func TestHistoryComesAsItIs(t *testing.T) {
 	}
 }
 
-var _ train.Checkpoints[*counter] = runs.SavedStates[*counter]{}
+var _ outer.Checkpoints[*counter] = runs.SavedStates[*counter]{}
 
-// What a run saved can be evaluated by the loops of package train.
+// What a run saved can be evaluated by another process.
 func TestRestoredForContinuousEvaluation(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	ctx := t.Context()
 	kept := runs.SavedStates[*counter]{Folder: f}
-	for step, weight := range map[int64]float64{3: 0.25, 5: 0.5} {
-		require.NoError(t, kept.Save(ctx, &counter{Weight: weight, Rate: 1}, loop.Elapsed{Steps: step, Samples: 2 * step}))
+	pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
+	for _, step := range []int64{3, 5} {
+		state := &counter{Weight: map[int64]float64{3: 0.25, 5: 0.5}[step], Rate: 1}
+		_, err := counting().Run(ctx, state, numbered(step), loop.From(loop.Elapsed{Steps: step, Samples: 2 * step}, nil), pause, runs.Save(f, loop.AtStart))
+		require.NoError(t, err)
 	}
 	all, err := kept.Steps(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []int64{3, 5}, all)
 	state, at, err := kept.Restore(ctx, &counter{}, 5)
 	require.NoError(t, err)
+	at.Time, at.Date = 0, 0
 	require.Equal(t, loop.Elapsed{Steps: 5, Samples: 10}, at)
 	require.Equal(t, 0.5, state.Weight)
 	_, _, err = kept.Restore(ctx, state, 4)
@@ -192,6 +197,7 @@ func TestPositionIsBounded(t *testing.T) {
 		require.NoError(t, err, "what was there can still be resumed from")
 		require.EqualValues(t, 3, start.Elapsed.Steps)
 	}
-	kept := runs.SavedStates[*counter]{Folder: openMem(t, &vfs.Mem{}, checkpoint.Options{})}
-	require.ErrorContains(t, kept.Save(ctx, &counter{}, loop.Elapsed{Steps: most + 1}), "expected 0 to 2^62 of each")
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	_, err := counting().Run(ctx, &counter{Rate: 1}, numbered(0), loop.From(loop.Elapsed{Steps: most}, nil), runs.Save(f, loop.EachStep))
+	require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 }

@@ -7,12 +7,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// SavedStates is a folder as the place where the loops of package train keep states, see train.Checkpoints. What [Save]
-// saves can be evaluated so by another process.
-type SavedStates[S interface {
-	checkpoint.State
-	checkpoint.Restorer
-}] struct{ Folder *checkpoint.Folder }
+// SavedStates reads what runs saved by [Save] into a folder, for another process that evaluates it: it is the
+// Checkpoints of an outer.Continuous.
+type SavedStates[S checkpoint.Restorer] struct{ Folder *checkpoint.Folder }
 
 // Steps lists the checkpoints that are complete.
 func (r SavedStates[S]) Steps(ctx context.Context) ([]int64, error) {
@@ -30,13 +27,4 @@ func (r SavedStates[S]) Steps(ctx context.Context) ([]int64, error) {
 func (r SavedStates[S]) Restore(ctx context.Context, into S, step int64) (S, loop.Elapsed, error) {
 	start, err := ResumeAt(ctx, r.Folder, checkpoint.Step(step), into)
 	return into, start.Elapsed, err
-}
-
-// Save saves a state without a history, and waits for the disk.
-func (r SavedStates[S]) Save(ctx context.Context, state S, at loop.Elapsed) error {
-	content, err := (&saving{}).content(ctx, loop.WithState(loop.Report{Elapsed: at}, &state), nil)
-	if err != nil {
-		return err
-	}
-	return r.Folder.Save(ctx, checkpoint.Step(at.Steps), content)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -58,22 +59,24 @@ func main() {
 	lines := callbacks.NewLines(os.Stdout) // what the summaries say: above the progress bar, not in the middle of it
 
 	// The outer loop: inner loops of training, with an evaluation and the actions behind each.
-	outer := train.Outer[*managed.State, data.Batch]{
+	testing := train.Test[*managed.State, data.Batch]{Name: "test", Step: managed.TestStep(step), Data: tests}
+	fit := outer.Loop[*managed.State, data.Batch]{
 		Train:      trainStep,
 		Data:       batches,
 		TotalSteps: loop.Steps(*steps),
 		LoopSteps:  inner,
 		Reset:      managed.Reset, // of what an inner loop, or a test, has tracked
-		Evals:      []train.EvalSpec[*managed.State, data.Batch]{{Name: "test", Step: managed.TestStep(step), Data: tests}},
-		End:        []train.Action[*managed.State]{{Name: "summary", Do: summary(lines)}},
+		Evals:      []outer.Eval[*managed.State, data.Batch]{{Test: testing}},
+		End:        []outer.Action[*managed.State]{{Name: "summary", Do: summary(lines)}},
 	}
+	options := []loop.Option{callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))}
 	if *dir != "" {
 		folder := must.M1(checkpoint.Open(*dir, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 		defer folder.Close()
-		kept := runs.SavedStates[*managed.State]{Folder: folder}
-		outer.Checkpoints, outer.End = kept, append(outer.End, train.SaveTo(kept, 1))
+		start := must.M1(runs.Resume(ctx, folder, state))
+		options = append(options, start.Option(), runs.Save(folder, loop.Every(inner)))
 	}
-	result := must.M1(outer.Run(ctx, state, callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))))
+	result := must.M1(fit.Run(ctx, state, options...))
 	if result.Last.Steps == 0 {
 		fmt.Printf("-dir %s has %d steps already: ask for more -steps\n", *dir, result.Elapsed.Steps)
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
-	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // network maps images [batch, height, width, 1] to logits [batch, 10].
@@ -36,8 +36,8 @@ func step(b *managed.Builder) {
 }
 
 // summary is an action: it writes what an inner loop and the test behind it came to.
-func summary(w io.Writer) func(context.Context, train.Border[*managed.State]) error {
-	return func(_ context.Context, at train.Border[*managed.State]) error {
+func summary(w io.Writer) func(context.Context, outer.Border[*managed.State]) error {
+	return func(_ context.Context, at outer.Border[*managed.State]) error {
 		fmt.Fprintf(w, "step %4d", at.Elapsed.Steps)
 		for _, part := range []struct {
 			name   string

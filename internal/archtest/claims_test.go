@@ -32,6 +32,7 @@ var claims = []struct{ pkg, words, without string }{
 	{"callbacks", "", `gomlx|lazo/(managed|xla|data)`},
 	{"callbacks/tensorboard", "", `gomlx|lazo/(managed|xla|data)`},
 	{"train", "", `gomlx|lazo/[^il]`},
+	{"train/outer", "", `gomlx|lazo/[^ilt]`},
 }
 
 func TestClaims(t *testing.T) {

@@ -88,8 +88,8 @@ var fieldsThatAreLists = map[string]string{
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
-	"train.Continuous.Evals": "call", "train.EvalSpec.End": "call", "train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call",
-	"train.Outer.Tasks": "call", "train.Outer.Evals": "call", "train.Outer.Begin": "call", "train.Outer.End": "call", "train.Predict.Hooks": "call",
+	"train/outer.Continuous.Evals": "call", "train/outer.Eval.End": "call", "train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call",
+	"train/outer.Loop.Tasks": "call", "train/outer.Loop.Evals": "call", "train/outer.Loop.Begin": "call", "train/outer.Loop.End": "call", "train.Predict.Hooks": "call",
 	"train.Predict.Tasks": "call", "train.Test.Hooks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
 	// A value that a sequence or a set is made of, which its doc says.
@@ -99,7 +99,7 @@ var fieldsThatAreLists = map[string]string{
 	// What a function gives.
 	"checkpoint.Checkpoint.Tensors": "given", "checkpoint/runs.Start.Differences": "given", "checkpoint/runs.Start.PassedOver": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given",
 	"loop.PanicError.Stack": "given", "loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",
-	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train.ContinuousResult.Missed": "given",
+	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train/outer.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
 }

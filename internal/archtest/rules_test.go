@@ -162,7 +162,6 @@ var panics = rule{
 		"loop/errors.go":            "a run: with its step and the name of what was being done, and a Goexit",
 		"loop/run.go":               "the turn of a batch, inside of the source, which may recover",
 		"loop/schedule.go":          "a function that says when something is due, for its name",
-		"train/actions.go":          "what runs beside a training",
 	},
 	say: "call it by internal/shield, or by graphs.Catch if it builds a graph",
 }

@@ -1,4 +1,4 @@
-package train_test
+package outer_test
 
 import (
 	"context"
@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
-type continuous = train.Continuous[int, int]
+type continuous = outer.Continuous[int, int]
 
 // memory keeps checkpoints in memory.
 type memory struct {
@@ -69,34 +65,10 @@ func (m *memory) Save(_ context.Context, state int, at loop.Elapsed) error {
 
 func (m *memory) Close() error { m.closed++; return nil }
 
-// folder keeps each checkpoint in a file that is named for its step.
-type folder string
-
-func (f folder) Steps(context.Context) (steps []int64, err error) {
-	entries, err := os.ReadDir(string(f))
-	for _, e := range entries {
-		if step, err := strconv.ParseInt(e.Name(), 10, 64); err == nil {
-			steps = append(steps, step)
-		}
-	}
-	return steps, err
-}
-
-func (f folder) Restore(_ context.Context, into int, step int64) (state int, at loop.Elapsed, err error) {
-	text, err := os.ReadFile(filepath.Join(string(f), fmt.Sprint(step)))
-	if err != nil {
-		return into, at, err
-	}
-	_, err = fmt.Sscan(string(text), &state, &at.Steps, &at.Samples)
-	return state, at, err
-}
-
-func (f folder) Save(_ context.Context, state int, at loop.Elapsed) error {
-	name := filepath.Join(string(f), fmt.Sprint(at.Steps))
-	if err := os.WriteFile(name+".tmp", fmt.Appendln(nil, state, at.Steps, at.Samples), 0o666); err != nil {
-		return err
-	}
-	return os.Rename(name+".tmp", name)
+// saveTo saves at each border, and closes at the end.
+func saveTo(m *memory) action {
+	return action{Name: "save", Do: func(ctx context.Context, at border) error { return m.Save(ctx, at.State, at.Elapsed) },
+		Close: func(context.Context) error { return m.Close() }}
 }
 
 func stopAtOnce(context.Context) (bool, error) { return true, nil }
@@ -110,7 +82,7 @@ var stateOf = loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, lo
 
 func TestB51_oneCheckpointIsEvaluatedOnce(t *testing.T) {
 	m := &memory{kept: map[int64]int{10: 100}}
-	result, err := continuous{Checkpoints: m, Stop: stopAtOnce, Evals: []evalSpec{{Name: "test", Step: stateOf, Data: evalData(3)}}}.Run(t.Context(), 7)
+	result, err := continuous{Checkpoints: m, Stop: stopAtOnce, Evals: []eval{{Test: test{Name: "test", Step: stateOf, Data: evalData(3)}}}}.Run(t.Context(), 7)
 	require.NoError(t, err)
 	require.Equal(t, []string{"10 into 7"}, m.restored)
 	require.Equal(t, loop.DataEnded, result.Reason)
@@ -123,7 +95,7 @@ func TestB51_oneCheckpointIsEvaluatedOnce(t *testing.T) {
 
 func TestContinuous_rules(t *testing.T) {
 	three := func() *memory { return &memory{kept: map[int64]int{30: 300, 0: 5, 20: 200}} }
-	specs := []evalSpec{{Name: "a", Step: stateOf, Data: evalData(1)}, {Name: "b", Step: stateOf, Data: evalData(1), Interval: 5}}
+	specs := []eval{{Test: test{Name: "a", Step: stateOf, Data: evalData(1)}}, {Test: test{Name: "b", Step: stateOf, Data: evalData(1)}, Every: 5}}
 	for _, row := range []struct {
 		name     string
 		loop     continuous
@@ -134,8 +106,8 @@ func TestContinuous_rules(t *testing.T) {
 		{"in their order, step 0 too, each from the original", continuous{Checkpoints: three(), Evals: specs},
 			[]string{"0 into 7", "0 into 7", "20 into 7", "20 into 7", "30 into 7", "30 into 7"}, []float64{5, 200, 300}, 300},
 		{"the newest", continuous{Checkpoints: three(), Evals: specs, Newest: true}, []string{"30 into 7", "30 into 7"}, []float64{300}, 300},
-		{"When", continuous{Checkpoints: three(), Evals: []evalSpec{{Name: "a", Step: stateOf, Data: evalData(1),
-			When: func(at train.EvalContext) bool { return at.Continuous && at.Loop == 0 && at.Step == 20 }}}}, []string{"20 into 7"}, []float64{200}, 200},
+		{"When", continuous{Checkpoints: three(), Evals: []eval{{Test: test{Name: "a", Step: stateOf, Data: evalData(1)},
+			When: func(at outer.Inner) bool { return at.Number == 0 && at.Elapsed.Steps == 20 }}}}, []string{"20 into 7"}, []float64{200}, 200},
 		{"nothing there", continuous{Checkpoints: &memory{}, Evals: specs}, nil, nil, 7},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -176,7 +148,7 @@ func TestContinuous_asCheckpointsAppear(t *testing.T) {
 				trained := make(chan struct{})
 				go func() {
 					defer close(trained)
-					o := outer{TotalSteps: 50, LoopSteps: 10, Data: endless(nil), Dir: dir, End: []action{train.SaveTo(m, 1)},
+					o := toy{TotalSteps: 50, LoopSteps: 10, Data: endless(nil), Dir: dir, End: []action{saveTo(m)},
 						Train: loop.StepFunc[int, int](func(ctx context.Context, s, b int) (int, loop.Logs, error) {
 							time.Sleep(1001 * time.Millisecond)
 							return counting(ctx, s, b)
@@ -187,7 +159,7 @@ func TestContinuous_asCheckpointsAppear(t *testing.T) {
 					}
 				}()
 				result, err := continuous{Checkpoints: m, Dir: dir, Poll: row.poll, Newest: row.newest,
-					Evals: []evalSpec{{Name: "test", Step: stateOf, Data: evalData(1)}}}.Run(t.Context(), 0)
+					Evals: []eval{{Test: test{Name: "test", Step: stateOf, Data: evalData(1)}}}}.Run(t.Context(), 0)
 				<-trained
 				require.NoError(t, err)
 				require.Equal(t, loop.DataEnded, result.Reason)
@@ -203,9 +175,9 @@ func TestContinuous_asCheckpointsAppear(t *testing.T) {
 
 func TestContinuous_ends(t *testing.T) {
 	boom := errors.New("boom")
-	evals := []evalSpec{{Name: "test", Step: stateOf, Data: evalData(1)}}
-	with := func(a action) []evalSpec {
-		return []evalSpec{{Name: "test", Step: stateOf, Data: evalData(1), End: []action{a}}}
+	evals := []eval{{Test: test{Name: "test", Step: stateOf, Data: evalData(1)}}}
+	with := func(a action) []eval {
+		return []eval{{Test: test{Name: "test", Step: stateOf, Data: evalData(1)}, End: []action{a}}}
 	}
 	two := func() *memory { return &memory{kept: map[int64]int{1: 10, 2: 20}} }
 	for _, row := range []struct {
@@ -219,7 +191,7 @@ func TestContinuous_ends(t *testing.T) {
 		{"an action fails", continuous{Checkpoints: two(), Stop: stopAtOnce, Evals: with(action{Name: "x", Every: 2, Do: func(context.Context, border) error { return boom }})}, loop.Failed, 10,
 			"loop: step 2: each step: evaluation test: checkpoint of step 2: action x: boom"},
 		{"the work of an action fails", continuous{Checkpoints: two(), Stop: stopAtOnce, Evals: with(action{Do: func(_ context.Context, at border) error {
-			at.Background.Go("x", func() error { return boom })
+			at.Group.Go("x", func() error { return boom })
 			return nil
 		}})}, loop.Failed, -1, "background: x: boom"},
 		{"Stop fails", continuous{Checkpoints: two(), Stop: func(context.Context) (bool, error) { return false, boom }, Evals: evals}, loop.Failed, 7,
@@ -270,7 +242,7 @@ func (v *vanishing) Steps(ctx context.Context) ([]int64, error) {
 }
 
 func TestContinuous_checkpointsThatVanish(t *testing.T) {
-	specs := []evalSpec{{Name: "a", Step: stateOf, Data: evalData(1)}, {Name: "b", Step: stateOf, Data: evalData(1)}}
+	specs := []eval{{Test: test{Name: "a", Step: stateOf, Data: evalData(1)}}, {Test: test{Name: "b", Step: stateOf, Data: evalData(1)}}}
 	v := &vanishing{memory: &memory{kept: map[int64]int{9: 90}}}
 	result, err := continuous{Checkpoints: v, Stop: stopAtOnce, Evals: specs}.Run(t.Context(), 7)
 	require.NoError(t, err)
@@ -285,75 +257,34 @@ func TestContinuous_checkpointsThatVanish(t *testing.T) {
 
 func TestContinuous_refusesBadSettings(t *testing.T) {
 	_, err := continuous{Poll: -1}.Run(t.Context(), 0)
-	require.EqualError(t, err, "train: continuous evaluation: no Checkpoints given\nno Evals given\nwant a Poll that is not negative, got -1ns\nnothing would end it: want Stop or Dir")
-	_, err = continuous{Checkpoints: &memory{}, Stop: stopAtOnce, Evals: []evalSpec{{}}}.Run(t.Context(), 0)
+	require.EqualError(t, err, "outer: continuous evaluation: no Checkpoints given\nno Evals given\nwant a Poll that is not negative, got -1ns\nnothing would end it: want Stop or Dir")
+	_, err = continuous{Checkpoints: &memory{}, Stop: stopAtOnce, Evals: []eval{{}}}.Run(t.Context(), 0)
 	require.ErrorContains(t, err, "evaluation 1 (): want a name")
 }
 
-func TestOuter_goesOnFromCheckpoints(t *testing.T) {
-	dir := folder(t.TempDir())
-	var loops []string
-	o := outer{Train: counting, Data: dataOf(55, nil), TotalSteps: 100, LoopSteps: 10, Checkpoints: dir, Dir: string(dir),
-		End: []action{train.SaveTo(dir, 1), noting(&loops)}}
-	first, err := o.Run(t.Context(), 0)
-	require.NoError(t, err)
-	require.Equal(t, loop.DataEnded, first.Reason)
-	require.Equal(t, []string{"1:10", "2:10", "3:10", "4:10", "5:10", "6:5"}, loops)
-
-	loops = nil
-	o.Data = endless(nil)
-	second, err := o.Run(t.Context(), 0)
-	require.NoError(t, err)
-	require.Equal(t, 100, second.State)
-	require.Equal(t, []string{"6:5", "7:10", "8:10", "9:10", "10:10"}, loops)
-	require.EqualValues(t, 100, second.Elapsed.Samples, "the samples of the first run are counted")
-	require.Equal(t, 45, second.History.Len())
-
-	loops = nil
-	third, err := o.Run(t.Context(), 0)
-	require.NoError(t, err)
-	require.Empty(t, loops)
-	require.Equal(t, 100, third.State)
-	require.EqualValues(t, 10, third.Loops)
-	text, err := os.ReadFile(filepath.Join(string(dir), train.StoppedFile))
-	require.NoError(t, err)
-	require.Equal(t, "until reached after 100 steps", strings.TrimSpace(string(text)))
-}
-
-func TestOuter_restoring(t *testing.T) {
+func TestContinuous_restoring(t *testing.T) {
 	boom := errors.New("boom")
+	evals := []eval{{Test: test{Name: "test", Step: stateOf, Data: evalData(1)}}}
 	for _, row := range []struct {
-		name    string
-		from    train.Checkpoints[int]
-		options []loop.Option
-		state   int
-		err     string
+		name string
+		from outer.Checkpoints[int]
+		err  string
 	}{
-		{"nothing there", &memory{}, nil, 3, ""},
-		{"nothing there, and From", &memory{}, []loop.Option{loop.From(loop.Elapsed{Steps: 2}, nil)}, 1, ""},
-		{"step 0", &memory{kept: map[int64]int{0: 50}}, nil, 53, ""},
-		{"a checkpoint, and From", &memory{kept: map[int64]int{4: 50}}, []loop.Option{loop.From(loop.Elapsed{Steps: 2}, nil)}, 0,
-			"train: outer loop: the run is to begin from step 2 (loop.From), but there is a checkpoint of step 4: want one of the two"},
-		{"the list fails", &memory{err: boom}, nil, 0, "train: outer loop: list checkpoints: boom"},
-		{"of another step", wrongStep{&memory{kept: map[int64]int{1: 50}}}, nil, 0, "train: outer loop: restore the checkpoint of step 2: it says that it has 1 steps"},
-		{"a panic", panicking{&memory{}}, nil, 0, "train: outer loop: panic: boom"},
+		{"the list fails", &memory{err: boom}, "loop: step 1: data: list checkpoints: boom"},
+		{"of another step", wrongStep{&memory{kept: map[int64]int{1: 50}}},
+			"loop: step 1: each step: evaluation test: restore the checkpoint of step 2: it says that it has 1 steps"},
+		{"a panic", panicking{&memory{}}, "loop: step 1: data: panic: boom"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			o := outer{Train: counting, Data: endless(nil), TotalSteps: 3, Checkpoints: row.from}
-			result, err := o.Run(t.Context(), 0, row.options...)
-			require.Equal(t, row.state, result.State)
-			if row.err != "" {
-				require.EqualError(t, err, row.err)
-				require.Equal(t, loop.Failed, result.Reason)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, loop.UntilReached, result.Reason)
+			result, err := continuous{Checkpoints: row.from, Newest: true, Stop: stopAtOnce, Evals: evals}.Run(t.Context(), 0)
+			require.EqualError(t, err, row.err)
+			require.Equal(t, loop.Failed, result.Reason)
+			require.Equal(t, 0, result.State)
 		})
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(boom)
-	result, err := outer{Train: counting, Data: endless(nil), TotalSteps: train.AllData, Checkpoints: &memory{err: context.Cause(ctx)}}.Run(ctx, 0)
+	result, err := continuous{Checkpoints: &memory{err: context.Cause(ctx)}, Stop: stopAtOnce, Evals: evals}.Run(ctx, 0)
 	require.ErrorIs(t, err, boom)
 	require.Equal(t, loop.Cancelled, result.Reason)
 }

@@ -1,4 +1,4 @@
-package train_test
+package outer_test
 
 import (
 	"context"
@@ -8,18 +8,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The toy of the outer loop's tests: a state that counts its steps, and batches that are the steps they belong to.
 type (
-	outer    = train.Outer[int, int]
-	evalSpec = train.EvalSpec[int, int]
-	action   = train.Action[int]
-	border   = train.Border[int]
+	toy    = outer.Loop[int, int]
+	eval   = outer.Eval[int, int]
+	test   = train.Test[int, int]
+	action = outer.Action[int]
+	border = outer.Border[int]
 )
 
 // counting logs the state before its step, as "n" and as a loss.
@@ -86,7 +91,7 @@ func number(t *testing.T, logs loop.Logs, name string) float64 {
 
 func TestB32_oneInnerLoop(t *testing.T) {
 	pulled, begin, end := 0, -1, -1
-	o := outer{Train: counting, Data: dataOf(10, &pulled), TotalSteps: train.AllData,
+	o := toy{Train: counting, Data: dataOf(10, &pulled), TotalSteps: outer.AllData,
 		Begin: []action{{Do: func(_ context.Context, at border) error { begin = at.State; return nil }}},
 		End:   []action{{Do: func(_ context.Context, at border) error { end = at.State; return nil }}}}
 	result, err := o.Run(t.Context(), 0)
@@ -100,7 +105,7 @@ func TestB32_oneInnerLoop(t *testing.T) {
 
 func TestB34_fromStep5(t *testing.T) {
 	end := 0
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 10,
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 10,
 		End: []action{{Do: func(_ context.Context, at border) error { end = at.State; return nil }}}}
 	result, err := o.Run(t.Context(), 5, loop.From(loop.Elapsed{Steps: 5}, nil))
 	require.NoError(t, err)
@@ -111,7 +116,7 @@ func TestB34_fromStep5(t *testing.T) {
 
 func TestB43_B46_outputsOfTheLastInnerLoop(t *testing.T) {
 	pulled := 0
-	o := outer{Train: counting, Data: endless(&pulled), TotalSteps: 100, LoopSteps: 10}
+	o := toy{Train: counting, Data: endless(&pulled), TotalSteps: 100, LoopSteps: 10}
 	result, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, 100, result.State)
@@ -128,8 +133,8 @@ func TestB43_B46_outputsOfTheLastInnerLoop(t *testing.T) {
 
 func TestB44_stopFromAnAction(t *testing.T) {
 	evaluated := 0
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 100, LoopSteps: 10,
-		Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(2),
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 100, LoopSteps: 10,
+		Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(2)},
 			End: []action{{Do: func(context.Context, border) error { evaluated++; return nil }}}}},
 		End: []action{
 			{Name: "enough", Do: func(context.Context, border) error { return fmt.Errorf("good: %w", loop.ErrStop) }},
@@ -156,25 +161,25 @@ func TestOuter_stopFromElsewhere(t *testing.T) {
 	})
 	for _, row := range []struct {
 		name  string
-		outer outer
+		toy   toy
 		state int
 		loops []string
 		stop  string
 	}{
-		{"a step", outer{Train: stopAt}, 13, []string{"1:10", "2:3"}, "loop: step 13: each step: stop"},
-		{"a begin action", outer{Train: counting, Begin: []action{{Every: 2, Do: stop}}}, 11, []string{"1:10", "2:1"},
+		{"a step", toy{Train: stopAt}, 13, []string{"1:10", "2:3"}, "loop: step 13: each step: stop"},
+		{"a begin action", toy{Train: counting, Begin: []action{{Every: 2, Do: stop}}}, 11, []string{"1:10", "2:1"},
 			"loop: step 11: begin of inner loop: action: stop"},
-		{"a step of an evaluation", outer{Train: counting, Evals: []evalSpec{{Name: "test", Step: stopAt, Data: evalData(5)}}}, 10, []string{"1:10"},
-			"loop: step 10: every 10 steps, at end: evaluation test: step 3: each step: stop"},
-		{"an action of an evaluation", outer{Train: counting, Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(5), Interval: 3, End: []action{{Name: "x", Do: stop}}}}},
+		{"a step of an evaluation", toy{Train: counting, Evals: []eval{{Test: test{Name: "test", Step: stopAt, Data: evalData(5)}}}}, 10, []string{"1:10"},
+			"loop: step 10: every 10 steps, at end: evaluation test: step 3: each step: test step: stop"},
+		{"an action of an evaluation", toy{Train: counting, Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(5)}, Every: 3, End: []action{{Name: "x", Do: stop}}}}},
 			30, []string{"1:10", "2:10", "3:10"}, "loop: step 30: every 30 steps, at end: evaluation test: action x: stop"},
-		{"a task", outer{Train: counting, Tasks: []loop.Task[int, int]{loop.OnFunc(loop.At(loop.Steps(4)),
+		{"a task", toy{Train: counting, Tasks: []loop.Task[int, int]{loop.OnFunc(loop.At(loop.Steps(4)),
 			func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, loop.ErrStop })}}, 4, []string{"1:4"}, "loop: step 4: at 4 steps: stop"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var loops []string
-			o := row.outer
-			o.Data, o.TotalSteps, o.LoopSteps, o.End = endless(nil), train.AllData, 10, []action{noting(&loops)}
+			o := row.toy
+			o.Data, o.TotalSteps, o.LoopSteps, o.End = endless(nil), outer.AllData, 10, []action{noting(&loops)}
 			result, err := o.Run(t.Context(), 0)
 			require.NoError(t, err)
 			require.Equal(t, loop.Stopped, result.Reason)
@@ -192,7 +197,7 @@ func TestOuter_resume(t *testing.T) {
 		from, total, n int
 		loops          []string
 		reason         loop.Reason
-		count          train.InnerLoops
+		count          outer.InnerLoops
 	}{
 		{"from nothing", 0, 30, 10, []string{"1:10", "2:10", "3:10"}, loop.UntilReached, 3},
 		{"55 of 100 by 10", 55, 100, 10, []string{"6:5", "7:10", "8:10", "9:10", "10:10"}, loop.UntilReached, 10},
@@ -208,7 +213,7 @@ func TestOuter_resume(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var loops []string
 			var begins []int
-			o := outer{Train: counting, Data: endless(nil), TotalSteps: loop.Steps(row.total), LoopSteps: loop.Steps(row.n), End: []action{noting(&loops)},
+			o := toy{Train: counting, Data: endless(nil), TotalSteps: loop.Steps(row.total), LoopSteps: loop.Steps(row.n), End: []action{noting(&loops)},
 				Begin: []action{{Do: func(_ context.Context, at border) error { begins = append(begins, at.State); return nil }}}}
 			result, err := o.Run(t.Context(), row.from, loop.From(loop.Elapsed{Steps: int64(row.from)}, nil))
 			require.NoError(t, err)
@@ -233,9 +238,9 @@ func TestOuter_aCutMovesNoBorder(t *testing.T) {
 		cut := rapid.IntRange(0, total).Draw(t, "cut")
 		interval := rapid.IntRange(1, (total-1)/n+1).Draw(t, "interval")
 		run := func(from, to, data int) (ends []int64, evals []int64) {
-			o := outer{Train: counting, Data: dataOf(data, nil), TotalSteps: loop.Steps(to), LoopSteps: loop.Steps(n),
+			o := toy{Train: counting, Data: dataOf(data, nil), TotalSteps: loop.Steps(to), LoopSteps: loop.Steps(n),
 				End: []action{{Do: func(_ context.Context, at border) error { ends = append(ends, at.Elapsed.Steps); return nil }}},
-				Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(1), Interval: train.InnerLoops(interval),
+				Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(1)}, Every: outer.InnerLoops(interval),
 					End: []action{{Do: func(_ context.Context, at border) error { evals = append(evals, at.Elapsed.Steps); return nil }}}}}}
 			result, err := o.Run(context.Background(), from, loop.From(loop.Elapsed{Steps: int64(from)}, nil))
 			require.NoError(t, err)
@@ -267,9 +272,9 @@ func TestD16_noActionOnAnEmptyLoop(t *testing.T) {
 	} {
 		var loops []string
 		begins := 0
-		o := outer{Train: counting, Data: dataOf(row.batches, nil), TotalSteps: 100, LoopSteps: 10, End: []action{noting(&loops)},
+		o := toy{Train: counting, Data: dataOf(row.batches, nil), TotalSteps: 100, LoopSteps: 10, End: []action{noting(&loops)},
 			Begin: []action{{Do: func(context.Context, border) error { begins++; return nil }}},
-			Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(2)}}}
+			Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(2)}}}}
 		result, err := o.Run(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, row.loops, loops)
@@ -291,15 +296,15 @@ func TestD13_nothingSaidAboutSteps(t *testing.T) {
 		loops       []string
 		reason      loop.Reason
 	}{
-		{"no length, all data", train.AllData, 0, nil, []string{"1:7"}, loop.DataEnded},
-		{"all data", train.AllData, 4, nil, []string{"1:4", "2:3"}, loop.DataEnded},
+		{"no length, all data", outer.AllData, 0, nil, []string{"1:7"}, loop.DataEnded},
+		{"all data", outer.AllData, 4, nil, []string{"1:4", "2:3"}, loop.DataEnded},
 		{"no length", 5, 0, nil, []string{"1:5"}, loop.UntilReached},
 		{"until", 0, 2, loop.Until(loop.Samples(5)), []string{"1:2", "2:2", "3:1"}, loop.UntilReached},
 		{"until zero", 0, 2, loop.Until(loop.Steps(0)), nil, loop.UntilReached},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var loops []string
-			o := outer{Train: counting, Data: dataOf(7, nil), TotalSteps: row.total, LoopSteps: row.each, End: []action{noting(&loops)}}
+			o := toy{Train: counting, Data: dataOf(7, nil), TotalSteps: row.total, LoopSteps: row.each, End: []action{noting(&loops)}}
 			result, err := o.Run(t.Context(), 0, row.until)
 			require.NoError(t, err)
 			require.Equal(t, row.loops, loops)
@@ -329,13 +334,13 @@ func (b blockCounting) StepBlock(ctx context.Context, s int, batches []int) (int
 func TestOuter_blocksEndAtBorders(t *testing.T) {
 	var sizes []int
 	var ends, evals []int
-	o := outer{Train: blockCounting{counting, &sizes}, Data: endless(nil), TotalSteps: 130, LoopSteps: 20,
+	o := toy{Train: blockCounting{counting, &sizes}, Data: endless(nil), TotalSteps: 130, LoopSteps: 20,
 		Begin: []action{{Do: func(_ context.Context, at border) error { ends = append(ends, -at.State); return nil }}},
 		End:   []action{{Do: func(_ context.Context, at border) error { ends = append(ends, at.State); return nil }}},
-		Evals: []evalSpec{{Name: "test", Step: loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+		Evals: []eval{{Test: test{Name: "test", Step: loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 			evals = append(evals, s)
 			return s, loop.Logs{}, nil
-		}), Data: evalData(1), Interval: 2}}}
+		}), Data: evalData(1)}, Every: 2}}}
 	result, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 20, -20, 40, -40, 60, -60, 80, -80, 100, -100, 120, -120, 130}, ends)

@@ -1,4 +1,4 @@
-package train
+package outer
 
 import (
 	"context"
@@ -13,15 +13,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Checkpoints is a place where states are kept, each under the number of steps in it.
+// Checkpoints is a place from which states are read, each by the number of steps in it: runs.SavedStates of package
+// checkpoint/runs, for a folder.
 type Checkpoints[S any] interface {
 	// Steps lists the checkpoints that are there and complete, in any order.
 	Steps(ctx context.Context) ([]int64, error)
-	// Restore gives the state of a checkpoint and how far its training was. The state into is as the program made it, and may
-	// be changed in place; where Restore gives an error it must still be good.
+	// Restore gives the state of a checkpoint and how far its training was. The state into is as the program made it,
+	// and may be changed in place; where Restore gives an error it must still be good.
 	Restore(ctx context.Context, into S, step int64) (S, loop.Elapsed, error)
-	// Save keeps a state. It may go on saving afterwards, if it is an io.Closer that waits for that.
-	Save(ctx context.Context, state S, at loop.Elapsed) error
 }
 
 // restore is Restore that is looked at: the counting of a run depends on it.
@@ -36,7 +35,7 @@ func restore[S any](ctx context.Context, c Checkpoints[S], into S, step int64) (
 	return state, at, nil
 }
 
-// StoppedFile is the name of the file that an [Outer] loop writes into its Dir when no more checkpoints will come: after a
+// StoppedFile is the name of the file that a [Loop] writes into its Dir when no more checkpoints will come: after a
 // run that ended well. There is one line in it, with the reason. A run that begins removes it.
 const StoppedFile = "STOPPED"
 
@@ -46,7 +45,7 @@ func writeStopped(dir, reason string) error {
 		return err
 	}
 	name := filepath.Join(dir, StoppedFile)
-	if err := remove(name + ".tmp"); err != nil { // of a run that was killed, or a pipe, which would hold up who writes it
+	if err := remove(name + ".tmp"); err != nil { // of a run that was killed, or a pipe, to which a write would wait
 		return err
 	}
 	file, err := os.OpenFile(name+".tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -60,8 +59,6 @@ func writeStopped(dir, reason string) error {
 	return os.Rename(name+".tmp", name)
 }
 
-func removeStopped(dir string) error { return remove(filepath.Join(dir, StoppedFile)) }
-
 func remove(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -69,21 +66,17 @@ func remove(name string) error {
 	return nil
 }
 
-// Continuous evaluates checkpoints as they appear: those that are there first, in the order of their steps, then the ones
-// that another process saves. It ends when Stop says so, when an evaluation or its action returns [loop.ErrStop], when the
-// context ends, or with an error.
-//
-// Jaxloop has this in the outer loop, for when it has no training loop; here it is a type, because the two share the
-// evaluations alone.
+// Continuous evaluates checkpoints as they appear: those that are there first, in the order of their steps, then the
+// ones that another process saves. It ends when Stop says so, when an evaluation or its action returns
+// [loop.ErrStop], when the context ends, or with an error.
 type Continuous[S, B any] struct {
 	Checkpoints Checkpoints[S]
-	// Evals run on each checkpoint. Each of them restores it into the state that Run was given, so none sees what another one
-	// did. Their Interval counts inner loops and is not used; their When is.
-	Evals []EvalSpec[S, B]
+	// Evals run on each checkpoint. Each of them restores it into the state that Run was given, so none sees what
+	// another one did. Their Every counts inner loops and is not used; their When is.
+	Evals []Eval[S, B]
 	// Newest leaves out checkpoints that are older than the newest one when it looks.
 	Newest bool
-	// Poll is the time between two looks; zero means 10 seconds. Jaxloop does not wait at all if nothing is said, and keeps
-	// a processor busy.
+	// Poll is the time between two looks; zero means 10 seconds.
 	Poll time.Duration
 	// Stop tells that no more checkpoints will come. It is asked before each look, so that a checkpoint saved before it
 	// became true is evaluated. Nil looks for [StoppedFile] in Dir.
@@ -91,9 +84,10 @@ type Continuous[S, B any] struct {
 	Dir  string
 }
 
-// ContinuousResult is how it ended. [loop.Result.State] is that of the last checkpoint that was evaluated, Elapsed how far its
-// training was; if there was none, they are what Run was given and zero. The history has a row for each checkpoint; its steps
-// count checkpoints, and stats.step is that of the training. The Reason is [loop.DataEnded] where Stop ended it.
+// ContinuousResult is how it ended. [loop.Result.State] is that of the last checkpoint that was evaluated, Elapsed
+// how far its training was; if there was none, they are what Run was given and zero. The history has a row for each
+// checkpoint; its steps count checkpoints, and stats.step is that of the training. The Reason is [loop.DataEnded]
+// where Stop ended it.
 type ContinuousResult[S any] struct {
 	loop.Result[S]
 	// Evaluations has the last one of each name.
@@ -104,16 +98,17 @@ type ContinuousResult[S any] struct {
 
 const defaultPoll = 10 * time.Second
 
-// Run evaluates until the end. Options are those of a loop whose steps are checkpoints: loop.WatchEntry("loss_test", …).
+// Run evaluates until the end. Options are those of a loop whose steps are checkpoints: loop.WatchEntry("loss_test",
+// …).
 func (c Continuous[S, B]) Run(ctx context.Context, state S, options ...loop.Option) (ContinuousResult[S], error) {
 	if err := c.check(); err != nil {
-		return ContinuousResult[S]{Result: failed(state, loop.Elapsed{})}, fmt.Errorf("train: continuous evaluation: %w", err)
+		return ContinuousResult[S]{Result: failed(state)}, fmt.Errorf("outer: continuous evaluation: %w", err)
 	}
-	r := &continuousRun[S, B]{Continuous: c, evals: newEvaluations(), state: state}
-	options = append(evalOptions(c.Evals, &r.evals.background), options...)
+	r := &continuousRun[S, B]{Continuous: c, evaluations: newEvaluations(), state: state}
+	options = append(ends(c.Evals, &r.group), options...)
 	result, err := loop.New(r.tasks()...).Run(ctx, state, r.arriving(ctx), options...)
 	result.State, result.Elapsed = r.state, r.elapsed
-	return ContinuousResult[S]{result, r.evals.results, r.missed}, err
+	return ContinuousResult[S]{result, r.results, r.missed}, err
 }
 
 func (c Continuous[S, B]) check() error {
@@ -135,7 +130,7 @@ func (c Continuous[S, B]) check() error {
 
 type continuousRun[S, B any] struct {
 	Continuous[S, B]
-	evals evaluations
+	evaluations
 	// What was evaluated last.
 	state   S
 	elapsed loop.Elapsed
@@ -217,9 +212,9 @@ func (r *continuousRun[S, B]) tasks() (tasks []loop.Task[S, int64]) {
 }
 
 // evaluate leaves the state of the turn as it is, so that each evaluation restores into the first one.
-func (r *continuousRun[S, B]) evaluate(ctx context.Context, e EvalSpec[S, B], t *loop.Turn[S, int64]) error {
+func (r *continuousRun[S, B]) evaluate(ctx context.Context, e Eval[S, B], t *loop.Turn[S, int64]) error {
 	step := t.Batch
-	if e.When != nil && !e.When(EvalContext{Continuous: true, Step: step}) {
+	if e.When != nil && !e.When(Inner{Elapsed: loop.Elapsed{Steps: step}}) {
 		return nil
 	}
 	if slices.Contains(r.missed, step) {
@@ -234,14 +229,14 @@ func (r *continuousRun[S, B]) evaluate(ctx context.Context, e EvalSpec[S, B], t 
 		}
 		return err
 	}
-	logs, err := e.run(ctx, &r.evals, state, Inner{Elapsed: elapsed})
+	turn := loop.Turn[S, B]{State: state, Logs: t.Logs}
+	err = e.evaluate(ctx, &r.evaluations, &turn, Inner{Elapsed: elapsed})
 	if err != nil && !isStop(err) {
 		return fmt.Errorf("checkpoint of step %d: %w", step, err)
 	}
-	r.state, r.elapsed = state, elapsed
-	t.Logs.Merge(logs)
+	r.state, r.elapsed, t.Logs = state, elapsed, turn.Logs
 	t.Logs.Set(Stats, "step", loop.Number(step))
-	if failed := r.evals.background.Err(); failed != nil {
+	if failed := r.group.Err(); failed != nil {
 		return failed
 	}
 	return err

@@ -1,4 +1,4 @@
-package train_test
+package outer_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // descend is one step of gradient descent on (w-batch)².
@@ -34,20 +35,20 @@ func fours(n int) loop.Data[float64] {
 	}
 }
 
-func ExampleOuter() {
-	outer := train.Outer[float64, float64]{
+func ExampleLoop() {
+	training := outer.Loop[float64, float64]{
 		Train: loop.StepFunc[float64, float64](descend),
 		Data: func(_ context.Context, from loop.Elapsed) (loop.Data[float64], error) {
 			return fours(1000 - int(from.Steps)), nil
 		},
 		TotalSteps: 25,
 		LoopSteps:  10,
-		Evals: []train.EvalSpec[float64, float64]{{
-			Name: "test",
-			Step: loop.StepFunc[float64, float64](measure),
-			Data: loop.Fixed(fours(3)),
+		Evals: []outer.Eval[float64, float64]{{
+			Test: train.Test[float64, float64]{Name: "test",
+				Step: loop.StepFunc[float64, float64](measure),
+				Data: loop.Fixed(fours(3))},
 		}},
-		End: []train.Action[float64]{{Name: "print", Do: func(_ context.Context, at train.Border[float64]) error {
+		End: []outer.Action[float64]{{Name: "print", Do: func(_ context.Context, at outer.Border[float64]) error {
 			loss, err := at.Outputs().Float("loss")
 			if err != nil {
 				return err
@@ -57,7 +58,7 @@ func ExampleOuter() {
 			return err
 		}}},
 	}
-	result, err := outer.Run(context.Background(), 0)
+	result, err := training.Run(context.Background(), 0)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,20 +72,20 @@ func ExampleOuter() {
 }
 
 // A stop is a value: the state and the reason are in the result.
-func ExampleOuter_stop() {
-	outer := train.Outer[float64, float64]{
+func ExampleLoop_stop() {
+	training := outer.Loop[float64, float64]{
 		Train:      loop.StepFunc[float64, float64](descend),
 		Data:       func(context.Context, loop.Elapsed) (loop.Data[float64], error) { return fours(1000), nil },
-		TotalSteps: train.AllData,
+		TotalSteps: outer.AllData,
 		LoopSteps:  10,
-		End: []train.Action[float64]{{Name: "good enough", Do: func(_ context.Context, at train.Border[float64]) error {
+		End: []outer.Action[float64]{{Name: "good enough", Do: func(_ context.Context, at outer.Border[float64]) error {
 			if loss, err := at.Outputs().Float("loss"); err != nil || loss > 0.1 {
 				return err
 			}
 			return loop.ErrStop
 		}}},
 	}
-	result, err := outer.Run(context.Background(), 0)
+	result, err := training.Run(context.Background(), 0)
 	fmt.Println(result.Reason, result.Elapsed.Steps, err)
 	fmt.Println(result.Stop)
 	// Output:
@@ -106,22 +107,17 @@ func (m inMemory) Restore(_ context.Context, _ float64, step int64) (float64, lo
 	return m[step], loop.Elapsed{Steps: step}, nil
 }
 
-func (m inMemory) Save(_ context.Context, w float64, at loop.Elapsed) error {
-	m[at.Steps] = w
-	return nil
-}
-
 func ExampleContinuous() {
 	checkpoints := inMemory{10: 3.57, 20: 3.95}
-	evaluation := train.Continuous[float64, float64]{
+	evaluation := outer.Continuous[float64, float64]{
 		Checkpoints: checkpoints,
 		Stop:        func(context.Context) (bool, error) { return true, nil }, // no more will come
 		Poll:        time.Minute,
-		Evals: []train.EvalSpec[float64, float64]{{
-			Name: "test",
-			Step: loop.StepFunc[float64, float64](measure),
-			Data: loop.Fixed(fours(3)),
-			End: []train.Action[float64]{{Do: func(_ context.Context, at train.Border[float64]) error {
+		Evals: []outer.Eval[float64, float64]{{
+			Test: train.Test[float64, float64]{Name: "test",
+				Step: loop.StepFunc[float64, float64](measure),
+				Data: loop.Fixed(fours(3))},
+			End: []outer.Action[float64]{{Do: func(_ context.Context, at outer.Border[float64]) error {
 				loss, err := at.Outputs().Float("loss")
 				fmt.Printf("checkpoint of step %d: test loss %.4f\n", at.Elapsed.Steps, loss)
 				return err
@@ -136,11 +132,11 @@ func ExampleContinuous() {
 	// data ended 3.95 <nil>
 }
 
-func ExampleBackground() {
-	var background train.Background
-	background.Go("save", func() error { return fmt.Errorf("disk full") })
-	fmt.Println(background.Wait())
-	fmt.Println(background.Wait()) // an error surfaces once
+func ExampleGroup() {
+	var group outer.Group
+	group.Go("save", func() error { return fmt.Errorf("disk full") })
+	fmt.Println(group.Wait())
+	fmt.Println(group.Wait()) // an error surfaces once
 	// Output:
 	// background: save: disk full
 	// <nil>

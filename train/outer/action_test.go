@@ -1,4 +1,4 @@
-package train_test
+package outer_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 func TestB37_intervalsOfActions(t *testing.T) {
@@ -23,12 +23,12 @@ func TestB37_intervalsOfActions(t *testing.T) {
 		counts := [2][]int{make([]int, 3), make([]int, 3)}
 		actions := func(into []int) (list []action) {
 			for i := range into {
-				list = append(list, action{Every: train.InnerLoops(i + 1), Do: func(context.Context, border) error { into[i]++; return nil }})
+				list = append(list, action{Every: outer.InnerLoops(i + 1), Do: func(context.Context, border) error { into[i]++; return nil }})
 			}
 			return list
 		}
 		// The data ends the run: with a total, an interval of 3 in 1 inner loop is an error.
-		o := outer{Train: counting, Data: dataOf(row.loops*5, nil), TotalSteps: train.AllData, LoopSteps: 5, Begin: actions(counts[0]), End: actions(counts[1])}
+		o := toy{Train: counting, Data: dataOf(row.loops*5, nil), TotalSteps: outer.AllData, LoopSteps: 5, Begin: actions(counts[0]), End: actions(counts[1])}
 		_, err := o.Run(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, [2][]int{row.want, row.want}, counts)
@@ -38,7 +38,7 @@ func TestB37_intervalsOfActions(t *testing.T) {
 
 func TestB64_stepNumber(t *testing.T) {
 	var written []int64
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 1,
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 1,
 		End: []action{{Do: func(_ context.Context, at border) error { written = append(written, at.Elapsed.Steps); return nil }}}}
 	_, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
@@ -60,8 +60,8 @@ func TestAction_whatItSees(t *testing.T) {
 			return nil
 		}}
 	}
-	o := outer{Train: counting, Data: dataOf(6, nil), TotalSteps: train.AllData, LoopSteps: 4, Begin: []action{look("begin")}, End: []action{look("end")},
-		Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(3), End: []action{look("test")}}}}
+	o := toy{Train: counting, Data: dataOf(6, nil), TotalSteps: outer.AllData, LoopSteps: 4, Begin: []action{look("begin")}, End: []action{look("end")},
+		Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(3)}, End: []action{look("test")}}}}
 	_, err := o.Run(t.Context(), 0, loop.SamplesBy(func(int) int { return 2 }))
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -76,10 +76,10 @@ func TestAction_whatItSees(t *testing.T) {
 
 func TestInner_outputsStayThoseOfTheirLoop(t *testing.T) {
 	var all []border
-	o := outer{Train: counting, Data: dataOf(6, nil), TotalSteps: train.AllData, LoopSteps: 2, End: []action{{Do: func(_ context.Context, at border) error {
+	o := toy{Train: counting, Data: dataOf(6, nil), TotalSteps: outer.AllData, LoopSteps: 2, End: []action{{Do: func(_ context.Context, at border) error {
 		all = append(all, at)
 		return nil
-	}}}, Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(1)}}}
+	}}}, Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(1)}}}}
 	_, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
 	for i, at := range all {
@@ -102,13 +102,13 @@ func TestB40_stats(t *testing.T) {
 			return action{Do: func(context.Context, border) error { time.Sleep(d); return nil }}
 		}
 		var at []border
-		o := outer{Train: slow, TotalSteps: 20, LoopSteps: 10,
+		o := toy{Train: slow, TotalSteps: 20, LoopSteps: 10,
 			Data: func(ctx context.Context, from loop.Elapsed) (loop.Data[int], error) {
 				time.Sleep(7 * time.Second)
 				return endless(nil)(ctx, from)
 			},
 			Begin: []action{wait(time.Minute)},
-			Evals: []evalSpec{{Name: "test", Step: slow, Data: evalData(3)}},
+			Evals: []eval{{Test: test{Name: "test", Step: slow, Data: evalData(3)}}},
 			End:   []action{wait(time.Hour), {Do: func(_ context.Context, b border) error { at = append(at, b); return nil }}}}
 		result, err := o.Run(t.Context(), 0, loop.SamplesBy(func(int) int { return 32 }))
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestB40_stats(t *testing.T) {
 
 func TestB75_background(t *testing.T) {
 	boom, bang := errors.New("boom"), errors.New("bang")
-	var b train.Background
+	var b outer.Group
 	require.NoError(t, b.Wait())
 	b.Go("good", func() error { return nil })
 	require.NoError(t, b.Wait())
@@ -180,7 +180,7 @@ func TestBackground_inARun(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				done, closed := false, false
-				o := outer{TotalSteps: 40, LoopSteps: 10, Data: endless(nil),
+				o := toy{TotalSteps: 40, LoopSteps: 10, Data: endless(nil),
 					Train: loop.StepFunc[int, int](func(ctx context.Context, s, b int) (int, loop.Logs, error) {
 						time.Sleep(time.Second)
 						return counting(ctx, s, b)
@@ -188,7 +188,7 @@ func TestBackground_inARun(t *testing.T) {
 					Begin: []action{{Name: "first", Do: func(context.Context, border) error { return nil }}},
 					End: []action{{Name: "save", Do: func(_ context.Context, at border) error {
 						if at.Number == row.in {
-							at.Background.Go("save", func() error {
+							at.Group.Go("save", func() error {
 								time.Sleep(row.takes)
 								done = true
 								return row.err

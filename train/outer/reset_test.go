@@ -1,4 +1,4 @@
-package train_test
+package outer_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // summing is a state that changes in place: it sums up its batches since the last reset, in training and in evaluations.
@@ -54,9 +55,9 @@ func TestReset_sumsOfInnerLoopsAndEvaluations(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := &summing{}
 			var sums []float64
-			o := train.Outer[*summing, int]{Train: loop.StepFunc[*summing, int](s.step), LoopSteps: 10, TotalSteps: row.steps, Reset: s.reset,
+			o := outer.Loop[*summing, int]{Train: loop.StepFunc[*summing, int](s.step), LoopSteps: 10, TotalSteps: row.steps, Reset: s.reset,
 				Data: func(context.Context, loop.Elapsed) (loop.Data[int], error) { return ones, nil },
-				End: []train.Action[*summing]{{Do: func(_ context.Context, at train.Border[*summing]) error {
+				End: []outer.Action[*summing]{{Do: func(_ context.Context, at outer.Border[*summing]) error {
 					_, values, err := at.History().Series("sum")
 					sums = append(sums, values[len(values)-1])
 					for name, e := range at.Evaluations {
@@ -67,9 +68,9 @@ func TestReset_sumsOfInnerLoopsAndEvaluations(t *testing.T) {
 					return err
 				}}}}
 			for i := range row.evals {
-				e := train.EvalSpec[*summing, int]{Name: fmt.Sprint(i), Step: loop.StepFunc[*summing, int](s.step), Data: tens}
+				e := outer.Eval[*summing, int]{Test: train.Test[*summing, int]{Name: fmt.Sprint(i), Step: loop.StepFunc[*summing, int](s.step), Data: tens}}
 				if row.stop {
-					e.End = []train.Action[*summing]{{Do: func(context.Context, train.Border[*summing]) error { return loop.ErrStop }}}
+					e.End = []outer.Action[*summing]{{Do: func(context.Context, outer.Border[*summing]) error { return loop.ErrStop }}}
 				}
 				o.Evals = append(o.Evals, e)
 			}
@@ -92,8 +93,8 @@ func TestReset_statesThatAreValues(t *testing.T) {
 	to := func(n int) func(context.Context, int) (int, error) {
 		return func(context.Context, int) (int, error) { return n, nil }
 	}
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Reset: to(100), Evals: []evalSpec{
-		{Name: "inherited", Step: look, Data: evalData(2)}, {Name: "own", Step: look, Data: evalData(1), Reset: to(7)}}}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Reset: to(100), Evals: []eval{
+		{Test: test{Name: "inherited", Step: look, Data: evalData(2)}}, {Test: test{Name: "own", Step: look, Data: evalData(1), Reset: to(7)}}}}
 	result, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, []int{100, 101, 7, 100, 101, 7}, seen)
@@ -104,12 +105,12 @@ func TestReset_statesThatAreValues(t *testing.T) {
 func TestReset_failures(t *testing.T) {
 	boom := errors.New("boom")
 	fail := func(context.Context, int) (int, error) { return 0, boom }
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Reset: fail}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Reset: fail}
 	result, err := o.Run(t.Context(), 0)
 	require.EqualError(t, err, "loop: step 2: every 2 steps, at end: end of inner loop: reset: boom")
 	require.ErrorIs(t, err, boom)
 	require.Equal(t, 2, result.State, "its step is made")
-	o.Reset, o.Evals = nil, []evalSpec{{Name: "test", Step: counting, Data: evalData(1), Reset: fail}}
+	o.Reset, o.Evals = nil, []eval{{Test: test{Name: "test", Step: counting, Data: evalData(1), Reset: fail}}}
 	_, err = o.Run(t.Context(), 0)
-	require.EqualError(t, err, "loop: step 2: every 2 steps, at end: evaluation test: reset: boom")
+	require.EqualError(t, err, "loop: step 2: every 2 steps, at end: evaluation test: step 0: at start: reset: boom")
 }

@@ -1,4 +1,4 @@
-package train_test
+package outer_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/train/outer"
 )
 
 // ones logs a one a step.
@@ -20,8 +20,8 @@ var ones = loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.
 
 func TestB41_B42_listsOfAnEvaluation(t *testing.T) {
 	sum := loop.Aggregations{loop.Metrics: loop.Sum}
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 1,
-		Evals: []evalSpec{{Name: "all", Step: ones, Data: evalData(10)}, {Name: "piped", Step: ones, Data: evalData(99), Steps: 10, Aggregate: sum}}}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 1,
+		Evals: []eval{{Test: test{Name: "all", Step: ones, Data: evalData(10)}}, {Test: test{Name: "piped", Step: ones, Data: evalData(99), Length: loop.Steps(10), Aggregate: sum}}}}
 	result, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
 	for _, name := range []string{"all", "piped"} {
@@ -38,18 +38,18 @@ func TestB41_B42_listsOfAnEvaluation(t *testing.T) {
 func TestB49_B53_B54_intervals(t *testing.T) {
 	for _, row := range []struct {
 		name      string
-		intervals []train.InnerLoops
+		intervals []outer.InnerLoops
 		want      []int
 	}{
-		{"B49 each", []train.InnerLoops{0}, []int{10}},
-		{"B53 1 and 2", []train.InnerLoops{1, 2}, []int{10, 5}},
-		{"B54 10 and none", []train.InnerLoops{10, 0}, []int{1, 10}},
+		{"B49 each", []outer.InnerLoops{0}, []int{10}},
+		{"B53 1 and 2", []outer.InnerLoops{1, 2}, []int{10, 5}},
+		{"B54 10 and none", []outer.InnerLoops{10, 0}, []int{1, 10}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := make([]int, len(row.intervals))
-			o := outer{Train: counting, Data: endless(nil), TotalSteps: 100, LoopSteps: 10}
+			o := toy{Train: counting, Data: endless(nil), TotalSteps: 100, LoopSteps: 10}
 			for i, n := range row.intervals {
-				o.Evals = append(o.Evals, evalSpec{Name: fmt.Sprint(i), Step: ones, Data: evalData(2), Interval: n,
+				o.Evals = append(o.Evals, eval{Test: test{Name: fmt.Sprint(i), Step: ones, Data: evalData(2)}, Every: n,
 					End: []action{{Do: func(context.Context, border) error { got[i]++; return nil }}}})
 			}
 			result, err := o.Run(t.Context(), 0)
@@ -66,12 +66,12 @@ func TestEvalSpec_intervalAndTheLastInnerLoop(t *testing.T) {
 		total loop.Steps
 		want  []float64
 	}{{45, []float64{20, 40}}, {55, []float64{20, 40, 55}}, {60, []float64{20, 40, 60}}} {
-		o := outer{Train: counting, Data: endless(nil), TotalSteps: row.total, LoopSteps: 10, Evals: []evalSpec{{Name: "test", Interval: 2, Data: evalData(1),
+		o := toy{Train: counting, Data: endless(nil), TotalSteps: row.total, LoopSteps: 10, Evals: []eval{{Every: 2, Test: test{Name: "test", Data: evalData(1),
 			Step: loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 				var logs loop.Logs
 				logs.Metric("at", float64(s))
 				return s, logs, nil
-			})}}}
+			})}}}}
 		result, err := o.Run(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, row.want, series(t, result.History, "at_test"))
@@ -79,22 +79,25 @@ func TestEvalSpec_intervalAndTheLastInnerLoop(t *testing.T) {
 }
 
 func TestEvalSpec_when(t *testing.T) {
-	var asked []train.EvalContext
+	var asked [][2]int64
 	runs := 0
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 25, LoopSteps: 10, Evals: []evalSpec{{Name: "test", Step: ones,
-		Data: func(ctx context.Context) (loop.Data[int], error) { runs++; return evalData(1)(ctx) },
-		When: func(at train.EvalContext) bool { asked = append(asked, at); return at.Step > 10 }}}}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 25, LoopSteps: 10, Evals: []eval{{Test: test{Name: "test", Step: ones,
+		Data: func(ctx context.Context) (loop.Data[int], error) { runs++; return evalData(1)(ctx) }},
+		When: func(at outer.Inner) bool {
+			asked = append(asked, [2]int64{at.Elapsed.Steps, at.Number})
+			return at.Elapsed.Steps > 10
+		}}}}
 	_, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, []train.EvalContext{{Step: 10, Loop: 1}, {Step: 20, Loop: 2}, {Step: 25, Loop: 3}}, asked)
+	require.Equal(t, [][2]int64{{10, 1}, {20, 2}, {25, 3}}, asked)
 	require.Equal(t, 2, runs)
 }
 
 // In Jaxloop, 30 steps by 10 with an evaluation of 4 counted batches end at step 38, after inner loops of 10, 10 and 6.
 func TestD14_evaluationsLeaveTheTrainingAlone(t *testing.T) {
 	var loops []string
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 30, LoopSteps: 10, End: []action{noting(&loops)},
-		Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(4)}}}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 30, LoopSteps: 10, End: []action{noting(&loops)},
+		Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(4)}}}}
 	result, err := o.Run(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, 30, result.State)
@@ -128,22 +131,22 @@ func TestB74_stopInAnEvaluation(t *testing.T) {
 	}}
 	for _, row := range []struct {
 		name string
-		put  func(*outer)
+		put  func(*toy)
 		stop string
 	}{
-		{"as its action", func(o *outer) { o.Evals[0].End = []action{stop} },
+		{"as its action", func(o *toy) { o.Evals[0].End = []action{stop} },
 			"loop: step 40: every 10 steps, at end: evaluation test: action early stopping: best loss 0.5 in evaluation 1: stop"},
-		{"as an action of the training", func(o *outer) { o.End = []action{stop} },
+		{"as an action of the training", func(o *toy) { o.End = []action{stop} },
 			"loop: step 40: every 10 steps, at end: action early stopping: best loss 0.5 in evaluation 1: stop"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			best, bestAt, evals = 9, -1, 0
-			o := outer{Train: counting, Data: endless(nil), TotalSteps: 100, LoopSteps: 10, Evals: []evalSpec{{Name: "test", Data: evalData(3),
+			o := toy{Train: counting, Data: endless(nil), TotalSteps: 100, LoopSteps: 10, Evals: []eval{{Test: test{Name: "test", Data: evalData(3),
 				Step: loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 					var logs loop.Logs
 					logs.Loss("loss", losses[s/10-1])
 					return s, logs, nil
-				})}}}
+				})}}}}
 			row.put(&o)
 			result, err := o.Run(t.Context(), 0)
 			require.NoError(t, err)
@@ -158,7 +161,7 @@ func TestB74_stopInAnEvaluation(t *testing.T) {
 // What the loop's own options see of an evaluation.
 func TestEvalSpec_entriesCanBeWatched(t *testing.T) {
 	var seen []float64
-	o := outer{Train: counting, Data: endless(nil), TotalSteps: 30, LoopSteps: 10, Evals: []evalSpec{{Name: "test", Step: counting, Data: evalData(1)}}}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 30, LoopSteps: 10, Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(1)}}}}
 	_, err := o.Run(t.Context(), 0, loop.WatchEntry("loss_test", func(_ context.Context, r loop.Report) error {
 		v, err := r.Logs.Float("loss_test")
 		seen = append(seen, v)
@@ -166,4 +169,50 @@ func TestEvalSpec_entriesCanBeWatched(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{10, 20, 30}, seen)
+}
+
+// Two entries of one path: one would hide the other.
+func TestEval_anEntryThatIsThereAlready(t *testing.T) {
+	logsBoth := loop.StepFunc[int, int](func(ctx context.Context, s, b int) (int, loop.Logs, error) {
+		s, logs, err := counting(ctx, s, b)
+		logs.Loss("loss_test", 1)
+		return s, logs, err
+	})
+	o := toy{Train: logsBoth, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Evals: []eval{{Test: test{Name: "test", Step: counting, Data: evalData(1)}}}}
+	result, err := o.Run(t.Context(), 0)
+	require.EqualError(t, err, "loop: step 2: every 2 steps, at end: evaluation test: losses.loss_test is logged in this turn already: give each evaluation a Name of its own")
+	require.Equal(t, 2, result.State)
+
+	evals := []eval{{Test: test{Name: "x_y", Step: counting, Data: evalData(1)}}, {Test: test{Name: "y", Data: evalData(1),
+		Step: loop.StepFunc[int, int](func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+			var logs loop.Logs
+			logs.Loss("loss_x", 1)
+			return s, logs, nil
+		})}}}
+	_, err = continuous{Checkpoints: &memory{kept: map[int64]int{3: 30}}, Stop: stopAtOnce, Evals: evals}.Run(t.Context(), 0)
+	require.EqualError(t, err, "loop: step 1: each step: evaluation y: checkpoint of step 3: losses.loss_x_y is logged in this turn already: give each evaluation a Name of its own")
+}
+
+// A failure that wraps ErrStop, as data that ends with it, is no wish to stop the training.
+func TestEval_aFailureIsNoWishToStop(t *testing.T) {
+	broken := func(context.Context) (loop.Data[int], error) {
+		return func(yield func(int, error) bool) { yield(0, fmt.Errorf("broken: %w", loop.ErrStop)) }, nil
+	}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Evals: []eval{{Test: test{Name: "test", Step: counting, Data: broken}}}}
+	result, err := o.Run(t.Context(), 0)
+	require.EqualError(t, err, "loop: step 2: every 2 steps, at end: evaluation test: step 1: data: broken: stop")
+	require.Equal(t, loop.Failed, result.Reason)
+}
+
+// What a test has, an evaluation has: its state may go on, it may have hooks, and no data is an error.
+func TestEval_isATest(t *testing.T) {
+	evals := []eval{{Test: test{Name: "test", Step: counting, Data: evalData(3), KeepState: true}}}
+	o := toy{Train: counting, Data: endless(nil), TotalSteps: 4, LoopSteps: 2, Evals: evals}
+	result, err := o.Run(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 4+2*3, result.State)
+	require.EqualValues(t, 4, result.Elapsed.Steps)
+	evals[0].Data = evalData(0)
+	_, err = o.Run(t.Context(), 0)
+	require.ErrorContains(t, err, "evaluation test: step 1: data: no batch to test on")
 }
