@@ -41,6 +41,8 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 			_, _, err = row.test.Run(t.Context(), 0)
 			require.EqualError(t, err, "loop: evaluation test: "+row.err)
 			require.EqualError(t, row.test.Err(), row.err)
+			_, err = row.test.Evaluate(t.Context(), &loop.Turn[int, int]{})
+			require.EqualError(t, err, row.err)
 			boom := errors.New("boom")
 			_, err = loop.New(row.test.On(loop.EachStep).WithErr(boom).WithErr(nil)).Run(t.Context(), 0, numbers(10))
 			require.EqualError(t, err, "loop: task 1 (each step: evaluation test): "+row.err+"\nboom")
