@@ -8,23 +8,23 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Action is something that is done at the border of an inner loop. It looks at the state and does not change it. An
-// error ends the run; [loop.ErrStop] ends it as a wish, after what else is due at this border.
+// Action is done at the border of an inner loop. It looks at the state and does not change it. An error ends the run;
+// [loop.ErrStop] asks the run to stop, after everything else that is due at this border.
 type Action[S any] struct {
 	// Name stands in errors.
 	Name string
-	// Every is at which inner loops the action is due, by their number: 2 means the 2nd, the 4th, …; zero means each.
-	// An action of an [Eval] counts evaluations of it in this run.
+	// Every is the interval: with 2 the action is due at the inner loops of number 2, 4, …; with 0 at each. An action
+	// of an [Eval] counts the evaluations of it in this run.
 	Every InnerLoops
 	Do    func(ctx context.Context, at Border[S]) error
-	// Close, if it is given, is called once when the run is over, however it ended.
+	// Close, if there is one, is called once when the run is over, however it ended.
 	Close func(ctx context.Context) error
 }
 
 // Border is what an action sees.
 type Border[S any] struct {
-	// Inner is the inner loop that has ended, or the evaluation. For a begin action it has the number of the inner
-	// loop that begins, and no outputs.
+	// Inner is the inner loop that has ended, or the evaluation. A begin action sees the number of the inner loop
+	// that begins, without outputs.
 	Inner
 	State S
 	// Evaluations are the newest of each name.
@@ -53,7 +53,7 @@ func checkActions[S any](actions []Action[S]) error {
 	return errors.Join(errs...)
 }
 
-// act does the actions that are due. A wish to stop lets the others be done.
+// act does the actions that are due: after a wish to stop the others too.
 func act[S any](ctx context.Context, actions []Action[S], number int64, at Border[S]) (stop, err error) {
 	for _, a := range actions {
 		if !a.Every.due(number) {
@@ -71,7 +71,7 @@ func act[S any](ctx context.Context, actions []Action[S], number int64, at Borde
 	return stop, nil
 }
 
-// closing is an option that closes actions which the run calls by itself.
+// closing are the callbacks that close actions which are no callbacks themselves.
 func closing[S any](actions []Action[S]) (options []loop.Option) {
 	for _, a := range actions {
 		if a.Close != nil {
@@ -81,7 +81,7 @@ func closing[S any](actions []Action[S]) (options []loop.Option) {
 	return options
 }
 
-// attend is a callback with an end; both may be nil.
+// attend is a callback with an end. Either function may be nil.
 func attend(name string, when loop.Schedule, watch loop.Watcher, end func(context.Context) error) loop.Option {
 	start := func(loop.Beginning) (loop.Attendant, error) { return attendant{watch, end}, nil }
 	return loop.Callback{Name: name, When: when, Start: start}

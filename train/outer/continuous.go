@@ -23,7 +23,7 @@ type Checkpoints[S any] interface {
 	Restore(ctx context.Context, into S, step int64) (S, loop.Elapsed, error)
 }
 
-// restore is Restore that is looked at: the counting of a run depends on it.
+// restore also checks the number of steps that comes with the state.
 func restore[S any](ctx context.Context, c Checkpoints[S], into S, step int64) (S, loop.Elapsed, error) {
 	state, at, err := c.Restore(ctx, into, step)
 	if err == nil && at.Steps != step {
@@ -35,11 +35,11 @@ func restore[S any](ctx context.Context, c Checkpoints[S], into S, step int64) (
 	return state, at, nil
 }
 
-// StoppedFile is the name of the file that a [Loop] writes into its Dir when no more checkpoints will come: after a
-// run that ended well. There is one line in it, with the reason. A run that begins removes it.
+// StoppedFile is the name of the file that a [Loop] writes into its Dir after a run that ended well: no more
+// checkpoints will come. Its one line is the reason. The next run removes it.
 const StoppedFile = "STOPPED"
 
-// writeStopped writes the file so that who sees it sees all of it.
+// writeStopped writes under another name first, so that nobody reads half a file.
 func writeStopped(dir, reason string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -71,15 +71,15 @@ func remove(name string) error {
 // [loop.ErrStop], when the context ends, or with an error.
 type Continuous[S, B any] struct {
 	Checkpoints Checkpoints[S]
-	// Evals run on each checkpoint. Each of them restores it into the state that Run was given, so none sees what
-	// another one did. Their Every counts inner loops and is not used; their When is.
+	// Evals run on each checkpoint. Each restores it into the state that Run was given, so that none sees what
+	// another one did. Their Every, which counts inner loops, is not used; their When is.
 	Evals []Eval[S, B]
-	// Newest leaves out checkpoints that are older than the newest one when it looks.
+	// Newest leaves out, at each look, all checkpoints but the newest.
 	Newest bool
 	// Poll is the time between two looks; zero means 10 seconds.
 	Poll time.Duration
-	// Stop tells that no more checkpoints will come. It is asked before each look, so that a checkpoint saved before it
-	// became true is evaluated. Nil looks for [StoppedFile] in Dir.
+	// Stop tells that no more checkpoints will come. It is asked before each look, so that a checkpoint that was
+	// saved before it became true is evaluated. Without it, the [StoppedFile] in Dir tells.
 	Stop func(context.Context) (bool, error)
 	Dir  string
 }
@@ -90,9 +90,9 @@ type Continuous[S, B any] struct {
 // where Stop ended it.
 type ContinuousResult[S any] struct {
 	loop.Result[S]
-	// Evaluations has the last one of each name.
+	// Evaluations has the newest of each name.
 	Evaluations map[string]Inner
-	// Missed are checkpoints that were listed, but gone when they were to be restored.
+	// Missed are checkpoints that were listed, and gone when they were to be restored.
 	Missed []int64
 }
 

@@ -10,18 +10,18 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Eval is a test at the end of inner loops. Its Name is that of its outputs in [Result], and stands behind the names
-// of its entries: loss_test. [loop.ErrStop] from its Step ends the evaluation and, after this border, the run.
-// Without a Reset it has that of the [Loop]. (A state that changes in place is what the steps made of it, kept or
-// not: a test step must change nothing in it that trains.)
+// Eval is a test at the end of inner loops. It needs a Name: its outputs in [Result] have it, and the names of its
+// entries end with it, as loss_test. Without a Reset it takes that of the [Loop]. A Step that returns [loop.ErrStop]
+// ends the evaluation and, after this border, the run. (A state that changes in place is what the steps made of it,
+// kept or not: a test step must change nothing in it that trains.)
 type Eval[S, B any] struct {
 	train.Test[S, B]
-	// Every is at which inner loops it runs, by their number: 2 means the 2nd, the 4th, …; zero means each.
+	// Every is the interval: with 2 it runs at the inner loops of number 2, 4, …; with 0 at each.
 	Every InnerLoops
-	// When can refuse an evaluation that is due; nil refuses none. It is given the inner loop that has ended, without
-	// outputs. In a [Continuous] evaluation that is the number 0, with the steps of the checkpoint in Elapsed.
+	// When, if there is one, can leave out an evaluation that is due. It sees the inner loop that has ended, without
+	// outputs; in a [Continuous] evaluation the number 0 and, in Elapsed, the steps of the checkpoint.
 	When func(at Inner) bool
-	// End are actions behind each evaluation, such as to stop when a value does not get better any more.
+	// End are actions behind each evaluation, for example one that stops when a value does not get better any more.
 	End []Action[S]
 }
 
@@ -51,7 +51,7 @@ func checkEvals[S, B any](evals []Eval[S, B]) error {
 	return errors.Join(errs...)
 }
 
-// evaluations is what a run knows of its evaluations, and the functions that their actions started.
+// evaluations is what a run keeps of its evaluations, and the functions that actions started.
 type evaluations struct {
 	results map[string]Inner
 	counts  map[string]int64
@@ -62,7 +62,7 @@ func newEvaluations() evaluations {
 	return evaluations{results: map[string]Inner{}, counts: map[string]int64{}}
 }
 
-// ends are options that close the actions of evaluations, and wait for the group before that.
+// ends are callbacks that close the actions of evaluations and, before that, wait for the group.
 func ends[S, B any](evals []Eval[S, B], group *Group) (options []loop.Option) {
 	for _, e := range evals {
 		options = append(options, closing(e.End)...)

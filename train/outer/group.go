@@ -11,20 +11,19 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Group runs functions beside the training. The zero value is ready. A run has one of its own ([Border].Group): it
-// looks for errors before the actions of each border, where they end the run, and waits for all functions when it is
-// over. There is no limit to how many run at once: an action that is due again before its function has ended adds
-// another.
+// Group runs functions beside the training. The zero value is ready. Each run has one ([Border].Group): errors of its
+// functions end the run at the next border, before the actions, and the end of the run waits for all functions. There
+// is no limit to how many run at once: an action that is due again before its function has ended adds another.
 //
-// What writes logs needs none: callbacks.Background runs a callback behind a queue that is bounded.
+// For what writes logs take callbacks.Background, whose queue is bounded.
 type Group struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	errs    []error
 }
 
-// Go runs f on a goroutine of its own. A panic in it becomes a [*loop.PanicError]. A state that changes in place must
-// not be used in f.
+// Go runs f on a goroutine of its own. A panic in it becomes a [*loop.PanicError]. It must not use a state that
+// changes in place.
 func (g *Group) Go(name string, f func() error) {
 	g.running.Go(func() {
 		err := loop.ErrNoFunction
@@ -62,7 +61,7 @@ func (g *Group) Wait() error {
 	return g.Err()
 }
 
-// end waits when a run is over; who wants to stop has what he wants.
+// end waits when a run is over. A wish to stop is no error then.
 func (g *Group) end(context.Context) error {
 	if err := g.Wait(); !isStop(err) {
 		return err

@@ -6,28 +6,28 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// InnerLoops is a number of inner loops. What is to happen by steps is a [loop.Watch] or a [loop.Task] on
+// InnerLoops is a number of inner loops. For an interval of steps take a [loop.Watch] or a [loop.Task] on
 // loop.Every(loop.Steps(n)).
 type InnerLoops int64
 
-// due tells whether the inner loop, or evaluation, of a number is one of each so many.
+// due tells whether the inner loop, or the evaluation, of a number is an n-th one.
 func (n InnerLoops) due(number int64) bool { return number%int64(max(n, 1)) == 0 }
 
 // Inner is an inner loop that has ended, or an evaluation. The zero Inner had no steps.
 type Inner struct {
-	// Number is that of the inner loop, from 1, earlier runs included; for an evaluation that of the inner loop
+	// Number counts inner loops from 1, those of earlier runs too. An evaluation has the number of the inner loop
 	// before it.
 	Number int64
-	// Steps is how many steps it made.
+	// Steps is the number of its steps.
 	Steps int64
-	// Elapsed is how far the training was at its end.
+	// Elapsed is how far the training was at the end of it.
 	Elapsed loop.Elapsed
 	history func() *loop.History
 	outputs func() loop.Logs
 }
 
 // History is what its steps logged, as far as the history of the run kept it (see [loop.Keep] and [loop.Limit]). It
-// belongs to that history: functions of the [Group] are to be given the numbers, not the history or the outputs.
+// reads that history: give a function of the [Group] the numbers that it needs, not the history or the outputs.
 func (i Inner) History() *loop.History {
 	if i.history == nil {
 		return &loop.History{}
@@ -35,8 +35,8 @@ func (i Inner) History() *loop.History {
 	return i.history()
 }
 
-// Outputs are its aggregated entries, and in the collection [Stats] the numbers of the loop itself. Nothing is read
-// before one of their values is.
+// Outputs are its aggregated entries, and in the collection [Stats] the numbers of the loop itself. A value is read
+// when it is asked for.
 func (i Inner) Outputs() loop.Logs {
 	if i.outputs == nil {
 		return loop.Logs{}

@@ -20,19 +20,19 @@ import (
 // the evaluations gave, then the callbacks of the options.
 //
 // Inner loops are counted from the first step of the training, so that a run that is resumed has the borders of one
-// that was not: 55 of 100 steps done, LoopSteps 10, gives inner loops of 5, 10, 10, 10 and 10 steps, with the numbers
-// 6 to 10. The last one ends with the run; if it has no step, it is none: nothing is done at its end. A run that is
-// cancelled or fails has no last border.
+// that was not: with LoopSteps 10, a run from step 55 to 100 has inner loops of 5, 10, 10, 10 and 10 steps, with the
+// numbers 6 to 10. The last inner loop ends with the run; without a step it has no border. A run that is cancelled or
+// fails has no last border.
 type Loop[S, B any] struct {
 	// Train makes one step.
 	Train loop.Stepper[S, B]
-	// Data opens the data of the run, once: all inner loops go on in it. From is what is done already, as [loop.From]
-	// among the options says; the first batch is to be the next one.
+	// Data opens the data of the run, once: all inner loops go on in it. It begins behind the steps of from, which is
+	// what [loop.From] among the options says.
 	Data func(ctx context.Context, from loop.Elapsed) (loop.Data[B], error)
-	// TotalSteps ends the training, steps of earlier runs counted. With [AllData] the data does. Zero says nothing of
-	// it, and is an error unless [loop.Until] is among the options: over data without an end, the training had none.
+	// TotalSteps ends the training; it counts the steps of earlier runs too. With [AllData] the training ends with
+	// its data. Zero leaves the end to [loop.Until] among the options, and is an error without it.
 	TotalSteps loop.Steps
-	// LoopSteps is the length of an inner loop. Zero: all of the run is one inner loop.
+	// LoopSteps is the length of an inner loop. With zero the whole run is one inner loop.
 	LoopSteps loop.Steps
 	// Reset clears what the state sums up over an inner loop, as mean metrics do. It runs after the last step of an
 	// inner loop has logged, within each evaluation before its first batch, and after each, so that the next inner
@@ -41,25 +41,26 @@ type Loop[S, B any] struct {
 	// Tasks are further tasks of the loop, behind Train in their turns.
 	Tasks []loop.Task[S, B]
 	Evals []Eval[S, B]
-	// Begin actions come before the first step of an inner loop, when its batch is there. One that asks to stop ends
-	// the run after that step.
+	// Begin actions come before the first step of an inner loop, when its batch is there. After a wish to stop the
+	// step is still made.
 	Begin, End []Action[S]
 	// Aggregate makes the outputs of an inner loop from what its steps logged.
 	Aggregate loop.Aggregations
-	// Dir, if it is given, is where [StoppedFile] tells a [Continuous] evaluation that the training is over.
+	// Dir, if there is one, is the folder of the [StoppedFile], which ends a [Continuous] evaluation.
 	Dir string
 }
 
-// AllData as [Loop.TotalSteps] trains until the data ends, or somebody asks to stop.
+// AllData as [Loop.TotalSteps] trains until the data ends or something asks to stop.
 const AllData loop.Steps = -1
 
 // Result is how an outer loop ended. It is valid also beside an error.
 type Result[S any] struct {
 	// Result has the history of all steps of this run.
 	loop.Result[S]
-	// Loops is how many inner loops are done, earlier runs included; one that the end of the run cut short counts.
+	// Loops is the number of inner loops that are done, those of earlier runs and one that the end cut short
+	// included.
 	Loops InnerLoops
-	// Last is the last inner loop of this run that came to its end, evaluations included.
+	// Last is the last inner loop of this run that was done with its evaluations.
 	Last Inner
 	// Evaluations has the newest of each name.
 	Evaluations map[string]Inner
@@ -108,7 +109,7 @@ func (l Loop[S, B]) checkEnd(until loop.Period) error {
 	return l.unreachable(until)
 }
 
-// unreachable finds intervals that are longer than the training: mostly steps that were given for inner loops.
+// unreachable finds intervals that are longer than the training: mostly numbers of steps in place of inner loops.
 func (l Loop[S, B]) unreachable(until loop.Period) error {
 	total, known := until.(loop.Steps)
 	if !known && l.LoopSteps > 0 || total == 0 && known {
@@ -131,7 +132,7 @@ func (l Loop[S, B]) unreachable(until loop.Period) error {
 	return errors.Join(errs...)
 }
 
-// number is that of the inner loop with a step in it, from 1.
+// number is the number of the inner loop that a step is in, from 1.
 func (l Loop[S, B]) number(step int64) int64 {
 	if l.LoopSteps == 0 {
 		return 1

@@ -19,20 +19,20 @@ type run[S, B any] struct {
 	from  loop.Elapsed
 	start time.Time
 	init  time.Duration
-	// The present inner loop: the steps before it, and when it began to use time of its own.
+	// The present inner loop: the end of the one before, and since when its time counts.
 	opened loop.Elapsed
 	began  time.Time
-	// ended tells that the turn is the end of an inner loop, present; stats are its. It becomes last when its tasks
-	// are done.
+	// ended tells that the turn is at the end of an inner loop: present, with its stats. It becomes last behind the
+	// tasks.
 	ended         bool
 	present, last Inner
 	stats         loop.Logs
-	// logged are the entries of evaluations, which are no outputs of inner loops.
+	// logged are the entries of evaluations: they are no outputs of inner loops.
 	logged map[string]bool
 }
 
-// border is due at the end of every so many inner loops. At the end of the run it is due always, and whoever is asked
-// looks whether an inner loop ends there.
+// border is due at the end of each n-th inner loop, and at the end of the run, where an inner loop ends only if it
+// has a step: see run.ended.
 func (r *run[S, B]) border(every InnerLoops) loop.Schedule {
 	every = max(every, 1)
 	if r.LoopSteps == 0 || int64(every) > math.MaxInt64/int64(r.LoopSteps) {
@@ -41,7 +41,7 @@ func (r *run[S, B]) border(every InnerLoops) loop.Schedule {
 	return loop.Every(r.LoopSteps * loop.Steps(every)).AndAtEnd()
 }
 
-// beginning is due in the first turn of every so many inner loops.
+// beginning is due in the first turn of each n-th inner loop.
 func (r *run[S, B]) beginning(every InnerLoops) loop.Schedule {
 	return loop.When("begin of inner loop", func(before, after loop.Elapsed) bool {
 		first := before.Steps == r.from.Steps || r.LoopSteps > 0 && before.Steps%int64(r.LoopSteps) == 0
@@ -92,7 +92,7 @@ func (r *run[S, B]) at(inner Inner, state S) Border[S] {
 	return Border[S]{inner, state, maps.Clone(r.results), &r.group}
 }
 
-// end is the first thing at a border: it takes the time.
+// end comes first at a border, because it takes the time.
 func (r *run[S, B]) end(now loop.Elapsed) {
 	made := now.Since(r.opened)
 	if r.ended = made.Steps > 0; !r.ended {
@@ -138,7 +138,7 @@ func (r *run[S, B]) reset(ctx context.Context, t *loop.Turn[S, B]) error {
 	return nil
 }
 
-// options are those of the run. Its callbacks look in this order; their ends come in the reverse order.
+// options are those of the run. Its callbacks look in this order, and end in the reverse order.
 func (r *run[S, B]) options() (options []loop.Option) {
 	if r.TotalSteps > 0 {
 		options = append(options, loop.Until(r.TotalSteps)) // the user's options come behind it: see checkEnd
@@ -161,7 +161,7 @@ func (r *run[S, B]) options() (options []loop.Option) {
 	return append(options, ends(r.Evals, &r.group)...)
 }
 
-// begins learns where the run begins and ends, before its first turn. What it gives looks when the first batch is
+// begins learns where the run begins and ends, before its first turn; what it gives looks when the first batch is
 // there.
 func (r *run[S, B]) begins(from loop.Beginning) (loop.Attendant, error) {
 	r.from, r.opened = from.From, from.From
@@ -188,7 +188,7 @@ func (r *run[S, B]) close(_ context.Context, report loop.Report) error {
 	return nil
 }
 
-// data opens the data within the run, where a panic is an error.
+// data opens the data inside the run, where a panic is an error.
 func (r *run[S, B]) data(ctx context.Context) loop.Data[B] {
 	return func(yield func(B, error) bool) {
 		data, err := r.Data(ctx, r.from)
