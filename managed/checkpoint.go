@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/strategies"
 )
 
 var (
@@ -41,7 +40,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return c, err
 	}
-	done, err := s.read(ctx)
+	done, err := s.readValues(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -57,8 +56,8 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		return nil
 	}
 	var spare []byte // for values on their way, one after the other
-	for i, v := range s.values {
-		name, now := v.variable.Path(), s.hold(i)
+	for i, v := range s.storage.values {
+		name, now := v.variable.Path(), s.storage.pin(i)
 		write := func(w io.Writer) error {
 			err := now.write(w, int(v.shape.ByteSize()), &spare)
 			return errors.Join(err, now.release())
@@ -68,8 +67,8 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		}
 	}
 	if r := s.saved.restored; r != nil && r.from == nil {
-		for _, name := range slices.Sorted(maps.Keys(s.given)) {
-			t := s.given[name]
+		for _, name := range slices.Sorted(maps.Keys(s.model.given)) {
+			t := s.model.given[name]
 			if err := add(name, t.Shape(), func(w io.Writer) error { return writeTensor(w, t) }, r.origins[name]); err != nil {
 				return c, err
 			}
@@ -147,7 +146,7 @@ func (s *State) Transfer(ctx context.Context, c *checkpoint.Checkpoint, from fun
 }
 
 func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func(string) string) error {
-	done, err := s.alone(ctx)
+	done, err := s.access.changeAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,9 +175,9 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
 		}
 	}
-	_ = s.follow(nil) // whatever came of it, its values go
-	known := make([]*variable, len(s.values))
-	for i, v := range s.values {
+	_ = s.storage.last.follow(nil) // whatever came of it, its values go
+	known := make([]*variable, len(s.storage.values))
+	for i, v := range s.storage.values {
 		known[i] = v.variable
 	}
 	r.all, r.tensors = len(given), given
@@ -189,7 +188,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	given = r.tensors
 	if len(known) > 0 {
 		trained := slices.ContainsFunc(known, func(v *variable) bool { return s.saved.origins[v.Path()].Train })
-		gathers := func(v *variable) bool { _, ok := s.resets[v]; return ok }
+		gathers := func(v *variable) bool { _, ok := s.model.resets[v]; return ok }
 		if err := r.asked(known); err != nil {
 			return err
 		}
@@ -200,12 +199,12 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
-	s.given, s.drawn = given, func(string) bool { return true } // what may be missing, r.check decides
+	s.model.given, s.model.mayDraw = given, func(string) bool { return true } // what may be missing, r.check decides
 	if from != nil {
-		s.given = map[string]*Tensor{}
+		s.model.given = map[string]*Tensor{}
 	}
-	if o, ok := s.optimizer.(*startingAt); ok && from == nil && given[rateName] != nil { // the saved rate is the newer one
-		s.optimizer = o.Optimizer
+	if o, ok := s.model.optimizer.(*startingAt); ok && from == nil && given[rateName] != nil { // the saved rate is the newer one
+		s.model.optimizer = o.Optimizer
 	}
 	s.saved.restored = r
 	return nil
@@ -215,42 +214,35 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 // them too.
 func (s *State) pending() map[string]*Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
-		return s.given
+		return s.model.given
 	}
 	return nil
 }
 
 // replace gives the variables that are there their values, all or none, and takes these out of given.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tensor) error {
-	put := make([]strategies.Buffer, len(s.values))
 	var names []string
-	for i, v := range s.values {
-		t, err := (*Tensor)(nil), context.Cause(ctx)
-		name := r.nameOf(v.variable)
-		to, resets := s.resets[v.variable]
+	put, err := s.storage.putEach(ctx, s.storage.strategy, func(at int) (*Tensor, error) {
+		v := s.storage.values[at].variable
+		name := r.nameOf(v)
+		to, resets := s.model.resets[v]
 		switch {
-		case err != nil:
 		case given[name] != nil:
 			names = append(names, name)
-			t, err = given[name].LocalClone()
+			return given[name].LocalClone()
 		case resets && r.from == nil:
-			t, err = filled(to)
-		case s.lost != nil:
-			err = fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.lost)
+			return filled(to)
+		case s.storage.last.lost != nil:
+			return nil, fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.storage.last.lost)
 		}
-		if t != nil && err == nil {
-			put[i], err = s.strategy.Put(v.variable.Path(), t)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", v.variable.Path(), err), s.strategy.Free(put...))
-		}
+		return nil, nil
+	})
+	if err != nil {
+		return err
 	}
-	for i := range put {
-		if put[i] != nil {
-			put[i] = s.swap(i, put[i])
-		}
-		if o, ok := r.origins[s.values[i].variable.Path()]; ok {
-			s.saved.note(s.values[i].variable.Path(), o)
+	for _, v := range s.storage.values {
+		if o, ok := r.origins[v.variable.Path()]; ok {
+			s.saved.note(v.variable.Path(), o)
 		}
 	}
 	if r.from == nil {
@@ -258,11 +250,7 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 			delete(given, name)
 		}
 	}
-	if s.lost != nil { // nobody can tell what is left of the old values
-		s.lost = nil
-		return nil
-	}
-	return s.strategy.Free(put...)
+	return s.storage.replace(put)
 }
 
 // fromFile makes a tensor of what a checkpoint has.

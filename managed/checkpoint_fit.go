@@ -110,7 +110,7 @@ func (r *restored) nameOf(v *variable) string {
 
 // fit looks whether the variables that a step brings in are those of the checkpoint, and notes where they come from.
 func (s *State) fit(fresh []*variable, train bool) error {
-	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.given}), fresh)
+	r, err := s.renewed(cmp.Or(s.saved.restored, &restored{tensors: s.model.given}), fresh)
 	if s.saved.restored != nil && err == nil {
 		err = r.check(fresh, r.tensors, train, nil, nil)
 	}
@@ -124,11 +124,11 @@ func (s *State) fit(fresh []*variable, train bool) error {
 		s.saved.restored = r
 	}
 	if r.from == nil {
-		s.given = r.tensors
+		s.model.given = r.tensors
 	}
 	for _, v := range fresh {
 		if t := r.tensors[r.nameOf(v)]; r.from != nil && t != nil {
-			s.given[v.Path()] = t
+			s.model.given[v.Path()] = t
 		}
 	}
 	group := 0

@@ -34,7 +34,7 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 				rescaled = true
 				err = rescale(t, queryScale(v.Path(), saved[len(saved)-1]))
 			}
-		case t == nil && s.counts(v):
+		case t == nil && s.model.counts(v):
 			scope, _ := model.SplitPath(cmp.Or(name, v.Path()))
 			if old = model.JoinPath(scope, optimizer.GlobalStepVariableName); name == "" {
 				old, name = r.from(old), v.Path() // who leaves the new name out is asked for the old one
@@ -68,16 +68,16 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 		n.tensors[name] = t
 	}
 	if rescaled {
-		s.strategy.Runtime().Logger().Warn("managed: attention saved before GoMLX v0.28 was scaled twice: its queries were divided by the root of a head's " +
+		s.storage.strategy.Runtime().Logger().Warn("managed: attention saved before GoMLX v0.28 was scaled twice: its queries were divided by the root of a head's " +
 			"width, so that the model computes what it did; give the layer no WithQueryKeyScale for it")
 	}
 	return &n, nil
 }
 
 // counts tells whether a variable is a count of steps as GoMLX's optimizers and its schedule keep it.
-func (s *State) counts(v *variable) bool {
+func (d *definition) counts(v *variable) bool {
 	scope, name := model.SplitPath(v.Path())
-	return name == "step" && (s.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
+	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
 // queryScale is by what a query's weights and biases, or what Adam and RMSProp keep of them, are multiplied, so that attention

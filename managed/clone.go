@@ -11,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone makes an independent state of the same values under a strategy, which may be this state's own ([State.Strategy]).
-// Parameters, optimizer state, random state, metrics and counters are those of this moment, so both make the same steps from
-// here on. The steppers serve both; only the optimizer value itself is shared. The clone has to be closed by itself. After an
-// error there is no clone, and nothing of one is left.
+// Clone makes an independent state of the same values under a strategy, which may be this state's own
+// ([State.Strategy]). Parameters, optimizer state, random state, metrics and counters are those of this moment, so both
+// make the same steps from here on. The steppers serve both; only the optimizer value itself is shared. The clone has
+// to be closed by itself. After an error there is no clone, and nothing of one is left.
 //
 // It can be used before the first step too: the clone then draws the same initial values.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
@@ -29,52 +29,57 @@ func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, e
 }
 
 func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, error) {
-	done, err := s.beside(ctx)
+	done, err := s.readAll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	c := blank(under)
-	c.optimizer, c.policy, c.given, c.drawn = s.optimizer, s.policy, maps.Clone(s.given), s.drawn
-	c.configured = s.configured
-	c.rules = maps.Clone(s.rules)
-	if o, ok := s.optimizer.(*startingAt); ok {
-		c.optimizer = &startingAt{Optimizer: o.Optimizer, state: c, rate: o.rate}
-	}
+	c.model.takeSettings(&s.model)
+	c.settings = s.settings
+	c.settings.rules = maps.Clone(s.settings.rules)
 	c.saved.origins = maps.Clone(s.saved.origins)
 	if r := s.saved.restored; r != nil {
 		own := *r
 		if r.from == nil { // then what waits is what is given
-			own.tensors = c.given
+			own.tensors = c.model.given
 		}
 		c.saved.restored = &own
-	}
-	for path, value := range s.store.IterParams() {
-		c.store.SetParam(path, value)
 	}
 	if err := s.cloneVariables(c); err != nil {
 		return nil, err
 	}
-	buffers, err := s.copyTo(ctx, under)
+	buffers, err := s.storage.copyTo(ctx, under)
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.values {
-		c.values[i].buffer = buffers[i]
+	for i := range c.storage.values {
+		c.storage.values[i].buffer = buffers[i]
 	}
 	return c, nil
 }
 
-// cloneVariables makes the variables of a clone, without their values on the device. One that no step has come to need yet,
-// because the step that brought it in failed, is left out: the step makes it again.
+// takeSettings takes over all but the variables.
+func (d *definition) takeSettings(of *definition) {
+	d.optimizer, d.policy, d.given, d.mayDraw = of.optimizer, of.policy, maps.Clone(of.given), of.mayDraw
+	if o, ok := of.optimizer.(*startingAt); ok {
+		d.optimizer = &startingAt{Optimizer: o.Optimizer, model: d, rate: o.rate}
+	}
+	for path, value := range of.store.IterParams() {
+		d.store.SetParam(path, value)
+	}
+}
+
+// cloneVariables makes the variables of a clone, without their values on the device. One that no step has come to need
+// yet, because the step that brought it in failed, is left out: the step makes it again.
 func (s *State) cloneVariables(c *State) error {
-	c.values = make([]value, len(s.values))
-	for v := range s.store.IterVariables() { // in GoMLX's order, in which optimizers see them
-		at, known := s.index[v]
+	c.storage.values = make([]value, len(s.storage.values))
+	for v := range s.model.store.IterVariables() { // in GoMLX's order, in which optimizers see them
+		at, known := s.storage.index[v]
 		if !known && v.Path() != randomName {
 			continue
 		}
-		made := c.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
+		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
 		if !known { // the seed's, before the first step
 			t, err := hostValue(v)
@@ -92,12 +97,13 @@ func (s *State) cloneVariables(c *State) error {
 		if err := empty(made); err != nil { // the device has it
 			return err
 		}
-		c.index[made], c.values[at].variable, c.values[at].shape = at, made, s.values[at].shape
-		if to, ok := s.resets[v]; ok {
-			c.resets[made] = to
+		c.storage.index[made] = at
+		c.storage.values[at] = value{variable: made, shape: s.storage.values[at].shape}
+		if to, ok := s.model.resets[v]; ok {
+			c.model.resets[made] = to
 		}
-		if s.ofOptimizer[v] {
-			c.ofOptimizer[made] = true
+		if s.model.ofOptimizer[v] {
+			c.model.ofOptimizer[made] = true
 		}
 	}
 	return nil

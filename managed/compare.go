@@ -152,10 +152,10 @@ func (s *State) byName() map[string]*about {
 	if s == nil {
 		return nil
 	}
-	defer s.lookAtStructure()()
-	all := make(map[string]*about, len(s.values))
-	for i := range s.values {
-		v := &s.values[i]
+	defer s.access.peekAll()()
+	all := make(map[string]*about, len(s.storage.values))
+	for i := range s.storage.values {
+		v := &s.storage.values[i]
 		all[v.variable.Path()] = &about{v.shape, v.variable.Trainable}
 	}
 	return all

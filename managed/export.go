@@ -17,13 +17,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Export writes a single step into a new folder: its program in StableHLO, the names, shapes and types of its inputs and
-// outputs, and the state's values; see package export, which also reads it back. The batch says the shapes, and its
+// Export writes a single step into a new folder: its program in StableHLO, the names, shapes and types of its inputs
+// and outputs, and the state's values; see package export, which also reads it back. The batch says the shapes, and its
 // values go into the folder only with [WithExample]. The state stays as it is.
 //
-// The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: the fields of the batch that it
-// uses first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers. It is
-// StableHLO alone: the error function (GELU) is written out, and then differs in the last bits.
+// The program is the one that [Stepper.Step] runs under jit, whatever strategy the state has: the fields of the batch
+// that it uses first, then the state; out come the new state and, as one array "logs" of float32, the logged numbers.
+// It is StableHLO alone: the error function (GELU) is written out, and then differs in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ...ExportOption) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -36,11 +36,11 @@ type Function func(b *Builder) map[string]*Node
 
 // ExportModel writes a model for inference as [Stepper.Export] writes a step: the function is built as in a [TestStep],
 // the state has the variables that the function uses, and the outputs are the function's, sorted by name. What the
-// function reports as loss or metric comes too. A field of the batch that the function makes no use of, as the labels of a
-// prediction, is no input.
+// function reports as loss or metric comes too. A field of the batch that the function makes no use of, as the labels
+// of a prediction, is no input.
 func ExportModel(dir string, state *State, batch data.Batch, f Function, options ...ExportOption) error {
 	var outputs map[string]*Node
-	s := &Stepper{name: "model", build: func(b *Builder) { outputs = f(b) }}
+	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
 	if err := s.export(dir, state, batch, func() map[string]*Node { return outputs }, options); err != nil {
 		return fmt.Errorf("managed: export model: %w", err)
 	}
@@ -53,8 +53,8 @@ type ExportOption func(*exporting)
 // WithoutWeights leaves the state's values out; who loads the program must have them.
 func WithoutWeights() ExportOption { return func(x *exporting) { x.noWeights = true } }
 
-// WithExample runs the program once on the batch and keeps what went in and what came out, so that others can check that
-// they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
+// WithExample runs the program once on the batch and keeps what went in and what came out, so that others can check
+// that they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
 func WithExample() ExportOption { return func(x *exporting) { x.example = true } }
 
 func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*Node, options []ExportOption) error {
@@ -104,24 +104,23 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 	}
 }
 
-// lower has the step compiled under another strategy; the state gets new variables that the step brings in, and no more.
+// lower has the step's program written down; the state gets new variables that the step brings in, and no more.
 func (s *Stepper) lower(c *compiled, x *exporting) error {
 	ctx, state := context.Background(), c.state
-	if err := state.structure.Change(ctx); err != nil {
-		return of(err)
+	if err := state.access.structure.Change(ctx); err != nil {
+		return ofState(err)
 	}
-	defer state.structure.DoneChanging()
-	if err := state.usable(); err != nil {
+	defer state.access.structure.DoneChanging()
+	if err := state.storage.last.usable(); err != nil {
 		return err
 	}
-	x.Strategy = state.strategy
-	return s.compileFor(ctx, c, x)
+	x.runtime = state.storage.strategy.Runtime()
+	return s.compileFor(ctx, c, x.compile)
 }
 
-// exporting is a strategy that writes down the program of a step in place of compiling it. All else the state's own
-// strategy does.
+// exporting writes down the program of a step in place of compiling it.
 type exporting struct {
-	strategies.Strategy
+	runtime            *xla.Runtime
 	outputs            func() map[string]*Node // beside those of a step
 	noWeights, example bool
 	program            export.Program
@@ -133,11 +132,11 @@ type notRun struct{ strategies.Program }
 func (notRun) StableHLO() string { return "" }
 func (notRun) Close() error      { return nil }
 
-// Compile orders inputs and outputs as jit does, so that the program is the same to the last character.
-func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
+// compile orders inputs and outputs as jit does, so that the program is the same to the last character.
+func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	autodiff.Install()
 	p := &x.program
-	module, err := x.Runtime().Lower(s.Name, func(g *graph.Graph) xla.Built {
+	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {
 		batch, built := s.Graph(g)
 		p.Inputs = make([]export.Value, g.NumParameters())
 		for i, n := range batch {
@@ -187,7 +186,7 @@ func (x *exporting) Compile(s strategies.Step) (strategies.Program, error) {
 	for _, i := range slices.Backward(unused) {
 		p.Inputs = slices.Delete(p.Inputs, i, i+1)
 	}
-	p.Name, p.Text, p.StableHLO = s.Name, module.Text(), x.Runtime().StableHLOVersion()
+	p.Name, p.Text, p.StableHLO = s.Name, module.Text(), x.runtime.StableHLOVersion()
 	return notRun{}, nil
 }
 
@@ -209,7 +208,7 @@ func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 		p.Weights[name] = values[i]
 	}
 	if x.example {
-		if p.Example, err = runOnce(p, x.Runtime(), batch); err != nil {
+		if p.Example, err = runOnce(p, x.runtime, batch); err != nil {
 			return fmt.Errorf("example: %w", err)
 		}
 	}

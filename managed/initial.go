@@ -17,8 +17,8 @@ import (
 // adopt gives values to the variables that a step brought in and moves them to where the strategy wants them.
 func (s *State) adopt(train bool) error {
 	var fresh []*variable
-	for v := range s.store.IterVariables() {
-		if _, known := s.index[v]; !known {
+	for v := range s.model.store.IterVariables() {
+		if _, known := s.storage.index[v]; !known {
 			fresh = append(fresh, v)
 		}
 	}
@@ -28,7 +28,7 @@ func (s *State) adopt(train bool) error {
 	if err := s.fit(fresh, train); err != nil {
 		return err
 	}
-	if err := s.give(fresh); err != nil {
+	if err := s.model.give(fresh); err != nil {
 		return err
 	}
 	lent, err := s.lendRandomState()
@@ -37,23 +37,22 @@ func (s *State) adopt(train bool) error {
 	}
 	moved := fresh
 	if lent >= 0 {
-		moved = append(slices.Clip(fresh), s.values[lent].variable)
+		moved = append(slices.Clip(fresh), s.storage.values[lent].variable)
 	}
 	buffers, err := s.draw(moved)
 	if err != nil {
 		return fmt.Errorf("initial values: %w", err)
 	}
 	for i, v := range fresh {
-		s.index[v] = len(s.values)
-		s.values = append(s.values, value{variable: v, shape: v.Shape(), buffer: buffers[i]})
+		s.storage.add(v, buffers[i])
 	}
-	if err := s.taken(fresh); err != nil {
+	if err := s.model.taken(fresh); err != nil {
 		return fmt.Errorf("initial values: %w", err)
 	}
 	if lent < 0 {
 		return nil
 	}
-	if err := s.strategy.Free(s.swap(lent, buffers[len(fresh)])); err != nil {
+	if err := s.storage.strategy.Free(s.storage.swap(lent, buffers[len(fresh)])); err != nil {
 		return fmt.Errorf("free the old random state: %w", err)
 	}
 	return nil
@@ -77,14 +76,14 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 			drawn = append(drawn, i)
 		}
 	}
-	random := s.store.GetVariable(randomName)
+	random := s.model.store.GetVariable(randomName)
 	before, err := hostValue(random)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.strategy.Free(made...))
+			err = errors.Join(err, s.storage.strategy.Free(made...))
 			if random != nil {
 				err = errors.Join(err, random.SetValuePreservingOld(before)) // so that it draws the same
 			}
@@ -133,7 +132,7 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
 			var t *Tensor
 			if t, err = hostValue(v); err == nil {
-				buffers[i], err = s.strategy.Put(v.Path(), t)
+				buffers[i], err = s.storage.strategy.Put(v.Path(), t)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", v.Path(), err)
@@ -172,7 +171,7 @@ func (s *State) put(v *variable) (strategies.Buffer, error) {
 	}
 	var b strategies.Buffer
 	if err == nil {
-		b, err = s.strategy.Put(v.Path(), t)
+		b, err = s.storage.strategy.Put(v.Path(), t)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.Path(), err)
@@ -189,15 +188,15 @@ func (s *State) initialize() error {
 	if err != nil {
 		return err
 	}
-	err = s.store.InitializeVariables(host, nil)
+	err = s.model.store.InitializeVariables(host, nil)
 	if err != nil { // its errors do not tell an operation or a type that it lacks from others
-		if s.store.InitializeVariables(s.strategy.Runtime(), nil) == nil {
+		if s.model.store.InitializeVariables(s.storage.strategy.Runtime(), nil) == nil {
 			err = nil
 		}
 	}
 	// The values belong to the host backend until they are moved; it holds nothing that would have to be freed. The random
 	// state is wanted by another one next.
-	if random := s.store.GetVariable(randomName); err == nil && random != nil {
+	if random := s.model.store.GetVariable(randomName); err == nil && random != nil {
 		var t *Tensor
 		if t, err = random.Value(); err == nil {
 			err = t.ToLocal()
@@ -209,12 +208,12 @@ func (s *State) initialize() error {
 // lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as it
 // does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
 func (s *State) lendRandomState() (place int, err error) {
-	v := s.store.GetVariable(randomName)
-	i, known := s.index[v]
+	v := s.model.store.GetVariable(randomName)
+	i, known := s.storage.index[v]
 	if v == nil || !known {
 		return -1, nil
 	}
-	t, err := s.strategy.Fetch(s.values[i].buffer)
+	t, err := s.storage.strategy.Fetch(s.storage.values[i].buffer)
 	if err != nil {
 		return -1, fmt.Errorf("random state: %w", err)
 	}

@@ -19,14 +19,17 @@ func (s *Stepper) Memory() ([]xla.Memory, error) {
 }
 
 func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, error)) ([]T, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]T, len(s.compiled))
-	for i, c := range s.compiled {
-		var err error
-		if all[i], err = ask(c.program); err != nil {
-			return nil, fmt.Errorf("managed: %s of the %s: %w", what, s.name, graphs.Inner(err))
+	all := []T{}
+	var err error
+	s.cache.each(func(c *compiled) {
+		if err == nil {
+			var said T
+			said, err = ask(c.program)
+			all = append(all, said)
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("managed: %s of the %s: %w", what, s.name, graphs.Inner(err))
 	}
 	return all, nil
 }

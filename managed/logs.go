@@ -62,8 +62,8 @@ func (o *output) Float() (float64, error) {
 	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", o.value.Shape())
 }
 
-// Array reads an array that a step reported by [Builder.Output], by the name that [loop.Logs.Get] takes; it waits for the step.
-// The array is a copy.
+// Array reads an array that a step reported by [Builder.Output], by the name that [loop.Logs.Get] takes; it waits for
+// the step. The array is a copy.
 func Array(logs loop.Logs, name string) (data.Array, error) {
 	e, err := logs.Get(name)
 	if err != nil {
@@ -156,8 +156,9 @@ func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps 
 	return p, logs
 }
 
-// maxUnread bounds how many steps' logs wait on the device: a history of a million steps must not hold a million
-// device buffers.
+// maxUnread bounds how many arrays of logs wait on the device: a history of a million steps must not hold a million
+// device buffers. A step, or a block of steps, has one for all its numbers, and one for each [Builder.Output]. At twice
+// as many the older half is read, or freed where nobody has the logs any more.
 const maxUnread = 256
 
 // unread are the logs that nobody has read yet, oldest first.

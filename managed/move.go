@@ -29,29 +29,27 @@ func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 }
 
 func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
-	done, err := s.alone(ctx)
+	done, err := s.access.changeAll(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := s.settled(); err != nil {
+	if err := s.storage.last.settled(); err != nil {
 		return err
 	}
-	from := s.strategy
+	from := s.storage.strategy
 	if reflect.ValueOf(from).Comparable() && reflect.ValueOf(to).Comparable() && from == to {
 		return nil
 	}
-	buffers, err := s.copyTo(ctx, to)
+	buffers, err := s.storage.copyTo(ctx, to)
 	if err != nil {
 		return err
 	}
-	logsErr := errors.Join(s.unread.drain(0), s.leaveSets())
-	for i := range buffers {
-		buffers[i] = s.swap(i, buffers[i])
-	}
-	s.strategy = to
-	s.moves++
-	if err := gate.Once(errors.Join(logsErr, from.Free(buffers...))); err != nil {
+	logsErr := errors.Join(s.storage.unread.drain(0), s.storage.leaveSets())
+	freeErr := s.storage.replace(buffers)
+	s.storage.strategy = to
+	s.storage.moves++
+	if err := gate.Once(errors.Join(logsErr, freeErr)); err != nil {
 		return fmt.Errorf("moved, but free what was under %v: %w", from, err)
 	}
 	return nil

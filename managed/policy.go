@@ -35,21 +35,21 @@ func WithPolicy(p optim.Policy) Option {
 				return fmt.Errorf("policy %s: expected floating-point types, as of optim.MixedBFloat16()", p)
 			}
 		}
-		s.policy = &p
+		s.model.policy = &p
 		return nil
 	}
 }
 
 // warnOfScale tells of an optimizer under which the small gradients of a policy vanish.
 func (s *State) warnOfScale() {
-	if s.policy == nil || s.optimizer == nil || !s.policy.NeedsLossScale() {
+	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() {
 		return
 	}
-	if o, ok := chained(s.optimizer); ok && o.ScalesLoss() {
+	if o, ok := chained(s.model.optimizer); ok && o.ScalesLoss() {
 		return
 	}
-	s.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
-		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.policy))
+	s.storage.strategy.Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
+		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.model.policy))
 }
 
 // DType is the type in which layers calculate: float32 unless a policy says another one.
@@ -100,7 +100,7 @@ type cast struct {
 
 // report calls the step's function. Under a policy it leaves the variables, in the graph and out of it, as they were.
 func (s *Stepper) report(b *Builder, c *compiled) {
-	p := c.state.policy
+	p := c.state.model.policy
 	if p == nil {
 		s.build(b)
 		b.finish()
@@ -115,7 +115,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 		k := cast{variable: v, kept: v.NodeValue(b.graph)}
 		k.computed = p.In(k.kept)
 		k.seen = k.computed
-		if _, known := c.state.index[v]; !known {
+		if _, known := c.state.storage.index[v]; !known {
 			k.fresh = true
 			if v.HasValue() {
 				value, err := v.Value()
@@ -145,7 +145,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 // rehearse calls the step's function in the parameters' type, for a graph that is thrown away: layers make their variables in
 // the type of their input. It gives the variables to be cast.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
-	g := graph.NewGraph(c.state.strategy.Runtime(), s.name)
+	g := graph.NewGraph(c.state.storage.strategy.Runtime(), s.name)
 	defer g.Finalize()
 	batch := make([]*Node, len(c.inputs))
 	for i, in := range c.inputs {
@@ -157,7 +157,7 @@ func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
 	s.build(b)
 	b.finish()
 	trained := []*variable{}
-	for v := range c.state.store.IterVariables() {
+	for v := range c.state.model.store.IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) && v.DType().IsFloat() {
 			trained = append(trained, v)
 		}

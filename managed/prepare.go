@@ -32,7 +32,7 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	if state == nil {
 		return errors.New("the state is nil: make one with New")
 	}
-	done, err := state.read(ctx)
+	done, err := state.readValues(ctx)
 	if err != nil {
 		return err
 	}

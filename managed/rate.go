@@ -39,7 +39,7 @@ func (s *State) LearningRate() (float64, error) {
 
 // rate is the learning rate, and what else is read at that moment.
 func (s *State) rate(also func() error) (float64, error) {
-	done, err := s.beside(context.Background())
+	done, err := s.readAll(context.Background())
 	if err != nil {
 		return 0, err
 	}
@@ -57,18 +57,18 @@ func (s *State) learningRate() (float64, error) {
 		return 0, err
 	}
 	if at < 0 {
-		if t := s.given[rateName]; t != nil {
+		if t := s.model.given[rateName]; t != nil {
 			return scalarOf(t)
 		}
-		if o, ok := s.optimizer.(*startingAt); ok {
+		if o, ok := s.model.optimizer.(*startingAt); ok {
 			return o.rate, nil
 		}
-		if err := s.tryOptimizer(); err != nil {
+		if err := s.model.tryOptimizer(); err != nil {
 			return 0, err
 		}
 		return 0, fmt.Errorf("%w before the first training step; it can be set, though", ErrNoLearningRate)
 	}
-	t, err := s.strategy.Fetch(s.values[at].buffer)
+	t, err := s.storage.strategy.Fetch(s.storage.values[at].buffer)
 	if err != nil {
 		return 0, err
 	}
@@ -98,12 +98,12 @@ const updatesName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator
 
 // factors are what the optimizer multiplied the rate with in the last update.
 func (s *State) factors() (map[string]float64, error) {
-	by, ok := chained(s.optimizer)
-	at, known := s.index[s.store.GetVariable(updatesName)]
+	by, ok := chained(s.model.optimizer)
+	at, known := s.storage.index[s.model.store.GetVariable(updatesName)]
 	if !ok || !known {
 		return map[string]float64{"": 1}, nil
 	}
-	t, err := s.strategy.Fetch(s.values[at].buffer)
+	t, err := s.storage.strategy.Fetch(s.storage.values[at].buffer)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *State) setLearningRate(rate float64) error {
 	if !(rate >= 0) || math.IsInf(rate, 0) {
 		return errors.New("expected a finite number that is not negative")
 	}
-	done, err := s.alone(context.Background())
+	done, err := s.access.changeAll(context.Background())
 	if err != nil {
 		return err
 	}
@@ -142,32 +142,32 @@ func (s *State) setLearningRate(rate float64) error {
 	if err != nil {
 		return err
 	}
-	if given := s.given[rateName]; at < 0 && given != nil {
+	if given := s.model.given[rateName]; at < 0 && given != nil {
 		t, err := rateTensor(rate, given.DType())
 		if err == nil {
-			s.given[rateName] = t
+			s.model.given[rateName] = t
 		}
 		return err
 	}
 	if at < 0 {
 		return s.startAt(rate)
 	}
-	t, err := rateTensor(rate, s.values[at].variable.DType())
+	t, err := rateTensor(rate, s.storage.values[at].variable.DType())
 	if err != nil {
 		return err
 	}
-	return s.set(at, t)
+	return s.storage.set(at, t)
 }
 
 // rateIndex is the place of the learning rate in State.values; negative where no step has brought it in yet.
 func (s *State) rateIndex() (int, error) {
-	if err := s.settled(); err != nil {
+	if err := s.storage.last.settled(); err != nil {
 		return 0, err
 	}
-	if s.optimizer == nil {
+	if s.model.optimizer == nil {
 		return s.rateOfBy()
 	}
-	if at, known := s.index[s.rateVariable()]; known {
+	if at, known := s.storage.index[s.model.rateVariable()]; known {
 		return at, nil
 	}
 	return -1, nil
@@ -177,7 +177,7 @@ func (s *State) rateIndex() (int, error) {
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
-	for i, v := range s.values {
+	for i, v := range s.storage.values {
 		if strings.HasSuffix(v.variable.Path(), rateName) {
 			found, at = append(found, v.variable.Path()), i
 		}
@@ -191,13 +191,13 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.By have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-func (s *State) rateVariable() *variable {
-	return s.store.GetVariable(rateName)
+func (d *definition) rateVariable() *variable {
+	return d.store.GetVariable(rateName)
 }
 
 // tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one number.
 // No state can tell: it has no learning rate before the first training step, either.
-func (s *State) tryOptimizer() error {
+func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
 		return err
@@ -207,27 +207,27 @@ func (s *State) tryOptimizer() error {
 		g := graph.NewGraph(host, "learning rate")
 		model.SetStore(g, trial)
 		number := trial.VariableWithValue("number", float32(0)).NodeValue(g)
-		s.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial.RootScope(), []*Node{number}, number.DType())
+		d.optimizer.(gradientOptimizer).UpdateGraphWithGradients(trial.RootScope(), []*Node{number}, number.DType())
 	})
 	if trial.GetVariable(rateName) != nil {
 		return nil // a rule that failed then, as Muon's, which is for matrices, may still do for the model
 	}
 	if err != nil {
-		return fmt.Errorf("try the optimizer %T: %w", s.optimizer, err)
+		return fmt.Errorf("try the optimizer %T: %w", d.optimizer, err)
 	}
-	return fmt.Errorf("%w: the optimizer %T keeps none in the variable %s", ErrNoLearningRate, s.optimizer, rateName)
+	return fmt.Errorf("%w: the optimizer %T keeps none in the variable %s", ErrNoLearningRate, d.optimizer, rateName)
 }
 
 // startAt sets the rate that the optimizer's variable gets when the first training step is compiled.
 func (s *State) startAt(rate float64) error {
-	o, started := s.optimizer.(*startingAt)
+	o, started := s.model.optimizer.(*startingAt)
 	if !started {
-		if err := s.tryOptimizer(); err != nil {
+		if err := s.model.tryOptimizer(); err != nil {
 			return err
 		}
-		o = &startingAt{Optimizer: s.optimizer, state: s}
+		o = &startingAt{Optimizer: s.model.optimizer, model: &s.model}
 	}
-	if v := s.rateVariable(); v != nil { // left by a step that did not compile
+	if v := s.model.rateVariable(); v != nil { // left by a step that did not compile
 		t, err := rateTensor(rate, v.DType())
 		if err == nil {
 			err = v.SetValue(t)
@@ -237,7 +237,7 @@ func (s *State) startAt(rate float64) error {
 		}
 	}
 	o.rate = rate
-	s.optimizer = o
+	s.model.optimizer = o
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (s *State) startAt(rate float64) error {
 // dtype of its variable, so the variable gets the rate when the optimizer has made it.
 type startingAt struct {
 	Optimizer
-	state *State
+	model *definition
 	rate  float64
 }
 
@@ -259,7 +259,7 @@ func asGiven(o Optimizer) Optimizer {
 
 func (o *startingAt) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
 	o.Optimizer.(gradientOptimizer).UpdateGraphWithGradients(scope, gradients, lossDType)
-	v := o.state.rateVariable()
+	v := o.model.rateVariable()
 	if v == nil {
 		panic(fmt.Errorf("the learning rate was set to %g, but the optimizer %T made no variable %s", o.rate, o.Optimizer, rateName))
 	}

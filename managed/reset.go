@@ -51,22 +51,22 @@ func filled(a metrics.Accumulator) (*Tensor, error) {
 
 // ResetMetrics sets what [Builder.Track] has gathered back to nothing, in all steps.
 func (s *State) ResetMetrics() error {
-	done, err := s.alone(context.Background())
+	done, err := s.access.changeAll(context.Background())
 	if err == nil {
 		defer done()
-		err = s.settled()
+		err = s.storage.last.settled()
 	}
 	if err != nil {
 		return fmt.Errorf("managed: reset metrics: %w", err)
 	}
-	for v, to := range s.resets {
-		at, known := s.index[v]
+	for v, to := range s.model.resets {
+		at, known := s.storage.index[v]
 		if !known {
 			continue
 		}
 		t, err := filled(to)
 		if err == nil {
-			err = s.set(at, t)
+			err = s.storage.set(at, t)
 		}
 		if err != nil {
 			return fmt.Errorf("managed: reset metrics: %s: %w", v.Path(), err)
@@ -77,12 +77,3 @@ func (s *State) ResetMetrics() error {
 
 // Reset is [State.ResetMetrics] as the loops of package train want it.
 func Reset(_ context.Context, state *State) (*State, error) { return state, state.ResetMetrics() }
-
-// set gives a variable a value, which is used up.
-func (s *State) set(at int, t *Tensor) error {
-	b, err := s.strategy.Put(s.values[at].variable.Path(), t)
-	if err != nil {
-		return err
-	}
-	return s.strategy.Free(s.swap(at, b))
-}

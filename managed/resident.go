@@ -18,7 +18,7 @@ import (
 const dataPrefix = "data:"
 
 // reside gives a set's fields where the strategy keeps them; it moves a set that is not there yet.
-func (s *State) reside(set *data.Resident) (buffers []strategies.Buffer, err error) {
+func (s *storage) reside(set *data.Resident) (buffers []strategies.Buffer, err error) {
 	if set == nil {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func (s *State) reside(set *data.Resident) (buffers []strategies.Buffer, err err
 }
 
 // leaveSets frees what the strategy has of sets.
-func (s *State) leaveSets() error {
+func (s *storage) leaveSets() error {
 	var errs []error
 	for _, buffers := range s.resident {
 		errs = append(errs, s.strategy.Free(buffers...))

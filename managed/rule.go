@@ -18,7 +18,7 @@ func (s *Stepper) ruleOf(state *State) Optimizer {
 	if s.rule != nil {
 		return s.rule
 	}
-	return state.optimizer
+	return state.model.optimizer
 }
 
 // chained is the optimizer of package optim that a rule is, or has inside.
@@ -29,9 +29,9 @@ func chained(rule Optimizer) (optim.Chained, bool) {
 
 // update adds the gradient and the optimizer's rule to the graph.
 func (s *Stepper) update(state *State, loss *Node) {
-	rule, scope := s.ruleOf(state), state.store.RootScope()
+	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
-		state.noteRule(s.scope, rule)
+		state.settings.noteRule(s.scope, rule)
 	}
 	if rule == nil {
 		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))
@@ -44,7 +44,7 @@ func (s *Stepper) update(state *State, loss *Node) {
 	var parameters []*Node
 	var left []string // out by Only
 	before := map[*variable]bool{}
-	for v := range state.store.IterVariables() {
+	for v := range state.model.store.IterVariables() {
 		before[v] = true
 		switch {
 		case !v.Trainable || !v.InUseByGraph(loss.Graph()):
@@ -68,16 +68,16 @@ func (s *Stepper) update(state *State, loss *Node) {
 	}
 	gradients := autodiff.Gradient(loss, parameters...)
 	defer func() { // also after a panic: the next build finds the variables there
-		for v := range state.store.IterVariables() {
+		for v := range state.model.store.IterVariables() {
 			if !before[v] {
-				state.ofOptimizer[v] = true
+				state.model.ofOptimizer[v] = true
 			}
 		}
 	}()
 	if s.scope != "" {
 		scope = scope.At("%s", s.scope)
 		if _, ours := chained(rule); !ours { // optim's train from any scope all that the graph uses
-			defer state.apart(scope, loss.Graph(), trained)()
+			defer state.model.apart(scope, loss.Graph(), trained)()
 		}
 	}
 	by.UpdateGraphWithGradients(scope, gradients, loss.DType())
@@ -87,15 +87,15 @@ func (s *Stepper) update(state *State, loss *Node) {
 // for the time of the rule the variables have stand-ins whose paths lead into the scope and out again ("/generator/../dense/weights"):
 // there the optimizer looks, and what it keeps of each has the name that it has without a scope, since paths are made plain. The
 // scope's own count of steps stands in for the root's. What is given back takes the new values over and ends it.
-func (s *State) apart(scope *Scope, g *graph.Graph, trained []*variable) (together func()) {
+func (d *definition) apart(scope *Scope, g *graph.Graph, trained []*variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {
-		ends = append(ends, s.standIn(g, scope.Scope()+"/.."+v.Path(), v))
+		ends = append(ends, d.standIn(g, scope.Scope()+"/.."+v.Path(), v))
 		v.Trainable = false // it may be below the scope itself
 		ends = append(ends, func() { v.Trainable = true })
 	}
 	steps := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
-	ends = append(ends, s.standIn(g, model.RootScopePath+optimizer.GlobalStepVariableName, steps))
+	ends = append(ends, d.standIn(g, model.RootScopePath+optimizer.GlobalStepVariableName, steps))
 	return func() {
 		for _, end := range ends {
 			end()
@@ -105,8 +105,8 @@ func (s *State) apart(scope *Scope, g *graph.Graph, trained []*variable) (togeth
 
 // standIn has the variable of a path be another one, in the graph, until end. GoMLX makes a parameter for each variable that a graph
 // uses, unless it is a constant; so it is one first, of a single number.
-func (s *State) standIn(g *graph.Graph, path string, of *variable) (end func()) {
-	if there := s.store.GetVariable(path); there != nil {
+func (d *definition) standIn(g *graph.Graph, path string, of *variable) (end func()) {
+	if there := d.store.GetVariable(path); there != nil {
 		was := there.NodeValue(g)
 		there.SetNodeValue(of.NodeValue(g))
 		return func() {
@@ -114,16 +114,16 @@ func (s *State) standIn(g *graph.Graph, path string, of *variable) (end func()) 
 			there.SetNodeValue(was)
 		}
 	}
-	v := s.store.VariableWithValue(path, int64(0)).SetTrainable(of.Trainable)
-	s.store.WithVariableAsConst(true)
+	v := d.store.VariableWithValue(path, int64(0)).SetTrainable(of.Trainable)
+	d.store.WithVariableAsConst(true)
 	v.NodeValue(g)
-	s.store.WithVariableAsConst(false)
+	d.store.WithVariableAsConst(false)
 	v.SetNodeValue(of.NodeValue(g))
 	t := tensors.FromShape(of.Shape())
 	must(v.SetValuePreservingOld(t))
 	t.FinalizeLocal()
 	return func() {
 		of.SetNodeValue(v.NodeValue(g))
-		must(s.store.DeleteVariable(path))
+		must(d.store.DeleteVariable(path))
 	}
 }

@@ -13,15 +13,15 @@ import (
 
 var _ checkpoint.Configured = (*State)(nil)
 
-// configured is what a state knows of its settings beside optimizer and policy.
-type configured struct {
+// settings is what a state knows of its settings beside optimizer and policy.
+type settings struct {
 	seed  int64
 	rules map[string]Optimizer // those of By, by their scopes
 	deal  *data.Deal           // of the batch that was trained on last
 	batch int                  // its size; of batches that no set dealt out, the largest
 }
 
-func (c *configured) noteRule(scope string, o Optimizer) {
+func (c *settings) noteRule(scope string, o Optimizer) {
 	if c.rules == nil {
 		c.rules = map[string]Optimizer{}
 	}
@@ -29,7 +29,7 @@ func (c *configured) noteRule(scope string, o Optimizer) {
 }
 
 // noteBatch is called for each block of steps.
-func (c *configured) noteBatch(b data.Batch) {
+func (c *settings) noteBatch(b data.Batch) {
 	c.deal = b.Deal
 	if b.Deal == nil {
 		c.batch = max(c.batch, b.Samples())
@@ -41,7 +41,7 @@ func (c *configured) noteBatch(b data.Batch) {
 // steps with [By] have the step's name in front, once they are compiled. A checkpoint of a run keeps them, and runs.Resume
 // tells which are others. A restored state goes on with the rate and the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
-	defer s.lookAtStructure()()
+	defer s.access.peekAll()()
 	var all []checkpoint.Setting
 	add := func(name, value string, saved bool) {
 		all = append(all, checkpoint.Setting{Name: name, Value: value, Saved: saved})
@@ -52,22 +52,22 @@ func (s *State) Settings() []checkpoint.Setting {
 			add(strings.TrimSuffix(name+"."+part, "."), said[part], part == "rate")
 		}
 	}
-	if s.optimizer != nil {
-		rule("optimizer", s.optimizer)
+	if s.model.optimizer != nil {
+		rule("optimizer", s.model.optimizer)
 	}
-	for _, scope := range slices.Sorted(maps.Keys(s.rules)) {
-		rule(scope+".optimizer", s.rules[scope])
+	for _, scope := range slices.Sorted(maps.Keys(s.settings.rules)) {
+		rule(scope+".optimizer", s.settings.rules[scope])
 	}
 	policy := "none"
-	if s.policy != nil {
-		policy = s.policy.String()
+	if s.model.policy != nil {
+		policy = s.model.policy.String()
 	}
 	add("policy", policy, false)
-	add("seed", fmt.Sprint(s.seed), true)
-	d := s.deal
+	add("seed", fmt.Sprint(s.settings.seed), true)
+	d := s.settings.deal
 	if d == nil {
-		if s.batch > 0 {
-			add("batch", fmt.Sprint(s.batch), false)
+		if s.settings.batch > 0 {
+			add("batch", fmt.Sprint(s.settings.batch), false)
 		}
 		return all
 	}

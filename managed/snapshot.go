@@ -7,7 +7,6 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -31,16 +30,16 @@ var _ loop.Snapshotter = (*State)(nil)
 // Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step a
 // second copy of the model, and costs one here.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	done, err := s.read(ctx)
+	done, err := s.readValues(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("managed: snapshot: %w", err)
 	}
 	defer done()
-	c := &snapshot{of: s, values: make([]*Tensor, len(s.values))}
-	for i, v := range s.values {
+	c := &snapshot{of: s, values: make([]*Tensor, len(s.storage.values))}
+	for i, v := range s.storage.values {
 		err := context.Cause(ctx)
 		if err == nil {
-			c.values[i], err = s.strategy.Fetch(v.buffer)
+			c.values[i], err = s.storage.strategy.Fetch(v.buffer)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("managed: snapshot: %s: %w", v.variable.Path(), err)
@@ -62,7 +61,7 @@ type snapshot struct {
 // of now. So take a snapshot after the first of all steps that bring variables with them.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
-	done, err := s.alone(ctx)
+	done, err := s.access.changeAll(ctx)
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
@@ -70,34 +69,15 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if c.values == nil {
 		return fmt.Errorf("managed: restore: the snapshot: %w", ErrClosed)
 	}
-	if newer := s.names()[len(c.values):]; len(newer) > 0 {
+	if newer := s.storage.names()[len(c.values):]; len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
-	_ = s.follow(nil) // whatever came of it, its values go
-	put := make([]strategies.Buffer, 0, len(c.values))
-	for i, t := range c.values {
-		err := context.Cause(ctx)
-		if err == nil {
-			t, err = t.LocalClone() // the strategy uses up what it is given
-		}
-		var b strategies.Buffer
-		if err == nil {
-			b, err = s.strategy.Put(s.values[i].variable.Path(), t)
-		}
-		if err != nil {
-			err = fmt.Errorf("managed: restore: %s: %w", s.values[i].variable.Path(), err)
-			return errors.Join(err, s.strategy.Free(put...))
-		}
-		put = append(put, b)
+	_ = s.storage.last.follow(nil) // whatever came of it, its values go
+	put, err := s.storage.putEach(ctx, s.storage.strategy, func(at int) (*Tensor, error) { return c.values[at].LocalClone() })
+	if err != nil {
+		return fmt.Errorf("managed: restore: %w", err)
 	}
-	for i := range put {
-		put[i] = s.swap(i, put[i])
-	}
-	if s.lost != nil { // nobody can tell what is left of the old values
-		s.lost = nil
-		return nil
-	}
-	if err := s.strategy.Free(put...); err != nil {
+	if err := s.storage.replace(put); err != nil {
 		return fmt.Errorf("managed: restore: the values of before: %w", err)
 	}
 	return nil

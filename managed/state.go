@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/metrics"
-	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -24,51 +20,20 @@ import (
 //
 // It may be used by any number of goroutines. What only reads (a value, a snapshot, a checkpoint, a step that changes
 // nothing, as a prediction) goes on beside others that read; what changes something (a training step, SetValue, MoveTo,
-// Restore) waits until it has the state alone, between two steps, and others wait for it, each in its turn. A wait ends with
-// its context. A state is trained by one at a time: a training step that comes while another one is being made, and what a
-// step's own function asks of its state, is [ErrBusy]. Close waits for what goes on, and later use is [ErrClosed].
+// Restore) waits until it has the state alone, between two steps, and others wait for it, each in its turn. A wait ends
+// with its context. A state is trained by one at a time: a training step that comes while another one is being made,
+// and what a step's own function asks of its state, is [ErrBusy]. Close waits for what goes on, and later use is
+// [ErrClosed].
 //
-// To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and one set
-// of values for all of its steps.
+// To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and
+// one set of values for all of its steps.
 type State struct {
-	// structure has one inside who builds or compiles a step or changes what those go by; gate those who use the values. Who
-	// needs both enters structure first.
-	structure, gate gate.Gate
-	training        atomic.Bool // a training step is being made
-
-	strategy  strategies.Strategy
-	store     *model.Store
-	optimizer Optimizer
-	policy    *optim.Policy // nil: types are what layers make them
-	// values holds the variables in the order in which steps came to need them; index finds them.
-	values []value
-	index  map[*variable]int
-	unread unread
-	tail
-	// pins are values that others still want to read when they are not the state's any more, by their places. Those who read
-	// make them, beside each other.
-	pins    map[int]*pin
-	pinning sync.Mutex
-	// resets are the variables of metrics; ofOptimizer are those that optimizers brought in.
-	resets      map[*variable]metrics.Accumulator
-	ofOptimizer map[*variable]bool
-	// given are values for variables to come, nil if the state was given none; drawn says which may do without.
-	given map[string]*Tensor
-	drawn func(name string) bool
-	saved saved
-	// moves counts the moves to other strategies: what was compiled before the last is of no use.
-	moves int
-	// resident are the sets that the strategy has, field by field.
-	resident map[*data.Resident][]strategies.Buffer
-	configured
-	// programs are those of the steps that were compiled for the state.
-	programs []dumped
-}
-
-type value struct {
-	variable *variable
-	shape    Shape // the variable's; that of a variable is another one while a step is built under a policy
-	buffer   strategies.Buffer
+	access   access     // who uses it beside whom: says which gate guards what
+	storage  storage    // where the values are
+	model    definition // what steps are built from
+	saved    saved      // where its variables come from, for checkpoints
+	settings settings   // what it was trained with
+	programs []dumped   // what steps were compiled to for it
 }
 
 // Option is a setting of a new state.
@@ -80,7 +45,7 @@ func WithOptimizer(o Optimizer) Option {
 		if _, ok := o.(gradientOptimizer); !ok {
 			return fmt.Errorf("optimizer %T cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)", o)
 		}
-		s.optimizer = o
+		s.model.optimizer = o
 		return nil
 	}
 }
@@ -89,8 +54,8 @@ func WithOptimizer(o Optimizer) Option {
 // is 0, so that a run can be repeated unless somebody asks for something else.
 func WithSeed(seed int64) Option {
 	return func(s *State) error {
-		s.seed = seed
-		return s.store.SetRNGStateFromSeed(seed)
+		s.settings.seed = seed
+		return s.model.store.SetRNGStateFromSeed(seed)
 	}
 }
 
@@ -114,31 +79,26 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
-	s := &State{strategy: strategy, store: model.NewStore(), index: map[*variable]int{},
-		resets: map[*variable]metrics.Accumulator{}, ofOptimizer: map[*variable]bool{}, pins: map[int]*pin{}}
-	s.structure.Refuse, s.gate.Refuse = notInBuild, notInBuild
+	s := &State{
+		storage: storage{strategy: strategy, index: map[*variable]int{}, pins: map[int]*pin{}},
+		model: definition{store: model.NewStore(), resets: map[*variable]metrics.Accumulator{},
+			ofOptimizer: map[*variable]bool{}},
+	}
+	s.access.structure.Refuse, s.access.values.Refuse = notInBuild, notInBuild
 	return s
 }
 
 // Strategy is how the state's steps run.
 func (s *State) Strategy() strategies.Strategy {
-	defer s.look()()
-	return s.strategy
+	defer s.access.peekValues()()
+	return s.storage.strategy
 }
 
 // Names lists the state's variables by their full names ("/conv_0/weights"), in the order in which steps came to
 // need them.
 func (s *State) Names() []string {
-	defer s.look()()
-	return s.names()
-}
-
-func (s *State) names() []string {
-	names := make([]string, len(s.values))
-	for i := range s.values {
-		names[i] = s.values[i].variable.Path()
-	}
-	return names
+	defer s.access.peekValues()()
+	return s.storage.names()
 }
 
 // Value copies a variable to the host by its full name, when the steps that were begun are over.
@@ -152,55 +112,45 @@ func (s *State) Value(name string) (*Tensor, error) {
 
 // Values copies several variables as they are at one moment, between two steps: see [State.Value].
 func (s *State) Values(names ...string) ([]*Tensor, error) {
-	done, err := s.read(context.Background())
+	done, err := s.readValues(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("managed: value of %s: %w", quoted(names), err)
 	}
 	defer done()
 	values := make([]*Tensor, len(names))
 	for i, name := range names {
-		at := s.at(name)
+		at := s.storage.at(name)
 		switch {
 		case at >= 0:
-			if values[i], err = s.strategy.Fetch(s.values[at].buffer); err != nil {
+			if values[i], err = s.storage.strategy.Fetch(s.storage.values[at].buffer); err != nil {
 				return nil, fmt.Errorf("managed: value of %q: %w", name, graphs.Inner(err))
 			}
-		case len(s.values) == 0:
+		case len(s.storage.values) == 0:
 			return nil, fmt.Errorf("managed: the state has no variable %q: it has none before its first step", name)
 		default:
-			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.names())
+			return nil, fmt.Errorf("managed: the state has no variable %q; it has %q", name, s.storage.names())
 		}
 	}
 	return values, nil
 }
 
-// at is the place of a variable, negative where the state has none of the name.
-func (s *State) at(name string) int {
-	for i := range s.values {
-		if s.values[i].variable.Path() == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // Parameters counts the trainable numbers of the state.
 func (s *State) Parameters() int {
-	defer s.lookAtStructure()()
+	defer s.access.peekAll()()
 	n := 0
-	for i := range s.values {
-		if v := &s.values[i]; v.variable.Trainable {
+	for i := range s.storage.values {
+		if v := &s.storage.values[i]; v.variable.Trainable {
 			n += v.shape.Size()
 		}
 	}
 	return n
 }
 
-// Wait waits until the steps that were begun are over: a step may go on on the device when its method has returned, while
-// the host makes the next batch. Whatever looks at the values waits by itself. The error of a step that failed on the
-// device comes here, or with the next step; it wraps [strategies.ErrStateLost].
+// Wait waits until the steps that were begun are over: a step may go on on the device when its method has returned,
+// while the host makes the next batch. Whatever looks at the values waits by itself. The error of a step that failed on
+// the device comes here, or with the next step; it wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
-	done, err := s.read(context.Background())
+	done, err := s.readValues(context.Background())
 	if err != nil {
 		return fmt.Errorf("managed: wait: %w", err)
 	}
@@ -208,19 +158,19 @@ func (s *State) Wait() error {
 	return nil
 }
 
-// Close waits for what goes on, a step, say, though not for a whole training, and gives the state's values up. Values already
-// logged stay readable. A second Close does nothing. It is not to be called from the function of a step.
+// Close waits for what goes on, a step, say, though not for a whole training, and gives the state's values up. Values
+// already logged stay readable. A second Close does nothing. It is not to be called from the function of a step.
 func (s *State) Close() error {
-	s.structure.Close()
-	if !s.gate.Close() {
+	s.access.structure.Close()
+	if !s.access.values.Close() {
 		return nil
 	}
-	errs := []error{s.follow(nil), s.unread.drain(0)}
-	lost := s.lost != nil // of lost values nobody can tell what is left to free
-	for i := range s.values {
-		if old := s.swap(i, nil); !lost {
-			errs = append(errs, s.strategy.Free(old))
+	errs := []error{s.storage.last.follow(nil), s.storage.unread.drain(0)}
+	lost := s.storage.last.lost != nil // of lost values nobody can tell what is left to free
+	for i := range s.storage.values {
+		if old := s.storage.swap(i, nil); !lost {
+			errs = append(errs, s.storage.strategy.Free(old))
 		}
 	}
-	return gate.Once(errors.Join(append(errs, s.leaveSets())...))
+	return gate.Once(errors.Join(append(errs, s.storage.leaveSets())...))
 }

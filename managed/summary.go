@@ -65,9 +65,9 @@ func (k Kind) String() string {
 // tells the optimizer's share too, which with Adam is two thirds.
 func (s *State) Summary() Summary {
 	var sum Summary
-	defer s.lookAtStructure()()
-	for i := range s.values { // the buffers may be going
-		v := &s.values[i]
+	defer s.access.peekAll()()
+	for i := range s.storage.values { // the buffers may be going
+		v := &s.storage.values[i]
 		shape := v.shape
 		sum.Rows = append(sum.Rows, Row{Layer: v.variable.Scope(), Name: v.variable.Name(), Kind: s.kind(v.variable), Shape: shape,
 			Size: int64(shape.Size()), Bytes: shape.ByteSize()})
@@ -79,13 +79,13 @@ func (s *State) Summary() Summary {
 }
 
 func (s *State) kind(v *variable) Kind {
-	_, metric := s.resets[v]
+	_, metric := s.model.resets[v]
 	switch {
 	case v.Trainable:
 		return Parameter
 	case metric:
 		return MetricState
-	case s.ofOptimizer[v]:
+	case s.model.ofOptimizer[v]:
 		return OptimizerState
 	case v.Path() == randomName:
 		return RandomState

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/lazo-ml/lazo/strategies"
 )
 
 // ErrValues: what [WithValues] gave does not fit what a step brought in.
@@ -29,8 +27,8 @@ func WithValues(values map[string]*Tensor) Option {
 				return fmt.Errorf("value %q: expected a tensor and a full name such as \"/dense/weights\"", name)
 			}
 		}
-		s.given = make(map[string]*Tensor, len(values))
-		maps.Copy(s.given, values)
+		s.model.given = make(map[string]*Tensor, len(values))
+		maps.Copy(s.model.given, values)
 		return nil
 	}
 }
@@ -38,24 +36,24 @@ func WithValues(values map[string]*Tensor) Option {
 // DrawMissing has those trainable variables drawn at random whose full names match, although [WithValues] does not give them:
 // a new last layer on given ones.
 func DrawMissing(match func(name string) bool) Option {
-	return func(s *State) error { s.drawn = match; return nil }
+	return func(s *State) error { s.model.mayDraw = match; return nil }
 }
 
 // give hands the given values to the variables that a step brought in, all or none.
-func (s *State) give(fresh []*variable) error {
-	if s.given == nil {
+func (d *definition) give(fresh []*variable) error {
+	if d.given == nil {
 		return nil
 	}
 	var wrong []string
-	unused := maps.Clone(s.given)
+	unused := maps.Clone(d.given)
 	for _, v := range fresh {
 		name := v.Path()
-		t, given := s.given[name]
+		t, given := d.given[name]
 		delete(unused, name)
 		switch {
 		case given && !t.Shape().Equal(v.Shape()):
 			wrong = append(wrong, fmt.Sprintf("%s is %s, expected %s", name, t.Shape(), v.Shape()))
-		case !given && v.Trainable && (s.drawn == nil || !s.drawn(name)):
+		case !given && v.Trainable && (d.mayDraw == nil || !d.mayDraw(name)):
 			wrong = append(wrong, fmt.Sprintf("%s %s is missing", name, v.Shape()))
 		}
 	}
@@ -67,7 +65,7 @@ func (s *State) give(fresh []*variable) error {
 		return fmt.Errorf("%w: %s%s", ErrValues, strings.Join(wrong, "; "), left)
 	}
 	for _, v := range fresh {
-		t, given := s.given[v.Path()]
+		t, given := d.given[v.Path()]
 		if !given {
 			continue
 		}
@@ -83,11 +81,11 @@ func (s *State) give(fresh []*variable) error {
 }
 
 // taken frees the host's copies of values that are on the device now.
-func (s *State) taken(fresh []*variable) error {
+func (d *definition) taken(fresh []*variable) error {
 	var errs []error
 	for _, v := range fresh {
-		if _, given := s.given[v.Path()]; given {
-			delete(s.given, v.Path())
+		if _, given := d.given[v.Path()]; given {
+			delete(d.given, v.Path())
 			errs = append(errs, empty(v))
 		}
 	}
@@ -105,47 +103,28 @@ func (s *State) SetValue(name string, t *Tensor) error {
 }
 
 func (s *State) setValue(name string, t *Tensor) error {
-	done, err := s.alone(context.Background())
+	done, err := s.access.changeAll(context.Background())
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := s.settled(); err != nil {
+	if err := s.storage.last.settled(); err != nil {
 		return err
 	}
-	at := s.at(name)
+	at := s.storage.at(name)
 	switch {
 	case t == nil:
 		return errors.New("the tensor is nil")
-	case at < 0 && len(s.values) == 0:
+	case at < 0 && len(s.storage.values) == 0:
 		return errors.New("the state has no variables before its first step: use WithValues, or Prepare the step")
 	case at < 0:
-		return fmt.Errorf("there is no such variable; there are %q", s.names())
-	case !t.Shape().Equal(s.values[at].shape):
-		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.values[at].shape)
+		return fmt.Errorf("there is no such variable; there are %q", s.storage.names())
+	case !t.Shape().Equal(s.storage.values[at].shape):
+		return fmt.Errorf("the tensor is %s, expected %s", t.Shape(), s.storage.values[at].shape)
 	}
 	clone, err := t.LocalClone()
 	if err != nil {
 		return err
 	}
-	return s.set(at, clone)
-}
-
-// copyTo copies all values to another strategy, or none. They go through the host, one at a time.
-func (s *State) copyTo(ctx context.Context, to strategies.Strategy) ([]strategies.Buffer, error) {
-	buffers := make([]strategies.Buffer, len(s.values))
-	for i, v := range s.values {
-		err := context.Cause(ctx)
-		var t *Tensor
-		if err == nil {
-			t, err = s.strategy.Fetch(v.buffer)
-		}
-		if err == nil {
-			buffers[i], err = to.Put(v.variable.Path(), t)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", v.variable.Path(), err), to.Free(buffers[:i]...))
-		}
-	}
-	return buffers, nil
+	return s.storage.set(at, clone)
 }

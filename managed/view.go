@@ -32,17 +32,17 @@ type View struct {
 	pins    map[int]*pin
 	metrics map[int]strategies.Buffer
 	closed  bool
-	tail    // of the view's own steps
+	last    lastRun // of the view's own steps
 }
 
 // View makes a view of the state.
 func (s *State) View(ctx context.Context) (*View, error) {
-	done, err := s.read(ctx)
+	done, err := s.readValues(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("managed: view: %w", err)
 	}
 	defer done()
-	return &View{of: s, on: s.strategy, moves: s.moves, pins: map[int]*pin{}, metrics: map[int]strategies.Buffer{}}, nil
+	return &View{of: s, on: s.storage.strategy, moves: s.storage.moves, pins: map[int]*pin{}, metrics: map[int]strategies.Buffer{}}, nil
 }
 
 // Step makes one step of a test on the view; see [Stepper.Step].
@@ -54,7 +54,7 @@ func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.
 		return loop.Logs{}, err
 	}
 	defer v.mu.Unlock()
-	logs, err := step.someSteps(ctx, v.of, v, []data.Batch{batch}, 1)
+	logs, err := step.run(ctx, v.of, v, []data.Batch{batch}, 1)
 	if err != nil {
 		return loop.Logs{}, step.failed(err)
 	}
@@ -83,7 +83,7 @@ func (v *View) begin(step *Stepper) error {
 func (v *View) Await() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.follow(nil); err != nil {
+	if err := v.last.follow(nil); err != nil {
 		return fmt.Errorf("managed: view: %w", err)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (v *View) Await() error {
 func (v *View) ResetMetrics() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	err := errors.Join(v.follow(nil), v.forget())
+	err := errors.Join(v.last.follow(nil), v.forget())
 	if err != nil {
 		return fmt.Errorf("managed: view: reset metrics: %w", err)
 	}
@@ -118,7 +118,7 @@ func (v *View) Close() error {
 		return nil
 	}
 	v.closed = true
-	errs := []error{v.follow(nil), v.forget()}
+	errs := []error{v.last.follow(nil), v.forget()}
 	for _, p := range v.pins {
 		errs = append(errs, p.release())
 	}
@@ -133,10 +133,10 @@ func (v *View) usable() error {
 		return nil
 	case v.closed:
 		return fmt.Errorf("the view: %w", ErrClosed)
-	case v.moves != v.of.moves:
+	case v.moves != v.of.storage.moves:
 		return fmt.Errorf("the view: the state has moved to another strategy meanwhile, which was %w: make another view", ErrBusy)
 	}
-	return v.tail.usable()
+	return v.last.usable()
 }
 
 // value is what a step gets of the view; nil where it gets the state's own.
@@ -147,7 +147,7 @@ func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
 		return nil, nil
 	case c.metrics[i] == nil:
 		if v.pins[at] == nil {
-			v.pins[at] = v.of.hold(at)
+			v.pins[at] = v.of.storage.pin(at)
 		}
 		return v.pins[at].buffer, nil
 	case v.metrics[at] != nil:
@@ -155,10 +155,10 @@ func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
 	}
 	t, err := filled(*c.metrics[i])
 	if err == nil {
-		b, err = v.on.Put(v.of.values[at].variable.Path(), t)
+		b, err = v.on.Put(v.of.storage.values[at].variable.Path(), t)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", v.of.values[at].variable.Path(), err)
+		return nil, fmt.Errorf("%s: %w", v.of.storage.values[at].variable.Path(), err)
 	}
 	v.metrics[at] = b
 	return b, nil

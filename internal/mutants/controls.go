@@ -93,7 +93,7 @@ var controls = []control{
 		edits: []edit{{"return !g.changer && (!change || g.readers == 0)", "return true"}}},
 	{name: "a model without its gate", file: "internal/gate/gate.go", pkg: "flaxlike", test: "TestR02_predictBesideAFit",
 		edits: []edit{{"return !g.changer && (!change || g.readers == 0)", "return true"}}},
-	{name: "a view that is written over", file: "managed/sharing.go", pkg: "flaxlike", test: "TestR02_predictBesideAFit",
+	{name: "a view that is written over", file: "managed/storage.go", pkg: "flaxlike", test: "TestR02_predictBesideAFit",
 		edits: []edit{{"\tif !p.held() {\n", "\tif true {\n"}}},
 	{name: "one call for all runs", file: "xla/runner.go", pkg: "flaxlike", test: "TestR02_predictByManyGoroutines",
 		edits: []edit{{"one, c.idle = c.idle[last], c.idle[:last]", "one = c.idle[last]"}}},

@@ -1,0 +1,109 @@
+package managed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// compiled is a step for one state and one shape of batch.
+type compiled struct {
+	state   *State
+	moves   int // the state's, when it was compiled
+	runtime *xla.Runtime
+	inputs  []strategies.Input
+	// resident is the set that the batch has rows of; nil if the batch comes from the host.
+	resident *data.Resident
+	program  strategies.Program
+	block    int // how many steps were asked for at once: 1 for [Stepper.Step]
+	// values are the places in State.values of the program's state.
+	values []int
+	layout []logged
+	wholes []logged
+	// cast are the variables that a policy casts; nil before the first build.
+	cast []*variable
+	// changes says which of the values the program changes, metrics which of them gather a metric, nil for the others.
+	changes []bool
+	metrics []*metrics.Accumulator
+	// sets are those of the resident set, which the program is given behind the state's values.
+	sets []strategies.Buffer
+	// spare are *arguments, for the runs that are being made.
+	spare sync.Pool
+	used  int64 // when, in the cache's count of uses
+}
+
+func (c *compiled) fits(batch data.Batch) bool {
+	if len(c.inputs) != len(batch.Fields) || c.resident != batch.Resident {
+		return false
+	}
+	for i := range batch.Fields {
+		if in, f := &c.inputs[i], &batch.Fields[i]; in.Name != f.Name || !in.Takes(f.Array) {
+			return false
+		}
+	}
+	return true
+}
+
+// needs is how a step is to have the state.
+func (c *compiled) needs(view *View) hold {
+	if c.program.Rebuilds() {
+		return holdAll
+	}
+	if c.changesState(view) {
+		return holdValues
+	}
+	return shareValues
+}
+
+// changesState tells whether a run changes values of the state. Metrics of a view are not the state's.
+func (c *compiled) changesState(view *View) bool {
+	for i, changes := range c.changes {
+		if changes && (view == nil || c.metrics[i] == nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts refuses a batch whose Size leaves out rows that nothing marks as padding, where numbers are reported: those
+// would be of all rows.
+func (c *compiled) counts(b *data.Batch) error {
+	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
+		return nil
+	}
+	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // as nearly always
+		return nil
+	}
+	// Fields that disagree have Size say which of their axes counts the examples.
+	marked := func(f data.Field) bool { _, ok := f.Array.Flat.([]bool); return ok && f.Name == data.Mask }
+	if rows, err := b.Rows(); err == nil && b.Size < rows && !slices.ContainsFunc(b.Fields, marked) {
+		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q says which count: the step's numbers would be of all rows. Take Batch.Slice(0, %[1]d), or data.Pad",
+			b.Size, rows, data.Mask)
+	}
+	return nil
+}
+
+// giveUp closes the program when nobody runs it.
+func (c *compiled) giveUp() error {
+	if c.state.access.values.Change(context.Background()) == nil {
+		defer c.state.access.values.DoneChanging()
+	}
+	return c.close()
+}
+
+func (c *compiled) dumped(s *Stepper) dumped { return dumped{s.name, c.program.StableHLO()} }
+
+// close closes the program. That of a state that has moved away went with its runtime, if that was closed.
+func (c *compiled) close() error {
+	err := c.program.Close()
+	if c.moves != c.state.storage.moves && c.runtime.IsFinalized() {
+		return nil
+	}
+	return err
+}

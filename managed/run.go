@@ -1,0 +1,204 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// stepRun is the steps of the first of some batches, as many as go together: one run of a program, after a compilation
+// if there is none yet.
+type stepRun struct {
+	step    *Stepper
+	state   *State
+	view    *View // nil: on the state itself
+	batches []data.Batch
+	most    int // the steps of a run
+}
+
+// hold is how a run has its state.
+type hold int
+
+const (
+	shareValues hold = iota
+	holdValues
+	holdAll       // the values, and what steps are built from
+	compiledFirst // the step is to be compiled first
+)
+
+// run makes the steps of the first batches, as many as go together, by a program of at most so many steps; on a view of
+// the state, if there is one.
+func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
+	if state == nil {
+		return nil, errors.New("the state is nil: make one with New")
+	}
+	if s.train {
+		if !state.access.training.CompareAndSwap(false, true) {
+			return nil, fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one "+
+				"at a time: wait for the other, or train a Clone", ErrBusy)
+		}
+		defer state.access.training.Store(false)
+	}
+	r := stepRun{s, state, view, batches, most}
+	has := shareValues
+	if s.train || view == nil && s.changes.Load() {
+		has = holdValues
+	}
+	for {
+		logs, needs, err := r.attempt(ctx, has)
+		switch {
+		case err != nil || needs == has:
+			return logs, err
+		case needs == compiledFirst:
+			if err := s.prepareFor(ctx, state, batches[0], most); err != nil {
+				return nil, err
+			}
+		default:
+			has = needs
+			if view == nil {
+				s.changes.Store(true) // it will the next time
+			}
+		}
+	}
+}
+
+// attempt makes the steps, or says how it needs to have the state for them.
+func (r *stepRun) attempt(ctx context.Context, has hold) (logs []loop.Logs, needs hold, err error) {
+	access, storage := &r.state.access, &r.state.storage
+	if has == holdAll {
+		if err := access.structure.Change(ctx); err != nil {
+			return nil, has, ofState(err)
+		}
+		defer access.structure.DoneChanging()
+	}
+	if err := access.values.Enter(ctx, has != shareValues); err != nil {
+		return nil, has, ofState(err)
+	}
+	defer access.values.Leave(has != shareValues)
+	if err := storage.last.usable(); err != nil {
+		return nil, has, err
+	}
+	if err := r.view.usable(); err != nil {
+		return nil, has, err
+	}
+	if r.step.train {
+		r.state.settings.noteBatch(r.batches[0])
+	}
+	first, err := storage.strategy.Batch(r.batches[0])
+	if err != nil {
+		return nil, has, err
+	}
+	mask := -1 // the place of the field that a training looks at
+	if r.step.train {
+		mask = slices.IndexFunc(first.Fields, func(f data.Field) bool { return f.Name == data.Mask })
+	}
+	if err := trainable(&first, mask); err != nil {
+		return nil, has, err
+	}
+	c := r.step.cache.lookup(r.state, first, r.most)
+	if c == nil {
+		return nil, compiledFirst, nil
+	}
+	if err := c.counts(&first); err != nil {
+		return nil, has, err
+	}
+	if needs := c.needs(r.view); needs > has {
+		return nil, needs, nil
+	}
+	a, _ := c.spare.Get().(*arguments)
+	if a == nil {
+		a = &arguments{buffers: append(make([]strategies.Buffer, len(c.values)), c.sets...)}
+	}
+	defer c.spare.Put(a)
+	a.batches = append(a.batches[:0], first)
+	for n := 1; n < min(len(r.batches), c.program.Block()); n++ {
+		next, err := storage.strategy.Batch(r.batches[n])
+		if err != nil || !c.fits(next) || trainable(&next, mask) != nil || c.counts(&next) != nil {
+			break // the steps before it are made first
+		}
+		a.batches = append(a.batches, next)
+	}
+	logs, err = c.start(a, r.view)
+	return logs, has, err
+}
+
+// arguments is what a run of a program is given.
+type arguments struct {
+	buffers []strategies.Buffer
+	batches []data.Batch
+}
+
+// trainable refuses to train on a batch in which no example counts: the loss would be 0, its means those of nothing,
+// and momentum and decay would move the parameters all the same. A test may pass over such a batch. The mask is the
+// field at that place; below 0 there is none.
+func trainable(b *data.Batch, mask int) error {
+	if mask < 0 {
+		return nil
+	}
+	of := b.Fields[mask].Array
+	if counts, ok := of.Flat.([]bool); ok && len(of.Dims) == 1 && !slices.Contains(counts, true) {
+		return fmt.Errorf("field %q of the batch has true for none of %d rows, so that no example counts: expected true where one does; leave out a batch without any", data.Mask, len(counts))
+	}
+	return nil
+}
+
+// start starts the steps of the batches that were taken, and waits for those before them.
+func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
+	state, on := c.state, &c.state.storage.last
+	if view != nil && !c.changesState(view) {
+		on = &view.last
+	}
+	for i, v := range c.values {
+		b, err := view.value(c, i)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			if c.changes[i] && len(state.storage.pins) > 0 {
+				if err := state.storage.copyIfPinned(v); err != nil {
+					return nil, err
+				}
+			}
+			b = state.storage.values[v].buffer
+		}
+		a.buffers[i] = b
+	}
+	changed, outputs, running, err := c.program.Start(a.buffers, a.batches)
+	if err != nil {
+		on.fails(err)
+		return nil, err
+	}
+	for i, v := range c.values {
+		if changed[i] != nil && !view.set(c, i, changed[i]) {
+			state.storage.values[v].buffer = changed[i]
+		}
+	}
+	logs, err := c.logs(outputs, len(a.batches))
+	if err = errors.Join(err, on.follow(running)); err != nil {
+		return nil, err
+	}
+	return logs, nil
+}
+
+// logs makes the logs of n steps.
+func (c *compiled) logs(outputs []strategies.Buffer, n int) (logs []loop.Logs, err error) {
+	state := c.state
+	logs = make([]loop.Logs, n)
+	if len(c.layout) > 0 {
+		var p *packed
+		p, logs = newLogs(state.storage.strategy, outputs[0], c.layout, n)
+		err = state.storage.unread.add(&p.remote)
+		outputs = outputs[1:]
+	}
+	for i, w := range c.wholes { // then n is 1
+		o := &output{remote{device: &onDevice{strategy: state.storage.strategy, buffer: outputs[i]}}}
+		logs[0].Set(w.collection, w.name, o)
+		err = errors.Join(err, state.storage.unread.add(&o.remote))
+	}
+	return logs, err
+}
