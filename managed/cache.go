@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -63,16 +64,21 @@ func (k *cache) each(look func(*compiled)) {
 	}
 }
 
-// drop takes compiled forms out of the cache; who asks closes them.
-func (k *cache) drop(which func(*compiled) bool) (dropped []*compiled) {
+// drop takes compiled forms out of the cache, and then closes them.
+func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error) error {
+	var dropped []*compiled
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.compiled = slices.DeleteFunc(k.compiled, func(c *compiled) bool {
-		if !which(c) {
-			return false
+		if which(c) {
+			dropped = append(dropped, c)
+			return true
 		}
-		dropped = append(dropped, c)
-		return true
+		return false
 	})
-	return dropped
+	k.mu.Unlock()
+	var errs []error
+	for _, c := range dropped {
+		errs = append(errs, closeOne(c))
+	}
+	return errors.Join(errs...)
 }

@@ -221,14 +221,12 @@ func (s *State) pending() map[string]*Tensor {
 
 // replace gives the variables that are there their values, all or none, and takes these out of given.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tensor) error {
-	var names []string
 	put, err := s.storage.putEach(ctx, s.storage.strategy, func(at int) (*Tensor, error) {
 		v := s.storage.values[at].variable
 		name := r.nameOf(v)
 		to, resets := s.model.resets[v]
 		switch {
 		case given[name] != nil:
-			names = append(names, name)
 			return given[name].LocalClone()
 		case resets && r.from == nil:
 			return filled(to)
@@ -240,13 +238,11 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 	if err != nil {
 		return err
 	}
-	for _, v := range s.storage.values {
-		if o, ok := r.origins[v.variable.Path()]; ok {
-			s.saved.note(v.variable.Path(), o)
+	for _, name := range s.storage.names() {
+		if o, ok := r.origins[name]; ok {
+			s.saved.note(name, o)
 		}
-	}
-	if r.from == nil {
-		for _, name := range names {
+		if r.from == nil {
 			delete(given, name)
 		}
 	}

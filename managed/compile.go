@@ -52,12 +52,8 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 
 // leave closes what was compiled for a state before it moved to another strategy.
 func (s *Stepper) leave(state *State) error {
-	var errs []error
 	stale := func(c *compiled) bool { return c.state == state && c.moves != state.storage.moves }
-	for _, c := range s.cache.drop(stale) {
-		errs = append(errs, c.close())
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := s.cache.drop(stale, (*compiled).close); err != nil {
 		return fmt.Errorf("close the programs of before the state moved: %w", err)
 	}
 	return nil
@@ -74,12 +70,10 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 		return fmt.Errorf("%w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), "+
 			"close it now and then, or raise the limit by managed.MaxShapes", ErrShapes, n)
 	}
-	var errs []error
-	for _, c := range s.cache.drop(func(c *compiled) bool { return c == oldest }) {
+	return s.cache.drop(func(c *compiled) bool { return c == oldest }, func(c *compiled) error {
 		state.programs = slices.DeleteFunc(state.programs, func(d dumped) bool { return d == c.dumped(s) })
-		errs = append(errs, c.giveUp())
-	}
-	return errors.Join(errs...)
+		return c.giveUp()
+	})
 }
 
 // ErrShapes: a training step met so many shapes of batches that something is wrong with them; each takes time and

@@ -22,7 +22,7 @@ type compiled struct {
 	resident *data.Resident
 	program  strategies.Program
 	block    int // how many steps were asked for at once: 1 for [Stepper.Step]
-	// values are the places in State.values of the program's state.
+	// values are the places in storage.values of the program's state.
 	values []int
 	layout []logged
 	wholes []logged

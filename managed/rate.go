@@ -159,7 +159,7 @@ func (s *State) setLearningRate(rate float64) error {
 	return s.storage.set(at, t)
 }
 
-// rateIndex is the place of the learning rate in State.values; negative where no step has brought it in yet.
+// rateIndex is the place of the learning rate in storage.values; negative where no step has brought it in yet.
 func (s *State) rateIndex() (int, error) {
 	if err := s.storage.last.settled(); err != nil {
 		return 0, err

@@ -11,16 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// stepRun is the steps of the first of some batches, as many as go together: one run of a program, after a compilation
-// if there is none yet.
-type stepRun struct {
-	step    *Stepper
-	state   *State
-	view    *View // nil: on the state itself
-	batches []data.Batch
-	most    int // the steps of a run
-}
-
 // hold is how a run has its state.
 type hold int
 
@@ -44,13 +34,12 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 		}
 		defer state.access.training.Store(false)
 	}
-	r := stepRun{s, state, view, batches, most}
 	has := shareValues
 	if s.train || view == nil && s.changes.Load() {
 		has = holdValues
 	}
 	for {
-		logs, needs, err := r.attempt(ctx, has)
+		logs, needs, err := s.attempt(ctx, state, view, batches, most, has)
 		switch {
 		case err != nil || needs == has:
 			return logs, err
@@ -68,8 +57,10 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 }
 
 // attempt makes the steps, or says how it needs to have the state for them.
-func (r *stepRun) attempt(ctx context.Context, has hold) (logs []loop.Logs, needs hold, err error) {
-	access, storage := &r.state.access, &r.state.storage
+func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches []data.Batch, most int, has hold) (
+	logs []loop.Logs, needs hold, err error,
+) {
+	access, storage := &state.access, &state.storage
 	if has == holdAll {
 		if err := access.structure.Change(ctx); err != nil {
 			return nil, has, ofState(err)
@@ -83,31 +74,31 @@ func (r *stepRun) attempt(ctx context.Context, has hold) (logs []loop.Logs, need
 	if err := storage.last.usable(); err != nil {
 		return nil, has, err
 	}
-	if err := r.view.usable(); err != nil {
+	if err := view.usable(); err != nil {
 		return nil, has, err
 	}
-	if r.step.train {
-		r.state.settings.noteBatch(r.batches[0])
+	if s.train {
+		state.settings.noteBatch(batches[0])
 	}
-	first, err := storage.strategy.Batch(r.batches[0])
+	first, err := storage.strategy.Batch(batches[0])
 	if err != nil {
 		return nil, has, err
 	}
 	mask := -1 // the place of the field that a training looks at
-	if r.step.train {
+	if s.train {
 		mask = slices.IndexFunc(first.Fields, func(f data.Field) bool { return f.Name == data.Mask })
 	}
 	if err := trainable(&first, mask); err != nil {
 		return nil, has, err
 	}
-	c := r.step.cache.lookup(r.state, first, r.most)
+	c := s.cache.lookup(state, first, most)
 	if c == nil {
 		return nil, compiledFirst, nil
 	}
 	if err := c.counts(&first); err != nil {
 		return nil, has, err
 	}
-	if needs := c.needs(r.view); needs > has {
+	if needs := c.needs(view); needs > has {
 		return nil, needs, nil
 	}
 	a, _ := c.spare.Get().(*arguments)
@@ -116,14 +107,14 @@ func (r *stepRun) attempt(ctx context.Context, has hold) (logs []loop.Logs, need
 	}
 	defer c.spare.Put(a)
 	a.batches = append(a.batches[:0], first)
-	for n := 1; n < min(len(r.batches), c.program.Block()); n++ {
-		next, err := storage.strategy.Batch(r.batches[n])
+	for n := 1; n < min(len(batches), c.program.Block()); n++ {
+		next, err := storage.strategy.Batch(batches[n])
 		if err != nil || !c.fits(next) || trainable(&next, mask) != nil || c.counts(&next) != nil {
 			break // the steps before it are made first
 		}
 		a.batches = append(a.batches, next)
 	}
-	logs, err = c.start(a, r.view)
+	logs, err = c.start(a, view)
 	return logs, has, err
 }
 

@@ -48,7 +48,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	return c, nil
 }
 
-// snapshot holds the values in the order of State.values, which only ever grows.
+// snapshot holds the values in the order of storage.values, which only ever grows.
 type snapshot struct {
 	of     *State
 	values []*Tensor // nil once closed

@@ -175,9 +175,5 @@ func (s *Stepper) CompileTime() (sum time.Duration) {
 // Close waits for the steps that are being made and frees the compiled programs; the step can still be used and
 // compiles again.
 func (s *Stepper) Close() error {
-	var errs []error
-	for _, c := range s.cache.drop(func(*compiled) bool { return true }) {
-		errs = append(errs, c.giveUp())
-	}
-	return gate.Once(errors.Join(errs...))
+	return gate.Once(s.cache.drop(func(*compiled) bool { return true }, (*compiled).giveUp))
 }

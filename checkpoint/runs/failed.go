@@ -9,19 +9,17 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// failedOnly hears of saves that failed in the background.
-type failedOnly struct{ *saving }
-
-// Interrupts tells that one has failed.
-func (f *failedOnly) Interrupts() bool { return f.async.Failed() }
-
-// Watch ends the run, or does not.
-func (f *failedOnly) Watch(context.Context, loop.Report) error {
-	return f.failed(f.async.Check())
+// failures watches for saves that fail in the background.
+type failures struct {
+	watch
+	async *checkpoint.Async
 }
 
-// End is that of the other one.
-func (f *failedOnly) End(context.Context, loop.Ending) error { return nil }
+// Interrupts tells that one has failed.
+func (f failures) Interrupts() bool { return f.async.Failed() }
+
+// check ends the run if a save has failed, unless that is tolerated.
+func (s *saving) check(context.Context, loop.Report) error { return s.failed(s.async.Check()) }
 
 // failed decides what an error of a save comes to.
 func (s *saving) failed(err error) error {

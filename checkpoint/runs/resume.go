@@ -52,7 +52,7 @@ func (s Start) Option(report ...func(Difference) error) loop.Option {
 	if s.Found {
 		first := loop.At(loop.Steps(s.Elapsed.Steps + 1)).AndAtStart()
 		start := func(loop.Beginning) (loop.Attendant, error) {
-			return &reporting{start: s, report: report, reported: map[string]bool{}}, nil
+			return watch((&reporting{start: s, report: report, reported: map[string]bool{}}).look), nil
 		}
 		options = append(options, loop.Callback{Name: "resume", When: first, Place: loop.AfterAll, Start: start})
 	}

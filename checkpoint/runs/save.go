@@ -53,11 +53,11 @@ func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) 
 		all := []loop.Option{
 			// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
 			loop.Callback{When: when.AndAtEnd(), Place: loop.AfterAll, Start: s.start},
-			loop.Callback{When: loop.AtStart, Place: loop.AfterAll, Start: started(&beginning{s})},
-			loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: started(&failedOnly{s})},
+			loop.Callback{When: loop.AtStart, Place: loop.AfterAll, Start: started(watch(s.begin))},
+			loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: started(failures{watch(s.check), s.async})},
 		}
 		for _, entry := range metrics(folder) {
-			all = append(all, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: started(&bestOnly{s})})
+			all = append(all, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: started(watch(s.saveBest))})
 		}
 		return loop.Options(all...)
 	})
@@ -121,47 +121,29 @@ func (s *saving) start(loop.Beginning) (_ loop.Attendant, err error) {
 }
 
 // Watch saves.
-func (s *saving) Watch(ctx context.Context, r loop.Report) error {
+func (s *saving) Watch(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, true) }
+
+// saveBest saves if the turn's metrics are worth it.
+func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, false) }
+
+func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
 	ctx, done := lasting(ctx)
 	defer done()
 	if err := s.begin(ctx, r); err != nil {
 		return err
 	}
 	metrics, err := s.metrics(r)
-	if err != nil {
+	if err != nil || !anyway && !s.worth(r, metrics) {
 		return err
 	}
 	return s.save(ctx, r, metrics)
 }
 
-// beginning looks before the first step.
-type beginning struct{ *saving }
+// watch is an attendant that does nothing at the end, which is for saving.
+type watch func(context.Context, loop.Report) error
 
-// Watch finds what is in the way of the run.
-func (b *beginning) Watch(ctx context.Context, r loop.Report) error { return b.begin(ctx, r) }
-
-// End is that of the other one.
-func (*beginning) End(context.Context, loop.Ending) error { return nil }
-
-// bestOnly watches the metrics.
-type bestOnly struct{ *saving }
-
-// Watch saves if the turn's metrics are worth it.
-func (b *bestOnly) Watch(ctx context.Context, r loop.Report) error {
-	ctx, done := lasting(ctx)
-	defer done()
-	if err := b.begin(ctx, r); err != nil {
-		return err
-	}
-	metrics, err := b.metrics(r)
-	if err != nil || !b.worth(r, metrics) {
-		return err
-	}
-	return b.save(ctx, r, metrics)
-}
-
-// End is that of the other one.
-func (b *bestOnly) End(context.Context, loop.Ending) error { return nil }
+func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
+func (watch) End(context.Context, loop.Ending) error           { return nil }
 
 // patience bounds what the saves of a run that was cancelled may take, because a store can hang. It is long because a
 // large state on a slow disk takes long, and a second Ctrl-C ends the process in any case.

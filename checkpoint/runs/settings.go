@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -73,8 +76,8 @@ type reporting struct {
 	report   []func(Difference) error
 }
 
-// Watch reports each difference once.
-func (t *reporting) Watch(_ context.Context, r loop.Report) error {
+// look reports each difference once.
+func (t *reporting) look(_ context.Context, r loop.Report) error {
 	for _, d := range append(slices.Clone(t.start.Differences), differences(t.start.settings, settingsOf(r.State()))...) {
 		if t.reported[d.What] {
 			continue
@@ -91,9 +94,6 @@ func (t *reporting) Watch(_ context.Context, r loop.Report) error {
 	}
 	return nil
 }
-
-// End does nothing.
-func (*reporting) End(context.Context, loop.Ending) error { return nil }
 
 // log tells the folder's log.
 func (s Start) log(d Difference) {
@@ -136,4 +136,39 @@ func endedOf(r loop.Report) *Ended {
 	}
 	e.Early = errors.As(r.Stop, new(*callbacks.EarlyStopError))
 	return e
+}
+
+// versions are what a state runs with.
+func versions(state any) map[string]string {
+	v := map[string]string{"go": runtime.Version(), "lazo": "unknown"}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(b.Deps, &b.Main) {
+			switch m.Path {
+			case "github.com/lazo-ml/lazo":
+				v["lazo"] = m.Version
+			case "github.com/gomlx/gomlx":
+				v["gomlx"] = m.Version
+			}
+		}
+	}
+	if s, ok := state.(checkpoint.Versioned); ok {
+		maps.Copy(v, s.Versions())
+	}
+	return v
+}
+
+// versionDifferences are those of what a checkpoint was saved with. A lazo that did not note GoMLX's stood on that one.
+func versionDifferences(c *checkpoint.Checkpoint, state any) ([]Difference, error) {
+	saved, err := textsOf(c, versionsSection)
+	if err != nil || saved == nil {
+		return nil, err
+	}
+	if _, ok := saved["gomlx"]; !ok {
+		saved["gomlx"] = "v0.26.0 or none"
+	}
+	var now []checkpoint.Setting
+	for name, value := range versions(state) {
+		now = append(now, checkpoint.Setting{Name: name, Value: value})
+	}
+	return differences(saved, now), nil
 }
