@@ -240,7 +240,7 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 	}
 	for _, name := range s.storage.names() {
 		if o, ok := r.origins[name]; ok {
-			s.saved.note(name, o)
+			s.saved.origins[name] = o
 		}
 		if r.from == nil {
 			delete(given, name)

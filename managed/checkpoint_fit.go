@@ -69,13 +69,6 @@ type saved struct {
 	restored *restored // nil unless the state was restored
 }
 
-func (s *saved) note(name string, o origin) {
-	if s.origins == nil {
-		s.origins = map[string]origin{}
-	}
-	s.origins[name] = o
-}
-
 // restored is the checkpoint that a state is to get its values of.
 type restored struct {
 	step    checkpoint.Step
@@ -142,7 +135,7 @@ func (s *State) fit(fresh []*variable, train bool) error {
 		if !ok {
 			o = origin{Trainable: v.Trainable, Group: group, Train: train}
 		}
-		s.saved.note(v.Path(), o)
+		s.saved.origins[v.Path()] = o
 	}
 	return nil
 }

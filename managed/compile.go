@@ -43,7 +43,8 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	if err := s.compileFor(ctx, c, on.Compile); err != nil {
 		return err
 	}
-	if n := s.cache.add(c); n == manyShapes {
+	s.cache.add(c)
+	if n, _ := s.cache.shapes(state, block); n == manyShapes {
 		on.Runtime().Logger().Warn(fmt.Sprintf("managed: the %s was compiled for %d shapes of batches; each takes time and "+
 			"memory: give it batches of one shape", s.name, n), "newest", fmt.Sprint(c.inputs))
 	}

@@ -26,11 +26,11 @@ type remote struct {
 	err    error
 }
 
-func (r *remote) read() {
+func (r *remote) read() error {
 	r.device.mu.Lock()
 	defer r.device.mu.Unlock()
 	if r.device.buffer == nil {
-		return
+		return r.err
 	}
 	t, err := r.device.strategy.Fetch(r.device.buffer)
 	if err == nil {
@@ -38,26 +38,24 @@ func (r *remote) read() {
 	}
 	if err = errors.Join(err, r.device.free()); err != nil {
 		r.err = fmt.Errorf("managed: read logs: %w", err)
-		return
 	}
 	r.value = t
+	return r.err
 }
 
 // output is an array as a [loop.Payload].
 type output struct{ remote }
 
 func (o *output) Any() (any, error) {
-	o.read()
-	if o.err != nil {
-		return nil, o.err
+	if err := o.read(); err != nil {
+		return nil, err
 	}
 	return o.value, nil
 }
 
 func (o *output) Float() (float64, error) {
-	o.read()
-	if o.err != nil {
-		return 0, o.err
+	if err := o.read(); err != nil {
+		return 0, err
 	}
 	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", o.value.Shape())
 }
@@ -134,9 +132,8 @@ type scalar struct {
 }
 
 func (v *scalar) Float() (float64, error) {
-	v.of.read()
-	if v.of.err != nil {
-		return 0, v.of.err
+	if err := v.of.read(); err != nil {
+		return 0, err
 	}
 	return float64(v.of.flat.([]float32)[v.at]), nil
 }
@@ -176,28 +173,24 @@ type waiting struct {
 
 func (u *unread) add(r *remote) error {
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.queue = append(u.queue, waiting{r.device, weak.Make(r)})
-	if len(u.queue) < 2*maxUnread {
+	n := len(u.queue)
+	u.mu.Unlock()
+	if n < 2*maxUnread {
 		return nil
 	}
-	return u.shrink(maxUnread)
+	return u.drain(maxUnread)
 }
 
 // drain reads or frees the oldest until n are left.
 func (u *unread) drain(n int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.shrink(n)
-}
-
-// shrink is drain; mu is held.
-func (u *unread) shrink(n int) error {
 	var first error
 	cut := max(len(u.queue)-n, 0)
 	for _, w := range u.queue[:cut] {
 		if p := w.logs.Value(); p != nil {
-			p.read() // an error stays with the logs, for whoever reads them
+			_ = p.read() // an error stays with the logs, for whoever reads them
 			continue
 		}
 		w.device.mu.Lock()

@@ -167,7 +167,7 @@ func (s *State) rateIndex() (int, error) {
 	if s.model.optimizer == nil {
 		return s.rateOfBy()
 	}
-	if at, known := s.storage.index[s.model.rateVariable()]; known {
+	if at, known := s.storage.index[s.model.store.GetVariable(rateName)]; known {
 		return at, nil
 	}
 	return -1, nil
@@ -189,10 +189,6 @@ func (s *State) rateOfBy() (int, error) {
 		return at, nil
 	}
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.By have %q: use Value and SetValue", ErrNoLearningRate, found)
-}
-
-func (d *definition) rateVariable() *variable {
-	return d.store.GetVariable(rateName)
 }
 
 // tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one number.
@@ -227,7 +223,7 @@ func (s *State) startAt(rate float64) error {
 		}
 		o = &startingAt{Optimizer: s.model.optimizer, model: &s.model}
 	}
-	if v := s.model.rateVariable(); v != nil { // left by a step that did not compile
+	if v := s.model.store.GetVariable(rateName); v != nil { // left by a step that did not compile
 		t, err := rateTensor(rate, v.DType())
 		if err == nil {
 			err = v.SetValue(t)
@@ -259,7 +255,7 @@ func asGiven(o Optimizer) Optimizer {
 
 func (o *startingAt) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
 	o.Optimizer.(gradientOptimizer).UpdateGraphWithGradients(scope, gradients, lossDType)
-	v := o.model.rateVariable()
+	v := o.model.store.GetVariable(rateName)
 	if v == nil {
 		panic(fmt.Errorf("the learning rate was set to %g, but the optimizer %T made no variable %s", o.rate, o.Optimizer, rateName))
 	}

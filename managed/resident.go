@@ -37,9 +37,6 @@ func (s *storage) reside(set *data.Resident) (buffers []strategies.Buffer, err e
 		}
 		buffers = append(buffers, b)
 	}
-	if s.resident == nil {
-		s.resident = map[*data.Resident][]strategies.Buffer{}
-	}
 	s.resident[set] = buffers
 	return buffers, nil
 }
@@ -50,7 +47,7 @@ func (s *storage) leaveSets() error {
 	for _, buffers := range s.resident {
 		errs = append(errs, s.strategy.Free(buffers...))
 	}
-	s.resident = nil
+	clear(s.resident)
 	return errors.Join(errs...)
 }
 

@@ -31,7 +31,7 @@ func chained(rule Optimizer) (optim.Chained, bool) {
 func (s *Stepper) update(state *State, loss *Node) {
 	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
-		state.settings.noteRule(s.scope, rule)
+		state.settings.rules[s.scope] = rule
 	}
 	if rule == nil {
 		panic(errors.New("the state has no optimizer: give managed.New a WithOptimizer"))

@@ -21,13 +21,6 @@ type settings struct {
 	batch int                  // its size; of batches that no set dealt out, the largest
 }
 
-func (c *settings) noteRule(scope string, o Optimizer) {
-	if c.rules == nil {
-		c.rules = map[string]Optimizer{}
-	}
-	c.rules[scope] = o
-}
-
 // noteBatch is called for each block of steps.
 func (c *settings) noteBatch(b data.Batch) {
 	c.deal = b.Deal

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/metrics"
@@ -80,9 +81,12 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
 	s := &State{
-		storage: storage{strategy: strategy, index: map[*variable]int{}, pins: map[int]*pin{}},
+		storage: storage{strategy: strategy, index: map[*variable]int{}, pins: map[int]*pin{},
+			resident: map[*data.Resident][]strategies.Buffer{}},
 		model: definition{store: model.NewStore(), resets: map[*variable]metrics.Accumulator{},
 			ofOptimizer: map[*variable]bool{}},
+		saved:    saved{origins: map[string]origin{}},
+		settings: settings{rules: map[string]Optimizer{}},
 	}
 	s.access.structure.Refuse, s.access.values.Refuse = notInBuild, notInBuild
 	return s
