@@ -16,8 +16,8 @@ type Augmentation struct {
 	place func(d *draws, h, w int) placement
 }
 
-// placement says from where a pixel is taken: row and column of the image for those of the result. Outside of it stands 0, or
-// with edge the nearest pixel.
+// placement says from where a pixel is taken: row and column of the image for those of the result. Outside of the image
+// the value is 0, or with edge that of the nearest pixel.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
@@ -80,14 +80,15 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment is a function for [Map] and [ParallelMap]: it changes each image of the given field, [n, height, width, channels]
-// of any type, by all changes in their order. What is drawn is a pure function of the seed, the epoch, the example's place in the epoch ([Batch].At),
-// and the changes, so it is the same for each number of workers, each size of batch, and after a resume by [Skip] or [Discard]. The
-// batch that it is given stays as it is.
+// Augment is a function for [Map] and [ParallelMap]: it changes each image of the given field, [n, height, width,
+// channels] of any type, by all changes in their order. What is drawn is a pure function of the seed, the epoch, the
+// example's place in the epoch ([Batch].At), and the changes, so it is the same for each number of workers, each size
+// of batch, and after a resume by [Skip] or [Discard]. The batch that it is given stays as it is.
 //
-// So two batches of one place get the same draws. All sources of this package say places that differ, also where they repeat;
-// batches made by hand without any are numbered by Map, ParallelMap, Discard, [Repeat] and [Passes], from the start of the
-// iteration. Who starts such a source behind its start, or calls the function on batches by himself, sets Epoch and At.
+// So two batches of one place get the same draws. All sources of this package say places that differ, also where they
+// repeat; batches made by hand without any are numbered by Map, ParallelMap, Discard, [Repeat] and [Passes], from the
+// start of the iteration. Who starts such a source behind its start, or calls the function on batches by himself, sets
+// Epoch and At.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {

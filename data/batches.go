@@ -56,12 +56,13 @@ func Skip(n int64) Option {
 // [KeepRemainder].
 //
 // A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
-// batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may change
-// until it gives it to a step. Small ones, in order or not, lie one behind the other in memory, so that a block of steps
-// reads them where they are (see [Stacked]): one that is kept keeps up to a hundred. Batches of one iteration share their Dims.
+// batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may
+// change until it gives it to a step. Small ones, in order or not, lie one behind the other in memory, so that a block
+// of steps reads them where they are (see [Stacked]): keeping one keeps the memory of up to a hundred. Batches of one
+// iteration share their Dims.
 //
-// What is wrong with the arguments comes as the one error of the iteration. That includes a set that is smaller than a
-// batch, which would else end silently without any. The sequence can be iterated any number of times, also concurrently.
+// An error in the arguments is the one item of the iteration. So is a set that is smaller than a batch: it would
+// otherwise end silently without any. The sequence can be iterated any number of times, also concurrently.
 func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	d := dealing{epochs: 1}
 	for _, opt := range opts {
@@ -76,7 +77,7 @@ func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 	}
 }
 
-// Deal is how [Set.Batches] deals out, as far as a run that goes on has to find it again.
+// Deal describes how [Set.Batches] deals out: a run that goes on from a checkpoint compares it with the saved one.
 type Deal struct {
 	// Examples are those of the set; Fields are its fields in words: "x float32[28 28]".
 	Examples int
@@ -129,14 +130,14 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	if epoch > epochs || epoch == epochs && start > 0 {
 		return fmt.Errorf("cannot skip %d batches, there are %d", d.skip, epochs*perEpoch)
 	}
-	hand := s.newHand(d, size)
+	dealer := s.newDealer(d, size)
 	if epochs < math.MaxInt64/perEpoch {
-		hand.left = epochs*perEpoch - d.skip
+		dealer.left = epochs*perEpoch - d.skip
 	}
 	for ; epoch < epochs; epoch++ {
-		hand.shuffle(epoch)
+		dealer.shuffle(epoch)
 		for i := start; i < last; i += size {
-			if !yield(hand.batch(i, min(i+size, last), int(epoch)), nil) {
+			if !yield(dealer.batch(i, min(i+size, last), int(epoch)), nil) {
 				return nil
 			}
 		}
@@ -145,34 +146,35 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	return nil
 }
 
-// hand is what one iteration keeps between its batches.
-type hand struct {
+// dealer is what one iteration keeps between its batches.
+type dealer struct {
 	*Set
 	dealing
-	of    *Deal
-	rows  []int // the order of the epoch; nil when not shuffled
-	dealt []dealt
-	// masked sets have a mask that says how many examples of a batch count.
-	masked bool
+	deal   *Deal
+	rows   []int // the order of the epoch; nil when not shuffled
+	layout []fieldLayout
+	masked bool // the set has a mask, which says how many examples of a batch count
 	size   int
 	left   int64 // how many batches there are still to come, at most
-	// stack is where batches lie, the next from row on; room is for how many more, if they are gathered.
+	// stack is the memory of the batches; the next one begins at row. Shuffled, it has memory for free more.
 	stack *stack
 	row   int
-	room  int
+	free  int
 }
 
-// dealt is what is known of a field before its batches: each of them asks for it.
-type dealt struct {
-	dims  []int // in a full batch
+// fieldLayout is what all full batches have in common in a field.
+type fieldLayout struct {
+	dims  []int
 	kind  elements
 	width int
 }
 
-func (s *Set) newHand(d dealing, size int) *hand {
-	h := &hand{Set: s, dealing: d, of: s.dealOf(d, size), size: size, dealt: make([]dealt, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64}
+func (s *Set) newDealer(d dealing, size int) *dealer {
+	h := &dealer{
+		Set: s, dealing: d, deal: s.dealOf(d, size), size: size, layout: make([]fieldLayout, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64,
+	}
 	for k, f := range s.fields {
-		h.dealt[k] = dealt{dimsOf(f.Array, size), elementsOf(f.Array.Flat), f.Array.width()}
+		h.layout[k] = fieldLayout{dimsOf(f.Array, size), elementsOf(f.Array.Flat), f.Array.width()}
 	}
 	if d.shuffle {
 		h.rows = make([]int, s.len)
@@ -185,26 +187,26 @@ func (s *Set) newHand(d dealing, size int) *hand {
 	return h
 }
 
-func (h *hand) shuffle(epoch int64) {
+func (h *dealer) shuffle(epoch int64) {
 	if h.rows != nil {
 		permute(h.rows, h.seed, uint64(epoch))
 	}
 }
 
 // batch is places i to j-1 of the epoch's order.
-func (h *hand) batch(i, j, epoch int) Batch {
+func (h *dealer) batch(i, j, epoch int) Batch {
 	rows := j - i
-	b := Batch{Fields: make([]Field, len(h.fields)), Epoch: epoch, At: i, Deal: h.of}
+	b := Batch{Fields: make([]Field, len(h.fields)), Epoch: epoch, At: i, Deal: h.deal}
 	switch {
 	case h.rows == nil:
 		b.stack, b.row = h.stack, i
 	case rows == h.size:
-		h.makeRoom()
+		h.makeStack()
 		b.stack, b.row = h.stack, h.row
 		h.row += rows
 	}
 	for k := range h.fields {
-		f, kind, width, dims := &h.fields[k], h.dealt[k].kind, h.dealt[k].width, h.dealt[k].dims
+		f, kind, width, dims := &h.fields[k], h.layout[k].kind, h.layout[k].width, h.layout[k].dims
 		if rows != h.size {
 			dims = dimsOf(f.Array, rows)
 		}
@@ -223,30 +225,31 @@ func (h *hand) batch(i, j, epoch int) Batch {
 		b.Size = b.examples(0, rows, rows)
 	}
 	h.left--
-	h.room--
+	h.free--
 	return b
 }
 
-// makeRoom sees to it that there is memory for another batch: small ones are gathered into one for as many as a step makes at once.
-func (h *hand) makeRoom() {
-	if h.room > 0 {
+// makeStack makes memory for the next shuffled batch if there is none: if batches are small, for as many as a block of
+// steps has.
+func (h *dealer) makeStack() {
+	if h.free > 0 {
 		return
 	}
 	sum := 0
-	for _, d := range h.dealt {
+	for _, d := range h.layout {
 		sum += h.size * d.width
 	}
-	h.room = 1
+	h.free = 1
 	if sum <= blocks.BatchNumbers {
-		h.room = int(min(blocks.Steps, h.left))
+		h.free = int(min(blocks.Steps, h.left))
 	}
-	h.stack, h.row = &stack{make([]any, len(h.dealt))}, 0
-	for k, d := range h.dealt {
-		h.stack.fields[k] = d.kind.make(h.room * h.size * d.width)
+	h.stack, h.row = &stack{make([]any, len(h.layout))}, 0
+	for k, d := range h.layout {
+		h.stack.fields[k] = d.kind.make(h.free * h.size * d.width)
 	}
 }
 
-// splitEpoch is no epoch that [Set.Batches] comes to, so that a split and an order by the same seed are independent.
+// splitEpoch is larger than any epoch of [Set.Batches], so that a split and an order by the same seed are independent.
 const splitEpoch = math.MaxUint64
 
 // permute fills rows with a random order of 0 to len(rows)-1, a pure function of its arguments. The draws are spelled

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Items is the sequence of a slice's items, in order and without an error; it can be iterated again. It keeps the slice: do not
-// change it meanwhile. The sequence of a set's examples is [Set.Batches] of 1.
+// Items is the sequence of a slice's items, in order and without an error; it can be iterated again. It keeps the
+// slice: do not change it meanwhile. The sequence of a set's examples is [Set.Batches] of 1.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {
@@ -18,10 +18,10 @@ func Items[E any](items []E) iter.Seq2[E, error] {
 	}
 }
 
-// Collect makes a set of all examples of source, batches of any sizes, as a copy: for a pipeline whose result fits into
-// memory and is to be shuffled wholly. More than limit examples (1 or more) are an error which wraps [ErrLimit]: a source without
-// an end does not fill the memory; [Take] ends it earlier. An error of source is returned as it is. No example at all is
-// an error, too.
+// Collect makes a set of all examples of source, batches of any sizes, as a copy: for a pipeline with a result that
+// fits into memory and is to be shuffled as a whole. More than limit examples (1 or more) are an error which wraps
+// [ErrLimit]: a source without an end does not fill the memory; [Take] ends it earlier. An error of source is returned
+// as it is. No example at all is an error, too.
 func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	switch {
 	case limit < 1:

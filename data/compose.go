@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Map gives f of each batch. An error of source stays in its place, and f does not see it; an error of f comes in the place of
-// its batch. See [ParallelMap] for a costly f. Batches whose source says no places (all have Epoch 0, At 0 and no Deal) get one:
-// At counts the rows before, from the start of the iteration.
+// Map gives f of each batch. An error of source stays in its place, and f does not see it; an error of f comes in the
+// place of its batch. See [ParallelMap] for a costly f. Batches without a place (all have Epoch 0, At 0 and no Deal)
+// get one: At counts the rows before, from the start of the iteration.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -43,8 +43,8 @@ func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, e
 	}
 }
 
-// Zip gives join of the first batches of both sources, of the second ones, and so on, and ends with the shorter source, as
-// Python's zip does. Where a source has an error, it takes the place of the pair; where both have, they are joined.
+// Zip gives join of the first batches of both sources, of the second ones, and so on, and ends with the shorter source,
+// as Python's zip does. Where a source has an error, it takes the place of the pair; where both have, they are joined.
 func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], join func(A, B) (C, error)) iter.Seq2[C, error] {
 	if err := refuse("zip", first == nil || second == nil, join == nil); err != nil {
 		return failed[C](err)
@@ -72,8 +72,8 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 	}
 }
 
-// Interleave takes run batches (1 or more) of the first source, run of the second, and so on, in turn. A source that ends
-// is left out from then on; the others go on until all have ended. Errors stay in their places.
+// Interleave takes run batches (1 or more) of the first source, run of the second, and so on, in turn. A source that
+// ends is left out from then on; the others go on until all have ended. Errors stay in their places.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
 	sources = slices.Clone(sources)
 	if run < 1 {
@@ -114,7 +114,8 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	}
 }
 
-// pull is iter.Pull2, whose stop would wait for ever for a source that goes on behind yield's false: ranged over, it ends in Go's panic.
+// pull is iter.Pull2 with a range loop inside: a source that calls yield after a false then panics. Without it stop
+// would wait for ever.
 func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
 	return iter.Pull2(func(yield func(B, error) bool) {
 		for b, err := range source {
@@ -126,8 +127,9 @@ func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop
 }
 
 // Discard starts behind the first n batches (0 or more) of source, an error counting as one: they are made and thrown
-// away. It resumes any pipeline exactly, at the cost of making them: n is the number of steps that were made. [Skip] does
-// the same for a set at no cost; see the package's comment for where it can be put. A source that has fewer is an error.
+// away. It resumes any pipeline exactly, at the cost of making them: n is the number of steps that were made. [Skip]
+// does the same for a set at no cost; see the package's comment for where it can be put. A source that has fewer is an
+// error.
 func Discard[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	if n < 0 {
 		return failed[B](fmt.Errorf("data: discard %d batches: expected at least 0", n))
@@ -152,8 +154,8 @@ func Discard[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	}
 }
 
-// Peek is the first batch of source. Nothing is lost by it if source can be iterated again from its start, as all of this
-// package can but what reads from an [io.Reader]. A source without a batch is an error.
+// Peek is the first batch of source. Nothing is lost by it if source can be iterated again from its start, as all of
+// this package can but what reads from an [io.Reader]. A source without a batch is an error.
 func Peek[B any](source iter.Seq2[B, error]) (B, error) {
 	if source != nil {
 		for b, err := range source {

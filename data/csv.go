@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// CSV says how a file of comma-separated values (RFC 4180) becomes examples: one a row. The zero CSV has a header and gives
-// one field "x", float32 [n, columns].
+// CSV says how a file of comma-separated values (RFC 4180) becomes examples: one a row. The zero CSV has a header and
+// gives one field "x", float32 [n, columns].
 //
 //	data.CSV{Fields: []data.CSVField{
 //		{Name: "x"},
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
-// An empty line is an empty cell in a file of one column, unless it stands before the header or only empty lines follow to
-// the file's end. In a file of several columns empty lines are passed over.
+// An empty line is an empty cell in a file of one column, unless it stands before the header or only empty lines follow
+// to the file's end. In a file of several columns empty lines are passed over.
 //
 // [StreamCSV] keeps the lists of its format: do not change them meanwhile.
 type CSV struct {
@@ -31,16 +31,16 @@ type CSV struct {
 	Missing []string
 	// MaxRow is the most bytes that a row may have; 256 kB if 0. There may be 65,536 columns.
 	MaxRow int
-	// Limit is the most memory that the values of a [Set] may take, in bytes; if 0, four times the file and 16 MB for [OpenCSV], and 1 GB for
-	// [ReadCSV]. Streams have no such limit.
+	// Limit is the most memory that the values of a [Set] may take, in bytes; if 0, four times the file and 16 MB for
+	// [OpenCSV], and 1 GB for [ReadCSV]. Streams have no such limit.
 	Limit int64
 }
 
 // CSVField is some columns of a [CSV] file.
 type CSVField struct {
 	Name string
-	// Columns are the names in the header, in this order; none: all that no other field names, in the file's order. Of one
-	// named column the field is [n], else [n, columns].
+	// Columns are the names in the header, in this order; none: all that no other field names, in the file's order. Of
+	// one named column the field is [n], else [n, columns].
 	Columns []string
 	// DType is the type of the values as [Array.DType] names it; "float32" if "", and "int32" with Classes.
 	DType string
@@ -62,7 +62,8 @@ type RowError struct {
 	Path string
 	// Row is the number of the example, from 1; 0 for the header.
 	Row int
-	// Line and Column are where it stands in the file: the line from 1, and the name of the column, "" if it is the whole row.
+	// Line and Column are where it stands in the file: the line from 1, and the name of the column, "" if it is the
+	// whole row.
 	Line   int
 	Column string
 	// Err is what is wrong. It wraps [ErrLimit] where the file is too large.
@@ -116,8 +117,9 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 	return set, nil
 }
 
-// StreamCSV reads a file, packed by gzip or not, row by row: batches of size examples, the last one of the rest. Memory is that of
-// a batch. Each iteration opens the file anew; an error is the last that comes, and a file without examples is one. Epoch is 0 in all.
+// StreamCSV reads a file, packed by gzip or not, row by row: batches of size examples, the last one of the rest. Memory
+// is that of a batch. Each iteration opens the file anew; an error is the last that comes, and a file without examples
+// is one. Epoch is 0 in all.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -150,7 +152,8 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches of size rows, or of some if size is 0; an error is not yielded. Count is told the memory of each row's values.
+// eachCSV yields batches of size rows, or of a size of its choice if size is 0; it returns an error and does not yield
+// it. It calls count with the bytes that each row's values take.
 func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, count func(bytes int64) error) error {
 	rows, err := openRows(r, format)
 	if err != nil {

@@ -18,7 +18,8 @@ const (
 
 var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
-// rowReader gives at most MaxRow bytes (and a buffer) to a row, so that a file without line ends cannot fill the memory.
+// rowReader gives at most MaxRow bytes (and a buffer) to a row, so that a file without line ends cannot fill the
+// memory.
 type rowReader struct {
 	io.Reader
 	left, most int
@@ -125,8 +126,9 @@ func (r *csvRows) next() (cells []string, err error) {
 		}
 	}
 	r.row++
-	// Package csv passes over empty lines, but in a file of one column they are empty cells: without them the values would
-	// no longer stand beside those of other files. None comes here for lines at the file's end, which no row follows.
+	// Package csv passes over empty lines, but in a file of one column they are empty cells: without them the values
+	// would no longer stand beside those of other files. None comes here for lines at the file's end, which no row
+	// follows.
 	if len(r.names) == 1 && r.behind < r.begins {
 		r.line = r.behind
 		r.behind++
@@ -137,8 +139,8 @@ func (r *csvRows) next() (cells []string, err error) {
 	return cells, nil
 }
 
-// pass sets the line behind the row that was read last. Quoted cells span lines; only the only cell of a row is looked at,
-// because no other file needs to know.
+// pass sets the line behind the row that was read last. Quoted cells span lines; only the only cell of a row is looked
+// at, because no other file needs to know.
 func (r *csvRows) pass(cells []string) {
 	if len(cells) == 1 {
 		r.behind = r.begins + 1 + strings.Count(cells[0], "\n")
@@ -191,7 +193,7 @@ func (r *csvRows) take(cells []string) error {
 				cell = c.Fill
 			}
 			if err := c.values.add(cell); err != nil {
-				if c.Classes == nil { // whose error lists them
+				if c.Classes == nil { // the error of Classes lists them
 					err = fmt.Errorf("%w%s", err, advice(cell, r.csv.Comma))
 				}
 				return r.fail(r.names[i], err)

@@ -10,7 +10,7 @@ type element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// elements is what can be done with a slice whose type only [Array.Flat] knows. Positions are in elements and within
+// elements is what can be done with an [Array.Flat] of one type. Positions are in elements and within
 // range.
 type elements interface {
 	len(flat any) int
@@ -19,8 +19,8 @@ type elements interface {
 	make(n int) any
 	gather(to, flat any, rows []int, width int) // into the first rows of to
 	concat(parts []any) any                     // all of this type
-	// move makes images of dims [n, height, width, channels] of those of from: pixels gives the row and column that each row
-	// and column of an image comes from, -1 for zeros.
+	// move makes images of dims [n, height, width, channels] of those of from: pixels gives the row and column that
+	// each row and column of an image comes from, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 
@@ -41,7 +41,7 @@ var allElements = [dtype.Count]elements{
 
 func (of[T]) len(flat any) int { return len(flat.([]T)) }
 
-// The capacity ends with the view, so that nobody appends into the rows behind it.
+// The capacity ends with the view, so that an append does not write into the rows behind it.
 func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j:j] }
 
 func (of[T]) is(flat any, i, j int, part any) bool {

@@ -47,8 +47,8 @@ type ImageFormat struct {
 	Height, Width int
 	// Channels is 1 for grey (luma, as ITU-R 601 has it) or 3 for red, green, blue; 3 if 0. Transparent parts are black.
 	Channels int
-	// Resize is how images of another size are treated. Sizes change by a triangle filter as wide as the larger of both pixels:
-	// linear between pixels to enlarge, a weighted mean to shrink, as JAX's image.resize "linear" and Pillow's BILINEAR.
+	// Resize is how images of another size are treated. Sizes change by a triangle filter as wide as the larger of both
+	// pixels: linear between pixels to enlarge, a weighted mean to shrink.
 	Resize Resize
 	// MaxPixels refuses larger images before they are unpacked; 2048 x 2048 if 0. A pixel takes up to 16 bytes meanwhile.
 	MaxPixels int
@@ -61,8 +61,8 @@ const (
 )
 
 // OpenImageFolder lists the images of dir: one folder for each class, in it files that end in .png, .jpg or .jpeg (in
-// small or capital letters). Names that start with a dot are left out; any other file is an error, as is a class without
-// an image, for neither is what was meant. Links may not lead out of dir. No image is opened yet.
+// small or capital letters). Names that start with a dot are left out; any other file is an error, as is a class
+// without an image, for neither is what was meant. Links may not lead out of dir. No image is opened yet.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()
@@ -145,9 +145,9 @@ func (f *ImageFolder) list() error {
 // Len is the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Names deals out the examples as a set without pixels: field "image" is int32 [n], the number of the image; field "y" is
-// int32 [n], the class. It can be split, sharded and dealt out by [Set.Batches] in any order, with [Skip] at no cost;
-// [ImageFolder.Load] then reads the images of a batch, best in [ParallelMap].
+// Names deals out the examples as a set without pixels: field "image" is int32 [n], the number of the image; field "y"
+// is int32 [n], the class. It can be split, sharded and dealt out by [Set.Batches] in any order, with [Skip] at no
+// cost; [ImageFolder.Load] then reads the images of a batch, best in [ParallelMap].
 func (f *ImageFolder) Names() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
@@ -156,8 +156,9 @@ func (f *ImageFolder) Names() *Set {
 	return &Set{[]Field{Named("image", numbers, len(numbers)), Y(classes, len(classes))}, len(numbers)}
 }
 
-// Load gives a batch of [ImageFolder.Names] the field "x" in the place of "image": float32 [n, height, width, channels], 0
-// to 1. An image that cannot be read is a [*ImageError]. It is a pure function of the batch and the files, and safe for concurrent use.
+// Load gives a batch of [ImageFolder.Names] the field "x" in the place of "image": float32 [n, height, width,
+// channels], 0 to 1. An image that cannot be read is a [*ImageError]. It is a pure function of the batch and the files,
+// and safe for concurrent use.
 func (f *ImageFolder) Load(b Batch) (Batch, error) {
 	if err := f.load(&b); err != nil {
 		return Batch{}, fmt.Errorf("data: load images: %w", err)
@@ -195,8 +196,8 @@ func (f *ImageFolder) load(b *Batch) error {
 	return nil
 }
 
-// Examples reads all images, one at a time, in the order of their names: batches of one example, to be grouped by [Rebatch]. An
-// image that cannot be read is an error in its place, and the next one follows.
+// Examples reads all images, one at a time, in the order of their names: batches of one example, to be grouped by
+// [Rebatch]. An image that cannot be read is an error in its place, and the next one follows.
 func (f *ImageFolder) Examples() iter.Seq2[Batch, error] {
 	return Map(f.Names().Batches(1), f.Load)
 }
@@ -227,8 +228,8 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32) err
 	return readImage(file, format, to)
 }
 
-// ReadImage reads a PNG or JPEG image as format says: float32 [height, width, channels], 0 to 1. The number of pixels is looked
-// at before memory is taken. Anything wrong is an [*ImageError] without a path.
+// ReadImage reads a PNG or JPEG image as format says: float32 [height, width, channels], 0 to 1. The number of pixels
+// is looked at before memory is taken. Anything wrong is an [*ImageError] without a path.
 func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
 	if err := format.check(); err != nil {
 		return Array{}, fmt.Errorf("data: read image: %w", err)

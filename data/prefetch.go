@@ -10,13 +10,15 @@ import (
 // Prefetch runs source on a goroutine of its own, at most depth batches (1 or more) ahead of the consumer: the next
 // batch is made while the present one is worked on. Order and errors stay as they are.
 //
-// So source must give each batch memory of its own, as [Set.Batches] does, and leave it alone afterwards: the consumer still
-// works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies nothing.
+// So source must give each batch memory of its own, as [Set.Batches] does, and leave it alone afterwards: the consumer
+// still works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies
+// nothing.
 //
 // A panic of source arrives as an error, with its stack, behind the batches made before it. When the consumer stops
-// early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. It so waits for a source
-// that blocks, for ever if need be; a run of package loop leaves both behind when its context ends. What source does wrong once it is told
-// to stop, as a panic in a defer or going on behind yield's false, is a panic of the consumer's range, as it is without Prefetch.
+// early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. If source blocks,
+// it waits for ever; a run of package loop leaves both behind when its context ends. A fault of source after the
+// consumer has stopped (a panic in a defer, or a call of yield after it returned false) is a panic of the consumer's
+// range, as it is without Prefetch.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -24,15 +26,15 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 			yield(none, fmt.Errorf("data: prefetch %d batches ahead: expected 1 to %d", depth, mostAhead))
 			return
 		}
-		p := producer[B]{made: make(chan item[B], depth-1), stop: make(chan struct{})} // and one in the producer's hand
+		p := producer[B]{made: make(chan item[B], depth-1), stop: make(chan struct{})} // and one that the producer holds
 		go p.run(source)
 		stopped := false
 		defer func() {
 			close(p.stop)
 			for range p.made { // until the producer has ended
 			}
-			if stopped && p.late != nil { // where the consumer panicked, that is what is told
-				panic(p.late)
+			if stopped && p.afterStop != nil { // not if the consumer panicked: its own panic goes on
+				panic(p.afterStop)
 			}
 		}()
 		for i := range p.made {
@@ -43,7 +45,7 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 	}
 }
 
-// mostAhead bounds what a queue takes by itself.
+// mostAhead limits the memory that an empty queue takes.
 const mostAhead = 1 << 16
 
 type item[B any] struct {
@@ -54,13 +56,14 @@ type item[B any] struct {
 type producer[B any] struct {
 	made chan item[B]
 	stop chan struct{}
-	late error // what source did wrong when it was told to stop; good when made is closed
+	// afterStop is a fault of source after the consumer stopped; to be read when made is closed.
+	afterStop error
 }
 
 // send tells whether there is to be more.
 func (p *producer[B]) send(i item[B]) bool {
 	select {
-	case <-p.stop: // whatever else can be done
+	case <-p.stop: // even if there is place in made
 		return false
 	default:
 	}
@@ -74,9 +77,9 @@ func (p *producer[B]) send(i item[B]) bool {
 
 func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer close(p.made)
-	ended := false // the consumer wants no more
+	ended := false // the consumer has stopped
 	shield.Call(func() error {
-		for b, err := range source { // not source(send): a source that goes on behind a false ends so in Go's panic
+		for b, err := range source { // not source(send): ranged over, a source that calls yield after a false panics
 			if ended = !p.send(item[B]{b, err}); ended {
 				break
 			}
@@ -88,7 +91,7 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 		} // also of a source that ends its goroutine, which would look like the end of the data
 		err = fmt.Errorf("data: prefetch: the source %w", err)
 		if ended {
-			p.late = err
+			p.afterStop = err
 		} else {
 			p.send(item[B]{err: err})
 		}

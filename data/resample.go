@@ -16,12 +16,13 @@ func resample(from image.Image, format ImageFormat, to []float32) {
 	}
 }
 
-// resampling is how an image gets another size: height and width one after the other. Each row of the source is read once.
+// resampling is how an image gets another size: height and width one after the other. Each row of the source is read
+// once.
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst: rows are brought to the width of the result before they are added up. Whichever is less work comes first, so that
-	// an image of one row or one column costs no more than a square.
+	// narrowFirst: rows are brought to the width of the result before they are added up. Whichever is less work comes
+	// first, so that an image of one row or one column costs no more than a square.
 	narrowFirst bool
 }
 
@@ -104,7 +105,7 @@ func (p resampling) run(from image.Image, to []float32) {
 // blockOf is how many pixels of a row are read at once: a row may have millions.
 const blockOf = 4096
 
-// narrow adds a row up to the result's width. Read gives n pixels of it, from x on.
+// narrow adds a row up to the result's width. Read gives n pixels of the row, from x on.
 func (p resampling) narrow(read func(x, n int, pixels []float32), pixels, to []float32) {
 	end := p.columns[len(p.columns)-1].end()
 	first := 0
@@ -135,8 +136,8 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are those of the triangle filter for n pixels that stand for the part of a line of size pixels which begins at start
-// and has the given length.
+// weights are those of the triangle filter for n pixels that stand for the part of a line of size pixels which begins
+// at start and has the given length.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)

@@ -18,15 +18,15 @@ type Resident struct {
 // Rows is the field of a batch of a [Resident] set: the places of its examples, an int32 for each.
 const Rows = "rows"
 
-// OnDevice has a set live where the steps run. A state that is given a batch of it moves the whole set to its devices, once,
-// and keeps it until it is closed; of each batch only the places of its examples travel, 4 bytes for each, and a step takes
-// the examples from memory of the device. For a device that is far from the host's memory, and a set that fits into its own
-// beside the model, this is as fast as the data can come; on the CPU, whose memory is the host's, a step of few examples is
-// slower than with [Set.Batches].
+// OnDevice keeps a set where the steps run. A state that gets one of its batches moves the whole set to its devices,
+// once, and keeps it until it is closed; of each batch only the places of its examples travel, 4 bytes for each, and a
+// step takes the examples from memory of the device. For a device that is far from the host's memory, and a set that
+// fits into its own beside the model, this is as fast as the data can come; on the CPU, whose memory is the host's, a
+// step of few examples is slower than with [Set.Batches].
 //
-// The order is that of [Set.Batches] by the same options, and a step sees the same fields. What changes batches on the host,
-// as [Map] and [Augment] do, sees only the field [Rows], and a [Mask] if there is one: [Batch.OnHost] gathers the others. Values that are written into the
-// set's arrays after the first step are not seen.
+// The order is that of [Set.Batches] by the same options, and a step sees the same fields. What changes batches on the
+// host, as [Map] and [Augment] do, sees only the field [Rows], and a [Mask] if there is one: [Batch.OnHost] gathers the
+// others. Values that are written into the set's arrays after the first step are not seen.
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {
 		places := make([]int32, s.len)
@@ -80,8 +80,8 @@ func (r *Resident) made(what string) error {
 	return nil
 }
 
-// Places are the places of the examples in the [Resident] set that the batch is of, nil for any other batch. Each is one that the
-// set has: a device would take the nearest example in place of one that is not there.
+// Places are the places of the examples in the [Resident] set that the batch is of, nil for any other batch. Each is
+// one that the set has: a device would take the nearest example in place of one that is not there.
 func (b Batch) Places() ([]int32, error) {
 	if b.Resident == nil {
 		return nil, nil
@@ -116,8 +116,8 @@ func (s *Set) has(field string) bool {
 	return false
 }
 
-// OnHost is the batch with the elements of all its fields in the host's memory: those of a [Resident] set are gathered, any
-// other batch is as it was.
+// OnHost is the batch with the elements of all its fields in the host's memory: those of a [Resident] set are gathered,
+// any other batch is as it was.
 func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil

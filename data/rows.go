@@ -2,8 +2,9 @@ package data
 
 import "fmt"
 
-// Rows is the length of the first axis, on which all fields that have axes must agree; 1 where none has any. A batch has as many
-// rows as examples, and more if it was padded: what is cut, or divided over devices, are rows; what is counted are examples.
+// Rows is the length of the first axis, on which all fields that have axes must agree; 1 where none has any. A batch
+// has as many rows as examples, and more if it was padded: what is cut, or divided over devices, are rows; what is
+// counted are examples.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -18,8 +19,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples is the number of examples, as package loop counts them: Size. Where that is 0 they are counted: those that the mask
-// says count, else the rows of the first field that has axes; a batch without any is one example.
+// Samples is the number of examples, as package loop counts them: Size. Where that is 0 they are counted: those that
+// the mask says count, else the rows of the first field that has axes; a batch without any is one example.
 func (b Batch) Samples() int {
 	if b.Size != 0 {
 		return b.Size
@@ -35,8 +36,8 @@ func (b Batch) Samples() int {
 	return 1
 }
 
-// Slice is rows i to j-1, as a view. Its Size counts the examples among them: those that the mask says count, else all but the
-// rows that padding put behind the batch's examples.
+// Slice is rows i to j-1, as a view. Its Size counts the examples among them: those that the mask says count, else all
+// but the rows that padding put behind the batch's examples.
 func (b Batch) Slice(i, j int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {
@@ -48,8 +49,8 @@ func (b Batch) Slice(i, j int) (Batch, error) {
 	return b.slice(i, j, rows), nil
 }
 
-// Check returns an error unless a step can take the batch: each of its fields has a name of its own and passes [Array.Check], a [Mask]
-// has a value for each row, and a Resident set is one of [OnDevice].
+// Check returns an error unless a step can take the batch: each of its fields has a name of its own and passes
+// [Array.Check], a [Mask] has a value for each row, and a Resident set is one of [OnDevice].
 func (b Batch) Check() error {
 	if err := b.valid(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -80,7 +81,8 @@ func (b Batch) valid() error {
 	return nil
 }
 
-// divisible gives the rows of a batch that can be cut: valid arrays, of so many rows each, and at least as many as Size counts examples.
+// divisible gives the rows of a batch that can be cut: valid arrays, of so many rows each, and at least as many as Size
+// counts examples.
 func (b Batch) divisible() (rows int, err error) {
 	for i, f := range b.Fields {
 		if err := f.Array.check(); err != nil {
@@ -145,19 +147,21 @@ func trues(mask []bool) (n int) {
 	return n
 }
 
-// place is where an iteration is whose batches say no place of their own, as those made by hand: see [Batch].At.
+// place counts the rows of an iteration, for batches without a place, as those that a program makes itself: see
+// [Batch].At.
 type place struct {
-	rows int
-	said bool // a batch has said one
+	rows  int
+	known bool // a batch came with a place
 }
 
-// number gives *b, if it is a batch without a place, the one behind the batches before it, so that no two have the same.
+// number gives *b, if it is a batch without a place, the place behind the batches before it, so that no two have the
+// same.
 func (p *place) number(b any) {
 	batch, ok := b.(*Batch)
-	if !ok || p.said {
+	if !ok || p.known {
 		return
 	}
-	if p.said = batch.Deal != nil || batch.Epoch != 0 || batch.At != 0; !p.said {
+	if p.known = batch.Deal != nil || batch.Epoch != 0 || batch.At != 0; !p.known {
 		batch.At = p.rows
 		p.rows = moveOn(b, 0)
 	}

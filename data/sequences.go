@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// PadSequences makes sequences of several lengths one array [len(sequences), length], with fill behind the shorter ones,
-// and a mask of the same dims: true for what was there. Fill a label with what the loss leaves out, as -100. There must be
-// at least one sequence with an item.
+// PadSequences makes sequences of several lengths one array [len(sequences), length], with fill behind the shorter
+// ones, and a mask of the same dims: true for what was there. Fill a label with what the loss leaves out, as -100.
+// There must be at least one sequence with an item.
 //
-// Without lengths, length is that of the longest sequence. With one length, it is this one, so that all batches have the
-// same dims. With several (buckets, in any order), it is the smallest that holds the longest sequence: a step is then compiled
-// once for each bucket, and short batches cost less. A sequence that no length holds is an error, not cut.
-//
-// Keras's pad_sequences cuts what is too long; we do not because a cut sentence can change its label unseen.
+// Without lengths, length is that of the longest sequence. With one length, it is this one, so that all batches have
+// the same dims. With several (buckets, in any order), it is the smallest that holds the longest sequence: a step is
+// then compiled once for each bucket, and short batches cost less. A sequence that no length holds is an error, not
+// cut: a cut sentence can change its label unseen.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
 	for _, s := range sequences {

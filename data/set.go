@@ -86,7 +86,7 @@ func (s *Set) Split(fraction float64, seed uint64) (train, test *Set, err error)
 	if !(fraction > 0 && fraction < 1) { // also NaN
 		return nil, nil, fmt.Errorf("data: split at the fraction %v, expected one between 0 and 1", fraction)
 	}
-	// 0.29 times 100 is 28.999999999999996 in floating point; nobody means 28.
+	// 0.29 times 100 is 28.999999999999996 in floating point, where 29 is meant.
 	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
 	if n == 0 || n == s.len {
 		return nil, nil, fmt.Errorf("data: split %d examples at the fraction %v: one side would be empty", s.len, fraction)
@@ -96,8 +96,8 @@ func (s *Set) Split(fraction float64, seed uint64) (train, test *Set, err error)
 	return s.gather(rows[:n]), s.gather(rows[n:]), nil
 }
 
-// Gather is the examples of the given numbers, from 0, in that order, as a copy. A number may come more than once: so a rare
-// class can be drawn more often.
+// Gather is the examples of the given numbers, from 0, in that order, as a copy. A number may come more than once: so a
+// rare class can be drawn more often.
 func (s *Set) Gather(rows []int) (*Set, error) {
 	for _, r := range rows {
 		if r < 0 || r >= s.len {
@@ -107,8 +107,8 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 	return s.gather(rows), nil
 }
 
-// Where is the examples that keep says yes to, in their order, as a copy; it may have none. Keep is given a batch of the one
-// example, whose At is its number. The batch is a view of the set's memory, and only good for the call.
+// Where is the examples that keep says yes to, in their order, as a copy; it may have none. Keep gets a batch of the
+// one example; its At is the example's number. The batch is a view of the set's memory, and only valid during the call.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -150,27 +150,29 @@ func (s *Set) gather(rows []int) *Set {
 // Batch is some examples of a set, for one step. A copy keeps the same Fields: change a clone of them (slices.Clone).
 type Batch struct {
 	Fields []Field
-	// Size is the number of examples that count, no more than there are rows; rows of padding do not. 0, as in a batch made by hand, has [Batch.Samples] count
-	// them. Where it is less than the rows, the field [Mask] says which count: without one, a step that reports numbers refuses the batch, as
-	// they would be of all rows. A step of outputs alone takes it; the rows behind Size are whoever padded it to cut off.
+	// Size is the number of examples that count, no more than there are rows; rows of padding do not. 0, as in a batch
+	// made by hand, has [Batch.Samples] count them. Where it is less than the rows, the field [Mask] says which count:
+	// without one, a step that reports numbers refuses the batch, as they would be of all rows. A step of outputs alone
+	// takes it; the code that padded it has to cut off the rows behind Size.
 	Size int
 	// Epoch is the pass over the set that the batch belongs to, from 0.
 	Epoch int
-	// At is the place of the batch's first example in the order of its epoch, from 0: with the epoch it names each example
-	// apart, however they are cut into batches.
+	// At is the place of the batch's first example in the order of its epoch, from 0: with the epoch it names each
+	// example apart, however they are cut into batches.
 	At int
-	// Resident is the set on the device that the batch is of; nil for a batch in the host's memory. Fields then has [Rows], and
-	// a [Mask] if the set has one or the batch was padded; Get gathers the set's other fields.
+	// Resident is the set on the device that the batch is of; nil for a batch in the host's memory. Fields then has
+	// [Rows], and a [Mask] if the set has one or the batch was padded; Get gathers the set's other fields.
 	Resident *Resident
 	// Deal is how the batch was dealt out, nil if no set dealt it out.
 	Deal *Deal
-	// stack is the memory in which the batch lies before or behind others, and row where; nil if it lies alone. See [Stacked].
+	// stack is the memory in which the batch lies before or behind others, and row where; nil if it lies alone. See
+	// [Stacked].
 	stack *stack
 	row   int
 }
 
-// Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of a missing
-// one lists those that are there.
+// Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of
+// a missing one lists those that are there.
 func (b Batch) Get(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()

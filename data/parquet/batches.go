@@ -28,7 +28,7 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 				err = damaged(r.footer.end, "the file has fewer rows than it says")
 			}
 			if err == nil && n <= 1 { // the width of a list is known behind its first row
-				err = r.room(want - n)
+				err = r.reserve(want - n)
 			}
 			if err == nil {
 				err = r.take()
@@ -58,8 +58,8 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 	}
 }
 
-// room takes memory for n more rows.
-func (r *rows) room(n int64) error {
+// reserve takes memory for n more rows.
+func (r *rows) reserve(n int64) error {
 	for k := range r.fields {
 		f := &r.fields[k]
 		if f.width == 0 {
@@ -68,7 +68,7 @@ func (r *rows) room(n int64) error {
 		if n > math.MaxInt/2/int64(f.width) {
 			return r.mem.take(r.mem.left + 1)
 		}
-		if err := f.sink.room(int(n) * f.width); err != nil {
+		if err := f.sink.reserve(int(n) * f.width); err != nil {
 			return err
 		}
 	}

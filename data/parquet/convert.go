@@ -11,8 +11,8 @@ import (
 // sink gathers the values of a field, in its type.
 type sink interface {
 	add(v *value) error
-	// room makes place for n more values.
-	room(n int) error
+	// reserve takes memory for n more values.
+	reserve(n int) error
 	len() int
 	size() int64
 	// flat is what was added since the last call, and how much memory it took.
@@ -33,7 +33,7 @@ type slice[T number] struct {
 func (s *slice[T]) len() int    { return len(s.values) }
 func (s *slice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
-func (s *slice[T]) room(n int) (err error) {
+func (s *slice[T]) reserve(n int) (err error) {
 	s.values, err = grown(s.mem, s.values, n, s.size(), &s.taken)
 	return err
 }
@@ -46,7 +46,7 @@ func (s *slice[T]) flat() (any, int64) {
 
 func (s *slice[T]) add(v *value) error {
 	if len(s.values) == cap(s.values) {
-		if err := s.room(max(64, len(s.values))); err != nil {
+		if err := s.reserve(max(64, len(s.values))); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (r *rawBytes) add(v *value) error {
 	if v.kind != text {
 		return r.slice.add(v)
 	}
-	if err := r.room(len(v.text)); err != nil {
+	if err := r.reserve(len(v.text)); err != nil {
 		return err
 	}
 	r.values = append(r.values, v.text...)

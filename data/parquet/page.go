@@ -32,7 +32,7 @@ const (
 	pageDictionary = 2
 	pageDataV2     = 3
 
-	mostHeader = 1 << 20 // most of it are the page's least and largest value
+	mostHeader = 1 << 20 // of which the page's least and largest value are the most
 )
 
 func parsePageHeader(t *thrift) pageHeader {

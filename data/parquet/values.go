@@ -241,7 +241,7 @@ func (d *differences) next(v *value) error {
 	return err
 }
 
-// lengths are texts whose lengths stand before them all (DELTA_LENGTH_BYTE_ARRAY).
+// lengths are texts behind a list of all their lengths (DELTA_LENGTH_BYTE_ARRAY).
 type lengths struct {
 	lengths *deltas
 	b       []byte
@@ -277,7 +277,7 @@ func (l *lengths) next(v *value) error {
 	return nil
 }
 
-// split are values whose first bytes stand before all second ones, and so on (BYTE_STREAM_SPLIT).
+// split are values as a list of all first bytes, then one of all second bytes, and so on (BYTE_STREAM_SPLIT).
 type split struct {
 	*leaf
 	b    []byte
