@@ -151,7 +151,8 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	b.Track(metric.logged(), of, sample, labels, output)
 }
 
-// weightsOf are those of a weighted metric: of its examples and, while training, of their classes, where they are a loss's too.
+// weightsOf are those of a weighted metric: of its examples and, while training, of their classes, where they are a
+// loss's too.
 func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*managed.Node, labels, output, sample *managed.Node) *managed.Node {
 	if !metric.Weighted {
 		return nil
@@ -174,7 +175,8 @@ func (s *settings) besides(metric Metric, out map[string]*managed.Node, such fun
 	})
 }
 
-// masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the metric then.
+// masked tells whether a metric has the output and the labels of a loss that leaves out what is below 0: so does the
+// metric then.
 func (s *settings) masked(metric Metric, out map[string]*managed.Node) bool {
 	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
 }
@@ -201,7 +203,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*ma
 	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name))), v
 }
 
-// field is a field of the batch; what says who needs it.
+// field is a field of the batch; what says in the error what needs the field.
 func (m *Model) field(b *managed.Builder, name, what string) *managed.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
 		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)", name, what, cmp.Or(strings.Join(names, ", "), "none")))

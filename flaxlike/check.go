@@ -14,11 +14,12 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an [Embedding] has not.
+// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an integer that an [Embedding]
+// has not.
 var ErrLabelRange = errors.New("outside of the classes")
 
-// ErrValue is wrapped by the error about a label or a sample weight that a loss or metric cannot take, such as a label 2 for
-// binary_crossentropy.
+// ErrValue is wrapped by the error about a label or a sample weight that a loss or metric cannot take, such as a label
+// 2 for binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
 // ErrNoLoss is wrapped by the error about a model that is to train without a loss.
@@ -70,7 +71,7 @@ func (s *seen) known() []bound {
 	return s.bounds
 }
 
-// fieldOf is the field whose numbers a node has, in whatever shape; "" if it has others.
+// fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
 func (t *trace) fieldOf(x *managed.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
@@ -191,7 +192,8 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 	return nil
 }
 
-// counts tells whether the number at a place counts: its example does by the batch's mask, and has a weight other than 0.
+// counts tells whether the number at a place counts: its example does by the batch's mask, and has a weight other than
+// 0.
 func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	if r.weights != "" {
 		weights, err := batch.Get(r.weights)
@@ -240,17 +242,17 @@ type number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// lowest and highest are the bounds in a type of integers, whose own they may pass.
-func lowest[T number](r bound, own T) T {
-	if r.low <= float64(own) {
-		return own
+// lowest and highest are the bounds in a type of integers, or that type's own where these are narrower.
+func lowest[T number](r bound, ofType T) T {
+	if r.low <= float64(ofType) {
+		return ofType
 	}
 	return T(r.low)
 }
 
-func highest[T number](r bound, own T) T {
-	if r.high >= float64(own) {
-		return own
+func highest[T number](r bound, ofType T) T {
+	if r.high >= float64(ofType) {
+		return ofType
 	}
 	return T(r.high)
 }

@@ -7,9 +7,9 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// It is a thin layer. A [Model] is a managed.State with the steps as methods, and its Fit is a train.Loop: train.Of makes the
-// same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as they are. So a program can
-// step down a level at any time.
+// It is a thin layer. A [Model] is a managed.State with the steps as methods, and its Fit is a train.Loop: train.Of
+// makes the same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as they are. So a
+// program can step down a level at any time.
 //
 // # Names in Keras and Ciclo
 //
@@ -33,10 +33,10 @@
 //	save_weights, load_weights                              Save, Load
 //	export                                                  Export
 //
-// In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry (callbacks.StopEarly,
-// callbacks.KeepBest, callbacks.OnBest, callbacks.ReduceOnPlateau) counts epochs. Labels, sample weights and the integers of an Embedding are looked at
-// before the first step, those of a stream of batches before each; the other inputs are not: a NaN in them is one in the loss.
+// In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry
+// (callbacks.StopEarly, callbacks.KeepBest, callbacks.OnBest, callbacks.ReduceOnPlateau) counts epochs. Labels, sample
+// weights and the integers of an Embedding are looked at before the first step, those of a stream of batches before
+// each; the other inputs are not: a NaN in them is one in the loss.
 //
-// What is logged in a test has the test's name behind it: loss_val. Keras has val_loss; we have the name behind, as Ciclo,
-// because all entries of one figure then stand together.
+// What is logged in a test has the test's name behind it, loss_val, so that all entries of one figure stand together.
 package flaxlike

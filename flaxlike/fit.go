@@ -21,70 +21,79 @@ type Fit struct {
 	Epochs, InitialEpoch int
 	// Until is another end, as loop.Samples(1e6); Epochs must be 0 then.
 	Until loop.Period
-	// BatchSize is that of the model if it is 0. Examples that do not fill a batch are left out until the next epoch, where
-	// others are; Keras trains on them in a smaller batch; we do not because each size of batch is a program to compile.
+	// BatchSize is that of the model if it is 0. Examples that do not fill a batch are left out until the next epoch,
+	// where others are: each size of batch is a program to compile.
 	BatchSize int
-	// StepsPerEpoch is how many batches make an epoch; 0 stands for all of the set. The next epoch goes on where it ended.
+	// StepsPerEpoch is how many batches make an epoch; 0 stands for all of the set. The next epoch goes on where it
+	// ended.
 	StepsPerEpoch int
-	// OnDevice keeps the set that is trained on where the steps run: see data.OnDevice. It is for a device with memory of its own.
+	// OnDevice keeps the set that is trained on where the steps run: see data.OnDevice. It is for a device with memory
+	// of its own.
 	OnDevice bool
 	// InOrder leaves the examples unshuffled. Else their order is a function of the model's seed and the epoch.
 	InOrder bool
 
-	// Validation is tested on at the end of epochs; its entries end in _val. Validations are further sets, by that ending.
+	// Validation is tested on at the end of epochs; its entries end in _val. Validations are further sets, by that
+	// ending.
 	Validation  *data.Set
 	Validations map[string]*data.Set
 	// ValidationSplit holds that share of the set back for Validation: its last examples, as they stand.
 	ValidationSplit float64
-	// ValidationEvery is after how many epochs to test, 1 if it is 0; ValidationAt are the epochs after which to test instead,
-	// counted from 1. ValidationSteps ends a test before its data does. ValidationBatchSize is that of training if it is 0.
+	// ValidationEvery is after how many epochs to test, 1 if it is 0; ValidationAt are the epochs after which to test
+	// instead, counted from 1. ValidationSteps ends a test before its data does. ValidationBatchSize is that of
+	// training if it is 0.
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
 	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, loop.JSONL, ….
 	Callbacks []loop.Option
-	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for an epoch
-	// if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the run goes on: a
-	// program that was killed is started again as it was, and ends with the same bits as one that never was. It makes no step
-	// if that run had come to its end, or a callback had stopped it: more Epochs let it go on, but after a callbacks.StopEarly, whose patience
-	// is over until it is given more. With a callbacks.KeepBest whose best value is of before, the run ends in callbacks.ErrBestGone, because that copy
-	// is gone: runs.KeepBest restores the best from the folder. The batches of
-	// [Model.FitBatches] are given from the first of epoch 1 on then, whatever InitialEpoch is: as many as steps are done are passed over.
+	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for
+	// an epoch if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the
+	// run goes on: a program that was killed is started again as it was, and ends with the same bits as one that never
+	// was. It makes no step if that run had come to its end, or a callback had stopped it: more Epochs let it go on;
+	// after a callbacks.StopEarly only more patience does. With a callbacks.KeepBest and a best value of the earlier
+	// process, the run ends in callbacks.ErrBestGone, because that copy is gone: runs.KeepBest restores the best
+	// from the folder. The batches of [Model.FitBatches] are given from the first of epoch 1 on then, whatever
+	// InitialEpoch is: as many as steps are done are passed over.
 	Checkpoints     *checkpoint.Folder
 	CheckpointEvery loop.Period
-	// Changed hears of each setting that is another than the run was saved with that goes on: before the first step of optimizer, policy,
-	// seed and versions, right behind it of batch size, data and order. An error ends the run. Unless the run is Silent, a line of Output
-	// tells each, too. See runs.Resume for what is in force.
+	// Changed is called for each setting of a run that goes on which differs from the saved one: before the first step
+	// for optimizer, policy, seed and versions, right behind it for batch size, data and order. An error ends the run.
+	// Unless the run is Silent, a line of Output shows each, too. See runs.Resume for what is in force.
 	Changed func(runs.Difference) error
 	// Verbose says what to show, Output where; nil stands for os.Stderr.
 	Verbose Verbosity
 	Output  io.Writer
-	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete. The row of an epoch's last
-	// step has the means over the epoch also then.
+	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete. The row of
+	// an epoch's last step has the means over the epoch also then.
 	EachStep bool
-	// LogRate has the history keep the learning rate in force when an epoch ended as learning_rate, with the scales and schedules at the
-	// end of the optimizer's chain in it; where optim.Groups have such, each group's as learning_rate_<group>. A chain that scales before a
-	// rule, as Adam, is an error before the first step, optim.ErrRateUntold: nobody can say what rate that comes to.
+	// LogRate has the history keep the learning rate in force when an epoch ended as learning_rate, with the scales and
+	// schedules at the end of the optimizer's chain in it; where optim.Groups have such, each group's as
+	// learning_rate_<group>. A chain that scales before a rule, as Adam, is an error before the first step,
+	// optim.ErrRateUntold: such a chain has no one rate.
 	LogRate bool
 
-	// FastDevRun makes one training step and tests on one batch of each set, to see whether all of it works. It saves nothing.
+	// FastDevRun makes one training step and tests on one batch of each set, to see whether everything works. It saves
+	// nothing.
 	FastDevRun bool
-	// OverfitBatches trains and validates on the first so many batches alone: a model that works can learn them by heart.
+	// OverfitBatches trains and validates on the first so many batches alone: a model that works can fit them exactly.
 	OverfitBatches int
 	// SanityEvaluation tests on two batches of each set before the first step, so that a mistake shows before an epoch.
 	SanityEvaluation bool
 }
 
-// Fit trains on a set, and gives the history: for each epoch the mean losses and the metrics over its examples, and what was found in
-// validation (loss_val, accuracy_val). Of several losses, "loss" is the sum, each with its weight, and each is there by its name, before
-// its weight. The history is never nil. A second Fit goes on with the state as it is. Callbacks that follow an entry see it at the ends
-// of epochs, so that callbacks.Evaluations are epochs; one of an entry that the run will not log is an error before the first step.
+// Fit trains on a set, and gives the history: for each epoch the mean losses and the metrics over its examples, and
+// what was found in validation (loss_val, accuracy_val). Of several losses, "loss" is the sum, each with its weight,
+// and each is there by its name, before its weight. The history is never nil. A second Fit goes on with the state as it
+// is. Callbacks that follow an entry see it at the ends of epochs, so that callbacks.Evaluations are epochs; one of an
+// entry that the run will not log is an error before the first step.
 //
-// A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. Where batches
-// do not come, it ends within a second all the same, with loop.ErrSourceLeft in the error; a compilation ends first. A callback
-// that asks to stop is no error.
+// A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. Where
+// batches do not come, it ends within a second all the same, with loop.ErrSourceLeft in the error; a compilation ends
+// first. A callback that asks to stop is no error.
 //
-// "avg_loss" is the mean since the epoch began, in each step; at an epoch's end "loss" is the same, and before it that of the batch.
+// "avg_loss" is the mean since the epoch began, in each step; at an epoch's end "loss" is the same, and before it that
+// of the batch.
 func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	history, err := m.fitSet(ctx, set, f)
 	if err != nil {
@@ -93,11 +102,12 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 	return history, nil
 }
 
-// FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; what is said of the
-// order and shares of a set does not apply and must be zero. A batch must have memory of its own and stay as it is once it was
-// given: up to a hundred are held for a block of steps, so a source that fills one buffer again and again trains on other data. With an InitialEpoch the
-// batches must begin at that place; for a run that goes on from Checkpoints they are given from the first of epoch 1 on, and as many as
-// steps are done are passed over. Batches that end before the run is to are an error, [ErrDataEnded].
+// FitBatches is [Model.Fit] on batches that come one by one, from anywhere. StepsPerEpoch must be given; what is said
+// of the order and shares of a set does not apply and must be zero. A batch must have memory of its own and stay as it
+// is once it was given: up to a hundred are held for a block of steps, so a source that fills one buffer again and
+// again trains on other data. With an InitialEpoch the batches must begin at that place; for a run that goes on from
+// Checkpoints they are given from the first of epoch 1 on, and as many as steps are done are passed over. Batches that
+// end before the run is to are an error, [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// Layer is a graph function with variables: from a node to the next one. Any function of this form is a layer, so own layers
-// are plain functions, and all of GoMLX's are at hand:
+// Layer is a graph function with variables: from a node to the next one. Any function of this form is a layer, so own
+// layers are plain functions, and all of GoMLX's are at hand:
 //
 //	func gated(scope *managed.Scope, x *managed.Node) *managed.Node {
 //		return graph.Mul(layers.Dense(scope.In("value"), x, true, 64), graph.Sigmoid(layers.Dense(scope.In("gate"), x, true, 64)))
@@ -34,7 +34,7 @@ type Network interface {
 	outputs(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node
 }
 
-// preds is the output of a network that has only one: Ciclo's name.
+// preds is the output of a network that has only one.
 const preds = "preds"
 
 func (l Layer) outputs(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
@@ -69,7 +69,8 @@ func Sequential(layers ...Layer) Layer {
 	}
 }
 
-// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope share their variables.
+// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope share their
+// variables.
 func Named(name string, layer Layer) Layer {
 	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return traced(layer, scope.At("%s", name), x)

@@ -25,8 +25,9 @@ func Dense(units int) Layer {
 	})
 }
 
-// Conv is GoMLX's layers.Convolution with windows of kernel in each spatial axis, padded so that these keep their lengths:
-// [batch, spatial…, n] to [batch, spatial…, channels]. For strides and the like, write a [Layer] with GoMLX's builder.
+// Conv is GoMLX's layers.Convolution with windows of kernel in each spatial axis, padded so that these keep their
+// lengths: [batch, spatial…, n] to [batch, spatial…, channels]. For strides and the like, write a [Layer] with GoMLX's
+// builder.
 func Conv(channels, kernel int) Layer {
 	return part("Conv", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("Conv", "channels", channels)
@@ -37,7 +38,8 @@ func Conv(channels, kernel int) Layer {
 	})
 }
 
-// MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch, spatial…, n].
+// MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch,
+// spatial…, n].
 func MaxPool(window int) Layer {
 	return part("MaxPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("MaxPool", "window", window)
@@ -87,7 +89,8 @@ func reshaped(layer string, dims ...int) Layer {
 // word is where a word ends in a name such as LeakyRelu.
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
-// activationsByName are GoMLX's, as leaky_relu, and one that is a function of its graphs. Two have Keras 3's slopes.
+// activationsByName are GoMLX's, as leaky_relu, and one that is a function of its graphs. Two have other slopes than
+// GoMLX's: see [Activation].
 func activationsByName() map[string]func(*managed.Node) *managed.Node {
 	table := map[string]func(*managed.Node) *managed.Node{
 		"softmax": func(x *managed.Node) *managed.Node { return graph.Softmax(x) },
@@ -100,9 +103,9 @@ func activationsByName() map[string]func(*managed.Node) *managed.Node {
 	return table
 }
 
-// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "softmax". "leaky_relu" has the
-// slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1, as in Keras 3; GoMLX's own, with 0.3 and 0.2, are functions of its
-// package activation. An unknown name is an error when the model is built.
+// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "softmax".
+// "leaky_relu" has the slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1; GoMLX's own, with 0.3 and 0.2,
+// are functions of its package activation. An unknown name is an error when the model is built.
 func Activation(name string) Layer {
 	f, err := find("activation", name, activationsByName())
 	return part("Activation", func(_ *managed.Scope, x *managed.Node) *managed.Node {
@@ -123,9 +126,10 @@ func Dropout(rate float64) Layer {
 	})
 }
 
-// BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its running averages
-// are variables that a test step only reads, and a training step too where optim.Frozen has its scale and offset. They are corrected for
-// their start, as Adam's; Keras's begin at 0 and 1 and are not; ours are because a test after the first epoch would else be one of these.
+// BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its
+// running averages are variables that a test step only reads, and a training step too where optim.Frozen has its scale
+// and offset. They are corrected for their start, as Adam's, so that a test after the first epoch does not see a mix
+// with the values that they began with.
 func BatchNorm() Layer {
 	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		return normal(scope, x, func(x *managed.Node) *managed.Node { return managed.BatchNorm(scope, x) })
@@ -146,9 +150,9 @@ func RMSNorm() Layer {
 	})
 }
 
-// Embedding is GoMLX's layers.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0 to
-// vocabulary-1 to [batch, …, width]. Where the integers are a field of the batch, one from outside is an error ([ErrLabelRange]); where
-// they are computed, its vector is NaN.
+// Embedding is GoMLX's layers.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0
+// to vocabulary-1 to [batch, …, width]. Where the integers are a field of the batch, one from outside is an error
+// ([ErrLabelRange]); where they are computed, its vector is NaN.
 func Embedding(vocabulary, width int) Layer {
 	return part("Embedding", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("Embedding", "vocabulary", vocabulary)

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// Attention is GoMLX's attention.SelfAttention of a sequence with itself: [batch, time, n] to [batch, time, n]. For masks,
-// write a [Layer] with GoMLX's builder.
+// Attention is GoMLX's attention.SelfAttention of a sequence with itself: [batch, time, n] to [batch, time, n]. For
+// masks, write a [Layer] with GoMLX's builder.
 func Attention(heads, width int) Layer {
 	return part("Attention", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("Attention", "heads", heads)
@@ -36,8 +36,8 @@ func selfAttention(layer string, scope *managed.Scope, x *managed.Node, heads, w
 	return attention.SelfAttention(scope, x, heads, width)
 }
 
-// PositionEmbedding adds a vector to each place, so that their order is known: [batch, time, n] to [batch, time, n], for up to length
-// places.
+// PositionEmbedding adds a vector to each place, so that their order is known: [batch, time, n] to [batch, time, n],
+// for up to length places.
 func PositionEmbedding(length int) Layer {
 	return part("PositionEmbedding", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("PositionEmbedding", "length", length)
@@ -51,8 +51,8 @@ func PositionEmbedding(length int) Layer {
 	})
 }
 
-// TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, time, n…] to [batch, time, …]. Of
-// [batch, time] it takes integers alone, as for an [Embedding].
+// TimeDistributed is a layer for each place of a sequence, with the same variables: [batch, time, n…] to [batch, time,
+// …]. Of [batch, time] it takes integers alone, as for an [Embedding].
 func TimeDistributed(layer Layer) Layer {
 	return part("TimeDistributed", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		if x.Rank() < 2 || x.Rank() == 2 && x.DType().IsFloat() {
@@ -67,9 +67,9 @@ func TimeDistributed(layer Layer) Layer {
 	})
 }
 
-// LSTM is the last hidden state of GoMLX's lstm: [batch, time, n] to [batch, units]. Each place is a part of the program, so a long
-// sequence takes long to compile. It begins elsewhere than Keras's: with biases of the deviation 0.5, where those are 0 and 1, and
-// with weights of 1/√(2·units) whatever n is.
+// LSTM is the last hidden state of GoMLX's lstm: [batch, time, n] to [batch, units]. Each place is a part of the
+// program, so a long sequence takes long to compile. Its biases begin with the deviation 0.5, its weights with
+// 1/√(2·units) whatever n is.
 func LSTM(units int) Layer {
 	return part("LSTM", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("LSTM", "units", units)
@@ -79,8 +79,8 @@ func LSTM(units int) Layer {
 	})
 }
 
-// GRU is the last state of gated recurrent units (Cho et al. 2014), reset behind the product as in cuDNN and Keras: [batch, time, n] to
-// [batch, units]. Each place is a part of the program, as in [LSTM].
+// GRU is the last state of gated recurrent units (Cho et al. 2014), reset behind the product as in cuDNN: [batch, time,
+// n] to [batch, units]. Each place is a part of the program, as in [LSTM].
 func GRU(units int) Layer {
 	return part("GRU", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		atLeastOne("GRU", "units", units)

@@ -10,7 +10,8 @@ import (
 )
 
 // LossFunc is a loss: from the labels and an output to a value for each example, [batch, …]; all axes but the first are
-// averaged. A scalar is taken as it is; it cannot be weighed. Evaluate gives a model that has one no padding, but a smaller last batch.
+// averaged. A scalar is taken as it is; it cannot be weighed. Evaluate gives a model that has one no padding, but a
+// smaller last batch.
 type LossFunc func(labels, output *managed.Node) *managed.Node
 
 // Loss is a loss of a model. Only a Name that [LossByName] knows, or a Func, is needed.
@@ -21,14 +22,14 @@ type Loss struct {
 	// Output is the output that is judged, and Label the field that has what it should be. A model of one output needs
 	// neither: the field is "y" then. Of several outputs, each has the field of its own name.
 	Output, Label string
-	// Weight multiplies the loss in the sum of all; 0 stands for 1, as a field that is not given, where Keras's 0 leaves the loss out:
-	// say Off.
+	// Weight multiplies the loss in the sum of all; 0 stands for 1, as a field that is not set; Off
+	// leaves the loss out.
 	Weight float64
 	// Off leaves the loss out of the sum: it is logged and trains nothing.
 	Off bool
 }
 
-// logged is the name in the logs: "loss" where it is the only one, and else, as in Keras, "<output>_loss".
+// logged is the name in the logs: "loss" where it is the only one, and else "<output>_loss".
 func (l Loss) logged(single bool) string {
 	switch {
 	case l.Func != nil && l.Name != "":
@@ -66,12 +67,10 @@ func (l Loss) logged(single bool) string {
 //	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so that batches of other
 //	                                  sizes have other values
 //
-// Labels of the hinges are -1 or 1 alone; Keras takes 0 as -1 in a batch that has none below; we do not because what a label means
-// would hang on its neighbours. Tversky's two weights are 0.5, as Keras has them, which makes it dice.
+// Labels of the hinges are -1 or 1 alone. Tversky's two weights are 0.5, which makes it dice.
 //
-// The crossentropies take logits; Keras's take probabilities unless told otherwise; we do because the logarithm of a softmax
-// that was rounded to 0 is infinite. An output that went through softmax or sigmoid is refused, also where a Reshape, a Dropout, a pool, a
-// mean or a clip stands behind it.
+// The crossentropies take logits: the logarithm of a softmax that was rounded to 0 is infinite. An output that went
+// through softmax or sigmoid is refused, also where a Reshape, a Dropout, a pool, a mean or a clip stands behind it.
 func LossByName(name string) (LossFunc, error) { return find("loss", name, lossesByName) }
 
 var lossesByName = map[string]LossFunc{
@@ -101,8 +100,8 @@ var lossesByName = map[string]LossFunc{
 	"tversky":                         ofBatch(tversky).unmasked,
 }
 
-// The functions here and not GoMLX's losses: most of those give the mean of the batch, of which neither the padding nor a weight
-// can be taken out any more.
+// The functions here and not GoMLX's losses: most of those give the mean of the batch, of which neither the padding nor
+// a weight can be taken out any more.
 
 func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	const name = "sparse_categorical_crossentropy"
@@ -113,8 +112,8 @@ func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
-// maskedOf has for each example its share of the batch's mean over the labels that count, so that the mean over the examples is
-// that one. Examples that are padding are left out of both sums, if there is a mask.
+// maskedOf has for each example its share of the batch's mean over the labels that count, so that the mean over the
+// examples is that one. Examples that are padding are left out of both sums, if there is a mask.
 func maskedOf(labels, logits, mask *managed.Node) *managed.Node {
 	severalClasses(maskedSparse, logits, "binary_crossentropy, and WithSampleWeights for the mask")
 	noProbabilities(maskedSparse, logits)
@@ -215,15 +214,16 @@ func same(name string, labels, output *managed.Node) *managed.Node {
 	return graph.ConvertDType(labels, o.DType)
 }
 
-// noProbabilities refuses what a softmax or a sigmoid has made: the mistake of those who come from Keras.
+// noProbabilities refuses what a softmax or a sigmoid has made.
 func noProbabilities(name string, output *managed.Node) {
 	if made := madeBy(output); made != "" {
 		panic(fmt.Errorf("%s: the output went through a %s, expected logits: take that layer off; the loss has it in it", name, made))
 	}
 }
 
-// madeBy is what made probabilities of an output, "" if it has none. It looks behind what keeps them probabilities, as a Reshape, a
-// Dropout, a pool or a mean, and behind nothing else: a softmax that is multiplied or added, as in attention or a gate, makes logits.
+// madeBy is what made probabilities of an output, "" if it has none. It looks behind what keeps them probabilities, as
+// a Reshape, a Dropout, a pool or a mean, and behind nothing else: a softmax that is multiplied or added, as in
+// attention or a gate, makes logits.
 func madeBy(output *managed.Node) string {
 	left := 1000 // nodes to look at, for paths may fork
 	var of func(x *managed.Node) string

@@ -33,7 +33,8 @@ func severalClasses(what string, output *managed.Node, instead string) {
 	}
 }
 
-// The focal losses count an example by the square of what its probability lacks, so that the easy ones fade (Lin et al. 2017).
+// The focal losses count an example by the square of what its probability lacks, so that the easy ones fade (Lin et al.
+// 2017).
 
 func focalCrossEntropy(labels, logits *managed.Node) *managed.Node {
 	const name, alpha = "categorical_focal_crossentropy", 0.25
@@ -53,7 +54,8 @@ func binaryFocalCrossEntropy(labels, z *managed.Node) *managed.Node {
 	return graph.Mul(graph.Square(lacks), binaryCrossEntropy(labels, z))
 }
 
-// ofBatch is a loss of the whole batch, of which each example is given the value; the mask, if there is one, says what is padding.
+// ofBatch is a loss of the whole batch, of which each example is given the value; the mask, if there is one, says what
+// is padding.
 type ofBatch func(labels, output, mask *managed.Node) *managed.Node
 
 func (f ofBatch) unmasked(labels, output *managed.Node) *managed.Node { return f(labels, output, nil) }
@@ -65,7 +67,7 @@ func dice(labels, output, mask *managed.Node) *managed.Node {
 	return overlap("dice", labels, output, mask)
 }
 
-// tversky is [dice] for weights of what is too much and too little, which are equal here, as Keras has them (Salehi et al. 2017).
+// tversky is [dice] for weights of what is too much and too little, which are equal here (Salehi et al. 2017).
 func tversky(labels, output, mask *managed.Node) *managed.Node {
 	return overlap("tversky", labels, output, mask)
 }

@@ -9,17 +9,18 @@ import (
 
 // Metric is a figure of a model. Only a Name that [WithMetrics] knows is needed, or a Name and one of Metric and Func.
 type Metric struct {
-	// Name is that of the metric, and that under which it is logged; with an Output, as in Keras, "<output>_<name>".
+	// Name is that of the metric, and that under which it is logged; with an Output, "<output>_<name>".
 	Name string
 	// Metric is gathered over an epoch, or over an evaluation. Its inputs are labels and output. Beside a loss
-	// masked_sparse_categorical_crossentropy of the same Output and Label, labels below 0 weigh 0 in it, and in a metric by name.
+	// masked_sparse_categorical_crossentropy of the same Output and Label, labels below 0 weigh 0 in it, and in a
+	// metric by name.
 	Metric metrics.Metric
 	// Func is a value for each example, or a scalar of the batch, of which the mean over all examples is the figure.
 	Func func(labels, output *managed.Node) *managed.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
-	// Weighted has the sample weights count, and while training the class weights, as Keras's weighted_metrics: the figure is divided by
-	// the sum of the weights. Where its examples have neither, it is an error.
+	// Weighted has the sample weights count, and while training the class weights: the figure is divided by
+	// the sum of the weights. If the examples have neither, that is an error.
 	Weighted bool
 }
 
@@ -75,8 +76,8 @@ var metricsByName = map[string]figure{
 	"auc":                               func(_ *managed.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
-// ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of which that
-// one is then meant.
+// ofClasses are those that compare classes; with a name they cannot be said of an output with one number an example, of
+// which that one is then meant.
 var ofClasses = map[string]string{
 	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "",
 	"sparse_categorical_accuracy": "binary_accuracy", "categorical_accuracy": "binary_accuracy",
@@ -163,7 +164,7 @@ func fixed(of func() metrics.Metric) figure {
 	return func(*managed.Node, scale) metrics.Metric { return of() }
 }
 
-// accuracy is what fits the output, as Keras's "accuracy" is: of two classes if it has one number for each example.
+// accuracy is the one that fits the output: of two classes if it has one number for each example.
 func accuracy(output *managed.Node, are scale) metrics.Metric {
 	if oneEach(output) {
 		return are.binary(metrics.Accuracy())

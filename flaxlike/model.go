@@ -19,17 +19,18 @@ import (
 
 // Model is a network with its losses, metrics and optimizer, and the state that trains. It changes in place.
 //
-// It may be used by any number of goroutines, by the rule of the managed.State in it: what only reads (Predict, Evaluate, Save,
-// Summary, Export) goes on beside others and beside a Fit, and takes no part in what that finds; Load, SetLearningRate and their
-// like wait for the end of a step. A second Fit is managed.ErrBusy. Evaluate, and Predict for more than one batch, work with one
-// set of weights, that of their first batch, and a Fit goes on meanwhile: it copies the weights once for each. Close waits for the
-// step that is being made, and what is used later, a Fit that goes on too, gives managed.ErrClosed.
+// It may be used by any number of goroutines, by the rule of the managed.State in it: what only reads (Predict,
+// Evaluate, Save, Summary, Export) goes on beside others and beside a Fit, and takes no part in what that finds; Load,
+// SetLearningRate and their like wait for the end of a step. A second Fit is managed.ErrBusy. Evaluate, and Predict for
+// more than one batch, work with one set of weights, that of their first batch, and a Fit goes on meanwhile: it copies
+// the weights once for each. Close waits for the step that is being made, and what is used later, a Fit that goes on
+// too, gives managed.ErrClosed.
 type Model struct {
 	*managed.State
 	network              Network
 	set                  settings
 	train, test, predict *managed.Stepper
-	giveBack             func() error  // of the process's runtime; nil if it is somebody else's
+	giveBack             func() error  // of the process's runtime; nil if the caller's strategy brought it
 	view                 *managed.View // what is tested and predicted with; nil stands for the state
 	fitting              *atomic.Bool
 	seen                 *seen
@@ -177,8 +178,8 @@ func (m *Model) ResetStep(context.Context) (*Model, error) {
 	return m, m.ResetMetrics()
 }
 
-// PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the inputs
-// alone.
+// PredictStep gives the outputs for a batch by name, on the host; that of a [Layer] is "preds". The batch needs the
+// inputs alone.
 func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	known, logs := len(m.seen.known()), loop.Logs{}
 	err := m.seen.look(batch, true)
@@ -208,14 +209,14 @@ func (m *Model) PredictStep(ctx context.Context, batch data.Batch) (map[string]d
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the shapes,
-// and needs the inputs alone.
+// Export writes the model for serving, as StableHLO with its weights; see managed.ExportModel. The batch says the
+// shapes, and needs the inputs alone.
 func (m *Model) Export(dir string, batch data.Batch, options ...managed.ExportOption) error {
 	return managed.ExportModel(dir, m.State, batch, m.outputs, options...)
 }
 
-// Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime. A second
-// Close does nothing.
+// Close gives up the state, the programs, and, if it was the last model of those that New gave a runtime, that runtime.
+// A second Close does nothing.
 func (m *Model) Close() error {
 	errs := []error{m.State.Close(), m.train.Close(), m.test.Close(), m.predict.Close()}
 	if m.giveBack != nil {
@@ -241,16 +242,16 @@ func (m *Model) several(ctx context.Context, of *managed.Stepper, batches []data
 	return logs, ofShapes(err)
 }
 
-// ofShapes leaves out of managed's error the advice that is for those who make their steps themselves.
+// ofShapes takes out of managed's error the advice about steps that a program makes itself.
 func ofShapes(err error) error {
 	if !errors.Is(err, managed.ErrShapes) {
 		return err
 	}
-	return own(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
+	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the numbers of the set are
-// looked at once, and not those of each batch: looked is for how many bounds they were.
+// step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the
+// numbers of the set are looked at once, and not those of each batch: looked is for how many bounds they were.
 type step struct {
 	of     *managed.Stepper
 	set    *data.Set
@@ -265,20 +266,20 @@ var (
 )
 
 // own is an error of this package in a step.
-func own(err error) error { return &graphs.Failure{Package: "flaxlike", Err: err} }
+func failure(err error) error { return &graphs.Failure{Package: "flaxlike", Err: err} }
 
 func (s step) String() string { return s.of.String() }
 func (s step) BlockSize() int { return s.of.BlockSize() }
 
 func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loop.Logs, error) {
 	if err := m.before(s, batch); err != nil {
-		return m, loop.Logs{}, own(err)
+		return m, loop.Logs{}, failure(err)
 	}
 	known := len(m.seen.known())
 	logs, err := m.one(ctx, s.of, batch)
 	if err == nil && len(m.seen.known()) > known {
 		if err = m.before(s, batch); err != nil {
-			err = errors.Join(own(err), m.Wait())
+			err = errors.Join(failure(err), m.Wait())
 		}
 	}
 	return m, logs, err
@@ -286,19 +287,19 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 
 func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
 	if err := s.ready(ctx, m, batches[0]); err != nil {
-		return m, nil, own(err)
+		return m, nil, failure(err)
 	}
 	for i, b := range batches {
 		if err := m.before(s, b); err != nil {
 			if i == 0 {
-				return m, nil, own(err)
+				return m, nil, failure(err)
 			}
 			batches = batches[:i] // those before it are made, and the next block begins with it
 			logs, stepErr := m.several(ctx, s.of, batches)
 			if stepErr != nil {
-				return m, logs, errors.Join(stepErr, own(err))
+				return m, logs, errors.Join(stepErr, failure(err))
 			}
-			return m, logs, own(err)
+			return m, logs, failure(err)
 		}
 	}
 	logs, err := m.several(ctx, s.of, batches)

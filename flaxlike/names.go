@@ -11,7 +11,7 @@ import (
 // ErrUnknownName is wrapped by the error about a loss, metric, optimizer, activation or output that does not exist.
 var ErrUnknownName = errors.New("unknown name")
 
-// find looks a name up. The error says which is meant, as far as that can be told.
+// find looks a name up. The error says which name was probably meant.
 func find[T any](kind, name string, table map[string]T) (found T, err error) {
 	if found, ok := table[name]; ok {
 		return found, nil

@@ -67,26 +67,27 @@ func WithLossOf(losses ...Loss) Option {
 	}
 }
 
-// WithInnerLosses says that the network reports its losses itself, by managed.AddLoss, as a variational autoencoder may;
-// without it a model that trains needs a loss.
+// WithInnerLosses says that the network reports its losses itself, by managed.AddLoss, as a variational autoencoder
+// may; without it a model that trains needs a loss.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
 
-// WithMetrics adds metrics by Keras's names or short ones: accuracy, binary_accuracy, top_5_accuracy, precision, recall,
-// f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson_correlation, concordance_correlation, crossentropy, perplexity; and,
-// as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge,
-// squared_hinge, categorical_hinge. "accuracy" is that of two classes where the output
-// has one number an example; of several, and in top_5_accuracy, the likeliest class counts, and labels of several classes an example are an
-// error: binary_accuracy, and precision and its like behind a sigmoid or beside binary_crossentropy, take each class by itself.
+// WithMetrics adds metrics by Keras's names or short ones: accuracy, binary_accuracy, top_5_accuracy, precision,
+// recall, f1, auc, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson_correlation, concordance_correlation,
+// crossentropy, perplexity; and, as means of the losses, binary_crossentropy, categorical_crossentropy, kl_divergence,
+// log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge. "accuracy" is that of two classes where the
+// output has one number an example; of several, and in top_5_accuracy, the likeliest class counts, and labels of
+// several classes an example are an error: binary_accuracy, and precision and its like behind a sigmoid or beside
+// binary_crossentropy, take each class by itself.
 //
 // Where two classes, or for auc probabilities, are made of the output's numbers, these are taken for
 //
-//   - probabilities, whose border is 0.5, where the output went through a sigmoid or a softmax, or its loss is dice or tversky;
-//   - logits, whose border is 0, beside the crossentropies and the hinges, and where the model has no loss;
-//   - numbers near 0 and 1, whose border is 0.5 as Keras's, beside the other losses, as mse; auc takes what is beyond as 0 and 1.
+//   - probabilities, with the border 0.5, where the output went through a sigmoid or a softmax, or its loss is dice or tversky;
+//   - logits, with the border 0, beside the crossentropies and the hinges, and where the model has no loss;
+//   - numbers near 0 and 1, with the border 0.5, beside the other losses, as mse; auc takes what is beyond as 0 and 1.
 //
-// Beside a loss of one's own alone nobody can tell, which is an error that says what to write.
+// Beside a Func of the program's own alone this is not known, which is an error that says what to write.
 func WithMetrics(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) error {
@@ -120,8 +121,8 @@ func WithMetricsOf(list ...Metric) Option {
 	}
 }
 
-// WithOptimizer sets the optimizer by name: sgd, momentum, nesterov, adam (the default), adamw, adamax, rmsprop, adagrad,
-// adadelta, nadam, lion, lamb, adafactor; with the learning rates of Keras, see [WithLearningRate].
+// WithOptimizer sets the optimizer by name: sgd, momentum, nesterov, adam (the default), adamw, adamax, rmsprop,
+// adagrad, adadelta, nadam, lion, lamb, adafactor; with the learning rates of Keras, see [WithLearningRate].
 func WithOptimizer(name string) Option {
 	return func(s *settings) error {
 		_, err := optimizerByName(name, 0)
@@ -152,8 +153,8 @@ func WithLearningRate(rate float64) Option {
 	}
 }
 
-// InstallIfMissing lets New download and install the CPU's plugin, if it is found nowhere and there is no [WithStrategy]; see
-// xla.InstallIfMissing. progress, which may be nil, is called with lines for the user.
+// InstallIfMissing lets New download and install the CPU's plugin, if it is found nowhere and there is no
+// [WithStrategy]; see xla.InstallIfMissing. progress, which may be nil, is called with lines for the user.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
 		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
@@ -161,8 +162,8 @@ func InstallIfMissing(progress func(line string)) Option {
 	}
 }
 
-// WithStrategy sets how the steps run, and on what. Without it New opens the CPU, whose plugin must be installed (see
-// [InstallIfMissing]), and [Model.Close] closes it.
+// WithStrategy sets how the steps run, and on what. Without it New opens the CPU, with a plugin that must be
+// installed (see [InstallIfMissing]), and [Model.Close] closes it.
 func WithStrategy(strategy strategies.Strategy) Option {
 	return func(s *settings) error {
 		if strategy == nil {
@@ -173,8 +174,8 @@ func WithStrategy(strategy strategies.Strategy) Option {
 	}
 }
 
-// WithSeed makes the initial parameters, the random numbers of steps and the order of the data a function of the seed; 0
-// without it.
+// WithSeed makes the initial parameters, the random numbers of steps and the order of the data a function of the seed;
+// 0 without it.
 func WithSeed(seed int64) Option { return func(s *settings) error { s.seed = seed; return nil } }
 
 // WithBatchSize sets how many examples are in a batch, 32 without it.
@@ -188,9 +189,9 @@ func WithBatchSize(n int) Option {
 	}
 }
 
-// WithSampleWeights names the field that says how much each example counts in the losses and in weighted metrics: floats
-// [batch], or of more of the loss's axes. All sets that the model trains on or is tested with must have it. The sum of
-// weighted losses is divided by the number of examples, as in Keras. A weight below 0, or not finite, is an error.
+// WithSampleWeights names the field that says how much each example counts in the losses and in weighted metrics:
+// floats [batch], or of more of the loss's axes. All sets that the model trains on or is tested with must have it. The
+// sum of weighted losses is divided by the number of examples. A weight below 0, or not finite, is an error.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {
@@ -201,9 +202,9 @@ func WithSampleWeights(field string) Option {
 	}
 }
 
-// WithClassWeights says how much the examples of a class count while training, in the losses with integer labels, and with labels 0 or 1
-// of binary_crossentropy; a class that is not named counts 1. A class that the output has not, and losses none of which has such
-// labels, are an error before the first step.
+// WithClassWeights says how much the examples of a class count while training, in the losses with integer labels, and
+// with labels 0 or 1 of binary_crossentropy; a class that is not named counts 1. A class that the output has not, and
+// losses none of which has such labels, are an error before the first step.
 func WithClassWeights(weights map[int]float64) Option {
 	return func(s *settings) error {
 		for class, w := range weights {

@@ -12,13 +12,14 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// WithPolicy has the model calculate with mixed precision, as Keras's DTypePolicy: optim.MixedBFloat16() or
-// optim.MixedFloat16(). Parameters, labels, losses, metrics and what Predict gives stay in float32; normalisations calculate in
-// it. See managed.WithPolicy.
+// WithPolicy has the model calculate with mixed precision: optim.MixedBFloat16() or optim.MixedFloat16(). Parameters,
+// labels, losses, metrics and what Predict gives stay in float32; normalisations calculate in it. See
+// managed.WithPolicy.
 //
-// With float16 the losses are scaled, so that no gradient vanishes: by the [optim.LossScale] that the optimizer begins with,
-// and by one with its defaults if it has none. A step whose gradients overflow changes nothing but the scale. A loss that the
-// network reports by managed.AddLoss is to be scaled by the network (optim.LossScale.Loss); [WithInnerLosses] is refused.
+// With float16 the losses are scaled, so that no gradient vanishes: by the [optim.LossScale] that the optimizer begins
+// with, and by one with its defaults if it has none. A step with gradients that overflow changes nothing but the scale.
+// A loss that the network reports by managed.AddLoss is to be scaled by the network (optim.LossScale.Loss);
+// [WithInnerLosses] is refused.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *settings) error {
 		s.policy = &p
@@ -45,7 +46,7 @@ func (s *settings) scaled(o managed.Optimizer) (managed.Optimizer, error) {
 	return chain, nil
 }
 
-// scaleLoss is a loss whose gradient is scaled.
+// scaleLoss gives a loss with a scaled gradient.
 func (s *settings) scaleLoss(b *managed.Builder, v *managed.Node) *managed.Node {
 	if s.scale == nil {
 		return v
@@ -53,7 +54,8 @@ func (s *settings) scaleLoss(b *managed.Builder, v *managed.Node) *managed.Node 
 	return s.scale.Loss(b.Scope(), v)
 }
 
-// scalePenalties scales what a model and GoMLX's regularizers have left for a trainer, which managed takes in behind the step's function.
+// scalePenalties scales what a model and GoMLX's regularizers have left for a trainer, which managed takes in behind
+// the step's function.
 func (s *settings) scalePenalties(b *managed.Builder) {
 	if s.scale == nil {
 		return
@@ -77,7 +79,7 @@ func dtypeOf(scope *managed.Scope, x *managed.Node) managed.DType {
 	return dtypes.Float32
 }
 
-// normal builds a normalisation, whose sums lose too much in 16 bits.
+// normal builds a normalisation, in float32: its sums would lose too much in 16 bits.
 func normal(scope *managed.Scope, x *managed.Node, build func(x *managed.Node) *managed.Node) *managed.Node {
 	if x.DType().Size() > 2 {
 		return build(x)

@@ -21,8 +21,8 @@ type expected struct {
 	all     []train.Test[*Model, data.Batch]
 }
 
-// ready builds the step before its first run, so that what is wrong with the batch's numbers, or with an entry that a callback waits
-// for, is told before anything was changed.
+// ready builds the step before its first run, so that a fault in the batch's numbers, or an entry that a callback waits
+// for and that nothing logs, is an error before anything was changed.
 func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	m.seen.mu.Lock()
 	ready := m.seen.built[s.of] && m.seen.expected == nil
@@ -54,8 +54,9 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	return m.find(ctx, *e)
 }
 
-// readyFor tells what is wrong with a set to test on before anything is trained. Its numbers are looked at now and not at the first test; its
-// step is built now only where the fields differ from those trained on, for that takes as long as the training step's.
+// readyFor tells what is wrong with a set to test on before anything is trained. Its numbers are looked at now and not
+// at the first test; its step is built now only where the fields differ from those trained on, for that takes as long
+// as the training step's.
 func (m *Model) readyFor(ctx context.Context, t train.Test[*Model, data.Batch], trained data.Batch) error {
 	s := t.Step.(step)
 	batch := data.Batch{Fields: s.set.Fields()}
@@ -128,7 +129,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		slices.Sort(short)
 		hint := ""
 		if test, name, ok := strings.Cut(entry, "_"); ok && names[name+"_"+test] {
-			hint = fmt.Sprintf("; did you mean %q?", name+"_"+test) // Keras's val_loss
+			hint = fmt.Sprintf("; did you mean %q?", name+"_"+test) // val_loss, as Keras calls it
 		} else if near := nearest(entry, short); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}

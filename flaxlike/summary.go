@@ -20,9 +20,10 @@ type Summary struct {
 	Layers []LayerRow
 }
 
-// LayerRow is a layer in a [Summary]: one of this package, or one that a model, [Sequential], [Residual] or [Named] runs. What a layer of
-// one's own calls is part of it. Variables that no layer has, as those of GoMLX's layers in a [Functional], have rows of the kind
-// "variables", without an output; the outputs of a [Functional] have some of the kind "output".
+// LayerRow is a layer in a [Summary]: one of this package, or one that a model, [Sequential], [Residual] or [Named]
+// runs. What a layer that a program wrote calls counts as a part of that layer. Variables that no layer has, as those
+// of GoMLX's layers in a [Functional], have rows of the kind "variables", without an output; the outputs of a
+// [Functional] have some of the kind "output".
 type LayerRow struct {
 	Name string // the scope of its variables in the network: "3/0"
 	Kind string // the function that made it: "Dense"
@@ -32,8 +33,8 @@ type LayerRow struct {
 	Size int64
 }
 
-// Summary tells what the model is made of, in the order in which it is run. Before its first batch ([Model.Init]) that is
-// nothing. Keras leaves the optimizer out; it is here, because with Adam it is two thirds of the memory.
+// Summary tells what the model is made of, in the order in which it is run. Before its first batch ([Model.Init]) that
+// is nothing. The optimizer is in it, because with Adam it is two thirds of the memory.
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers := m.seen.layers
@@ -60,7 +61,7 @@ func (m *Model) Summary() Summary {
 				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
 			}
 		}
-		for i := range layers[:outputs] { // a layer may make some that it does not use, as GoMLX's lstm; of the root scope nobody can tell whose
+		for i := range layers[:outputs] { // a layer may make some that it does not use, as GoMLX's lstm; those in the root scope may be any layer's
 			of := layers[i].Name
 			if ours && !taken[v.Layer+"/"+v.Name] && (of == "" && outputs == 1 || of != "" && (name == of || strings.HasPrefix(name, of+"/"))) {
 				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
@@ -137,7 +138,7 @@ func traceOf(scope *managed.Scope, x *managed.Node) *trace {
 	return t
 }
 
-// traced runs a layer and notes what came of it.
+// traced runs a layer and adds its row.
 func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
 	t := traceOf(scope, x)
 	if codeOf(l) == codeOfParts {
@@ -152,7 +153,8 @@ func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
 	return t.row(kind, l, scope, x)
 }
 
-// part is a layer of this package: it has its row in the [Summary] wherever it is run, and an error in it says the line where it was made.
+// part is a layer of this package: it has its row in the [Summary] wherever it is run, and an error in it says the line
+// where it was made.
 //
 //go:noinline
 func part(kind string, build Layer) Layer {
@@ -177,7 +179,7 @@ var codeOfParts = codeOf(part("", nil))
 func codeOf(l Layer) uintptr { return reflect.ValueOf(l).Pointer() }
 
 func (t *trace) row(kind string, l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
-	at := len(t.rows) // those inside of it come behind it
+	at := len(t.rows) // the layers inside of it come behind it
 	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
 	before := used(scope, x)
 	y := l(scope, x)

@@ -51,7 +51,7 @@ func (v Verbosity) say(w io.Writer) func(format string, args ...any) {
 	if v == Silent {
 		return func(string, ...any) {}
 	}
-	lines := callbacks.NewLines(out(w)) // which a pipe that nobody reads does not end
+	lines := callbacks.NewLines(out(w)) // a closed pipe does not end the program
 	return func(format string, args ...any) { _, _ = fmt.Fprintf(lines, "fit: "+format+"\n", args...) }
 }
 

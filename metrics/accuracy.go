@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Accuracy is the weighted share of examples whose predicted class is the label's. Its inputs are labels and predictions: see
-// the package's section on classes.
+// Accuracy is the weighted share of examples with the label's class as the predicted one. Its inputs are labels and
+// predictions: see the package's section on classes.
 func Accuracy() Metric {
 	const name = "Accuracy"
 	return newMean(name, func(in []*Node) *Node {
@@ -18,8 +18,9 @@ func Accuracy() Metric {
 	}, nil, "labels", "predictions")
 }
 
-// TopK is the weighted share of examples for whose label fewer than k classes have a greater score, so that equals at the border
-// are all in, as in Keras. Its inputs are labels and predictions, the latter as scores: see the package's section on classes.
+// TopK is the weighted share of examples in which fewer than k classes have a greater score than the label's, so that
+// equals at the border are all in. Its inputs are labels and predictions, the latter as scores: see the package's
+// section on classes.
 func TopK(k int) Metric {
 	name := fmt.Sprintf("TopK(%d)", k)
 	return newMean(name, func(in []*Node) *Node {
@@ -28,16 +29,16 @@ func TopK(k int) Metric {
 			panic(fmt.Errorf("metrics: %s: expected k of at least 1 and predictions as scores, got k %d and predictions %s", name, k, in[1].Shape()))
 		}
 		scores := in[1]
-		own := graph.ReduceSum(graph.Where(is(labels, n), scores, graph.ZerosLike(scores)), -1)
-		greater := graph.GreaterThan(scores, graph.ExpandAxes(own, -1))
+		ofLabel := graph.ReduceSum(graph.Where(is(labels, n), scores, graph.ZerosLike(scores)), -1)
+		greater := graph.GreaterThan(scores, graph.ExpandAxes(ofLabel, -1))
 		before := graph.ReduceSum(graph.ConvertDType(greater, dtypes.Int32), -1)
 		hit := graph.LessThan(before, graph.Scalar(before.Graph(), before.DType(), k))
 		return orNaN(graph.ConvertDType(hit, dtype), graph.LogicalOr(outside(labels, n), outside(predictions, n)))
 	}, nil, "labels", "predictions")
 }
 
-// CrossEntropy is the weighted mean of the softmax cross-entropy between labels and logits, its two inputs, in nats. Logits are
-// floats [examples…, classes]; labels are integers [examples…] or probabilities [examples…, classes].
+// CrossEntropy is the weighted mean of the softmax cross-entropy between labels and logits, its two inputs, in nats.
+// Logits are floats [examples…, classes]; labels are integers [examples…] or probabilities [examples…, classes].
 func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
 
 // Perplexity is e to the power of [CrossEntropy]: weights, or a mask, say which tokens count.
@@ -65,8 +66,8 @@ func crossEntropy(name string, after func(*Node) *Node) Metric {
 			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: 0 times log(0) is 0 here
 		}
 		class, _, n := classes(name, []*Node{labels, logits})
-		own := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)
-		return orNaN(graph.Neg(own), outside(class, n))
+		ofLabel := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)
+		return orNaN(graph.Neg(ofLabel), outside(class, n))
 	}, after, "labels", "logits")
 }
 

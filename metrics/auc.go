@@ -7,15 +7,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// AUC is the area under the ROC curve: how likely an example of label 1 has a greater prediction than one of label 0, equals
-// counting half. Its inputs are labels, 0 or 1 of any type, and predictions, probabilities in 0…1, of one shape: each element is
-// an example. Keras uses 200 thresholds.
+// AUC is the area under the ROC curve: how likely an example of label 1 has a greater prediction than one of label 0,
+// equals counting half. Its inputs are labels, 0 or 1 of any type, and predictions, probabilities in 0…1, of one shape:
+// each element is an example.
 //
-// The thresholds are spread evenly from 0 to 1, and predictions above the same ones count as equal, so the value is off by at most
-// half the share of pairs of a 1 and a 0 that are equal so; for predictions that lie on thresholds it is exact. Another
-// label, a prediction outside of 0…1 and NaN make it NaN; so does it to have no example of one label.
-//
-// lazo tells 0 from what is just above it; Keras does not; we do because that makes it exact.
+// The thresholds are spread evenly from 0 to 1, and predictions above the same ones count as equal, so the value is off
+// by at most half the share of pairs of a 1 and a 0 that are equal so; for predictions that lie on thresholds it is
+// exact. Another label, a prediction outside of 0…1 and NaN make it NaN; so does a lack of examples of one label.
 func AUC(thresholds int) Metric {
 	return newCurve("AUC", thresholds, func(ones, zeros *Node) *Node {
 		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))
@@ -23,11 +21,9 @@ func AUC(thresholds int) Metric {
 	})
 }
 
-// AveragePrecision is the area under the curve of precision over recall, in steps: the sum of each threshold's precision times
-// the recall that it adds. Its inputs, thresholds and NaN are those of [AUC], but it needs no example of label 0.
-//
-// lazo adds up steps, as scikit-learn does; Keras's AUC(curve="PR") interpolates; we do because interpolation says more than was
-// measured.
+// AveragePrecision is the area under the curve of precision over recall, in steps: the sum of each threshold's
+// precision times the recall that it adds. Its inputs, thresholds and NaN are those of [AUC], but it needs no example
+// of label 0.
 func AveragePrecision(thresholds int) Metric {
 	return newCurve("AveragePrecision", thresholds, func(ones, zeros *Node) *Node {
 		hits := atLeast(ones)
@@ -36,8 +32,8 @@ func AveragePrecision(thresholds int) Metric {
 	})
 }
 
-// newCurve is a metric of how many examples of label 1 and of label 0 there are above each threshold and not above the next; the
-// first bin is for what is 0.
+// newCurve is a metric of how many examples of label 1 and of label 0 there are above each threshold and not above the
+// next; the first bin is for what is 0.
 func newCurve(name string, thresholds int, value func(ones, zeros *Node) *Node) Metric {
 	name = fmt.Sprintf("%s(%d)", name, thresholds)
 	bins := shapes.Make(dtype, max(thresholds, 1))
@@ -66,8 +62,8 @@ func newCurve(name string, thresholds int, value func(ones, zeros *Node) *Node) 
 		value: func(acc []*Node) []Value { return single(value(acc[0], acc[1])) }}
 }
 
-// atLeast is for each bin the sum of itself and all after it, in as many additions of arrays as the number of bins has bits
-// (Hillis and Steele, Data Parallel Algorithms, 1986).
+// atLeast is for each bin the sum of itself and all after it, in as many additions of arrays as the number of bins has
+// bits (Hillis and Steele, Data Parallel Algorithms, 1986).
 func atLeast(bins *Node) *Node {
 	n := bins.Shape().Dimensions[0]
 	for far := 1; far < n; far *= 2 {

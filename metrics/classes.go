@@ -10,11 +10,11 @@ import (
 // classType is that of classes: wide enough that no label wraps around into the range.
 const classType = dtypes.Int64
 
-// noClass is what stands for an example whose class cannot be told.
+// noClass stands for an example with no known class.
 const noClass = -1
 
-// Threshold makes classes of two from probabilities or scores: 1 where x is greater than the threshold, else 0, as integers of
-// x's shape. A NaN is no class.
+// Threshold makes classes of two from probabilities or scores: 1 where x is greater than the threshold, else 0, as
+// integers of x's shape. A NaN is no class.
 func Threshold(x *Node, threshold float64) *Node {
 	above := graph.GreaterThan(graph.ConvertDType(x, dtype), graph.Scalar(x.Graph(), dtype, threshold))
 	return orNoClass(x, graph.ConvertDType(above, classType))
@@ -28,9 +28,9 @@ func orNoClass(x, class *Node) *Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions, each as integers (a class for each example) or as floats with one axis more (scores, of
-// which the greatest counts, the first one of equals). known is how many classes there are, as the scores say; 0 if neither
-// has scores.
+// classes reads labels and predictions, each as integers (a class for each example) or as floats with one axis more
+// (scores, of which the greatest counts, the first one of equals). known is how many classes there are, as the scores
+// say; 0 if neither has scores.
 func classes(name string, inputs []*Node) (labels, predictions *Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])
@@ -59,7 +59,7 @@ func classOf(name, what string, x *Node) (class *Node, classes int) {
 	}
 }
 
-// outside tells which classes are not in 0…n-1; n is 0 where nobody knows it.
+// outside tells which classes are not in 0…n-1; n is 0 where it is not known.
 func outside(class *Node, n int) *Node {
 	bad := graph.LessThan(class, graph.ScalarZero(class.Graph(), class.DType()))
 	if n == 0 {

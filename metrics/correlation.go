@@ -4,19 +4,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. All elements are taken
-// as one population; each is an example. Where all of one side are equal it is NaN.
-//
-// Keras's PearsonCorrelation is the mean of the correlations along an axis, or of batches; we take all as one because such a
-// mean is not the correlation.
+// Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. All
+// elements are taken as one population; each is an example. Where all of one side are equal it is NaN.
 func Pearson() Metric {
 	return correlation{"Pearson", func(x, y moments, together *Node) *Node {
 		return graph.Div(together, graph.Mul(graph.Sqrt(x.squares), graph.Sqrt(y.squares)))
 	}}
 }
 
-// Concordance is Lin's coefficient (1989): [Pearson] that also wants predictions of the targets' size, not only in line with them.
-// Inputs and population are those of Pearson. Where all of both sides are one number it is NaN.
+// Concordance is Lin's coefficient (1989): [Pearson] that also wants predictions of the targets' size, not only in line
+// with them. Inputs and population are those of Pearson. Where all of both sides are one number it is NaN.
 func Concordance() Metric {
 	return correlation{"Concordance", func(x, y moments, together *Node) *Node {
 		apart := graph.Mul(x.weight, graph.Square(graph.Sub(x.mean, y.mean)))
@@ -24,7 +21,8 @@ func Concordance() Metric {
 	}}
 }
 
-// correlation is a figure of the moments of targets and predictions, and of the sum of products of their distances from the means.
+// correlation is a figure of the moments of targets and predictions, and of the sum of products of their distances from
+// the means.
 type correlation struct {
 	name string
 	of   func(x, y moments, together *Node) *Node

@@ -7,27 +7,28 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Metric says how a figure is gathered over many batches. What was gathered so far is in accumulators, which are nodes of a graph
-// and belong to the caller: a Metric itself holds nothing that changes, and one value serves any number of runs.
+// Metric says how a figure is gathered over many batches. What was gathered so far is in accumulators, which are nodes
+// of a graph and belong to the caller: a Metric itself holds nothing that changes, and one value serves any number of
+// runs.
 //
 // Its methods are graph functions: they build the graph, and panic with an error where inputs do not fit.
 //
-// The accumulators of this package are float64. Whole numbers are exact in it to 9e15, so 1e8 examples are counted exactly; a sum
-// of 1e8 numbers of one sign, added one by one, is off by at most 1.2e-8 of itself.
+// The accumulators of this package are float64. Whole numbers are exact in it to 9e15, so 1e8 examples are counted
+// exactly; a sum of 1e8 numbers of one sign, added one by one, is off by at most 1.2e-8 of itself.
 //
-// lazo gathers in float64; clu and Keras gather in float32 and int32; we do because a float32 count stands still at 16,777,216,
-// and a few scalars of float64 cost nothing next to a model. A device without float64 cannot run them.
+// A float32 count would stand still at 16,777,216. A device without float64 cannot run them.
 type Metric interface {
-	// Accumulators are what the metric keeps, the same at each call: names, shapes, and what they hold before the first batch.
+	// Accumulators are what the metric keeps, the same at each call: names, shapes, and what they hold before the first
+	// batch.
 	Accumulators() []Accumulator
 	// Update gives the accumulators with a batch added. Which inputs it takes is the metric's to say.
 	//
-	// weights tell how much each example counts: bool (a mask), integers or floats, none negative. Their dimensions are the first
-	// ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. Nil stands for 1 each. An
-	// example of weight 0 changes nothing, even where its inputs are NaN or no class.
+	// weights tell how much each example counts: bool (a mask), integers or floats, none negative. Their dimensions are
+	// the first ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. Nil
+	// stands for 1 each. An example of weight 0 changes nothing, even where its inputs are NaN or no class.
 	Update(acc []*Node, weights *Node, inputs ...*Node) []*Node
-	// Merge joins what was gathered over the batches of a with what was gathered over those of b, which came later or at the same
-	// time. Accumulators without any batch change nothing.
+	// Merge joins what was gathered over the batches of a with what was gathered over those of b, which came later or
+	// at the same time. Accumulators without any batch change nothing.
 	Merge(a, b []*Node) []*Node
 	// Compute gives the figures of all batches so far: one value without a name, or several with one each. Without any
 	// example a mean is NaN.
@@ -49,15 +50,16 @@ type Value struct {
 	Node *Node
 }
 
-// Reducer is a metric that joins what was gathered at the same time, on several devices or processes, in another way than what
-// was gathered one after the other. Of the metrics here, [Last] is one.
+// Reducer is a metric that joins what was gathered at the same time, on several devices or processes, in another way
+// than what was gathered one after the other. Of the metrics here, [Last] is one.
 type Reducer interface {
 	Metric
 	// Reduce joins a and b, which were gathered at the same time.
 	Reduce(a, b []*Node) []*Node
 }
 
-// Reduce joins what several devices or processes gathered at the same time: the Reduce of a [Reducer], the Merge of any other.
+// Reduce joins what several devices or processes gathered at the same time: the Reduce of a [Reducer], the Merge of any
+// other.
 func Reduce(m Metric, a, b []*Node) []*Node {
 	if r, ok := m.(Reducer); ok {
 		return r.Reduce(a, b)
@@ -85,8 +87,8 @@ func scalars(names ...string) []Accumulator {
 	return list
 }
 
-// check panics where nodes are not a metric's accumulators. A leading axis too many is what accumulators of several devices
-// have before they are reduced.
+// check panics where nodes are not a metric's accumulators. A leading axis too many is what accumulators of several
+// devices have before they are reduced.
 func check(name string, want []Accumulator, got []*Node) {
 	if len(got) != len(want) {
 		panic(fmt.Errorf("metrics: %s: %d accumulators given, expected %d", name, len(got), len(want)))

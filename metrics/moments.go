@@ -4,9 +4,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// moments are the weight, the mean, and the sum of squared distances from that mean, of numbers gathered so far. Joined by the
-// rule of Chan, Golub and LeVeque (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979), they keep
-// the digits that a sum of squares loses where the mean is large.
+// moments are the weight, the mean, and the sum of squared distances from that mean, of numbers gathered so far. Joined
+// by the rule of Chan, Golub and LeVeque (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
+// 1979), they keep the digits that a sum of squares loses where the mean is large.
 type moments struct{ weight, mean, squares *Node }
 
 func momentsOf(weights, x *Node) moments {
@@ -29,12 +29,12 @@ func (m moments) join(n moments) moments {
 
 func (m moments) variance() *Node { return graph.Div(m.squares, m.weight) }
 
-// StandardDeviation is the square root of the weighted mean squared distance of all elements of its input, values of any shape,
-// from their mean: that of a population, divided by n and not n-1.
-//
-// lazo joins means and squared distances; clu's Std joins sums and sums of squares; we do because 1,000 ± 0.125 is 0 there.
+// StandardDeviation is the square root of the weighted mean squared distance of all elements of its input, values of
+// any shape, from their mean: that of a population, divided by n and not n-1.
 func StandardDeviation() Metric { return standardDeviation{} }
 
+// standardDeviation joins means and squared distances: of sums and sums of squares a small deviation of large numbers
+// would be 0.
 type standardDeviation struct{}
 
 const deviationName = "StandardDeviation"
@@ -61,11 +61,9 @@ func (s standardDeviation) Compute(acc []*Node) []Value {
 	return single(graph.Sqrt(moments{acc[0], acc[1], acc[2]}.variance()))
 }
 
-// R2 is the coefficient of determination of predictions for targets, its two inputs, of one shape: 1 less the share of the
-// targets' variance that the predictions leave. All elements are taken as one population. Where all targets are equal it is
-// -Inf, or NaN if they are all met.
-//
-// lazo gives -Inf and NaN there; scikit-learn gives 0 and 1 unless told otherwise; we do because a constant was not explained.
+// R2 is the coefficient of determination of predictions for targets, its two inputs, of one shape: 1 less the share of
+// the targets' variance that the predictions leave. All elements are taken as one population. Where all targets are
+// equal it is -Inf, or NaN if they are all met.
 func R2() Metric { return r2{} }
 
 type r2 struct{}

@@ -7,9 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The four metrics here say how good one side of a classifier of two can be if a threshold is chosen for the other side: the best
-// value of the one over all thresholds at which the other is at least so much, and 0 if there is none. Inputs, thresholds and NaN
-// are those of [AUC]; an example is taken for a 1 where its prediction is above the threshold.
+// The four metrics here say how good one side of a classifier of two can be if a threshold is chosen for the other
+// side: the best value of the one over all thresholds at which the other is at least so much, and 0 if there is none.
+// Inputs, thresholds and NaN are those of [AUC]; an example is taken for a 1 where its prediction is above the
+// threshold.
 
 // PrecisionAtRecall is the greatest precision with a recall of at least so much.
 func PrecisionAtRecall(recall float64, thresholds int) Metric {
@@ -44,7 +45,7 @@ var (
 	specificityAt = rate{of: func(_, misses, _, zeros *Node) *Node { return graph.Div(graph.Sub(zeros, misses), zeros) }, zeros: true}
 )
 
-func newOperating(name string, least float64, thresholds int, wanted, given rate) Metric {
+func newOperating(name string, least float64, thresholds int, wanted, condition rate) Metric {
 	name = fmt.Sprintf("%s(%g)", name, least)
 	return newCurve(name, thresholds, func(ones, zeros *Node) *Node {
 		if !(least >= 0 && least <= 1) {
@@ -53,11 +54,11 @@ func newOperating(name string, least float64, thresholds int, wanted, given rate
 		none := graph.Zeros(ones.Graph(), shapes.Make(dtype, 1)) // above the last threshold there is nothing
 		above := func(bins *Node) *Node { return graph.Concatenate([]*Node{atLeast(bins), none}, 0) }
 		hits, misses, allOnes, allZeros := above(ones), above(zeros), graph.ReduceAllSum(ones), graph.ReduceAllSum(zeros)
-		reached := graph.GreaterOrEqual(given.of(hits, misses, allOnes, allZeros), graph.Scalar(ones.Graph(), dtype, least))
+		reached := graph.GreaterOrEqual(condition.of(hits, misses, allOnes, allZeros), graph.Scalar(ones.Graph(), dtype, least))
 		values := wanted.of(hits, misses, allOnes, allZeros)
 		best := graph.ReduceAllMax(graph.Where(reached, values, graph.ZerosLike(values)))
 		enough := allOnes
-		if wanted.zeros || given.zeros {
+		if wanted.zeros || condition.zeros {
 			enough = graph.Mul(allOnes, allZeros)
 		}
 		// Also where the counts are NaN: a comparison with it is false.

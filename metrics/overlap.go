@@ -6,12 +6,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// IoU is the intersection over union of a class, Jaccard's index: the examples that are of it and predicted to be, as a share of
-// those that are either. Its inputs are labels and predictions: see the package's section on classes. A class that is neither seen
-// nor predicted has 0; without any example it is NaN.
+// IoU is the intersection over union of a class, Jaccard's index: the examples that are of the class and predicted to
+// be, as a share of those that are either. Its inputs are labels and predictions: see the package's section on classes.
+// A class that is neither seen nor predicted has 0; without any example it is NaN.
 func IoU(classes int, average Average) Metric { return newScores("IoU", classes, average, iou) }
 
-// MeanIoU is the mean of [IoU] over the classes that are seen or predicted, as Keras has it.
+// MeanIoU is the mean of [IoU] over the classes that are seen or predicted.
 func MeanIoU(classes int) Metric {
 	s := newScores("MeanIoU", classes, PerClass, iou).(*sums)
 	s.name = fmt.Sprintf("MeanIoU(%d)", classes)
@@ -26,8 +26,8 @@ func MeanIoU(classes int) Metric {
 	return s
 }
 
-// FBeta is the harmonic mean of [Precision] and [Recall] in which recall counts beta² times as much (van Rijsbergen 1979), for each
-// class first; [F1] is that with beta 1. A class that is neither seen nor predicted has 0.
+// FBeta is the harmonic mean of [Precision] and [Recall] in which recall counts beta² times as much (van Rijsbergen
+// 1979), for each class first; [F1] is that with beta 1. A class that is neither seen nor predicted has 0.
 func FBeta(beta float64, classes int, average Average) Metric {
 	square := beta * beta
 	f := score{"fbeta", func(hit, predicted, labelled, _ *Node) *Node {

@@ -31,34 +31,36 @@ func (a Average) String() string {
 	return fmt.Sprintf("Average(%d)", int(a))
 }
 
-// Precision is the share of the examples predicted to be of a class that are. Its inputs are labels and predictions: see the
-// package's section on classes. A class that is never predicted has 0, as in scikit-learn and Keras; without any example it is NaN.
+// Precision is the share of the examples predicted to be of a class that are. Its inputs are labels and predictions:
+// see the package's section on classes. A class that is never predicted has 0; without any example it is NaN.
 func Precision(classes int, average Average) Metric {
 	return newScores("Precision", classes, average, precision)
 }
 
-// Recall is the share of the examples of a class that are predicted to be. Its inputs are labels and predictions: see the
-// package's section on classes. A class without examples has 0, as in scikit-learn and Keras; without any example it is NaN.
+// Recall is the share of the examples of a class that are predicted to be. Its inputs are labels and predictions: see
+// the package's section on classes. A class without examples has 0; without any example it is NaN.
 func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
 
-// F1 is the harmonic mean of [Precision] and [Recall], for each class first. A class that is neither seen nor predicted has 0.
+// F1 is the harmonic mean of [Precision] and [Recall], for each class first. A class that is neither seen nor predicted
+// has 0.
 func F1(classes int, average Average) Metric { return newScores("F1", classes, average, f1) }
 
-// Specificity is the share of the examples not of a class that are not predicted to be. A class that all examples are of has 0;
-// without any example it is NaN.
+// Specificity is the share of the examples not of a class that are not predicted to be. A class that all examples are
+// of has 0; without any example it is NaN.
 func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
 
-// ClassScores are [Precision], [Recall], [F1] and [Specificity] as the values "precision", "recall", "f1" and "specificity" of
-// one metric.
+// ClassScores are [Precision], [Recall], [F1] and [Specificity] as the values "precision", "recall", "f1" and
+// "specificity" of one metric.
 func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
 }
 
-// score is a figure of each class from how much weight was hit, was predicted to be of the class, is of it, and is there at all.
+// score is a figure of each class, from four sums of weights: of the hits, of what was predicted to be of the class, of
+// what is of the class, and of all.
 type score struct {
 	name string
 	of   func(hit, predicted, labelled, all *Node) *Node
@@ -101,9 +103,9 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 			value: func(acc []*Node) []Value { return average.values(scores, acc, acc[3]) }}}
 }
 
-// MultiLabel is one of [Precision], [Recall], [F1], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for examples that may be
-// of several classes, or of none. Its inputs are labels and predictions as integers [examples…, classes], 1 where the example is of the
-// class and else 0, as [Threshold] makes them; weights are of examples.
+// MultiLabel is one of [Precision], [Recall], [F1], [FBeta], [Specificity], [ClassScores], [IoU] and [MeanIoU] for
+// examples that may be of several classes, or of none. Its inputs are labels and predictions as integers [examples…,
+// classes], 1 where the example is of the class and else 0, as [Threshold] makes them; weights are of examples.
 func MultiLabel(m Metric) Metric {
 	if s, ok := m.(*sums); ok && s.multiLabel != nil {
 		return s.multiLabel
@@ -113,7 +115,7 @@ func MultiLabel(m Metric) Metric {
 	}}
 }
 
-// labelled counts for each class the examples of it, those predicted to be, and those that are both.
+// labelled counts for each class the examples that are of the class, those predicted to be, and those that are both.
 func labelled(name string, n int, average Average, weights, labels, predictions *Node) []*Node {
 	l, p := labels.Shape(), predictions.Shape()
 	if !l.DType.IsInt() || !p.DType.IsInt() || !l.EqualDimensions(p) || l.Rank() == 0 || l.Dimensions[l.Rank()-1] != n || average == Binary {

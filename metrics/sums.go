@@ -4,7 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sums is a metric all of whose accumulators are sums over the examples: a batch adds its own, and so does a merge.
+// sums is a metric with accumulators that are all sums over the examples: a batch adds to them, and so does a merge.
 type sums struct {
 	name   string
 	inputs []string
@@ -68,10 +68,8 @@ func Sum() Metric {
 		value: func(acc []*Node) []Value { return single(acc[0]) }}
 }
 
-// MapInputs is the metric m over what f makes of the inputs: MapInputs(Mean(), f) is the mean of f. Weights are not f's to see;
-// they must fit what it returns.
-//
-// lazo refuses weights that do not fit; clu's from_fun drops them with a warning; we do not because padding would count then.
+// MapInputs is the metric m over what f makes of the inputs: MapInputs(Mean(), f) is the mean of f. f does not see the
+// weights; they must fit what it returns, or the examples of padding would count.
 func MapInputs(m Metric, f func(inputs []*Node) []*Node) Metric { return mapped{m, f} }
 
 type mapped struct {

@@ -2,12 +2,12 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Accumulate makes one update of k batches: it passes on the mean of their updates at every k-th, and holds the step back
-// at the others. The links before it see every batch, those behind it only the means; their counts, the schedules and
-// the parameters stand still meanwhile. With losses that are means over batches of one size, the mean of k gradients is
-// the gradient of the k batches as one.
+// Accumulate makes one update of k batches: it passes on the mean of their updates at every k-th, and holds the step
+// back at the others. The links before it see every batch, those behind it only the means; their counts, the schedules
+// and the parameters stand still meanwhile. With losses that are means over batches of one size, the mean of k
+// gradients is the gradient of the k batches as one.
 //
-// It is optax.MultiSteps, as a link. How far the mean is goes with the state, so a run can stop and resume in the middle.
+// The mean so far is in the state, so a run can stop and resume in the middle.
 func Accumulate(k int) Transformation { return accumulate(k) }
 
 type accumulate int

@@ -7,14 +7,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Adafactor is [RMSProp] that keeps of a matrix's squares only the means of rows and columns, so that its state is that much
-// smaller (Shazeer and Stern 2018). Updates are limited to a root mean square and scaled to the parameter's, so the learning
-// rate is a relative one, as 0.01. A zero field takes its default.
+// Adafactor is [RMSProp] that keeps of a matrix's squares only the means of rows and columns, so that its state is that
+// much smaller (Shazeer and Stern 2018). Updates are limited to a root mean square and scaled to the parameter's, so
+// the learning rate is a relative one, as 0.01. A zero field takes its default.
 //
-// optax's adafactor applies its weight_decay_rate without the learning rate; a [WeightDecay] behind ours is multiplied by
-// it, because it is the same link as for all other rules.
+// A [WeightDecay] behind it is multiplied by the learning rate, as behind all other rules.
 type Adafactor struct {
-	// Decay is the power with which the average forgets: after t updates 1 - t^-Decay of it stays. 0.8.
+	// Decay is the power with which the average forgets: after t updates the share 1 - t^-Decay stays. 0.8.
 	Decay float64
 	// Factored is how long the two longest axes of a parameter must be at least for its squares to be factored: 128.
 	Factored int

@@ -9,15 +9,15 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Adam divides a moving average of the updates by the root of one of their squares, both free of the zeros that they began
-// with (Kingma and Ba 2015). With [WeightDecay] behind it it is AdamW. A zero field takes its default.
+// Adam divides a moving average of the updates by the root of one of their squares, both free of the zeros that they
+// began with (Kingma and Ba 2015). With [WeightDecay] behind it it is AdamW. A zero field takes its default.
 //
-// Its variables are those of GoMLX's Adam, /AdamOptimizer/…, so that a model trained with that goes on, and the other way
-// round; they hold numbers of the [Step.DType].
+// Its variables are those of GoMLX's Adam, /AdamOptimizer/…, so that a model trained with that goes on, and the other
+// way round; they hold numbers of the [Step.DType].
 type Adam struct {
 	// Beta1 and Beta2 are how much of the averages of updates and squares stays: 0.9 and 0.999.
 	Beta1, Beta2 float64
-	// Epsilon is added to the root, 1e-8 (GoMLX alone and Keras have 1e-7).
+	// Epsilon is added to the root, 1e-8.
 	Epsilon float64
 }
 
@@ -52,7 +52,7 @@ func (t Adam) update(s *Step, size func(moment *Variable, update, unbiased *Node
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
-	// GoMLX has the moments at the root of all scopes, whatever the optimizer's is; so ours are told apart by one name.
+	// GoMLX has the moments at the root of all scopes, whatever the optimizer's is; so the link's name tells ours apart.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *Variable {
 		return s.zerosAt(adamPath(model.RootScopePath, link, p.Name()+which), p.Shape().Dimensions)
@@ -75,8 +75,8 @@ func adamPath(scope, link string, names ...string) string {
 	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
 }
 
-// LAMB is [Adam] with weight decay whose updates have the norm of their parameters (You et al. 2020, "Large batch
-// optimization for deep learning"). A zero field takes its default.
+// LAMB is [Adam] with weight decay and with updates that have the norm of their parameters (You et al. 2020, "Large
+// batch optimization for deep learning"). A zero field takes its default.
 type LAMB struct {
 	// Beta1 and Beta2 are Adam's, 0.9 and 0.999; Epsilon is 1e-6.
 	Beta1, Beta2, Epsilon float64

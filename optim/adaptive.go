@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011): what changed much changes less
-// and less. A zero field takes its default.
+// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011): what changed much
+// changes less and less. A zero field takes its default.
 type Adagrad struct {
 	// Start is what the sum begins with, 0.1; Epsilon is added under the root, 1e-7.
 	Start, Epsilon float64
@@ -29,10 +29,10 @@ func (t Adagrad) Update(s *Step) {
 	})
 }
 
-// Adadelta is [RMSProp] times the root of a moving average of its own squared updates, so that these are in the parameters' unit
-// and the rate may be 1 (Zeiler 2012). A zero field takes its default.
+// Adadelta is [RMSProp] times the root of a moving average of its own squared updates, so that these are in the
+// parameters' unit and the rate may be 1 (Zeiler 2012). A zero field takes its default.
 type Adadelta struct {
-	// Decay is how much of both averages stays, 0.9 (the paper and Keras have 0.95); Epsilon is added under both roots, 1e-6.
+	// Decay is how much of both averages stays, 0.9 (the paper has 0.95); Epsilon is added under both roots, 1e-6.
 	Decay, Epsilon float64
 }
 
@@ -55,8 +55,8 @@ func (t Adadelta) Update(s *Step) {
 
 // Nadam is [Adam] that looks one step ahead, as [Nesterov] does (Dozat 2016). A zero field takes its default.
 //
-// It holds its momentum constant, as optax does; Keras lets it grow by the paper's schedule; we do not because the bias is
-// corrected anyway, and a [Schedule] is a link of its own here.
+// Its momentum is constant, where the paper lets it grow: the bias is corrected anyway, and a [Schedule] is a link of
+// its own.
 type Nadam struct {
 	// Beta1 and Beta2 are Adam's, 0.9 and 0.999; Epsilon is added to the root, 1e-8.
 	Beta1, Beta2, Epsilon float64

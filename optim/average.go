@@ -10,7 +10,7 @@ import (
 )
 
 // Average keeps a moving average of the parameters beside them (Polyak and Juditsky 1992), to be evaluated instead of
-// them: it changes no update. The averages begin with zeros and are corrected for it, as optax.ema, so the first one is the
+// them: it changes no update. The averages begin with zeros and are corrected for that, so the first one is the
 // parameter itself. They are in /optimizers/average/<parameter>/sum, their number in /optimizers/average/updates; steps
 // that are held back do not count. A test step uses them so:
 //
@@ -43,14 +43,15 @@ func (t Average) Update(s *Step) {
 	})
 }
 
-// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have none, as frozen ones, are
-// used as they are. The state does not change. A training step must have been compiled before, and have kept averages:
-// else it panics with [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does, needs another one before it,
-// without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it sees are the averages of before the step.
+// In builds a part of a graph, mostly a test step's, on the averaged parameters; those that have none, as frozen ones,
+// are used as they are. The state does not change. A training step must have been compiled before, and have kept
+// averages: else it panics with [ErrNoAverage]. So a training step that itself uses them, as a teacher's loss does,
+// needs another one before it, without In, that is prepared ([managed.Stepper.Prepare]) and need not be run; what it
+// sees are the averages of before the step.
 //
-// The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in the
-// nearest one around it, or else of the only one that keeps some. Of several in other scopes (managed.By) it panics, and
-// lists them.
+// The scope may be any, as that of a part of the model: the averages are those of the optimizer in that scope, or in
+// the nearest one around it, or else of the only one that keeps some. Of several in other scopes (managed.By) it
+// panics, and lists them.
 //
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *Scope, g *Graph, build func()) {

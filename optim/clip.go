@@ -11,8 +11,8 @@ func Clip(limit float64) Transformation {
 	}}
 }
 
-// ClipByGlobalNorm scales all updates down together where the root of the sum of all their squares is above a limit (Pascanu
-// et al. 2013); below it they pass bit for bit.
+// ClipByGlobalNorm scales all updates down together where the root of the sum of all their squares is above a limit
+// (Pascanu et al. 2013); below it they pass bit for bit.
 func ClipByGlobalNorm(limit float64) Transformation {
 	return stateless{"clip_by_global_norm", limit, func(s *Step) {
 		positive("the limit of ClipByGlobalNorm", limit)
@@ -24,9 +24,8 @@ func ClipByGlobalNorm(limit float64) Transformation {
 	}}
 }
 
-// ClipByNorm scales each parameter's update down where its own norm, the root of the sum of its squares, is above a limit;
-// below it the update passes bit for bit. It is Keras' clipnorm; optax has it with the root mean square for the norm, as
-// clip_by_block_rms.
+// ClipByNorm scales each parameter's update down where its own norm, the root of the sum of its squares, is above a
+// limit; below it the update passes bit for bit.
 func ClipByNorm(limit float64) Transformation {
 	return stateless{"clip_by_norm", limit, func(s *Step) {
 		positive("the limit of ClipByNorm", limit)
@@ -57,8 +56,8 @@ func (s *Step) GlobalNorm() *Node {
 	return graph.Sqrt(sum)
 }
 
-// clipByRMS scales each parameter's update down where its root mean square is above a limit: optax's
-// clip_by_block_rms, a part of [Adafactor].
+// clipByRMS scales each parameter's update down where its root mean square is above a limit: a part of
+// [Adafactor].
 func clipByRMS(limit float64) Transformation {
 	return stateless{"clip_by_rms", limit, func(s *Step) {
 		s.each(func(p *Parameter) *Node {
@@ -68,8 +67,8 @@ func clipByRMS(limit float64) Transformation {
 	}}
 }
 
-// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS); one of the norms being 0
-// it passes. optax calls it scale_by_trust_ratio.
+// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS); where one
+// of the norms is 0 the update passes.
 func TrustRatio() Transformation {
 	return stateless{"trust_ratio", nil, func(s *Step) {
 		s.each(func(p *Parameter) *Node {

@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Describe says the settings of an optimizer in words, by name, so that they can be kept and compared: of an [Optimizer] the names of
-// its links ("adam, weight_decay") under "", the "rate", and each link's own under its name; of any other, as GoMLX's, the values of
-// its fields under "" and, apart from them, what it calls a learning rate. Fields that are zero are left out: they stand for
-// defaults. Of a function only its name can be said, not what it was made with.
+// Describe says the settings of an optimizer in words, by name, so that they can be kept and compared: of an
+// [Optimizer] the names of its links ("adam, weight_decay") under "", the "rate", and each link's own under its name;
+// of any other, as GoMLX's, the values of its fields under "" and, apart from them, what it calls a learning rate.
+// Fields that are zero are left out: they stand for defaults. Of a function only its name can be said, not what it was
+// made with.
 func Describe(optimizer any) map[string]string {
 	o, ours := optimizer.(*Optimizer)
 	if !ours {
@@ -61,7 +62,7 @@ func (d *describer) say(v reflect.Value, depth int) string {
 	}
 	if v.CanInterface() && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		if s, ok := v.Interface().(fmt.Stringer); ok {
-			return fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
+			return fmt.Sprint(s) // not s.String(): fmt turns its panic into a text
 		}
 	}
 	switch v.Kind() {

@@ -1,7 +1,7 @@
-// Package optim makes optimizers of small parts: a learning rate and a chain of transformations, each of which changes the
-// updates on their way from the gradients to the parameters, as optax has it. All of it is inside of the training program,
-// so it runs in blocks of steps and costs no call of its own. [Optimizer] is one of GoMLX's optimizer.Interface: give it to
-// managed.WithOptimizer.
+// Package optim makes optimizers of small parts: a learning rate and a chain of transformations, each of which changes
+// the updates on their way from the gradients to the parameters, as optax has it. Everything runs inside the training
+// program, so it runs in blocks of steps and costs no call of its own. [Optimizer] is one of GoMLX's
+// optimizer.Interface: give it to managed.WithOptimizer.
 //
 //	optimizer := optim.New(3e-4,
 //		optim.ClipByGlobalNorm(1),
@@ -59,7 +59,8 @@
 //
 // # State
 //
-// All state is in variables that are not trainable, so that snapshots and checkpoints hold it; their names do not change:
+// All state is in variables that are not trainable, so that snapshots and checkpoints hold it; their names do not
+// change:
 //
 //	/global_step                         the batches seen, as with GoMLX's optimizers
 //	/optimizers/learning_rate            the rate, for the host to set
@@ -69,5 +70,6 @@
 //	/optimizers/groups/<group>/<link>/…  the same inside of a group
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
 //
-// The second link of a name in a chain is <link>_2. So a link of another name can come in or go without a name changing.
+// The second link of a name in a chain is <link>_2. So a link of another name can come in or go without a name
+// changing.
 package optim

@@ -9,9 +9,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first. How many steps it held back is
-// in /optimizers/skip_non_finite/skipped. optax's apply_if_finite lets them through after some in a row; we do not,
-// because nothing is left to train then. The loop's own guard ends such a run.
+// SkipNonFinite holds the step back if an update has an infinity or a NaN in it; put it first. How many steps it held
+// back is in /optimizers/skip_non_finite/skipped. It never lets such an update through, however many come in a row:
+// nothing would be left to train. callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -46,9 +46,9 @@ func (s *Step) finite() *Node {
 	return all
 }
 
-// LossScale keeps small gradients from vanishing in float16 (Micikevicius et al. 2018): the loss is multiplied before it is
-// differentiated, and the gradients are divided. Where they overflow, the step is held back and the scale halved; after
-// many good steps it is doubled. As in PyTorch's GradScaler; bfloat16 has float32's range and needs none.
+// LossScale keeps small gradients from vanishing in float16 (Micikevicius et al. 2018): the loss is multiplied before
+// it is differentiated, and the gradients are divided. Where they overflow, the step is held back and the scale halved;
+// after many good steps it is doubled. bfloat16 has float32's range and needs none.
 //
 // It works in two places, with the same settings: as the first link of the chain, and on the loss in the step's graph:
 //
@@ -56,8 +56,8 @@ func (s *Step) finite() *Node {
 //	optimizer := optim.New(1e-3, scale, optim.Adam{})
 //	… b.Loss("loss", scale.Loss(b.Scope(), loss))
 //
-// The scale is in /optimizers/loss_scale/scale, the good steps since it was changed in /optimizers/loss_scale/good. A zero
-// field takes its default.
+// The scale is in /optimizers/loss_scale/scale, the good steps since it was changed in /optimizers/loss_scale/good. A
+// zero field takes its default.
 type LossScale struct {
 	// Start is the first scale, 32768, the highest power of two that float16 holds.
 	Start float64
@@ -70,7 +70,8 @@ type LossScale struct {
 // Name is "loss_scale".
 func (LossScale) Name() string { return "loss_scale" }
 
-// Loss is the loss as it is, with a gradient that is multiplied by the scale. In a step that does not train nothing is done.
+// Loss is the loss as it is, with a gradient that is multiplied by the scale. In a step that does not train nothing is
+// done.
 func (t LossScale) Loss(scope *Scope, loss *Node) *Node {
 	g := loss.Graph()
 	if !scope.IsTraining(g) {

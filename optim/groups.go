@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Chain is a transformation made of several, one after the other, as optax.chain.
+// Chain is a transformation made of several, one after the other.
 type Chain []Transformation
 
 // Name is "chain"; its links have their variables where they would have them without it.
@@ -25,11 +25,11 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
-// Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps them out of
-// [ClipByGlobalNorm]; optax's set_to_zero, which optax puts in with a mask, leaves them in.
+// Frozen leaves the selected parameters, or with nil all, as they are, bit for bit. First in the chain it also keeps
+// them out of the norm of [ClipByGlobalNorm].
 //
-// A managed.BatchNorm whose scale and offset are frozen stands still as a whole, as Keras's does: it normalises by the averages that it
-// has, while training too, and leaves them as they are.
+// A managed.BatchNorm with frozen scale and offset stands still as a whole: it normalises by the averages that it has,
+// while training too, and leaves them as they are.
 func Frozen(m Match) Transformation {
 	return stateless{frozenName, m, func(s *Step) {
 		mine := s.selects("Frozen", m)
@@ -64,7 +64,7 @@ func (c Chain) freezes(name string, shape Shape) bool {
 	})
 }
 
-// Masked applies a chain to the selected parameters only; the updates of the others pass unchanged, as in optax.masked.
+// Masked applies a chain to the selected parameters only; the updates of the others pass unchanged.
 func Masked(m Match, chain ...Transformation) Transformation { return masked{m, slices.Clone(chain)} }
 
 type masked struct {
@@ -100,9 +100,9 @@ type Group struct {
 	Chain Chain
 }
 
-// Groups gives each group of parameters a chain of its own, as optax.partition does: other rules, or other rates
-// (with [Scale] or [ScaleBySchedule], which multiply the one learning rate that the host can set). A parameter that is in
-// no group is an error.
+// Groups gives each group of parameters a chain of its own: other rules, or other rates (with [Scale] or
+// [ScaleBySchedule], which multiply the one learning rate that the host can set). A parameter that is in no group is an
+// error.
 func Groups(groups ...Group) Transformation {
 	groups = slices.Clone(groups)
 	for i := range groups {

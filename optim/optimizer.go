@@ -26,7 +26,7 @@ type Optimizer struct {
 	chain Chain
 }
 
-// Chained is an [Optimizer], or a type that has one inside: what a trainer may ask of it.
+// Chained is an [Optimizer], or a type that has one inside: what a trainer may ask an optimizer for.
 type Chained interface {
 	// ScalesLoss tells whether the chain has a [LossScale], so that the loss is to be given to its Loss.
 	ScalesLoss() bool
@@ -38,11 +38,12 @@ type Chained interface {
 
 var _ Chained = (*Optimizer)(nil)
 
-// New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a constant
-// rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
+// New makes an optimizer with a learning rate and a chain; with an empty chain it is plain gradient descent at a
+// constant rate. A rate, a schedule or a setting that makes no sense is an error when the training step is compiled.
 //
-// The rate is held in the variable /optimizers/learning_rate, where the host can change it at any time without compiling
-// anything again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it; so a new rate moves the whole curve.
+// The rate is held in the variable /optimizers/learning_rate, where the host can change it at any time without
+// compiling anything again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it; so a new rate moves the
+// whole curve.
 func New(rate float64, chain ...Transformation) *Optimizer {
 	return &Optimizer{rate: rate, chain: slices.Clone(chain)}
 }
@@ -64,9 +65,9 @@ func (o *Optimizer) UpdateGraph(scope *Scope, g *Graph, loss *Node) {
 
 var errNothing = errors.New("optim: the graph uses no trainable variable: nothing to train")
 
-// UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the graph
-// uses, in the order of the store. All arithmetic and all state is in float32, or in float64 where the loss is; optax
-// keeps moments in the parameters' type, in which those of a 16-bit model lose what they sum up.
+// UpdateGraphWithGradients adds one step to the graph. The gradients are those of the trainable variables that the
+// graph uses, in the order of the store. All arithmetic and all state is in float32, or in float64 where the loss is:
+// in the type of a 16-bit model's parameters, moments would lose what they sum up.
 func (o *Optimizer) UpdateGraphWithGradients(scope *Scope, gradients []*Node, lossDType DType) {
 	if len(gradients) == 0 {
 		panic(errNothing)

@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Policy says in which types of numbers a model works, as jmp.Policy and Keras' DTypePolicy: what its parameters are kept in,
-// what layers calculate in, and what they give to the loss. It is a value to be asked; it changes nothing by itself. The
-// optimizer's own arithmetic is in float32 whatever it says.
+// Policy says in which types of numbers a model works: what its parameters are kept in, what layers calculate in, and
+// what they give to the loss. It is a value to be asked; it changes nothing by itself. The optimizer's own arithmetic
+// is in float32 whatever it says.
 type Policy struct{ Parameters, Compute, Outputs DType }
 
 // FullPrecision has everything in float32.
@@ -30,8 +30,8 @@ func (p Policy) String() string {
 // NeedsLossScale tells whether small gradients vanish in what layers calculate in.
 func (p Policy) NeedsLossScale() bool { return p.Compute == dtypes.Float16 }
 
-// In converts a model's input, or a parameter, to what layers calculate in; what is no floating-point number, as labels and
-// tokens are, stays.
+// In converts a model's input, or a parameter, to what layers calculate in; what is no floating-point number, as labels
+// and tokens are, stays.
 func (p Policy) In(x *Node) *Node { return castFloat(x, p.Compute) }
 
 // Out converts a model's output to what the loss is calculated in.

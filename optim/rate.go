@@ -10,13 +10,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// ErrRateUntold is wrapped by the error about a chain whose learning rate cannot be told: what scales the updates stands before a rule,
-// which may cancel it, as [Adam] does, or mix it with other updates.
+// ErrRateUntold is wrapped by the error about a chain without one learning rate: what scales the updates stands before
+// a rule, which may cancel it, as [Adam] does, or mix it with other updates.
 var ErrRateUntold = errors.New("the learning rate cannot be told")
 
-// Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable times what scales
-// the updates at the end of the chain. It panics with [ErrRateUntold] where [Optimizer.FactorsAt] is that error, or gives several. The
-// loss, of several the first, says in which graph and in which type.
+// Rate is the learning rate that the next update is made with, a scalar, to be reported in a step's logs: the variable
+// times what scales the updates at the end of the chain. It panics with [ErrRateUntold] where [Optimizer.FactorsAt] is
+// that error, or gives several. The loss, of several the first, says in which graph and in which type.
 func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
 	scales, err := o.chain.one()
 	if err != nil {
@@ -29,8 +29,8 @@ func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
 	return graph.StopGradient(rate)
 }
 
-// RateAt is the same on the host, for the update with a number, counted from 0, as long as nobody sets another rate; NaN where there is
-// no such rate.
+// RateAt is the same on the host, for the update with a number, counted from 0, as long as no other rate is set; NaN
+// where there is no such rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.chain.one()
 	if err != nil {
@@ -39,9 +39,9 @@ func (o *Optimizer) RateAt(update int64) float64 {
 	return o.rate * at(scales, update)
 }
 
-// FactorsAt is what the update with a number multiplies the rate with: the product of [Scale] and [ScaleBySchedule] at the end of the
-// chain, behind all rules. There is one, under "", or, where [Groups] have such, one for each group by its name. Scaling elsewhere is an
-// [ErrRateUntold].
+// FactorsAt is what the update with a number multiplies the rate with: the product of [Scale] and [ScaleBySchedule] at
+// the end of the chain, behind all rules. There is one, under "", or, where [Groups] have such, one for each group by
+// its name. Scaling elsewhere is an [ErrRateUntold].
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	scales, _, err := o.chain.scales()
 	factors := map[string]float64{}
@@ -68,8 +68,8 @@ func (c Chain) one() ([]Schedule, error) {
 	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", ErrRateUntold, slices.Sorted(maps.Keys(scales)))
 }
 
-// scales are what multiplies the rate, by the names of groups that differ, else under ""; rule is the last link that makes updates
-// of its own.
+// scales are what multiplies the rate, by the names of groups that differ, else under ""; rule is the last link that
+// makes updates of its own.
 func (c Chain) scales() (scales map[string][]Schedule, rule string, err error) {
 	scales = map[string][]Schedule{"": nil}
 	for _, t := range slices.Backward(c) {

@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Momentum adds up the updates, each step forgetting 1 - decay of the sum (Polyak 1964); decay is 0.9 mostly. It is
-// optax.trace and PyTorch's momentum without dampening.
+// Momentum adds up the updates, each step forgetting 1 - decay of the sum (Polyak 1964); decay is 0.9 mostly, without
+// dampening.
 func Momentum(decay float64) Transformation { return momentum{decay, false} }
 
 // Nesterov is [Momentum] that looks one step ahead (Nesterov 1983; the form of Sutskever et al. 2013).
@@ -50,14 +50,15 @@ func mix(old, new *Node, decay float64) *Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// unbias is 1 / (1 - decay^n) for a scalar n: what a moving average that began with zeros is to be multiplied with after n
-// values.
+// unbias is 1 / (1 - decay^n) for a scalar n: what a moving average that began with zeros is to be multiplied with
+// after n values.
 func unbias(decay float64, n *Node) *Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
 
-// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization algorithms"). It
-// wants a rate 3 to 10 times smaller and a [WeightDecay] as many times larger than Adam. A zero field takes its default.
+// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization
+// algorithms"). It wants a rate 3 to 10 times smaller and a [WeightDecay] as many times larger than Adam. A zero field
+// takes its default.
 type Lion struct {
 	// Beta1 is the momentum's share in the mix, 0.9; Beta2 how much of the momentum stays, 0.99.
 	Beta1, Beta2 float64
@@ -80,7 +81,7 @@ func (t Lion) Update(s *Step) {
 
 // RMSProp divides by the root of a moving average of squares (Hinton 2012). A zero field takes its default.
 //
-// GoMLX's RMSProp corrects the average's bias, as Adam does; we do not, because optax, Keras and PyTorch do not.
+// The average's bias is not corrected, as it is in [Adam].
 type RMSProp struct {
 	// Decay is how much of the average stays, 0.9; Epsilon is added under the root, 1e-8.
 	Decay, Epsilon float64
@@ -100,8 +101,8 @@ func (t RMSProp) Update(s *Step) {
 	})
 }
 
-// WeightDecay adds a share of the parameters' values to their updates (Loshchilov and Hutter 2019): behind [Adam] it makes
-// AdamW of it, behind nothing it is L2 regularisation. The step then takes learning rate × Rate off the value.
+// WeightDecay adds a share of the parameters' values to their updates (Loshchilov and Hutter 2019): behind [Adam] it
+// makes AdamW, as the first link L2 regularisation. The step then takes learning rate × Rate off the value.
 type WeightDecay struct {
 	// Rate is that share, as 0.01; 0 is none.
 	Rate float64
@@ -135,8 +136,9 @@ func Scale(factor float64) Transformation {
 const scaleName = "scale"
 
 // ScaleBySchedule multiplies the updates by a function of the number of updates made; at the end of the chain it is the
-// learning rate's schedule, and before a rule only one of its gradients, which [Adam] and its like cancel. With 1 as its highest value it says which share of the optimizer's rate is in use; or give the
-// optimizer the rate 1 and have the rates themselves in the schedule, as optax has them.
+// learning rate's schedule, and before a rule only one of its gradients, which [Adam] and its like cancel. With 1 as
+// its highest value it says which share of the optimizer's rate is in use; or give the optimizer the rate 1 and have
+// the rates themselves in the schedule.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
 type scaleBySchedule struct{ Schedule }

@@ -10,10 +10,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Schedule is a function of the number of updates made so far, so 0 for the first one. It is computed inside of the program
-// ([ScaleBySchedule]), so that it costs no compilation and runs in blocks of steps, and on the host ([Schedule.At]), to be
-// plotted or printed: the same formula, in float32 there and float64 here. Beyond 16,777,216 updates float32 no longer
-// tells neighbours apart.
+// Schedule is a function of the number of updates made so far, so 0 for the first one. It is computed inside of the
+// program ([ScaleBySchedule]), so that it costs no compilation and runs in blocks of steps, and on the host
+// ([Schedule.At]), to be plotted or printed: the same formula, in float32 there and float64 here. Beyond 16,777,216
+// updates float32 no longer tells neighbours apart.
 type Schedule struct {
 	name  string
 	value func(step number) number
@@ -48,7 +48,7 @@ func (s Schedule) Node(update *Node, dtype DType) *Node {
 	return s.value(number{node: step}).like(step)
 }
 
-// schedule makes a schedule whose settings are all in order if wrong is empty.
+// schedule makes a schedule; wrong says what is wrong with its settings, and is empty if nothing is.
 func schedule(name, wrong string, value func(step number) number) Schedule {
 	if wrong != "" {
 		return Schedule{name: name, err: fmt.Errorf("optim: schedule %s: %s", name, wrong)}
@@ -119,7 +119,7 @@ func Exponential(from, factor float64, steps int) Schedule {
 	return exponential("exponential", from, factor, steps, number.over)
 }
 
-// StepDecay is multiplied by a factor after every so many steps, at once: PyTorch's StepLR.
+// StepDecay is multiplied by a factor after every so many steps, at once.
 func StepDecay(from, factor float64, steps int) Schedule {
 	return exponential("steps", from, factor, steps, number.whole)
 }
@@ -134,8 +134,7 @@ func exponential(name string, from, factor float64, steps int, exponent func(t, 
 	})
 }
 
-// Cosine falls from one value to another as half a wave, and stays there (Loshchilov and Hutter 2017). optax and Keras are
-// given the last value as a share alpha of the first.
+// Cosine falls from one value to another as half a wave, and stays there (Loshchilov and Hutter 2017).
 func Cosine(from, to float64, steps int) Schedule {
 	return cosine("cosine", from, to, steps, func(t, all number) number { return t.atMost(all).over(all) })
 }
@@ -157,9 +156,8 @@ func cosine(name string, from, to float64, steps int, part func(t, steps number)
 	})
 }
 
-// OneCycle rises as half a wave from peak/25 to the peak in the first 30 percent of the steps, falls to peak/250,000 in the
-// others and stays there (Smith and Topin 2018), as optax.cosine_onecycle_schedule and PyTorch's OneCycleLR with their own
-// settings. Other ones are a [Join] of two [Cosine].
+// OneCycle rises as half a wave from peak/25 to the peak in the first 30 percent of the steps, falls to peak/250,000 in
+// the others and stays there (Smith and Topin 2018). Other shares are a [Join] of two [Cosine].
 func OneCycle(peak float64, steps int) Schedule {
 	const share, first, last = 0.3, 25, 1e4
 	up := int(share * float64(steps))
@@ -171,8 +169,8 @@ func OneCycle(peak float64, steps int) Schedule {
 	return s
 }
 
-// InverseSqrt falls as 1/√t: value·√(steps/(steps+t)), so that behind a [Warmup] of as many steps it is the schedule of the
-// transformer (Vaswani et al. 2017): value·√(steps/t) with t counted from the start.
+// InverseSqrt falls as 1/√t: value·√(steps/(steps+t)), so that behind a [Warmup] of as many steps it is the schedule of
+// the transformer (Vaswani et al. 2017): value·√(steps/t) with t counted from the start.
 func InverseSqrt(from float64, steps int) Schedule {
 	var w wrong
 	w.finite(from)
@@ -183,8 +181,7 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// Piecewise is constant between boundaries: values[0] before boundaries[0], values[1] from there on, and so on. Keras'
-// PiecewiseConstantDecay changes one step later, behind its boundaries.
+// Piecewise is constant between boundaries: values[0] before boundaries[0], values[1] from there on, and so on.
 func Piecewise(boundaries []int, values []float64) Schedule {
 	name := fmt.Sprintf("piecewise %v at %v", values, boundaries)
 	if len(values) != len(boundaries)+1 {

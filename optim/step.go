@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 )
 
-// Transformation is one link of an optimizer's chain: it changes the updates of a step on their way from the gradients to
-// the parameters, as optax's GradientTransformation does. One that keeps something from step to step keeps it in variables
-// ([Step.Zeros], [Step.Number]) in a scope with its name.
+// Transformation is one link of an optimizer's chain: it changes the updates of a step on their way from the gradients
+// to the parameters. One that keeps something from step to step keeps it in variables ([Step.Zeros], [Step.Number]) in
+// a scope with its name.
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".
 	Name() string
@@ -113,8 +113,8 @@ func (s *Step) Set(v *Variable, value *Node) {
 	v.SetNodeValue(value)
 }
 
-// Require holds the step back unless a condition, a scalar bool, is true: then the links after this one change nothing, nor
-// do the parameters.
+// Require holds the step back unless a condition, a scalar bool, is true: then the links after this one change nothing,
+// nor do the parameters.
 func (s *Step) Require(condition *Node) {
 	if s.gate != nil {
 		condition = graph.LogicalAnd(s.gate, condition)
@@ -130,8 +130,8 @@ func (s *Step) in(scope string, parameters []*Parameter) *Step {
 	return &Step{update: s.update, parameters: parameters, scope: scope}
 }
 
-// claim gives a link a scope of its own: the second of a name gets a number, so that a link of another name can be put in
-// without any variable changing its name.
+// claim gives a link a scope of its own: the second of a name gets a number, so that a link of another name can be put
+// in without any variable changing its name.
 func (s *Step) claim(name string) string {
 	base := model.JoinPath(s.scope, name)
 	scope := base
