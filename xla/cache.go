@@ -21,15 +21,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second to
-// compile. The key is the program's text, how it is compiled, the plugin's file, what the plugin read of the environment (XLA_FLAGS, or the
-// file that it names, and like variables), the client's options, the devices and the processors: with any of these changed, a
-// program is compiled anew. The folder takes at most limit bytes (0: 1 GiB); what was used longest ago goes
-// first. An entry that is damaged, or that the plugin does not take, is passed over with a warning (see [Log]) and
-// replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
+// CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second
+// to compile. The key is the program's text, how it is compiled, the plugin's file, what the plugin read of the
+// environment (XLA_FLAGS, or the file that it names, and like variables), the client's options, the devices and the
+// processors: with any of these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB);
+// what was used longest ago goes first. An entry that is damaged, or that the plugin does not take, is passed over with
+// a warning (see [Log]) and replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
 //
-// A compiled program is code: the folder must be the user's own, and each entry in it (docs/security.md). A folder that others
-// may write to is an error of Open, an entry of others is passed over as a damaged one is.
+// A compiled program is code: the folder must be the user's own, and each entry in it (docs/security.md). A folder that
+// others may write to is an error of Open, an entry of others is passed over as a damaged one is.
 func CompileCache(dir string, limit int64) Option {
 	return func(o *options) {
 		if limit < 0 {
@@ -55,18 +55,18 @@ const (
 
 // open makes the folder and finds out what it is for.
 func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, log *slog.Logger) (*cache, error) {
-	own := &cache{dir: c.dir, limit: c.limit, log: log}
-	if own.dir == "" {
+	opened := &cache{dir: c.dir, limit: c.limit, log: log}
+	if opened.dir == "" {
 		user, err := owners.Cache()
 		if err != nil {
 			return nil, fmt.Errorf("xla: compile cache: %w (give CompileCache a folder)", err)
 		}
-		own.dir = filepath.Join(user, "lazo", "compiled")
+		opened.dir = filepath.Join(user, "lazo", "compiled")
 	}
-	if err := os.MkdirAll(own.dir, 0o700); err != nil {
+	if err := os.MkdirAll(opened.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
 	}
-	if err := owners.Folder(own.dir); err != nil {
+	if err := owners.Folder(opened.dir); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
 	}
 	var devices []string
@@ -74,12 +74,13 @@ func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, l
 		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
 	}
 	// XLA divides work for the CPU by the number of processors.
-	own.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
+	opened.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
-	return own, nil
+	return opened, nil
 }
 
-// processor is what a program compiled for this one may use. Where that cannot be read, no other machine is taken for like.
+// processor is what a program compiled for this one may use. Where that cannot be read, programs of other machines are
+// not used.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -144,8 +145,8 @@ func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error)
 	return client.Load(compiled)
 }
 
-// entryDigest is that of an entry's bytes and of the key that it answers to, which is its name: a file that was renamed or copied must
-// not run as another program.
+// entryDigest is that of an entry's bytes and of the key that it answers to, which is its name: a file that was renamed
+// or copied must not run as another program.
 func entryDigest(name string, compiled []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(filepath.Base(name)))

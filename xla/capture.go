@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// capture is a backend that compiles a graph as the program's placement and what replaces what say: GoMLX's graphs know
-// nothing of values written in place, of blocks, and of parameters that are divided over devices.
+// capture is a backend that compiles a graph with the program's placement and [Built]: GoMLX's graphs know nothing of
+// values written in place, of blocks, and of parameters that are divided over devices.
 type capture struct {
 	*Runtime
 	program *Program
@@ -74,9 +74,9 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, err
 	}
 	switch {
 	case on.plugin.Kind != CPU:
-		p.way = onCopies
-	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > handedOver:
-		p.way = onShared
+		p.mode = goOnCopied
+	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > goOnBytes:
+		p.mode = goOnShared
 	}
 	p.runs, p.took, p.text = runs, e.took, e.text
 	return e, nil
@@ -107,7 +107,7 @@ func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.Sh
 	return f.Function.Parameter(name, shape, sharding)
 }
 
-// Return has what replaces a parameter lie where that lies, and all else whole on each device.
+// Return places an output that replaces a parameter as that parameter is, and all others whole on each device.
 func (f *placed) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	p := f.program
 	for output, input := range p.built.InPlace {

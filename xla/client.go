@@ -42,7 +42,7 @@ func (c *client) Description() string {
 
 func (c *client) NumDevices() int { return len(c.devices) }
 
-// DeviceDescription is the plugin's own word for a device.
+// DeviceDescription is the plugin's description of a device.
 func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
@@ -52,12 +52,12 @@ func (c *client) DeviceDescription(n compute.DeviceNum) string {
 }
 
 func (c *client) Capabilities() compute.Capabilities {
-	own := hlo.Capabilities()
+	all := hlo.Capabilities()
 	if c.widestHead > 0 {
-		own.Operations[compute.OpTypeFusedScaledDotProductAttention] = true
-		own.Operations[compute.OpTypeFusedScaledDotProductAttentionVJP] = true
+		all.Operations[compute.OpTypeFusedScaledDotProductAttention] = true
+		all.Operations[compute.OpTypeFusedScaledDotProductAttentionVJP] = true
 	}
-	return own
+	return all
 }
 
 func (c *client) Builder(name string) compute.Builder { return c.builder(name, c.compile) }
@@ -67,9 +67,9 @@ func (c *client) builder(name string, compile func(*hlo.Module) (compute.Executa
 	return hlo.New(name, compile).ForCPU(c.plugin.Kind == CPU).ForCUDA(c.widestHead).Apart()
 }
 
-// widestHead is up to which width of a head cuDNN has flash attention, forwards and backwards, on a CUDA device of such a
-// compute capability, "9.0"; 0 for none. JAX takes 256 from 9.0 on, where it was asked for cuDNN; here nobody was, and what it
-// refuses would be a program that does not compile.
+// widestHead is the largest width of a head for which cuDNN has flash attention, forwards and backwards, on a CUDA
+// device of such a compute capability, "9.0"; 0 for none. It is careful, since the user did not ask for cuDNN, and a
+// head that cuDNN refuses would be a program that does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)
@@ -109,20 +109,20 @@ type buffer struct {
 var _ compute.Buffer = (*buffer)(nil)
 
 func bufferOf(b compute.Buffer) (*buffer, error) {
-	own, ok := b.(*buffer)
-	if !ok || own == nil {
+	ours, ok := b.(*buffer)
+	if !ok || ours == nil {
 		return nil, fmt.Errorf("xla: a buffer of type %T is none of this runtime's", b)
 	}
-	return own, nil
+	return ours, nil
 }
 
 // ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order.
 func ToHost(b compute.Buffer, memory []byte) error {
-	own, err := bufferOf(b)
+	ours, err := bufferOf(b)
 	if err != nil {
 		return err
 	}
-	return own.ToHost(memory)
+	return ours.ToHost(memory)
 }
 
 // wrap makes values of GoMLX's kind; a nil pointer stays out of the interface.
@@ -142,17 +142,17 @@ func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	if n == 0 {
 		return nil
 	}
-	own, all := make([]buffer, 0, n), make([]compute.Buffer, 0, n)
+	buffers, all := make([]buffer, 0, n), make([]compute.Buffer, 0, n)
 	for _, part := range made {
 		for _, b := range part {
-			own = append(own, buffer{b, c})
-			all = append(all, &own[len(own)-1])
+			buffers = append(buffers, buffer{b, c})
+			all = append(all, &buffers[len(buffers)-1])
 		}
 	}
 	return all
 }
 
-// Backend is the [Runtime]: GoMLX's tensors hold against each other where they are and where they are wanted.
+// Backend is the [Runtime]: GoMLX's tensors compare the backend that they are on with the one where they are wanted.
 func (b *buffer) Backend() compute.Backend { return b.of.runtime }
 
 // Finalize frees the value.
@@ -225,7 +225,7 @@ func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.
 	return c.wrap(d.Put(pjrt.Array{Shape: s, Data: memory}))
 }
 
-// HasSharedBuffers is false: a tensor that GoMLX writes to while a program reads it is a fault that nobody would see.
+// HasSharedBuffers is false: a tensor that GoMLX writes to while a program reads it is a fault without an error.
 func (c *client) HasSharedBuffers() bool { return false }
 
 var errNotShared = errors.New("xla: this runtime has no shared buffers")

@@ -18,7 +18,8 @@ const cpuDevices = "cpu_device_count"
 // maxCPUDevices is up to how many there may be: 4,096 took ten seconds to make.
 const maxCPUDevices = 4096
 
-// forcedFlag is XLA's own way to ask for devices of the CPU. The plugin takes it and makes its default of devices all the same.
+// forcedFlag is XLA's own way to ask for devices of the CPU. The plugin takes it and makes its default of devices all
+// the same.
 const forcedFlag = "--xla_force_host_platform_device_count="
 
 // forcedDevices is how many devices flags ask for, 1 if they do not; of several flags the last counts.
@@ -59,7 +60,8 @@ func ClientOption(name string, value any) Option {
 			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
 		}
 		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
-			// The plugin would end the process on a string, say nothing of why it has no device on -1, and take minutes over 1e5.
+			// The plugin would end the process on a string, say nothing of why it has no device on -1, and take minutes
+			// over 1e5.
 			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
 		}
 		o.client[name] = value
@@ -73,12 +75,12 @@ var clientOptions = map[string][]string{
 		"node_id", "num_nodes", "partition_index", "platform_name", "preallocate", "should_stage_host_to_device_transfers", "use_tfrt_gpu_client", "visible_devices"},
 }
 
-// newClient makes a client, and sees to it that no option is passed over. The plugins refuse what they do not know, all but
-// that of the CPU up to some version: it is asked whether it does, by a name that none has.
-func newClient(library *pjrt.Plugin, plugin Plugin, given map[string]any) (*pjrt.Client, error) {
+// newClient makes a client, and sees to it that no option is passed over. The plugins refuse what they do not know, all
+// but that of the CPU up to some version: it is asked whether it does, by a name that none has.
+func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, error) {
 	known := clientOptions[plugin.Kind]
 	var unknown []string
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if !slices.Contains(known, name) {
 			unknown = append(unknown, name)
 		}
@@ -89,7 +91,7 @@ func newClient(library *pjrt.Plugin, plugin Plugin, given map[string]any) (*pjrt
 			return nil, errors.Join(unknownOption(unknown[0], plugin, known), careless.Close())
 		}
 	}
-	made, err := library.NewClient(given, nil)
+	made, err := library.NewClient(options, nil)
 	if len(unknown) > 0 && errors.Is(err, pjrt.ErrInvalidArgument) && strings.Contains(err.Error(), unknown[0]) {
 		return nil, fmt.Errorf("%w: %w", unknownOption(unknown[0], plugin, known), err)
 	}

@@ -15,7 +15,7 @@ type constants struct {
 	on map[*pjrt.Device][]*pjrt.Buffer
 }
 
-// placeConstants puts them where a program runs that runs nowhere else. The host's memory for them is free then.
+// placeConstants copies them to the devices of a program that is bound to these, and frees the host's memory for them.
 func (e *executable) placeConstants() error {
 	first, n := e.module.Constants()
 	if n == 0 || e.portable {
@@ -35,7 +35,7 @@ func (e *executable) placeConstants() error {
 	return nil
 }
 
-// constantsOn gives them on a device, in the order of their places.
+// constantsOn gives the constants on a device, in the order of their places, and copies them there if need be.
 func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
 	first, n := e.module.Constants()
 	if n == 0 {
@@ -88,7 +88,7 @@ func closeAll(list []*pjrt.Buffer) error {
 	return errors.Join(errs...)
 }
 
-// setConstants gives them to a call, for all its runs.
+// setConstants sets the constants as arguments of a call, for all its runs.
 func (c *call) setConstants() error {
 	first, n := c.executable.module.Constants()
 	c.constants = n
@@ -109,8 +109,8 @@ func (c *call) setConstants() error {
 	return nil
 }
 
-// given are the parameters of a module that its caller gives: all but the large constants.
-func given(m *hlo.Module) []hlo.Parameter {
+// callersParameters are the parameters that the caller of a program sets: all but the large constants.
+func callersParameters(m *hlo.Module) []hlo.Parameter {
 	first, n := m.Constants()
 	if n == 0 {
 		return m.Parameters

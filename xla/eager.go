@@ -15,12 +15,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// Eager runs graph functions operation by operation, as JAX does without jit: an operation runs as soon as the function
+// Eager runs graph functions operation by operation: an operation runs as soon as the function
 // adds it, so that [Value] can read it while the function is still at work. It is for looking into a model, not for
 // training it: each operation is a call of the device, and all values of a run stay in memory until its end.
 //
-// Each operation is compiled alone, once for its kind, shapes and attributes; the 1,024 programs used last are kept until
-// Close. It may be used by several goroutines.
+// Each operation is compiled alone, once for its kind, shapes and attributes; the 1,024 programs used last are kept
+// until Close. It may be used by several goroutines.
 type Eager struct {
 	runtime *Runtime
 	on      *client
@@ -36,8 +36,8 @@ type Eager struct {
 
 // EagerOptions are what an [Eager] can do besides.
 type EagerOptions struct {
-	// CheckFinite ends a run at the first operation that makes NaN or an infinity, with a [*NotFiniteError]. It costs a second
-	// program for each operation.
+	// CheckFinite ends a run at the first operation that makes NaN or an infinity, with a [*NotFiniteError]. It costs a
+	// second program for each operation.
 	CheckFinite bool
 }
 
@@ -50,8 +50,8 @@ type eagerProgram struct {
 	used       int64 // when
 }
 
-// mostPrograms is how many programs are kept, of some 120 kB each on the CPU. A training step needs one or two hundred; data of
-// ever new shapes needs ever new ones.
+// mostPrograms is how many programs are kept, of some 120 kB each on the CPU. A training step needs one or two hundred;
+// data of ever new shapes needs ever new ones.
 const mostPrograms = 1024
 
 // NewEager fails with [ErrUnimplemented] for the Go backend, which runs whole graphs only.
@@ -89,9 +89,9 @@ func (e *Eager) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run calls build with a new graph whose operations run as they come, and gives the values of the nodes that it returns,
-// nil for a nil node; they are the caller's. inputs has the values of the graph's parameters by their names; they stay as they
-// are. After an error nothing is left of the run. Nodes must not be used after it.
+// Run calls build with a new graph that runs its operations as they come, and gives the values of the nodes that it
+// returns, nil for a nil node; they are the caller's. inputs has the values of the graph's parameters by their names;
+// they stay as they are. After an error nothing is left of the run. Nodes must not be used after it.
 func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g *graph.Graph) []*graph.Node) (outputs []compute.Buffer, err error) {
 	if e.runtime.closed.Load() {
 		return nil, during(errClosed, "run %s", name)
@@ -119,8 +119,8 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	return outputs, nil
 }
 
-// Value copies the value of a node to the host while the function that builds the graph is at work in [Eager.Run]. It fails
-// with [ErrNoValue] in a graph that is compiled as a whole, and after the run.
+// Value copies the value of a node to the host while the function that builds the graph is at work in [Eager.Run]. It
+// fails with [ErrNoValue] in a graph that is compiled as a whole, and after the run.
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
 		return nil, fmt.Errorf("xla: %w: it is nil", ErrNoValue)

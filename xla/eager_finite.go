@@ -14,11 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// NotFiniteError is the first operation of a run that made NaN or an infinity ([EagerOptions].CheckFinite). An infinity that
-// is only handed on, as that of a mask, is none; NaN from infinities is.
+// NotFiniteError is the first operation of a run that made NaN or an infinity ([EagerOptions].CheckFinite). An infinity
+// that is only handed on, as that of a mask, is none; NaN from infinities is.
 //
-// JAX's debug_nans and debug_infs are two switches; we have one because in a training step an infinity is nearly always NaN
-// an operation later.
+// One switch looks for both, because in a training step an infinity is nearly always NaN an operation later.
 type NotFiniteError struct {
 	// Op is the operation's name ("Log"), or "Parameter" if the value came in so; Parameter is that one's name.
 	Op        string
@@ -27,8 +26,8 @@ type NotFiniteError struct {
 	NaN      bool
 	Operands []shapes.Shape
 	Output   shapes.Shape
-	// Where is the line of the user's code that asked for the operation, as "package/file.go:12". It is "" for what lazo adds,
-	// as gradients; From tells where these belong.
+	// Where is the line of the user's code that asked for the operation, as "package/file.go:12". It is "" for what
+	// lazo adds, as gradients; From tells where these belong.
 	Where string
 	// From are the other lines of the user's code that the operands come from.
 	From []string

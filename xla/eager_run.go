@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// eagerRun is the backend of a graph whose operations run as they come.
+// eagerRun is the backend of a graph that runs its operations as they come.
 type eagerRun struct {
 	*Runtime
 	eager   *Eager
@@ -47,7 +47,7 @@ func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 	return outputs, r.check(o, outputs)
 }
 
-// buffer finds the value of a node. GoMLX shows nobody the operation behind a node, but it hands it to the builder.
+// buffer finds the value of a node. GoMLX does not show the operation behind a node, but it hands it to the builder.
 func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	if of, ok := n.Graph().Backend().(*eagerRun); !ok || of != r {
 		return nil, fmt.Errorf("it is of another graph, %q", n.Graph().Name())

@@ -21,8 +21,8 @@ type environment struct {
 	other []string // NAME=value, sorted
 }
 
-// The beginnings of the names of variables that plugins read, or what they are made of: one that changes nothing costs a
-// compilation, one that is missing here would give a program of other numbers.
+// The beginnings of the names of variables that plugins read, or what they are made of: one that changes nothing costs
+// a compilation, one that is missing here would give a program of other numbers.
 var environmentPrefixes = []string{
 	"XLA_", "TF_", "TSL_", "PJRT_", "NPROC", "LIBTPU_", "TPU_", "MEGASCALE_", "CUDA_", "CUDNN_", "CUBLAS", "NVIDIA_", "NCCL_", "ROCM_", "HIP_",
 	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",
@@ -67,7 +67,7 @@ func readFlags(value string) (string, error) {
 	info, err := os.Stat(value)
 	switch {
 	case err != nil:
-		err = errors.Unwrap(err) // the path is said
+		err = errors.Unwrap(err) // the error below has the path
 	case !info.Mode().IsRegular() || info.Size() > flagsLimit:
 		err = fmt.Errorf("it is no file of at most %d bytes (%v)", flagsLimit, info.Mode())
 	default:
@@ -79,12 +79,13 @@ func readFlags(value string) (string, error) {
 	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", ErrFlags, value, err)
 }
 
-// String is all of it, for keys.
+// String is the whole environment, for keys.
 func (e environment) String() string {
 	return fmt.Sprintf("%q %q", e.flags, e.other)
 }
 
-// options is a short name of the variables that hold options, of which a plugin may end the process if it does not know them.
+// options is a digest of the variables that hold options: a plugin may end the process for an option that it does not
+// know.
 func (e environment) options() string {
 	all := []string{e.flags}
 	for _, entry := range e.other {
@@ -106,8 +107,8 @@ var started struct {
 	plugins map[string]origin
 }
 
-// originOf gives the origin of the plugin at path, which is that of now if the process has not started it yet. Flags that
-// changed since would be passed over without a word: they are an error.
+// originOf gives the origin of the plugin at path: the present one if the process has not started it yet. The plugin
+// would ignore flags that changed since, so they are an error.
 func originOf(path string) (origin, error) {
 	now, err := environmentOf(path)
 	if err != nil {
@@ -116,7 +117,7 @@ func originOf(path string) (origin, error) {
 	started.Lock()
 	defer started.Unlock()
 	if first, ok := started.plugins[path]; ok {
-		if own(first.environment.flags) != own(now.flags) {
+		if userFlags(first.environment.flags) != userFlags(now.flags) {
 			return origin{}, fmt.Errorf("%w: they are %q, and were %q when this process opened the plugin first, which reads them once: set them before that, or in another process",
 				ErrFlags, now.flags, first.environment.flags)
 		}
@@ -133,7 +134,7 @@ func originOf(path string) (origin, error) {
 	return started.plugins[path], nil
 }
 
-// own leaves out what lazo adds for CUDA.
-func own(flags string) string {
+// userFlags leaves out what lazo adds for CUDA.
+func userFlags(flags string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool { return strings.HasPrefix(f, "--xla_gpu_cuda_data_dir=") }), " ")
 }

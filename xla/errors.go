@@ -43,9 +43,9 @@ var (
 	ErrDeviceLost = errors.New("device lost")
 	// ErrDeadline: something that is waited for, such as another process, did not come in time.
 	ErrDeadline = pjrt.ErrDeadline
-	// ErrClosed: a runtime, or a program or buffer of it, was used after its Close.
+	// ErrClosed: a runtime, or one of its programs or buffers, was used after its Close.
 	ErrClosed = pjrt.ErrClosed
-	// ErrBusy: somebody else uses a thing, in a way that admits nobody beside him.
+	// ErrBusy: another goroutine uses a value in a way that excludes all others.
 	ErrBusy = pjrt.ErrBusy
 )
 
@@ -107,7 +107,7 @@ func (e *Error) Error() string {
 	return text + e.said(e.Message)
 }
 
-// Point is the message without what was being done, for whoever wraps the error and says that.
+// Point is the message without what was being done, for an error that wraps this one and says that itself.
 func (e *Error) Point() string { return e.said(graphs.Bare(e.Message)) }
 
 func (e *Error) said(message string) string {
@@ -181,9 +181,9 @@ func (e *Error) kind() error {
 
 const messageLimit = 2 << 10
 
-// WrapError turns an error that came out of GoMLX or the binding into an [*Error] with what is known of it: what PJRT
-// reported, an operation that was refused, a panic of a graph function. Any other error, and nil, comes back as it is; so
-// does an error that was wrapped before.
+// WrapError turns an error that came out of GoMLX or the binding into an [*Error] with all that is known: what PJRT
+// reported, an operation that was refused, a panic of a graph function. Any other error, and nil, comes back as it is;
+// so does an error that was wrapped before.
 func WrapError(err error) error {
 	if err == nil || errors.As(err, new(*Error)) {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// executable is a compiled module as GoMLX's graphs run it. [Program] has it run in ways that GoMLX does not know.
+// executable is a compiled module as GoMLX's graphs run it. [Program] runs it in ways that GoMLX does not know.
 type executable struct {
 	of     *client
 	module *hlo.Module
@@ -30,7 +30,7 @@ type executable struct {
 var _ compute.Executable = (*executable)(nil)
 
 func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
-	// A program of one device that nobody assigned may be wanted on any, if there are several.
+	// A program of one device without an assignment may be run on any of several devices.
 	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil, false)
 	if err != nil {
 		return nil, err
@@ -42,11 +42,11 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 func (c *client) options() pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if c.plugin.Kind == CPU {
-		// XNNPACK keeps a packed copy of a product's right side, and takes it for that of a later run whose right side lies at
-		// the same address. What is written in place stays where it is: a test step would go on with the weights of its first
-		// runs, with no error. (Nor is it faster: docs/performance.md.)
+		// XNNPACK keeps a packed copy of a product's right side, and takes it for that of a later run with a right side
+		// at the same address. What is written in place stays where it is: a test step would go on with the weights of
+		// its first runs, with no error. (Nor is it faster: docs/performance.md.)
 		options.Debug["xla_cpu_use_xnnpack"] = false
-		// The plugin's own default lets a maximum or minimum over an axis pass over NaN, and so hides one; JAX sets this too.
+		// The plugin's own default lets a maximum or minimum over an axis pass over NaN, and so hides one.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
 	}
 	return options
@@ -76,9 +76,9 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	}
 	start := time.Now()
 	e := &executable{of: c, module: m, text: m.Text(), portable: portable}
-	had := cacheShared
+	from := cacheShared
 	compile := func() (p *pjrt.Executable, err error) {
-		if p, had, err = c.cache.compile(c.client, e.text, options); err != nil {
+		if p, from, err = c.cache.compile(c.client, e.text, options); err != nil {
 			return nil, located(m, err)
 		}
 		return p, nil
@@ -100,7 +100,7 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	}
 	if c.log.Enabled(context.Background(), slog.LevelInfo) {
 		bytes, _ := e.needs()
-		logCompiled(c.log, m.Name, had, e.took, bytes)
+		logCompiled(c.log, m.Name, from, e.took, bytes)
 	}
 	return e, nil
 }
@@ -120,7 +120,7 @@ func (e *executable) close() error {
 }
 
 func (e *executable) Inputs() (names []string, inputs []shapes.Shape) {
-	for _, p := range given(e.module) {
+	for _, p := range callersParameters(e.module) {
 		names, inputs = append(names, p.Name), append(inputs, p.Shape)
 	}
 	return names, inputs
@@ -133,11 +133,11 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute runs the program and waits. Inputs and outputs are those of one device after the other. What the program writes
-// over is copied first unless it is donated; what is donated is freed.
+// Execute runs the program and waits. Inputs and outputs are those of one device after the other. What the program
+// writes over is copied first unless it is donated; what is donated is freed.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
-	n := len(given(e.module))
+	n := len(callersParameters(e.module))
 	if len(inputs) != n*devices || donate != nil && len(donate) != len(inputs) {
 		return nil, fmt.Errorf("xla: run %s: expected %d inputs for each of %d devices, got %d, and %d marks of donation", e.module.Name, n, devices, len(inputs), len(donate))
 	}
@@ -184,8 +184,8 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.
 			err = closeErr
 		}
 	}
-	for i, given := range donate {
-		if given {
+	for i, donated := range donate {
+		if donated {
 			if closeErr := args[i/n][i%n].Close(); err == nil {
 				err = closeErr
 			}

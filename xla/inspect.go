@@ -14,17 +14,17 @@ import (
 )
 
 // Cost is what the compiler reckons that one run of a program takes. It is made from the optimized program, before
-// anything ran: good to compare programs, not to predict time. XLA counts the body of a loop once, however often it runs,
-// so a program of blocks ([Program.Block]) has the cost of about one step.
+// anything ran: good to compare programs, not to predict time. XLA counts the body of a loop once, however often it
+// runs, so a program of blocks ([Program.Block]) has the cost of about one step.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and their like, which are not among the FLOPs
 	BytesAccessed   float64 // read and written by all operations
 }
 
-// Memory is the memory in bytes that a program needs on its device. A run takes Arguments + Outputs - Aliased + Temporary;
-// Peak is the plugin's own count, from which version 0.0.1 of the CPU's leaves Temporary out. What a plugin does not tell
-// is 0: that of the CPU counts no Code.
+// Memory is the memory in bytes that a program needs on its device. A run takes Arguments + Outputs - Aliased +
+// Temporary; Peak is the plugin's own count, from which version 0.0.1 of the CPU's leaves Temporary out. What a plugin
+// does not tell is 0: that of the CPU counts no Code.
 type Memory = pjrt.ProgramMemory
 
 // Cost asks the compiler what a run costs; [ErrUnimplemented] where the plugin does not reckon, as the plugin [Go].
@@ -83,8 +83,8 @@ func (p *Program) compiled(what string) (*pjrt.Executable, error) {
 	return nil, fmt.Errorf("xla: %s of %s: %w: this backend does not compile", what, p.name, ErrUnimplemented)
 }
 
-// Optimized compiles a program and gives it as XLA has it after its optimizations: HLO as text, whose form is XLA's own
-// and may change with the plugin. [ErrUnimplemented] where the plugin writes none, as the plugin [Go].
+// Optimized compiles a program and gives it as XLA has it after its optimizations: HLO as text, in a form that is XLA's
+// own and may change with the plugin. [ErrUnimplemented] where the plugin writes none, as the plugin [Go].
 func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	text, err := r.optimized(name, stablehlo)
 	if err != nil {

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// Log sets where Open and what it opens say what they do: a plugin was installed or opened, a program compiled or loaded
-// from the cache (level Info), a cached program passed over (Warn). nil, the default, is nowhere: lazo itself writes
-// nothing to the standard streams.
+// Log sets where Open and what it opens say what they do: a plugin was installed or opened, a program compiled or
+// loaded from the cache (level Info), a cached program passed over (Warn). nil, the default, is nowhere: lazo itself
+// writes nothing to the standard streams.
 //
 // XLA's own log, in C++, goes to stderr, and has errors only unless the environment variable TF_CPP_MIN_LOG_LEVEL says
-// 1 (warnings too) or 0 (all) before the first plugin is opened; TF_CPP_MAX_VLOG_LEVEL above 0 makes it speak at length.
+// 1 (warnings too) or 0 (all) before the first plugin is opened; TF_CPP_MAX_VLOG_LEVEL above 0 makes it speak at
+// length.
 func Log(logger *slog.Logger) Option {
 	return func(o *options) {
 		if logger != nil {
@@ -25,7 +26,7 @@ func logOpened(log *slog.Logger, p Plugin, devices int, start time.Time) {
 		"source", string(p.Source), "devices", devices, "took", time.Since(start))
 }
 
-// fromCache is what a compile cache had of a program; one that is shared was not asked for.
+// fromCache says whether a program came from the compile cache; a shared one is not looked for there.
 type fromCache string
 
 const (
@@ -36,6 +37,6 @@ const (
 )
 
 // logCompiled says that a program is ready, what it took and how much memory a run needs.
-func logCompiled(log *slog.Logger, name string, had fromCache, took time.Duration, bytes int64) {
-	log.Info("xla: program compiled", "program", name, "cache", string(had), "took", took, "bytes", bytes)
+func logCompiled(log *slog.Logger, name string, from fromCache, took time.Duration, bytes int64) {
+	log.Info("xla: program compiled", "program", name, "cache", string(from), "took", took, "bytes", bytes)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // Lower builds a graph as [Runtime.Compile] does and gives its program in StableHLO, without compiling it; so it works
-// on the plugin [Go] too. The program is that of one run: [Built].Block is not looked at. It is written for any reader of StableHLO: see
-// [hlo.Builder.Plain].
+// on the plugin [Go] too. The program is that of one run: [Built].Block is not looked at. It is written for any reader
+// of StableHLO: see [hlo.Builder.Plain].
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -59,11 +59,12 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 	return nil, fmt.Errorf("xla: run %s: it was only lowered: use Compile", l.module.Name)
 }
 
-// CompileStableHLO compiles a program that is there as text, for the first device. [Built] says what its inputs are, and
-// may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not looked at.
+// CompileStableHLO compiles a program that is there as text, for the first device. [Built] says what its inputs are,
+// and may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not looked at.
 //
-// A program is code: XLA checks its text, but a text made to harm may crash the process, which says so, or take all memory: try
-// it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text: [ErrUnimplemented].
+// A program is code: XLA checks its text, but a text made to harm may crash the process, which says so, or take all
+// memory: try it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text:
+// [ErrUnimplemented].
 func (r *Runtime) CompileStableHLO(name, text string, built Built) (*Program, error) {
 	p, err := r.compileText(name, text, built, nil)
 	if err != nil {
@@ -72,7 +73,8 @@ func (r *Runtime) CompileStableHLO(name, text string, built Built) (*Program, er
 	return p, nil
 }
 
-// compileText compiles past the cache if options of XLA's debugging are given: they are for what compiling leaves behind.
+// compileText compiles past the cache if options of XLA's debugging are given: they are for what compiling leaves
+// behind.
 func (r *Runtime) compileText(name, text string, built Built, debug map[string]any) (*Program, error) {
 	on, ok := r.Backend.(*client)
 	switch {
@@ -99,7 +101,7 @@ func (r *Runtime) compileText(name, text string, built Built, debug map[string]a
 	return &Program{name: name, built: built, runs: runs, text: text, block: 1}, nil
 }
 
-// textCall makes a program that can be run of one whose inputs and outputs only the plugin knows.
+// textCall makes a program that can be run from a text; only the plugin knows its inputs and outputs.
 func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) (*calls, error) {
 	m := &hlo.Module{Name: name}
 	parameters, err := compiled.Parameters()
@@ -124,7 +126,7 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 		built.InPlace = donated
 	}
 	for _, output := range slices.Sorted(maps.Keys(donated)) {
-		if at, given := built.InPlace[output]; !given || at != donated[output] {
+		if at, named := built.InPlace[output]; !named || at != donated[output] {
 			return nil, fmt.Errorf("the program writes output %d over input %d: expected the same of InPlace, got %v", output, donated[output], built.InPlace)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Mesh is a grid of devices with named axes: the first devices of a runtime, the last axis running fastest. The zero Mesh
-// is the first device alone.
+// Mesh is a grid of devices with named axes: the first devices of a runtime, the last axis running fastest. The zero
+// Mesh is the first device alone.
 type Mesh struct{ Axes []MeshAxis }
 
 // MeshAxis is an axis of a mesh: its name, such as "data" or "model", and how many devices lie along it.
@@ -19,15 +19,16 @@ type MeshAxis struct {
 	Size int
 }
 
-// Split says how the axes of an array are divided over a mesh: for each one the axes of the mesh that it is cut along, the
-// first the coarsest. An axis without any, or beyond the list, is whole; so nil is an array of which each device has all.
+// Split says how the axes of an array are divided over a mesh: for each one the axes of the mesh that it is cut along,
+// the first the coarsest. An axis without any, or beyond the list, is whole; so nil is an array of which each device
+// has all.
 type Split [][]string
 
 // Placement is where a program runs, and how its inputs lie there.
 type Placement struct {
 	Mesh Mesh
-	// Split is how a parameter of the graph is divided; nil divides none. Values that replace a parameter lie as it does, and
-	// all other outputs are whole on each device.
+	// Split is how a parameter of the graph is divided; nil divides none. Values that replace a parameter lie as it
+	// does, and all other outputs are whole on each device.
 	Split func(parameter string, shape shapes.Shape) Split
 }
 
@@ -139,7 +140,7 @@ func (m Mesh) gomlx() compute.Mesh {
 	return mesh
 }
 
-// gomlx says of every axis what becomes of it: what is left open, Shardy would decide.
+// gomlx says for every axis how it is divided: Shardy would decide what is left open.
 func (s Split) gomlx(rank int) *compute.ShardingSpec {
 	spec := &compute.ShardingSpec{Mesh: meshName, Axes: make([][]string, rank)}
 	copy(spec.Axes, s)

@@ -57,9 +57,9 @@ func newOptions(opts []Option) (*options, error) {
 	return o, o.err
 }
 
-// Runtime is a client of an opened plugin, and a GoMLX backend. It may be used by any number of goroutines, and so may the
-// programs and the values that are made with it; a program has what it replaces alone (see [Program]). Close waits for the
-// calls that are under way, and later use is [ErrClosed].
+// Runtime is a client of an opened plugin, and a GoMLX backend. It may be used by any number of goroutines, and so may
+// the programs and the values that are made with it; a program has what it replaces alone (see [Program]). Close waits
+// for the calls that are under way, and later use is [ErrClosed].
 type Runtime struct {
 	compute.Backend
 	plugin Plugin
@@ -146,7 +146,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 		return nil, during(err, "load %s", plugin.Path)
 	}
 	plugin.API = library.Version().String()
-	if _, given := o.client[cpuDevices]; plugin.Kind == CPU && !given {
+	if _, set := o.client[cpuDevices]; plugin.Kind == CPU && !set {
 		// The plugin's own default is four devices, and a thread for each of them to work in, also on two cores.
 		if o.client[cpuDevices], err = forcedDevices(from.environment.flags); err != nil {
 			return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, err)
@@ -203,8 +203,8 @@ func (r *Runtime) Devices() []string {
 	return described
 }
 
-// DeviceMemory asks for the state of a device's memory. It fails with [ErrUnimplemented] where the plugin keeps no count,
-// as that of the CPU.
+// DeviceMemory asks for the state of a device's memory. It fails with [ErrUnimplemented] where the plugin keeps no
+// count, as that of the CPU.
 func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	c, ok := r.Backend.(*client)
 	if !ok {
@@ -218,8 +218,8 @@ func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	return stats, WrapError(err)
 }
 
-// Close waits for the calls that are under way, and releases the client. Buffers and programs made with it are of no use any
-// more, and say so ([ErrClosed]). It may be called more than once; only the first call waits.
+// Close waits for the calls that are under way, and releases the client. Buffers and programs made with it are of no
+// use any more, and say so ([ErrClosed]). It may be called more than once; only the first call waits.
 func (r *Runtime) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
 		return nil

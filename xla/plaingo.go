@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// plainGo is GoMLX's backend in Go with one fault mended, whose values say that they belong to the runtime: GoMLX's tensors
-// hold that against the backend that they are wanted on.
+// plainGo is GoMLX's backend in Go with one fault mended, and with values that say that they belong to the runtime:
+// GoMLX's tensors hold that against the backend that they are wanted on.
 type plainGo struct {
 	compute.Backend
 	runtime *Runtime
@@ -59,14 +59,14 @@ func (e plainGoExecutable) Execute(inputs []compute.Buffer, donate []bool, n com
 		return nil, errClosed
 	}
 	defer e.of.runtime.uses.DoneReading()
-	own := make([]compute.Buffer, len(inputs))
+	unwrapped := make([]compute.Buffer, len(inputs))
 	for i, input := range inputs {
-		own[i] = input
+		unwrapped[i] = input
 		if b, ok := input.(*plainGoBuffer); ok {
-			own[i] = b.Buffer
+			unwrapped[i] = b.Buffer
 		}
 	}
-	outputs, err := e.Executable.Execute(own, donate, n)
+	outputs, err := e.Executable.Execute(unwrapped, donate, n)
 	for i, o := range outputs {
 		outputs[i] = &plainGoBuffer{o, e.of}
 	}
@@ -92,7 +92,7 @@ func (b plainGoBuilder) Compile() (compute.Executable, error) {
 	return plainGoExecutable{e, b.of}, nil
 }
 
-// plainGoFunction mends RNGBitGenerator. The backend knows its own functions only, so they are given back to it.
+// plainGoFunction mends RNGBitGenerator. The backend knows its own functions only, so arguments are unwrapped.
 type plainGoFunction struct{ compute.Function }
 
 func mended(f compute.Function, err error) (compute.Function, error) {
@@ -102,9 +102,9 @@ func mended(f compute.Function, err error) (compute.Function, error) {
 	return plainGoFunction{f}, nil
 }
 
-func its(f compute.Function) compute.Function {
-	if own, ok := f.(plainGoFunction); ok {
-		return own.Function
+func unwrapped(f compute.Function) compute.Function {
+	if wrapped, ok := f.(plainGoFunction); ok {
+		return wrapped.Function
 	}
 	return f
 }
@@ -112,23 +112,23 @@ func its(f compute.Function) compute.Function {
 func (f plainGoFunction) Closure() (compute.Function, error) { return mended(f.Function.Closure()) }
 
 func (f plainGoFunction) Call(to compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
-	return f.Function.Call(its(to), inputs...)
+	return f.Function.Call(unwrapped(to), inputs...)
 }
 
 func (f plainGoFunction) Sort(less compute.Function, axis int, stable bool, inputs ...compute.Value) ([]compute.Value, error) {
-	return f.Function.Sort(its(less), axis, stable, inputs...)
+	return f.Function.Sort(unwrapped(less), axis, stable, inputs...)
 }
 
 func (f plainGoFunction) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
-	return f.Function.While(its(cond), its(body), state...)
+	return f.Function.While(unwrapped(cond), unwrapped(body), state...)
 }
 
 func (f plainGoFunction) If(pred compute.Value, yes, no compute.Function) ([]compute.Value, error) {
-	return f.Function.If(pred, its(yes), its(no))
+	return f.Function.If(pred, unwrapped(yes), unwrapped(no))
 }
 
-// RNGBitGenerator keeps the words of the state that the generator does not use. GoMLX's operation writes the two that it
-// uses, and leaves in the others whatever lay in memory: equal runs would have states that differ.
+// RNGBitGenerator keeps the words of the state that the generator does not use. GoMLX's operation writes the two that
+// it uses, and leaves in the others whatever lay in memory: equal runs would have states that differ.
 func (f plainGoFunction) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
 	const used = 2
 	whole, err := f.Shape(state)

@@ -16,7 +16,7 @@ import (
 // identity tells whether a library is the file that was looked at before.
 type identity struct {
 	Path                    string
-	Size, Modified, Changed int64 // bytes, Unix nanoseconds; nobody can set the time of the last change back
+	Size, Modified, Changed int64 // bytes, Unix nanoseconds; no program can set the time of the last change back
 	Device, Inode           uint64
 	MinMinor                int // the API rule that it was held against
 }
@@ -36,9 +36,9 @@ type probed struct {
 // optionsLimit is how many options of the environment are kept of a library.
 const optionsLimit = 64
 
-// probeOnce sees to it that a plugin can be opened here and now: that what lazo installed is whole, by its digests, once
-// for each state of its files and each start of the machine; and that the plugin works, in a child process, once for each
-// such state and each XLA_FLAGS. The records lie in the user's cache folder; without one, each call does both.
+// probeOnce sees to it that a plugin can be opened here and now: that what lazo installed is whole, by its digests,
+// once for each state of its files and each start of the machine; and that the plugin works, in a child process, once
+// for each such state and each XLA_FLAGS. The records lie in the user's cache folder; without one, each call does both.
 func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, error) {
 	file, err := identityOf(plugin.Path)
 	if err != nil {
@@ -84,7 +84,7 @@ func identityOf(path string) (identity, error) {
 		Device: uint64(s.Dev), Inode: uint64(s.Ino), MinMinor: pjrt.MinMinor}, nil // the types differ between systems
 }
 
-// boot names the start of the machine, "" where that is not told.
+// boot names the start of the machine, "" where the system does not say it.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(id)

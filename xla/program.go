@@ -14,9 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Program is a compiled graph that is run again and again on values that stay on its devices. Close frees it. It may be used by
-// any number of goroutines, whose runs go on beside each other; but what a run replaces ([Built].InPlace) it has alone: any other
-// use meanwhile is [ErrBusy]. Close waits for the runs, and later use is [ErrClosed].
+// Program is a compiled graph that is run again and again on values that stay on its devices. Close frees it. It may be
+// used by any number of goroutines, and their runs go on at the same time; but a buffer that a run replaces
+// ([Built].InPlace) is used by that run alone: any other use meanwhile is [ErrBusy]. Close waits for the runs, and
+// later use is [ErrClosed].
 type Program struct {
 	name  string
 	place Placement
@@ -25,8 +26,8 @@ type Program struct {
 	took  time.Duration
 	text  string
 	block int
-	// way is how a run is started.
-	way way
+	// mode is how Start starts a run.
+	mode runMode
 	// counts are the numbers from 1 to the size of a block.
 	counts []int32
 	lists  sync.Pool // *lists, of blocks
@@ -39,7 +40,7 @@ type lists struct {
 	inputs []compute.Buffer
 }
 
-// Built is what came of building a graph: its outputs, and what the inputs are, by their places.
+// Built is what the function that builds a graph gives: the outputs, and what the inputs are, by their places.
 type Built struct {
 	Outputs []*graph.Node
 	// InPlace maps the place of an output to that of an input of the same shape, which it replaces.
@@ -48,33 +49,33 @@ type Built struct {
 	Host []int
 	// Block, if it is more than 1, asks for a program that makes up to so many runs at once: see [Program.Block].
 	Block int
-	// Scan, if it has a length, asks for a program that runs the graph so many times in one run, each time on what came of
-	// the time before, as the generation of a text does. It goes without Block.
+	// Scan, if it has a length, asks for a program that runs the graph so many times in one run, each time on the
+	// results of the time before, as the generation of a text does. It goes without Block.
 	Scan Scan
 }
 
 // Scan says how a graph is run on its own results. Outputs that are not carried are stacked on a new first axis.
 type Scan struct {
 	Length int
-	// Carry maps the places of outputs to those of the inputs, of the same shape, that they become the next time. The last of
-	// them are outputs of the program, of one time.
+	// Carry maps the places of outputs to those of the inputs, of the same shape, that they become the next time. The
+	// last of them are outputs of the program, of one time.
 	Carry map[int]int
-	// Each are the inputs that are another one each time: the program is given them stacked on a new first axis.
+	// Each are the inputs with another value each time: the program takes them stacked on a new first axis.
 	Each []int
 }
 
 // ErrInputsLost: a program that writes over its inputs failed, and they are gone.
 var ErrInputsLost = errors.New("the inputs that the program was to write over are lost")
 
-// Compile builds a graph and compiles it for the first device. What the build function panics with, as GoMLX's graph
-// functions do, comes back as an error that names the line of the caller's code.
+// Compile builds a graph and compiles it for the first device. A panic of the build function, as GoMLX's graph
+// functions make them, comes back as an error that names the line of the caller's code.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
 	return r.CompileOver(Placement{}, name, build)
 }
 
-// CompileOver is Compile for the devices of a mesh. The graph is one of whole arrays: XLA divides the work by how the inputs
-// are divided, and has the devices exchange what they need. What the program is given and gives is a list of each device's
-// part, one device after the other.
+// CompileOver is Compile for the devices of a mesh. The graph is one of whole arrays: XLA divides the work by how the
+// inputs are divided, and has the devices exchange what they need. Inputs and outputs of the program are lists of each
+// device's part, one device after the other.
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "compile %s", name)
@@ -124,37 +125,39 @@ func (p *Program) CompileTime() time.Duration { return p.took }
 // StableHLO is the program as it was given to the plugin; "" for a backend that is not XLA.
 func (p *Program) StableHLO() string { return p.text }
 
-// Run makes one run of the program and waits for it. inputs has a buffer for each input, nil for those of the host, which are
-// given as slices of their elements, in the order of [Built].Host; both for one device after the other. After a run, inputs has the outputs that replace inputs
-// ([Built].InPlace), in the place of the old ones, which are used up; the other outputs become the caller's.
+// Run makes one run of the program and waits for it. inputs has a buffer for each input, nil for those of the host,
+// which are given as slices of their elements, in the order of [Built].Host; both for one device after the other. After
+// a run, inputs has the outputs that replace inputs ([Built].InPlace), in the place of the old ones, which are used up;
+// the other outputs become the caller's.
 //
 // If a run fails, all inputs are still good, with one exception: when a program that has run before fails, what it was
 // to write over may be lost; the error then wraps [ErrInputsLost]. The first run writes over nothing and copies
-// instead, because a program that does not fit into memory fails in its first run: what it needs never changes. Only what
-// is larger than 256 MiB on a device is written over at once: a copy of it would be the first thing that does not fit.
+// instead, because a program that does not fit into memory fails in its first run: what it needs never changes. Only
+// what is larger than 256 MiB on a device is written over at once: a copy of it would be the first thing that does not
+// fit.
 func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
-	outputs, _, err = p.do(inputs, host, 1, toItsEnd)
+	outputs, _, err = p.do(inputs, host, 1, waitForEnd)
 	return outputs, err
 }
 
-// Start makes n runs, at most [Program.Block], and may return while they go on: outputs and what replaces inputs can be used
-// at once, in other runs too, and the device has work while the host prepares the next. What goes wrong after Start is
-// told by [Running.Wait], and by reading an output.
+// Start makes n runs, at most [Program.Block], and may return while they go on: outputs and what replaces inputs can be
+// used at once, in other runs too, and the device has work while the host prepares the next. A failure after Start is
+// the error of [Running.Wait], and of reading an output.
 //
-// In a block, what lies behind the first n of stacked inputs is not looked at, and stacked outputs are zero there. The runs
-// compute the same bits however they are divided over blocks. The host's slices of a block must stay as they are until
-// the run is over; those of a single run are the caller's again. That is why a single run on the CPU is over when Start
-// returns: there the copy of a batch costs more than a host gains that shares its cores with the program. On several
-// devices of the CPU, each run is over: runs that wait for each other can fill all its threads.
+// In a block, what lies behind the first n of stacked inputs is not looked at, and stacked outputs are zero there. The
+// runs compute the same bits however they are divided over blocks. The host's slices of a block must stay as they are
+// until the run is over; those of a single run may be changed when Start returns. That is why a single run on the CPU
+// is over when Start returns: there the copy of a batch costs more than is gained, because host and program share the
+// cores. On several devices of the CPU, each run is over: runs that wait for each other can fill all its threads.
 func (p *Program) Start(inputs []compute.Buffer, host []any, n int) (outputs []compute.Buffer, running *Running, err error) {
-	way := p.way
-	if way == onCopies && p.block > 1 {
-		way = onShared
+	mode := p.mode
+	if mode == goOnCopied && p.block > 1 {
+		mode = goOnShared
 	}
-	return p.do(inputs, host, n, way)
+	return p.do(inputs, host, n, mode)
 }
 
-func (p *Program) do(inputs []compute.Buffer, host []any, n int, how way) (outputs []compute.Buffer, running *Running, err error) {
+func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode) (outputs []compute.Buffer, running *Running, err error) {
 	if p.uses.Read(context.Background()) != nil {
 		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
@@ -164,24 +167,24 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, how way) (outpu
 	}
 	devices := p.place.Mesh.Devices()
 	if p.block > 1 {
-		room, _ := p.lists.Get().(*lists)
-		if room == nil {
-			room = new(lists)
+		pooled, _ := p.lists.Get().(*lists)
+		if pooled == nil {
+			pooled = new(lists)
 		}
-		defer func(given []compute.Buffer) {
+		defer func(callers []compute.Buffer) {
 			if err == nil {
-				p.take(given, inputs, devices)
+				p.copyBack(callers, inputs, devices)
 			}
 			clear(inputs)
 			clear(host)
-			p.lists.Put(room)
+			p.lists.Put(pooled)
 		}(inputs)
-		inputs, host = p.counted(room, inputs, host, n, devices)
+		inputs, host = p.counted(pooled, inputs, host, n, devices)
 	}
 	if len(host) != devices*len(p.built.Host) {
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
 	}
-	if outputs, running, err = p.runs.run(inputs, host, how); err != nil {
+	if outputs, running, err = p.runs.run(inputs, host, mode); err != nil {
 		return nil, nil, during(p.explained(err), "run %s", p.name)
 	}
 	if running != nil {
@@ -191,33 +194,34 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, how way) (outpu
 }
 
 // counted adds the last input of a block, on each device: how many runs it is to make. No buffer stands for it.
-func (p *Program) counted(room *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
-	room.inputs, room.host = room.inputs[:0], room.host[:0]
+func (p *Program) counted(l *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
+	l.inputs, l.host = l.inputs[:0], l.host[:0]
 	for d := range devices {
-		room.inputs = append(append(room.inputs, part(inputs, d, devices)...), nil)
-		room.host = append(append(room.host, part(host, d, devices)...), p.counts[n-1:n])
+		l.inputs = append(append(l.inputs, part(inputs, d, devices)...), nil)
+		l.host = append(append(l.host, part(host, d, devices)...), p.counts[n-1:n])
 	}
-	return room.inputs, room.host
+	return l.inputs, l.host
 }
 
-// take copies what a block made of its inputs to where the caller has them.
-func (p *Program) take(given, inputs []compute.Buffer, devices int) {
+// copyBack copies the inputs as a block has left them into the caller's list.
+func (p *Program) copyBack(callers, inputs []compute.Buffer, devices int) {
 	for d := range devices {
-		copy(part(given, d, devices), part(inputs, d, devices))
+		copy(part(callers, d, devices), part(inputs, d, devices))
 	}
 }
 
-// part is what a list has for one of several devices.
+// part is the part of a list for one of several devices.
 func part[T any](list []T, d, devices int) []T {
 	n := len(list) / devices
 	return list[d*n : (d+1)*n]
 }
 
-// handedOver is from how many bytes of batches in a block on a program is left to another thread of the CPU: with less, the
-// host has less to do meanwhile than it takes to wake that thread.
-const handedOver = 32 << 10
+// goOnBytes is how many bytes of batches a block must have for Start on the CPU to return while it runs: with less, the
+// host has less to do meanwhile than it takes to wake another thread.
+const goOnBytes = 32 << 10
 
-// Close waits for the runs that are being started or waited for, and frees the compiled program; a second Close does nothing.
+// Close waits for the runs that are being started or waited for, and frees the compiled program; a second Close does
+// nothing.
 func (p *Program) Close() error {
 	if p == nil || p.runs == nil || !p.uses.Close() {
 		return nil

@@ -15,17 +15,17 @@ import (
 
 // runner is how a program runs: on PJRT, or on another backend.
 type runner interface {
-	run(inputs []compute.Buffer, host []any, how way) (outputs []compute.Buffer, running *Running, err error)
+	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
 	close() error
 }
 
-// way is how long a run is waited for, and what it has of the host's memory.
-type way int
+// runMode says whether a run is over when it is started, and whether it reads the host's memory itself or a copy.
+type runMode int
 
 const (
-	toItsEnd way = iota // the memory itself
-	onCopies            // copies of it; the run may go on
-	onShared            // the memory itself; the run may go on
+	waitForEnd runMode = iota // it reads the memory itself
+	goOnCopied                // it reads a copy, and may go on
+	goOnShared                // it reads the memory itself, and may go on
 )
 
 // Running is a run that may go on. Nil stands for one that is over. It may be used by any number of goroutines.
@@ -67,7 +67,7 @@ func (r *Running) Over() bool {
 		return true
 	}
 	if !r.mu.TryLock() {
-		return false // somebody waits for it
+		return false // a Wait is under way
 	}
 	defer r.mu.Unlock()
 	if r.execution == nil {
@@ -81,18 +81,18 @@ func (r *Running) Over() bool {
 	return true
 }
 
-// calls runs a program of PJRT, for any number of goroutines: each run has a call of its own, and there come to be as many as
-// there were runs at a time.
+// calls runs a program of PJRT, for any number of goroutines: each run has a call of its own, and there are as many
+// calls as there were runs at the same time.
 type calls struct {
 	executable *executable
 	devices    int
 	options    pjrt.CallOptions
 	shapes     []pjrt.Shape // of a device's host inputs
-	copies     bool         // a first run copies what it is to write over
-	proven     atomic.Bool  // one ran to its end
+	copyFirst  bool         // a first run copies what it is to write over
+	ranOnce    atomic.Bool  // a run has come to its end
 
 	mu   sync.Mutex
-	idle []*call // that which was used last is taken first: it has the most of its arguments set
+	idle []*call // the last one used is taken first: most of its arguments are set already
 }
 
 // call is one call of C, whatever the number of its inputs.
@@ -100,16 +100,16 @@ type call struct {
 	*calls
 	call      *pjrt.Call
 	set       []*pjrt.Buffer // what the call has as arguments, device after device
-	constants int            // how many large ones the program has
+	constants int            // how many parameters are large constants
 	memory    [][]byte       // of the host inputs, device after device, for the time of a run
 	keeps     bool           // it copies what it is to write over
 }
 
-// copiedAtFirst is up to how many bytes a first run copies what it is to write over. More would, if anything does, not fit
-// into memory because of the copy.
+// copiedAtFirst is the most bytes that a first run copies before it writes over them. Of more, the copy itself would be
+// the first thing that does not fit into memory.
 const copiedAtFirst = 256 << 20
 
-// inPlaceBytes is how much a device has of what the program writes over.
+// inPlaceBytes is how many bytes the program writes over on a device.
 func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
 	for _, input := range b.InPlace {
 		part, err := e.module.Parameters[input].Part()
@@ -135,16 +135,16 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.copies = written <= copiedAtFirst
-	one, err := c.take() // what is wrong with it is to be known now
+	c.copyFirst = written <= copiedAtFirst
+	one, err := c.take() // so that its errors come now
 	if err != nil {
 		return nil, err
 	}
-	c.give(one)
+	c.giveBack(one)
 	return c, nil
 }
 
-// take gives a call that nobody uses.
+// take gives a call that is not in use.
 func (c *calls) take() (one *call, err error) {
 	c.mu.Lock()
 	if last := len(c.idle) - 1; last >= 0 {
@@ -162,7 +162,7 @@ func (c *calls) take() (one *call, err error) {
 			return nil, errors.Join(err, made.Close())
 		}
 	}
-	if keep := c.copies && !c.proven.Load(); keep != one.keeps {
+	if keep := c.copyFirst && !c.ranOnce.Load(); keep != one.keeps {
 		if err := one.call.KeepArguments(keep); err != nil {
 			return nil, errors.Join(err, one.call.Close())
 		}
@@ -171,25 +171,26 @@ func (c *calls) take() (one *call, err error) {
 	return one, nil
 }
 
-func (c *calls) give(one *call) {
+func (c *calls) giveBack(one *call) {
 	c.mu.Lock()
 	c.idle = append(c.idle, one)
 	c.mu.Unlock()
 }
 
-func (c *calls) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buffer, *Running, error) {
+func (c *calls) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute.Buffer, *Running, error) {
 	one, err := c.take()
 	if err != nil {
 		return nil, nil, c.executable.explained(err)
 	}
-	defer c.give(one)
-	return one.run(inputs, host, how)
+	defer c.giveBack(one)
+	return one.run(inputs, host, mode)
 }
 
-func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buffer, *Running, error) {
-	own, n := len(c.set)/c.devices-c.constants, len(c.set)/c.devices
-	if len(inputs) != own*c.devices {
-		return nil, nil, fmt.Errorf("expected %d inputs, got %d", own*c.devices, len(inputs))
+func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute.Buffer, *Running, error) {
+	n := len(c.set) / c.devices
+	callers := n - c.constants
+	if len(inputs) != callers*c.devices {
+		return nil, nil, fmt.Errorf("expected %d inputs, got %d", callers*c.devices, len(inputs))
 	}
 	for i, input := range inputs {
 		if input == nil {
@@ -199,9 +200,9 @@ func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buff
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		// What the caller gives stands before the constants.
-		if at := i/own*n + i%own; c.set[at] != b.Buffer {
-			if err := c.call.Set(i/own, i%own, b.Buffer); err != nil {
+		// On each device the caller's inputs stand before the constants.
+		if at := i/callers*n + i%callers; c.set[at] != b.Buffer {
+			if err := c.call.Set(i/callers, i%callers, b.Buffer); err != nil {
 				return nil, nil, err
 			}
 			c.set[at] = b.Buffer
@@ -214,25 +215,25 @@ func (c *call) run(inputs []compute.Buffer, host []any, how way) ([]compute.Buff
 			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
 		}
 	}
-	if !c.proven.Load() {
-		how = toItsEnd
+	if !c.ranOnce.Load() {
+		mode = waitForEnd
 	}
-	made, running, err := c.start(how)
+	made, running, err := c.start(mode)
 	if err != nil {
 		return nil, nil, c.executable.explained(lost(err))
 	}
-	c.proven.Store(true)
-	// A buffer that is replaced stays the same buffer, so the inputs are what they are to be.
+	c.ranOnce.Store(true)
+	// A buffer that is replaced stays the same buffer, so inputs already has the new values.
 	return c.executable.of.wrapAll(made), running, nil
 }
 
-func (c *call) start(how way) (outputs [][]*pjrt.Buffer, running *Running, err error) {
+func (c *call) start(mode runMode) (outputs [][]*pjrt.Buffer, running *Running, err error) {
 	start := c.call.Start
-	switch how {
-	case toItsEnd:
+	switch mode {
+	case waitForEnd:
 		outputs, err = c.call.Run(c.memory...)
 		return outputs, nil, err
-	case onShared:
+	case goOnShared:
 		start = c.call.StartShared
 	}
 	x, err := start(c.memory...)
@@ -243,7 +244,7 @@ func (c *call) start(how way) (outputs [][]*pjrt.Buffer, running *Running, err e
 	return outputs, &Running{execution: x, replaces: len(c.options.InPlace) > 0}, nil
 }
 
-// lost marks an error of PJRT's by which arguments were lost.
+// lost marks an error of PJRT that says that arguments were lost.
 func lost(err error) error {
 	if errors.Is(err, pjrt.ErrArgumentsLost) {
 		return fmt.Errorf("%w: %w", ErrInputsLost, err)
@@ -251,7 +252,7 @@ func lost(err error) error {
 	return err
 }
 
-// hostBytes is how much a device is sent from the host in a run.
+// hostBytes is how many bytes a run sends to a device.
 func (c *calls) hostBytes() (sum int) {
 	for _, s := range c.shapes {
 		n, _ := s.Size() // it was checked when the call was made
@@ -260,7 +261,7 @@ func (c *calls) hostBytes() (sum int) {
 	return sum
 }
 
-// close is for when no run goes on: see [Program.Close].
+// close is to be called when no run goes on: see [Program.Close].
 func (c *calls) close() error {
 	var errs []error
 	for _, one := range c.idle {
@@ -270,7 +271,8 @@ func (c *calls) close() error {
 	return errors.Join(append(errs, c.executable.close())...)
 }
 
-// plain runs a program of another backend, which knows no inputs that are replaced in place. Its runs wait for each other.
+// plain runs a program of another backend, which knows no inputs that are replaced in place. Its runs wait for each
+// other.
 type plain struct {
 	on    *Runtime
 	exec  compute.Executable
@@ -278,7 +280,7 @@ type plain struct {
 	mu    sync.Mutex
 }
 
-func (p *plain) run(inputs []compute.Buffer, host []any, _ way) (rest []compute.Buffer, _ *Running, err error) {
+func (p *plain) run(inputs []compute.Buffer, host []any, _ runMode) (rest []compute.Buffer, _ *Running, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := slices.Clone(inputs)

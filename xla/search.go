@@ -115,8 +115,8 @@ func findPath(path string) (Plugin, error) {
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: plugin %q: %w", path, err)
 	}
-	// Resolved, because libraries beside it are found from its real place. To load it would run the code of whoever can change or
-	// replace it, or a link on the way.
+	// Resolved, because libraries beside it are found from its real place. To load it would run the code of any user
+	// who can change or replace it, or a link on the way.
 	resolved, err := owners.Resolve(absolute)
 	if errors.Is(err, os.ErrNotExist) {
 		return Plugin{}, &NotFoundError{Plugin: path, Tried: []string{absolute}}
@@ -147,7 +147,8 @@ func patterns(name string) []string {
 	return all
 }
 
-// searchPath gives the first match in the search path's folders, "" if none. A match that is not the user's own is an error.
+// searchPath gives the first match in the search path's folders, "" if none. A match that is not the user's own is an
+// error.
 func searchPath(name string, missing *NotFoundError) (string, error) {
 	folders := filepath.SplitList(os.Getenv(SearchPathVariable))
 	if len(folders) == 0 {

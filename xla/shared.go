@@ -11,38 +11,41 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared are the programs of a client, so that one text is compiled once, however many models it is the step of: a second
-// model of the same structure, another seed, a state that moved. The key is all that decides what the plugin makes.
+// shared are the programs of a client, so that one text is compiled once, however many models have it as their step: a
+// second model of the same structure, another seed, a state that moved. The key is all that decides what the plugin
+// makes.
 //
-// The last ones that nobody uses any more are kept, for those who close one model before they make the next.
+// The last ones that are no longer in use are kept, for programs that close one model before they make the next.
 type shared struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
-	idle []*sharedProgram // that which was given back first comes first
+	idle []*sharedProgram // in the order in which they were given back
 	keep int              // how many may be idle
 	hits atomic.Int64
 }
 
 type programKey [sha256.Size]byte
 
-// sharedProgram is a program and how many use it.
+// sharedProgram is a program that several may use.
 type sharedProgram struct {
 	*pjrt.Executable
 	key  programKey
 	text int // its length
-	uses int
+	uses int // how many use it
 }
 
 const (
 	// idlePrograms is how many are kept: the training, the test and the prediction step of a few models.
 	idlePrograms = 12
-	// idleText is up to how many bytes of text: a larger one may have large constants, and the memory for them.
+	// idleText is the length of the longest text that is kept: a longer one may have large constants, and the memory
+	// for them.
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many compiled programs that were closed a runtime keeps, 12 without it, so that a model of the same
-// structure as one that was closed compiles nothing; 0 keeps none. (Two that are open share their programs in any case.) One
-// whose text is longer than 1 MiB, because of constants, is never kept. For later processes there is [CompileCache].
+// KeepPrograms sets how many compiled programs that were closed a runtime keeps, 12 without it, so that a model of the
+// same structure as one that was closed compiles nothing; 0 keeps none. (Two that are open share their programs in any
+// case.) One with a text longer than 1 MiB, because of constants, is never kept. For later processes there is
+// [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *options) {
 		if n < 0 {
@@ -57,7 +60,7 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 }
 
 // program gives the program of a text, and has it compiled if there is none. Two that are compiled at once by different
-// goroutines become one: that which was put first.
+// goroutines become one: the first that is ready.
 func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
 	s.mu.Lock()
@@ -123,7 +126,7 @@ func (s *shared) free(gone []*sharedProgram) error {
 	return errors.Join(errs...)
 }
 
-// close frees what nobody uses, and has the rest freed when it is given back.
+// close frees what is not in use, and has the rest freed when it is given back.
 func (s *shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

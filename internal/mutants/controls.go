@@ -88,7 +88,7 @@ func (r *runner) controls(ctx context.Context, module string, all []control, nam
 // controls are changes that once passed all tests, or that a test exists for.
 var controls = []control{
 	{name: "the first run writes in place", file: "xla/runner.go", pkg: "xla", test: "TestF17_theFirstRunCopies",
-		edits: []edit{{"c.copies && !c.proven.Load()", "c.copies && false"}}},
+		edits: []edit{{"c.copyFirst && !c.ranOnce.Load()", "c.copyFirst && false"}}},
 	{name: "a state without its gate", file: "internal/gate/gate.go", pkg: "managed", test: "TestF46_stateBesideATraining",
 		edits: []edit{{"return !g.changer && (!change || g.readers == 0)", "return true"}}},
 	{name: "a model without its gate", file: "internal/gate/gate.go", pkg: "flaxlike", test: "TestR02_predictBesideAFit",
