@@ -5,13 +5,15 @@ import (
 	"slices"
 )
 
-// Mask is the name of the field that says which examples of a padded batch count: a bool for each. A loss of a batch in which none counts is 0; a training
-// step refuses one, a test passes over it, and figures gathered over nothing at all are NaN.
+// Mask is the name of the field that says which examples of a padded batch count: a bool for each. A loss of a batch in
+// which none counts is 0; a training step refuses one, a test passes over it, and figures gathered over nothing at all
+// are NaN.
 const Mask = "mask"
 
-// Pad makes a batch one of size rows: copies of its last one follow, and the field [Mask] is true for the examples that were
-// there before. A batch with a mask keeps it; one that was padded without, as its Size tells, gets it. Copies, and not zeros, because whatever a model
-// computes of the data it can also compute of them. [Batch].Size still counts the real examples.
+// Pad makes a batch one of size rows: copies of its last one follow, and the field [Mask] is true for the examples that
+// were there before. A batch with a mask keeps it; one that was padded without, as its Size tells, gets it. Copies, and
+// not zeros, because whatever a model computes of the data it can also compute of them. [Batch].Size still counts the
+// real examples.
 func Pad(b Batch, size int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {
@@ -38,16 +40,16 @@ func Pad(b Batch, size int) (Batch, error) {
 	for i := range from {
 		from[i] = min(i, rows-1)
 	}
-	own := Named(Mask, append(slices.Clone(mask), make([]bool, size-rows)...), size)
+	counts := Named(Mask, append(slices.Clone(mask), make([]bool, size-rows)...), size)
 	for _, f := range b.Fields {
 		if f.Name == Mask {
-			padded.Fields = append(padded.Fields, own)
+			padded.Fields = append(padded.Fields, counts)
 		} else {
 			padded.Fields = append(padded.Fields, Field{f.Name, f.Array.gather(from, dimsOf(f.Array, size))})
 		}
 	}
 	if !masked {
-		padded.Fields = append(padded.Fields, own)
+		padded.Fields = append(padded.Fields, counts)
 	}
 	return padded, nil
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Resident is a set whose examples live where the steps run: see [OnDevice].
+// Resident is a set that lives where the steps run: see [OnDevice].
 type Resident struct {
 	*Set
 	rows func() *Set // the places 0 to Len-1, as a set, with the mask that says which count
@@ -21,8 +21,8 @@ const Rows = "rows"
 // OnDevice keeps a set where the steps run. A state that gets one of its batches moves the whole set to its devices,
 // once, and keeps it until it is closed; of each batch only the places of its examples travel, 4 bytes for each, and a
 // step takes the examples from memory of the device. For a device that is far from the host's memory, and a set that
-// fits into its own beside the model, this is as fast as the data can come; on the CPU, whose memory is the host's, a
-// step of few examples is slower than with [Set.Batches].
+// fits into its own beside the model, this is as fast as the data can come; on the CPU, which has no other memory than
+// the host, a step of few examples is slower than with [Set.Batches].
 //
 // The order is that of [Set.Batches] by the same options, and a step sees the same fields. What changes batches on the
 // host, as [Map] and [Augment] do, sees only the field [Rows], and a [Mask] if there is one: [Batch.OnHost] gathers the
@@ -128,7 +128,7 @@ func (b Batch) OnHost() (Batch, error) {
 	}
 	all := b.alone()
 	all.Resident, all.Fields = nil, nil
-	var own *Array // a mask that came with padding
+	var padding *Array // a mask that came with padding
 	for _, f := range b.Fields {
 		switch f.Name {
 		case Rows:
@@ -138,15 +138,15 @@ func (b Batch) OnHost() (Batch, error) {
 			}
 			all.Fields = append(all.Fields, b.Resident.gather(rows).fields...)
 		case Mask:
-			own = &f.Array
+			padding = &f.Array
 		default:
 			return Batch{}, fmt.Errorf("data: gather a batch: field %q is not of the set", f.Name)
 		}
 	}
-	if own == nil {
+	if padding == nil {
 		return all, nil
 	}
-	mask, _ := own.Flat.([]bool)
+	mask, _ := padding.Flat.([]bool)
 	for k, f := range all.Fields {
 		if f.Name != Mask {
 			continue
@@ -161,6 +161,6 @@ func (b Batch) OnHost() (Batch, error) {
 		all.Fields[k].Array.Flat = both
 		return all, nil
 	}
-	all.Fields = append(all.Fields, Field{Mask, *own})
+	all.Fields = append(all.Fields, Field{Mask, *padding})
 	return all, nil
 }

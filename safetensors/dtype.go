@@ -107,8 +107,8 @@ func (d *DType) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// byteSize is the length of a tensor in bytes. Lengths of 0 do not hide an overflow of the others: NumPy cannot make such
-// a tensor either, and nobody who multiplies them in another order shall get another answer.
+// byteSize is the length of a tensor in bytes. Lengths of 0 do not hide an overflow of the others: NumPy cannot make
+// such a tensor either, and a reader that multiplies them in another order must not get another answer.
 func byteSize(d DType, dims []int) (int64, error) {
 	bits, empty := dtypes[d].bits, false
 	for i, dim := range dims {

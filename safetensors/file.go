@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ReadFile reads a file whole: its tensors, in the order of their bytes, and the elements of each. They are compared with the file's
-// own checksum, if it has one ([Reader.Verify]). What is no regular file, as a pipe, is an error: opening it would wait for its
-// writer. An error names the path; [errors.As] finds a [*FormatError] in it.
+// ReadFile reads a file whole: its tensors, in the order of their bytes, and the elements of each. They are compared
+// with the file's own checksum, if it has one ([Reader.Verify]). What is no regular file, as a pipe, is an error:
+// opening it would wait for its writer. An error names the path; [errors.As] finds a [*FormatError] in it.
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
 	if tensors, elements, err = readFile(path, limits); err != nil {
 		return nil, nil, &fileError{path, err}
@@ -26,7 +26,7 @@ type fileError struct {
 
 func (e *fileError) Error() string { return "safetensors: read " + e.path + ": " + e.Point() }
 
-// Point is for who says the path by itself.
+// Point is for errors that name the path themselves.
 func (e *fileError) Point() string { return strings.TrimPrefix(e.err.Error(), "safetensors: ") }
 
 func (e *fileError) Unwrap() error { return e.err }

@@ -18,8 +18,8 @@ const (
 // errShort ends the message of what cannot be there, and of what is not there.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
-// entry is one tensor of a checked header. It is small, and its dims stay text, because a file of 50 bytes a tensor must
-// not fill the memory.
+// entry is one tensor of a checked header. It is small, and its dims stay text, because a file of 50 bytes a tensor
+// must not fill the memory.
 type entry struct {
 	name   string
 	shape  string // the JSON array of the dims
@@ -198,7 +198,7 @@ func (p *headerParser) readMetadata() error {
 	})
 }
 
-// readEntry reads the object of a tensor whose key stands at at.
+// readEntry reads the object of a tensor; its key stands at at.
 func (p *headerParser) readEntry(at int) (e entry, err error) {
 	p.dims = p.dims[:0]
 	var offsets [2]int64

@@ -11,8 +11,8 @@ import (
 // This is the one file of the package with unsafe: the elements of a file are little endian, as those in the memory of
 // nearly every machine, and a copy of a model only to call it bytes would double what it takes.
 
-// Element is a Go type whose values lie in memory as in a file of a little-endian machine. F16, BF16 and the types of 8
-// bits without one of their own in Go go as their bits, in uint16 and uint8 or types of these.
+// Element is a Go type with values that lie in memory as in a file, on a little-endian machine. F16, BF16 and the types
+// of 8 bits that Go does not have go as their bits, in uint16 and uint8 or types of these.
 type Element interface {
 	~bool | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64
 }
@@ -57,10 +57,10 @@ func Values[T Element](data []byte) ([]T, error) {
 		return unsafe.Slice((*T)(start), len(data)/width), nil
 	}
 	values := make([]T, len(data)/width)
-	own := memory(values)
-	copy(own, data)
+	copied := memory(values)
+	copy(copied, data)
 	if !littleEndian {
-		swapBytes[T](own)
+		swapBytes[T](copied)
 	}
 	return values, nil
 }
@@ -78,7 +78,7 @@ func memory[T Element](values []T) []byte {
 func swapBytes[T Element](data []byte) {
 	width := int(unsafe.Sizeof(*new(T)))
 	if reflect.TypeFor[T]().Kind() == reflect.Complex64 {
-		width /= 2 // two numbers, whose order stays
+		width /= 2 // two numbers, in the same order
 	}
 	for word := range slices.Chunk(data, width) {
 		slices.Reverse(word)

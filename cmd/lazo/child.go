@@ -16,11 +16,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// childName is the argv[0] of the process that does a command's work with a foreign file, which may be made to crash the
-// plugin, or to keep it busy for ever.
+// childName is the argv[0] of the process that does a command's work with a foreign file, which may be made to crash
+// the plugin, or to keep it busy for ever.
 const childName = "lazo: child"
 
-// beChild tells whether this is such a process, and makes it one that dies of a crash at once: its parent has the words for it.
+// beChild tells whether this is such a process, and makes it one that dies of a crash at once: its parent has the words
+// for it.
 func beChild() bool {
 	if os.Args[0] != childName {
 		return false
@@ -47,7 +48,7 @@ func inChild(s session, limit time.Duration, what string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: no end after %v: give it more with --timeout%s", what, limit, after(last))
 	case child.Signal(err) == syscall.SIGPIPE:
-		return errProblem // whoever read has enough, as head has
+		return errProblem // the reader of the pipe has enough, as head
 	case child.Signal(err) != 0:
 		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, unix.SignalName(child.Signal(err)), after(last))
 	case err != nil && strings.HasPrefix(last, "lazo: "):

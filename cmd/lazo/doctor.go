@@ -24,7 +24,7 @@ type doctorCommand struct {
 	Prefix string `placeholder:"DIR" help:"Folder that plugins are installed in."`
 }
 
-// errProblem says that a problem was found and told.
+// errProblem says that a problem was found and printed.
 var errProblem = errors.New("a problem was found")
 
 // Run examines one part after the other and stops at the first that is broken.

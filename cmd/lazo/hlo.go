@@ -23,8 +23,8 @@ type hloCommand struct {
 	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
-// Run prints the program, and what the compiler reckons of it as comments behind it, so that all of it can be read by
-// what reads programs. It prints nothing of a program that does not compile.
+// Run prints the program, and what the compiler reckons of it as comments behind it, so that the whole output can be
+// read by what reads programs. It prints nothing of a program that does not compile.
 func (c hloCommand) Run(s session) (err error) {
 	if !s.child {
 		return inChild(s, c.Timeout, c.Path)

@@ -25,17 +25,18 @@ func limits() string {
 			found = append(found, fmt.Sprintf("%.1f GiB %s", gib(limit.Cur), of.name))
 		}
 	}
-	own, _ := os.ReadFile("/proc/self/cgroup")
-	if limit, file := cgroupLimit(string(own), "/sys/fs/cgroup"); file != "" {
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	if limit, file := cgroupLimit(string(groups), "/sys/fs/cgroup"); file != "" {
 		found = append(found, fmt.Sprintf("%.1f GiB (%s): the kernel kills what takes more", gib(limit), file))
 	}
 	return strings.Join(found, "; ")
 }
 
-// cgroupLimit is the least limit of memory of the groups that own, the text of /proc/self/cgroup, names, and of those above
-// them, and the file that says so, "" for none. In a container the names may be those of the host: then the root's holds.
-func cgroupLimit(own, mount string) (least uint64, file string) {
-	for line := range strings.Lines(own) {
+// cgroupLimit is the least limit of memory of the groups that the text of /proc/self/cgroup names, and of those above
+// them, and the file that says so, "" for none. In a container the names may be those of the host: then the root's
+// holds.
+func cgroupLimit(groups, mount string) (least uint64, file string) {
+	for line := range strings.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers of version 1, path
 		if len(parts) != 3 {
 			continue

@@ -29,7 +29,7 @@ func printVersions(w io.Writer) {
 	line(w, "PJRT API", "%d.%d or a newer %d.x", pjrt.Major, pjrt.MinMinor, pjrt.Major)
 }
 
-// line prints a name and what is to be said of it.
+// line prints a name and its value.
 func line(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "%-9s %s\n", name, escaped(fmt.Sprintf(format, args...), "\t"))
 }

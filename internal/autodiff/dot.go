@@ -40,8 +40,8 @@ func dotGeneral(node, v *graph.Node) []*graph.Node {
 }
 
 // dotGradient is the gradient with respect to the operand wrt, of which other is the partner: v and other contracted
-// over the axes that other alone brought into the output. Complex values are not conjugated, in GoMLX as in JAX. sums is the
-// type that was given to add up in, if any.
+// over the axes that other alone brought into the output. Complex values are not conjugated, in GoMLX as in JAX. sums
+// is the type that was given to add up in, if any.
 func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 	// The product's axes, as the axes of wrt that they are: a DotGeneral gives the batch axes in the order asked for, and
 	// the remaining ones of each side in their own order.
@@ -56,8 +56,8 @@ func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 		left, right, order = right, left, swapped
 	}
 	t := v.node.DType() // not that of the operands where the product was asked for in another one
-	if own := other.node.DType(); own.Bits() > t.Bits() {
-		t = own
+	if wider := other.node.DType(); wider.Bits() > t.Bits() {
+		t = wider
 	}
 	product := graph.Dot(graph.ConvertDType(left.node, t), graph.ConvertDType(right.node, t)).WithAccumulatorDType(sums).
 		General(left.contracting, left.batch, right.contracting, right.batch)

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads an address. Its error says nothing of what the address is, since there may be a password in it: net/url's own quotes it.
+// Parse reads an address. Its error says nothing of what the address is, since there may be a password in it: net/url's
+// own quotes it.
 func Parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -32,7 +33,7 @@ func redact(address string) string {
 	return cut(u.Redacted())
 }
 
-// bare takes off the layer whose text repeats the address, secrets and all.
+// bare takes off the layer of an error that repeats the address with its secrets.
 func bare(err error) error {
 	var where *url.Error
 	if errors.As(err, &where) {
@@ -44,8 +45,8 @@ func bare(err error) error {
 // longest is how long a text in an error is that a server, or a file of others, had a hand in.
 const longest = 500
 
-// Short is err with a text that fits on a screen, and that no terminal takes orders from. It is for errors with words of a server's
-// or a file's in them; what they wrap stays as it is.
+// Short is err with a text that fits on a screen, and that no terminal takes orders from. It is for errors with words
+// of a server's or a file's in them; what they wrap stays as it is.
 func Short(err error) error {
 	if err == nil {
 		return nil

@@ -1,8 +1,8 @@
 // Package fetch downloads files whose SHA-256 is known beforehand.
 //
-// What arrives is written under a random name, checked against size and digest while it streams, and synced to disk. On any
-// error nothing is left behind. The transport is HTTPS only, also after redirects; proxies come from the environment in the
-// way net/http reads them.
+// What arrives is written under a random name, checked against size and digest while it streams, and synced to disk. On
+// any error nothing is left behind. The transport is HTTPS only, also after redirects; proxies come from the
+// environment in the way net/http reads them.
 package fetch
 
 import (
@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// Errors that a caller can act on; each comes wrapped in a message with the file, where it came from, and expected against got.
+// Errors that a caller can act on; each comes wrapped in a message with the file, where it came from, and expected
+// against got.
 var (
 	// ErrDigest: the bytes are not the pinned ones. Never use them; try another source.
 	ErrDigest = errors.New("wrong digest")
@@ -35,7 +36,8 @@ var (
 	ErrInsecure = errors.New("not an https address")
 	// ErrRedirects: the server keeps redirecting.
 	ErrRedirects = errors.New("too many redirects")
-	// ErrTimeout: no byte within the idle timeout, or not finished within the total one. The context's own end is not this error.
+	// ErrTimeout: no byte within the idle timeout, or not finished within the total one. The context's own end is not
+	// this error.
 	ErrTimeout = errors.New("timed out")
 )
 
@@ -65,9 +67,9 @@ type Client struct {
 	create       func(string) (*os.File, error) // tests: a disk that is full
 }
 
-// Download puts f into a new file with a random name in dir (which must exist), mode 0600, and returns its path. Size and
-// digest are verified and the file is synced; the caller renames it to where it belongs. On an error no file is left. A
-// process killed in here leaves one: a later Download into dir removes those older than the total timeout.
+// Download puts f into a new file with a random name in dir (which must exist), mode 0600, and returns its path. Size
+// and digest are verified and the file is synced; the caller renames it to where it belongs. On an error no file is
+// left. A process killed in here leaves one: a later Download into dir removes those older than the total timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
 	if f.Name == "" {
@@ -171,7 +173,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	// The digest is over the file as it lies on the server, so nobody on the way may pack it.
+	// The digest is over the file as it lies on the server, so it must not be compressed on the way.
 	request.Header.Set("Accept-Encoding", "identity")
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -251,8 +253,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// ExplainFullDisk says what to do about an error of a disk that takes no more, while writing to dir; other errors pass. The errno
-// stays reachable for errors.Is.
+// ExplainFullDisk says what to do about an error of a disk that takes no more, while writing to dir; other errors pass.
+// The errno stays reachable for errors.Is.
 func ExplainFullDisk(err error, dir string) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {

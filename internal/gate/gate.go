@@ -1,9 +1,9 @@
-// Package gate is lazo's one rule of who may use a thing beside whom: those that only read share it, one that changes it has
-// it alone, each waits for its turn in the order in which they came, and a wait ends with its context. Close keeps new ones
-// out and waits for those inside.
+// Package gate is lazo's one rule for values that several goroutines use: readers share a value, a change excludes all
+// others, all wait in the order in which they came, and a wait ends with its context. Close refuses new uses and waits
+// for those that are under way.
 //
-// What is held is held for a single piece of work: a program's start, a copy, a build; never for a whole run, and never
-// while code of the caller's runs that may want the same gate. So nobody waits for ever.
+// A gate is held for a single piece of work: a program's start, a copy, a build; never for a whole run, and never while
+// code of the caller runs that may enter the same gate. So no wait lasts for ever.
 package gate
 
 import (
@@ -13,15 +13,15 @@ import (
 	"sync"
 )
 
-// ErrClosed: a thing was used after its Close.
+// ErrClosed: a value was used after its Close.
 var ErrClosed = errors.New("used after Close")
 
-// ErrOwnerClosed: a thing was used, or closed, after the runtime that it is of.
+// ErrOwnerClosed: a value was used, or closed, after the Close of its runtime.
 var ErrOwnerClosed = errors.New("the runtime was closed before it: close states and models first")
 
-// Once is what a Close came to: of the errors joined in it that are [ErrOwnerClosed], the first stands for all.
+// Once is the error of a Close with one [ErrOwnerClosed]: of several that are joined in it, the first stands for all.
 func Once(err error) error {
-	said := false
+	kept := false
 	var once func(error) error
 	once = func(err error) error {
 		if !errors.Is(err, ErrOwnerClosed) {
@@ -34,10 +34,10 @@ func Once(err error) error {
 			}
 			return errors.Join(rest...)
 		}
-		if said {
+		if kept {
 			return nil
 		}
-		said = true
+		kept = true
 		return err
 	}
 	return once(err)
@@ -45,9 +45,10 @@ func Once(err error) error {
 
 var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
-// Gate is an open gate with nobody inside. It is not to be copied.
+// Gate lets uses of a value begin and end. The zero Gate is open, without a use under way. It is not to be copied.
 type Gate struct {
-	// Refuse, if not nil, is asked before somebody has to wait: an error sends him away, who would wait for himself.
+	// Refuse, if not nil, is called before a wait: its error ends the call. It finds callers that would wait for
+	// themselves.
 	Refuse func() error
 
 	mu      sync.Mutex
@@ -55,7 +56,7 @@ type Gate struct {
 	changer bool
 	closed  bool
 	queue   []*turn       // in the order in which they came
-	empty   chan struct{} // of a closed gate: closed when nobody is inside; nil before Close
+	empty   chan struct{} // of a closed gate: closed when no use is under way; nil before Close
 }
 
 // turn is one that waits.
@@ -65,11 +66,11 @@ type turn struct {
 	in     bool          // it has come
 }
 
-// Read waits until nothing changes, and keeps it so until DoneReading. It fails with [ErrClosed], or with the cause of a
-// context that has ended.
+// Read waits until nothing changes, and keeps it so until DoneReading. It fails with [ErrClosed], or with the cause of
+// a context that has ended.
 func (g *Gate) Read(ctx context.Context) error { return g.Enter(ctx, false) }
 
-// Change waits until nobody else is inside, and keeps them out until DoneChanging. It fails as Read does.
+// Change waits until no other use is under way, and excludes others until DoneChanging. It fails as Read does.
 func (g *Gate) Change(ctx context.Context) error { return g.Enter(ctx, true) }
 
 // Enter is Change or Read; Leave ends it.
@@ -133,7 +134,7 @@ func (g *Gate) admit(change bool) {
 	}
 }
 
-// next lets in whose turn it is.
+// next lets in those at the front of the queue, as far as they may be inside together.
 func (g *Gate) next() {
 	for len(g.queue) > 0 && g.admits(g.queue[0].change) {
 		t := g.queue[0]
@@ -144,7 +145,7 @@ func (g *Gate) next() {
 		close(t.come)
 	}
 	if g.closed && g.readers == 0 && !g.changer {
-		close(g.empty) // once: nobody comes in any more
+		close(g.empty) // once: no use begins any more
 	}
 }
 
@@ -168,8 +169,8 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Close keeps new ones out, sends those who wait away, and waits for those inside. first tells the one call that closed it; a
-// further one waits as well.
+// Close refuses new uses, ends the waits for one, and waits for the uses that are under way. first tells the one call
+// that closed the gate; a further one waits as well.
 func (g *Gate) Close() (first bool) {
 	g.mu.Lock()
 	if first = !g.closed; first {

@@ -10,8 +10,8 @@ import (
 type Error struct {
 	// Cause is what the function panicked with.
 	Cause error
-	// Where is the innermost line of the user's own code, as "package/file.go:12"; empty if there is none on the stack, and
-	// where the cause names it already.
+	// Where is the innermost line of the user's own code, as "package/file.go:12"; empty if there is none on the stack,
+	// and where the cause names it already.
 	Where string
 	// Hint is what to do, where the cause does not say it and it is known; else empty.
 	Hint string
@@ -61,8 +61,8 @@ func errorOf(v any) *Error {
 	return caught
 }
 
-// From runs f, what a part of a library builds that the user made at a line (see [Caller]). A panic of it under which there is no line
-// of the user's own code, up to here, is said to come from that line: nearer than what called the whole.
+// From runs f, what a part of a library builds that the user made at a line (see [Caller]). A panic under which there
+// is no line of the user's own code, up to here, is said to come from that line: nearer than what called the whole.
 func From(line string, f func()) {
 	returned := false
 	defer func() {
@@ -87,7 +87,7 @@ func From(line string, f func()) {
 // Caller is the innermost line of the user's own code that called Caller's caller, as [Places.Here] has it.
 func Caller() string { return (&Places{}).find(3) }
 
-// At runs f. A panic of it under which there is no line of the user's own code, such as the one for a gradient that does
+// At runs f. A panic under which there is no line of the user's own code, such as the one for a gradient that does
 // not exist, is said to come from where the function build is written.
 func At(build any, f func()) {
 	err := Catch(f)

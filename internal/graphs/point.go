@@ -2,16 +2,18 @@ package graphs
 
 import "strings"
 
-// said are lazo's packages, whose names begin their errors.
-var said = map[string]bool{"checkpoint": true, "data": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true, "optim": true,
+// packageNames are lazo's packages; the errors of each begin with its name.
+var packageNames = map[string]bool{"checkpoint": true, "data": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true, "optim": true,
 	"pjrt": true, "strategies": true, "train": true, "xla": true}
 
-// pointed is an error that can say its point. Package loop, which knows no other, has a pointed of its own for the same method.
+// pointed is an error that can say its point. Package loop, which knows no other, has a pointed of its own for the same
+// method.
 type pointed interface{ Point() string }
 
-// Point is what an error says to somebody who names a package and what was being done already: without the name of the package that it
-// comes from, and, where it has a method Point, without what that leaves out. Each package that wraps another's error says this of it, so
-// that a message has one package's name, the outermost, and the place and the work once.
+// Point is the text of an error for one that wraps it and has a package's name and what was being done already: without
+// the name of the package that it comes from, and, where it has a method Point, without what that leaves out. Each
+// package that wraps another's error uses it, so that a message has one package's name, the outermost, and the place
+// and the work once.
 func Point(err error) string {
 	if p, ok := err.(pointed); ok {
 		return p.Point()
@@ -21,7 +23,7 @@ func Point(err error) string {
 
 // Bare is a message without the name of lazo's package that it begins with.
 func Bare(text string) string {
-	if name, rest, ok := strings.Cut(text, ": "); ok && said[name] {
+	if name, rest, ok := strings.Cut(text, ": "); ok && packageNames[name] {
 		return rest
 	}
 	return text
@@ -40,12 +42,13 @@ func (f *Failure) Error() string {
 	return f.Package + ": " + f.What + ": " + Point(f.Err)
 }
 
-// Point is that of what is wrapped: whoever wraps the failure says what was being done.
+// Point is that of the wrapped error: what wraps the failure says what was being done.
 func (f *Failure) Point() string { return Point(f.Err) }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Inner is an error to be wrapped, by %w, behind the name of a package and what was being done: its text is its [Point].
+// Inner is an error to be wrapped, by %w, behind the name of a package and what was being done: its text is its
+// [Point].
 func Inner(err error) error {
 	if err == nil {
 		return nil

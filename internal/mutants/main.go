@@ -3,8 +3,9 @@
 //	go run ./internal/mutants [-n 300] [-seed 1] [-with PACKAGE,...] [-only file.go:12,other.go:7] PACKAGE...
 //	go run ./internal/mutants -controls [NAME...]
 //
-// A seeded sample of all mutants is compiled at once, each behind a number that the process is told at run time. Tests run
-// once without a mutant, which tells which of them come to its place; those, of all the packages given, are run with it.
+// A seeded sample of all mutants is compiled at once, each behind a number that the process is told at run time. Tests
+// run once without a mutant, which shows the tests that reach each mutant; those, of all the packages given, are run
+// with it.
 //
 // Controls are changes that a named test must find; see controls.go. The tree is not touched: go build -overlay.
 package main
@@ -91,7 +92,7 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	tried = chosen(packages, all, n)
 	texts := map[string][]byte{}
 	for _, p := range packages {
-		for path, text := range written(p, of(p, tried), len(tried)) {
+		for path, text := range written(p, inPackage(p, tried), len(tried)) {
 			texts[path] = text
 		}
 	}
@@ -139,8 +140,8 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	return tried, nil
 }
 
-// order puts mutants in a random order that hangs on the seed and on what each changes, so that a change of the code elsewhere
-// leaves a sample as it is.
+// order puts mutants in a random order that hangs on the seed and on what each changes, so that a change of the code
+// elsewhere leaves a sample as it is.
 func order(all []*mutant, seed uint64) {
 	rank, twins := map[*mutant]string{}, map[string]int{}
 	for _, m := range all {
@@ -151,13 +152,13 @@ func order(all []*mutant, seed uint64) {
 	slices.SortFunc(all, func(a, b *mutant) int { return strings.Compare(rank[a], rank[b]) })
 }
 
-func of(p *source, mutants []*mutant) (own []*mutant) {
+func inPackage(p *source, mutants []*mutant) (found []*mutant) {
 	for _, m := range mutants {
 		if m.pkg == p {
-			own = append(own, m)
+			found = append(found, m)
 		}
 	}
-	return own
+	return found
 }
 
 // chosen are the first n mutants that compile, numbered from 1.
@@ -169,7 +170,7 @@ func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
 			m.id = len(fit) + 1 + i
 		}
 		for _, p := range packages {
-			fit = append(fit, compiling(p, of(p, more))...)
+			fit = append(fit, compiling(p, inPackage(p, more))...)
 		}
 	}
 	for i, m := range fit {
@@ -220,7 +221,7 @@ func (r *runner) report(dir string, packages []*source, mutants []*mutant) {
 			100*float64(count[killed]+count[timedOut])/float64(max(1, len(mutants))))
 	}
 	for _, p := range packages {
-		row(p.Name, of(p, mutants))
+		row(p.Name, inPackage(p, mutants))
 	}
 	row("all", mutants)
 }

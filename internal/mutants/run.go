@@ -84,7 +84,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
 	c.WaitDelay = time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// What a mutant may write into the user's caches is nobody else's.
+	// So that a mutant does not write into the user's caches.
 	c.Env = append(os.Environ(), append([]string{"TMPDIR=" + temp, "XDG_CACHE_HOME=" + temp}, env...)...)
 	if err := c.Start(); err != nil {
 		return false, false, []byte(err.Error())
@@ -140,8 +140,8 @@ func at(workers, n int, f func(i int)) {
 	all.Wait()
 }
 
-// reach runs each test by itself, without a mutant: what it takes and whose places it comes to. The quickest come first. A test that
-// fails or takes too long is for no mutant to run; what it came to is known nevertheless.
+// reach runs each test by itself, without a mutant: how long it takes and which mutants it reaches. The quickest come
+// first. A test that fails or takes too long is for no mutant to run; what it reached is known nevertheless.
 func (r *runner) reach(ctx context.Context, packages []*source, binaries map[string]string) ([]*test, error) {
 	var tests []*test
 	for _, p := range packages {
@@ -248,16 +248,17 @@ func (r *runner) try(ctx context.Context, m *mutant) {
 	}
 }
 
-// batches are the tests that reach a mutant, a process each: its own package's, then the others', by the time they take.
+// batches are the tests that reach a mutant, a process each: its own package's, then the others', by the time they
+// take.
 func batches(m *mutant) (all [][]*test) {
 	tests := slices.Clone(m.tests)
 	slices.SortStableFunc(tests, func(a, b *test) int {
-		switch own := m.pkg.ImportPath; {
+		switch path := m.pkg.ImportPath; {
 		case a.pkg == b.pkg:
 			return 0
-		case a.pkg.ImportPath == own:
+		case a.pkg.ImportPath == path:
 			return -1
-		case b.pkg.ImportPath == own:
+		case b.pkg.ImportPath == path:
 			return 1
 		default:
 			return strings.Compare(a.pkg.ImportPath, b.pkg.ImportPath)

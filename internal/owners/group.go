@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private tells whether nobody but the user and root is in a group: many systems make a group for each user, and let it write to
-// all that is made (umask 002). Only files say so; a group that they do not have is not private. A list of access rights (ACL) hides
-// behind the rights of the group, so there is none then. Root has no such group: what it makes is its own on all systems.
+// private tells whether only the user and root are in a group: many systems make a group for each user, and let it
+// write to all that is made (umask 002). Only files say so; a group that they do not have is not private. A list of
+// access rights (ACL) hides behind the rights of the group, so there is none then. Root has no such group: what it
+// makes is its own on all systems.
 func private(path string, gid int, uid uint32) bool {
 	if runtime.GOOS != "linux" || uid == 0 { // elsewhere the files do not say it all
 		return false
@@ -30,8 +31,7 @@ func privateIn(users, groups [][]string, gid int, uid uint32) bool {
 			continue
 		}
 		id, err := strconv.ParseUint(u[2], 10, 32)
-		own := err == nil && (id == 0 || uint32(id) == uid)
-		if own {
+		if err == nil && (id == 0 || uint32(id) == uid) {
 			trusted[u[0]] = true
 		} else if u[3] == strconv.Itoa(gid) {
 			return false

@@ -1,5 +1,5 @@
-// Package owners tells whether code on disk can have been put there by its user, or root, alone. docs/security.md has the rule and its
-// reasons. It is the one place that decides this, for whatever lazo loads or runs.
+// Package owners tells whether code on disk can have been put there by its user, or root, alone. docs/security.md has
+// the rule and its reasons. It is the one place that decides this, for whatever lazo loads or runs.
 package owners
 
 import (
@@ -15,16 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsafe: somebody else may have written a file, or may replace it by way of a folder or a link that leads to it.
+// ErrUnsafe: another user may have written a file, or may replace it by way of a folder or a link that leads to it.
 var ErrUnsafe = errors.New("not yours alone")
 
-// Resolve follows a path, links too, and gives the one without links that it leads to. Each folder, link and file on the way must be
-// the user's own or root's, and nobody else may write to it; a sticky folder, as /tmp, may be everybody's, since in it nobody moves
-// what belongs to others. What breaks this is [ErrUnsafe]; a part that is missing is fs.ErrNotExist.
+// Resolve follows a path, links too, and gives the one without links that it leads to. Each folder, link and file on
+// the way must be the user's own or root's, and no other user may write to it; a sticky folder, as /tmp, may be open to
+// all, since there only the owner of a file can move it. What breaks this is [ErrUnsafe]; a part that is missing is
+// fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 
-// Folder is [Resolve] for a folder of lazo's own: it must not be everybody's even if it is sticky, because what lies in it is
-// looked for by its name.
+// Folder is [Resolve] for a folder of lazo's own: it must not be everybody's even if it is sticky, because what lies in
+// it is looked for by its name.
 func Folder(path string) error {
 	real, err := Resolve(path)
 	if err != nil {
@@ -43,8 +44,8 @@ func Folder(path string) error {
 // Own is the rule for one file or folder, or link, itself.
 func Own(path string, info fs.FileInfo) error { return now().closed(path, info, false) }
 
-// ReadFile reads a regular file of at most limit bytes that [Resolve] finds nothing wrong with. It never waits, as for a named pipe,
-// and follows no link at the end of the path.
+// ReadFile reads a regular file of at most limit bytes that [Resolve] finds nothing wrong with. It never waits, as for
+// a named pipe, and follows no link at the end of the path.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	if _, err := Resolve(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -74,11 +75,11 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", path, info.Size(), limit)
 }
 
-// user is who asks.
+// user is the user of this process, and what it knows of the system.
 type user struct {
 	uid     uint32
-	root    uint32                          // who owns the root folder: root, mostly
-	private func(path string, gid int) bool // nobody else is in the group
+	root    uint32                          // the owner of the root folder: root, mostly
+	private func(path string, gid int) bool // whether no other user is in the group
 }
 
 func now() user {

@@ -1,5 +1,5 @@
 // Package regular opens regular files alone: opening a named pipe waits for its other end, reading one for a line that
-// nobody writes, and neither ends with a context.
+// may never be written, and neither ends with a context.
 package regular
 
 import (

@@ -1,5 +1,5 @@
-// Package shield calls what is not lazo's own, so that a panic of it is an error. (The panics of graph functions, which have a line
-// of the user's, are those of package graphs; those of a run, which have its place, of package loop.)
+// Package shield calls code that is not lazo's own, and turns its panics into errors. (The panics of graph functions,
+// which have a line of the user's, are those of package graphs; those of a run, which have its place, of package loop.)
 package shield
 
 import (
@@ -26,7 +26,8 @@ func (p *Panic) Unwrap() error {
 // ErrGoexit: a function ended its goroutine.
 var ErrGoexit = errors.New("ended its goroutine (runtime.Goexit)")
 
-// Call calls f and gives its error to end, in whatever way f ends: a [*Panic], or [ErrGoexit], after which Call does not return.
+// Call calls f and gives its error to end, in whatever way f ends: a [*Panic], or [ErrGoexit], after which Call does
+// not return.
 func Call(f func() error, end func(error)) {
 	err := ErrGoexit
 	defer func() {

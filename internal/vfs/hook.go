@@ -25,7 +25,7 @@ const (
 	OpClose   Op = "close"
 )
 
-// Changes tells whether a call of this kind can change what is on the disk, or what of it is durable.
+// Changes tells whether a call of this kind can change what is on the disk, or which of that is durable.
 func (o Op) Changes() bool {
 	switch o {
 	case OpOpen, OpReadDir, OpStat, OpRead:

@@ -11,13 +11,14 @@ import (
 	"sync"
 )
 
-// Mem is a file system in memory that knows what of it is durable: see [Mem.Crash]. The zero Mem is empty and ready.
+// Mem is a file system in memory that knows which of its content is durable: see [Mem.Crash]. The zero Mem is empty and
+// ready.
 type Mem struct {
 	mu   sync.Mutex
 	root node
 }
 
-// node is a folder or a file, with what a loss of power leaves of it.
+// node is a folder or a file, with the part that a loss of power leaves.
 type node struct {
 	dir             bool
 	names, kept     map[string]*node // of a folder

@@ -32,7 +32,7 @@ type FS interface {
 	// SyncDir makes the names in a folder durable: after it, new, renamed and removed ones survive a loss of power.
 	SyncDir(name string) error
 	// Lock takes the lock of a file, which is made if it is not there, and writes the note into it. The error is a
-	// *[LockedError] if somebody has the lock. It ends with Close, or with the process.
+	// *[LockedError] if the lock is taken. It ends with Close, or with the process.
 	Lock(name, note string) (io.Closer, error)
 	Close() error
 }
@@ -58,7 +58,7 @@ type Info struct {
 // IsDir tells whether it is a folder.
 func (i Info) IsDir() bool { return i.Type == fs.ModeDir }
 
-// LockedError: somebody else has the lock.
+// LockedError: another process, or another user of this one, has the lock.
 type LockedError struct {
 	Name string
 	// Note is what the owner wrote, cut to 1 kB. It is empty for a moment while the owner writes it, and comes from a

@@ -18,8 +18,8 @@ import (
 
 // Load reads a folder that [Program.Write] wrote. Nothing in it is trusted: sizes are checked before memory is taken,
 // checksums and the manifest's own sense always. What is wrong with the content is [ErrDamaged], or [ErrNewer]. Whether
-// the program's text is a program is for [Program.Compile] to say, and whether it does what it claims for you to trust:
-// compile programs only of people whose code you would run.
+// the program's text is a program is for [Program.Compile] to say, and whether it does what it claims is not checked:
+// compile only programs of people that you trust with code.
 func Load(dir string) (*Program, error) {
 	p, err := load(dir)
 	if err != nil {

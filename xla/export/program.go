@@ -159,9 +159,9 @@ func (p *Program) inputs(role Role) map[string]Value {
 }
 
 // checkTensors holds tensors against the values that they must be of, all of them.
-func checkTensors(what string, given map[string]*tensors.Tensor, want map[string]Value) error {
+func checkTensors(what string, values map[string]*tensors.Tensor, want map[string]Value) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		t, ok := given[name]
+		t, ok := values[name]
 		if !ok || t == nil {
 			return fmt.Errorf("%s: none named %q; expected all of %q", what, name, slices.Sorted(maps.Keys(want)))
 		}
@@ -169,7 +169,7 @@ func checkTensors(what string, given map[string]*tensors.Tensor, want map[string
 			return fmt.Errorf("%s: %q has the shape %s, expected %s", what, name, t.Shape(), want[name].Shape)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := want[name]; !ok {
 			return fmt.Errorf("%s: %q is not among %q", what, name, slices.Sorted(maps.Keys(want)))
 		}

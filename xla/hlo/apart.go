@@ -11,19 +11,19 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is up to how many bytes a constant is a part of the program's text. XLA takes some 17 times a constant's size to read it
-// there, and keeps much of that.
+// largest is up to how many bytes a constant is a part of the program's text. XLA takes some 17 times a constant's size
+// to read it there, and keeps much of that.
 const largest = 1 << 20
 
-// Apart has large constants (above 1 MiB) stay out of the program's text: they become parameters behind all others, with their
-// [Parameter.Value], that whoever runs the program gives it. It gives b back.
+// Apart has large constants (above 1 MiB) stay out of the program's text: they become parameters behind all others. To
+// run the program, set them to their [Parameter.Value]. It gives b back.
 func (b *Builder) Apart() *Builder {
 	b.apart = true
 	return b
 }
 
-// home is the function whose parameter a large constant becomes, nil if it stays in the text: functions that are called see nothing
-// of main.
+// home is the function that gets a large constant as a parameter, nil if it stays in the text: functions that are
+// called see nothing of main.
 func (f *Function) home(flat any) *Function {
 	for f.parent != nil {
 		f = f.parent
@@ -37,7 +37,7 @@ func (f *Function) home(flat any) *Function {
 
 var constantPattern = regexp.MustCompile(`%k(\d+)\b`)
 
-// constantApart makes a parameter of a constant, whose name in the text is another until it is known which place it has.
+// constantApart makes a parameter of a constant. Its name in the text changes when its place is known.
 func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 	p := Parameter{Name: fmt.Sprintf("#constant%d", len(f.b.constants)), Shape: shape, Value: bytes.Clone(bytesOf(flat))}
 	if len(f.b.meshes) > 0 { // whole on each device; of what is left open, Shardy would decide
@@ -68,7 +68,8 @@ func (m *Module) addConstants(all []Parameter) {
 	})
 }
 
-// Constants gives the place of the first parameter that is a large constant, and how many there are, one behind the other.
+// Constants gives the place of the first parameter that is a large constant, and how many there are, one behind the
+// other.
 func (m *Module) Constants() (first, n int) {
 	first = len(m.Parameters)
 	for i, p := range m.Parameters {

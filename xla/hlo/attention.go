@@ -13,20 +13,21 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// ForCUDA says that the program is for XLA's CUDA backend, and up to which width of a head its devices have cuDNN's flash attention;
-// 0 for none. It gives b back.
+// ForCUDA says that the program is for XLA's CUDA backend, and up to which width of a head its devices have cuDNN's
+// flash attention; 0 for none. It gives b back.
 func (b *Builder) ForCUDA(widestHead int) *Builder {
 	b.widestHead = widestHead
 	return b
 }
 
-// FusedScaledDotProductAttention is softmax(query·keyᵀ·scale + bias)·value for each head, by cuDNN's flash attention, which keeps no
-// scores. The state is the logarithm of the sum of the exponentials of each row of scores, float32 of [batch, heads, time].
+// FusedScaledDotProductAttention is softmax(query·keyᵀ·scale + bias)·value for each head, by cuDNN's flash attention,
+// which keeps no scores. The state is the logarithm of the sum of the exponentials of each row of scores, float32 of
+// [batch, heads, time].
 //
-// Only builders of [Builder.ForCUDA] have it, for float16 and bfloat16, heads of a multiple of 8 up to the devices' width, one device,
-// and a bias that is fixed; key and value may have fewer heads than the query. All else, as masks, is compute.ErrNotImplemented,
-// and GoMLX's attention layer puts it together from other operations. The calls are held to the text of JAX's
-// (testdata/attention.py); no GPU has run them yet.
+// Only builders of [Builder.ForCUDA] have it, for float16 and bfloat16, heads of a multiple of 8 up to the devices'
+// width, one device, and a bias that is fixed; key and value may have fewer heads than the query. All else, as masks,
+// is compute.ErrNotImplemented, and GoMLX's attention layer puts it together from other operations. Tests compare the
+// calls with the text of JAX's (testdata/attention.py); no GPU has run them yet.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {
@@ -37,8 +38,8 @@ func (f *Function) FusedScaledDotProductAttention(
 	return out[0], out[1:], nil
 }
 
-// FusedScaledDotProductAttentionVJP gives the gradients of [Function.FusedScaledDotProductAttention] for query, key and value, and takes
-// whatever that takes.
+// FusedScaledDotProductAttentionVJP gives the gradients of [Function.FusedScaledDotProductAttention] for query, key and
+// value, and takes whatever that takes.
 func (f *Function) FusedScaledDotProductAttentionVJP(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 	output compute.Value, statesForVJP []compute.Value, dOutput compute.Value,
@@ -51,8 +52,8 @@ func (f *Function) FusedScaledDotProductAttentionVJP(
 	return out[0], out[1], out[2], nil
 }
 
-// flash writes a call of cuDNN; with last, that of the gradient. cuDNN has the bias between the operands and last, and the lengths
-// behind them.
+// flash writes a call of cuDNN; with last, that of the gradient. cuDNN has the bias between the operands and last, and
+// the lengths behind them.
 func (f *Function) flash(
 	kind compute.OpType, layout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig, operands []compute.Value, last ...compute.Value,
 ) ([]compute.Value, error) {
@@ -124,8 +125,9 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash says what of an attention cuDNN does not take, "" for nothing. The limits of its gradient count too: GoMLX asks for that
-// of all that was taken, and has no other way by then. GoMLX asks for none of a bias or a mask, so what may be learnt is not taken.
+// noFlash says what of an attention cuDNN does not take, "" for nothing. The limits of its gradient count too: GoMLX
+// asks for that of all that was taken, and has no other way by then. GoMLX asks for none of a bias or a mask, so what
+// may be learnt is not taken.
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {
@@ -172,7 +174,8 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 	return ""
 }
 
-// fixed tells that a value depends on no input: that it is made of statements of f which take from each other alone.
+// fixed tells whether a value depends on no input: whether it is made by statements of f that use one another's results
+// alone.
 func (f *Function) fixed(v *value) bool {
 	needed := map[*value]bool{v: true}
 	for _, s := range slices.Backward(f.text.Statements) {
@@ -192,7 +195,7 @@ func (f *Function) fixed(v *value) bool {
 	return len(needed) == 0
 }
 
-// flashConfig is what cuDNN is told of a call, XLA's GpuBackendConfig in JSON. time and heads are axes of query and key.
+// flashConfig describes a call to cuDNN: XLA's GpuBackendConfig in JSON. time and heads are axes of query and key.
 func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductAttentionConfig, back bool) string {
 	q, k, mask := dims(query), dims(key), "NO_MASK"
 	switch {

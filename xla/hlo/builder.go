@@ -56,7 +56,8 @@ func New(name string, compile func(*Module) (compute.Executable, error)) *Builde
 	return b
 }
 
-// ForCPU says whether the program is for XLA's CPU backend only, and may be written as it runs fastest there. It gives b back.
+// ForCPU says whether the program is for XLA's CPU backend only, and may be written as it runs fastest there. It gives
+// b back.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
 	return b
@@ -129,8 +130,8 @@ func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	return values, nil
 }
 
-// value is what a function has of an operand. A closure takes what is not its own from around it; whether it is there is seen
-// when the closure becomes a part of an operation. A constant scalar is written anew.
+// value is the value of an operand inside a function. A closure captures what it did not make itself; whether that can
+// be seen there is checked when the closure becomes a part of an operation. A constant scalar is written anew.
 func (f *Function) value(o *op) (*value, error) {
 	if o.in == f {
 		return o.value, nil
@@ -148,7 +149,8 @@ func (f *Function) value(o *op) (*value, error) {
 	if f.b.eager != nil && o.in == f.b.main {
 		name = f.b.eager.outer(o)
 	}
-	// go-xla lets a closure take values of its own ancestors only, and knows these too early; a name is all that the text needs.
+	// go-xla lets a closure take values of its own ancestors only, and knows these too early; a name is all that the
+	// text needs.
 	alias, err := f.text.NamedInput(name, o.value.Shape())
 	if err != nil {
 		return nil, err
@@ -162,8 +164,8 @@ func (f *Function) value(o *op) (*value, error) {
 type lowering func(operands []*value) ([]*value, error)
 
 // emit is the way of every operation into the program: it checks the operands, notes the operation and makes its
-// errors. The shape inference of go-xla and GoMLX panics for some wrong arguments; that becomes an error here. An operation
-// that fails leaves no statement behind.
+// errors. The shape inference of go-xla and GoMLX panics for some wrong arguments; that becomes an error here. An
+// operation that fails leaves no statement behind.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -175,9 +177,9 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	if alone {
 		lower = f.b.alone(kind, lower)
 	}
-	f.asked = nil
+	f.called = nil
 	var results []*value
-	// A copy: a lowering may put other values in their places, and the error tells what was given.
+	// A copy: a lowering may put other values in their places, and the error is to have the caller's.
 	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {
 		err = caught
 	}
@@ -189,7 +191,7 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 		return nil, &Error{kind, shapesOf(values), err}
 	}
 	if !alone {
-		f.uses = append(f.uses, f.asked...)
+		f.uses = append(f.uses, f.called...)
 		f.noted(kind, values, results)
 	}
 	ops := make([]*op, len(results))
@@ -227,8 +229,8 @@ func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower 
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
 // InPlace says that an output, by its place in the list given to main's Return, may be written over the memory of a
-// parameter, by the order in which it was added. The two must have the same shape, which Compile checks; each output and
-// each parameter is named once at most. The caller of the program then loses the input.
+// parameter, by the order in which it was added. The two must have the same shape, which Compile checks; each output
+// and each parameter is named once at most. The caller of the program then loses the input.
 func (b *Builder) InPlace(output, parameter int) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: in place: builder %q: %w", b.name, ErrCompiled)
@@ -313,8 +315,8 @@ func (b *Builder) module() (*Module, error) {
 	return m, err
 }
 
-// Capabilities are all operations of GoMLX but those that it puts together from others itself, and all types of elements that
-// its tensors can have. Shapes are fixed when a program is built.
+// Capabilities are all operations of GoMLX but those that it puts together from others itself, and all types of
+// elements that its tensors can have. Shapes are fixed when a program is built.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
 	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {
@@ -328,8 +330,8 @@ func Capabilities() compute.Capabilities {
 	return c
 }
 
-// missing are operations that have a number but no method, whose output's shape the program would have to compute, or that GoMLX
-// puts together from others.
+// missing are operations that have a number but no method, that have an output of a shape which only a run knows, or
+// that GoMLX makes of others.
 var missing = []compute.OpType{
 	compute.OpTypeDot, compute.OpTypeSelectAndScatterSum, compute.OpTypeCollectiveBroadcast, compute.OpTypeAllGather,
 	compute.OpTypeCapturedValue, compute.OpTypeBlockForDotGeneral,

@@ -146,7 +146,8 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	if err != nil {
 		return nil, err
 	}
-	// go-xla keeps the caller's slice and writes it out at the end; the text is made now, while the values are as given.
+	// go-xla keeps the caller's slice and writes it out at the end; the text is made now, while the values are still
+	// the same.
 	attributes := f.Statements[len(f.Statements)-1].Attributes
 	// As bytes where it is long, or complex: go-xla writes infinite and NaN parts in double precision always, which XLA
 	// does not read. Truth values would be packed, and how depends on XLA's version.

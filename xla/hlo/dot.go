@@ -11,22 +11,22 @@ import (
 )
 
 // DotGeneral multiplies and adds up over the contracting axes, pairs the batch axes, and crosses the rest. The output
-// has the batch axes, then the rest of lhs, then the rest of rhs. It adds up in the accumulator's type, and gives the output's; both are
-// that of the operands where config does not say them.
+// has the batch axes, then the rest of lhs, then the rest of rhs. It adds up in the accumulator's type, and gives the
+// output's; both are that of the operands where config does not say them.
 func (f *Function) DotGeneral(
 	lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
 ) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDotGeneral, []compute.Value{lhs, rhs}, func(v []*value) (*value, error) {
-		own := v[0].Shape().DType
-		sum := cmp.Or(config.AccumulatorDType, own)
-		if err := errors.Join(checkType(sum), checkType(cmp.Or(config.OutputDType, own))); err != nil {
+		dtype := v[0].Shape().DType
+		sum := cmp.Or(config.AccumulatorDType, dtype)
+		if err := errors.Join(checkType(sum), checkType(cmp.Or(config.OutputDType, dtype))); err != nil {
 			return nil, err
 		}
 		if err := sameType(v...); err != nil {
 			return nil, err
 		}
-		if classes[sum] != classes[own] || sum.Bits() <= own.Bits() { // else the product itself adds up in a larger type
+		if classes[sum] != classes[dtype] || sum.Bits() <= dtype.Bits() { // else the product itself adds up in a larger type
 			for i := range v {
 				var err error
 				if v[i], err = convert(v[i], sum); err != nil {
@@ -38,7 +38,7 @@ func (f *Function) DotGeneral(
 		if err != nil {
 			return nil, err
 		}
-		return convert(product, cmp.Or(config.OutputDType, own))
+		return convert(product, cmp.Or(config.OutputDType, dtype))
 	})
 }
 

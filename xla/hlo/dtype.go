@@ -42,9 +42,9 @@ func (c class) String() string {
 	return text
 }
 
-// classes are the types of elements that programs can have. Packed integers can be moved, cast and converted, but not computed
-// with: XLA's CPU adds two int4 of 7 up to 14. What else PJRT has, the floats of 8 and 4 bits, GoMLX has no Go type for and go-xla no
-// name.
+// classes are the types of elements that programs can have. Packed integers can be moved, cast and converted, but not
+// computed with: XLA's CPU adds two int4 of 7 up to 14. PJRT's floats of 8 and 4 bits are not here, since GoMLX has no
+// Go type for them and go-xla no name.
 var classes = map[dtypes.DType]class{
 	dtypes.Bool: boolean,
 	dtypes.Int8: signed, dtypes.Int16: signed, dtypes.Int32: signed, dtypes.Int64: signed,
@@ -72,8 +72,8 @@ var withPacked = []compute.OpType{
 	compute.OpTypeOptimizationBarrier, compute.OpTypeSchedulingBarrier, compute.OpTypeDynamicShape, compute.OpTypeDynamicDimensionSize,
 }
 
-// asBytes are the operations that move elements, with the place of the operand that has them. They are given bytes for packed
-// integers: XLA's CPU ends the process where it joins or transposes int4.
+// asBytes are the operations that move elements, with the place of the operand that has them. For packed integers they
+// work on bytes: XLA's CPU ends the process where it joins or transposes int4.
 var asBytes = map[compute.OpType]int{
 	compute.OpTypeReshape: 0, compute.OpTypeTranspose: 0, compute.OpTypeReverse: 0, compute.OpTypeBroadcastInDim: 0,
 	compute.OpTypeSlice: 0, compute.OpTypeConcatenate: 0, compute.OpTypePad: 0, compute.OpTypeWhere: 1, compute.OpTypeGather: 0,
@@ -87,17 +87,17 @@ func unpacking(kind compute.OpType, lower lowering) lowering {
 		if first < 0 || slices.Contains(withPacked, kind) {
 			return lower(operands)
 		}
-		moved, moves := asBytes[kind]
-		if !moves || moved >= len(operands) || classOf(operands[moved]) != packed {
+		moved, movesOnly := asBytes[kind]
+		if !movesOnly || moved >= len(operands) || classOf(operands[moved]) != packed {
 			return nil, fmt.Errorf("operand %d has elements of type %s, which can be moved but not computed with; convert it first", first, operands[first].Shape().DType)
 		}
-		own, bytes := operands[moved].Shape().DType, dtypes.Int8
-		if own.IsUnsigned() {
+		packedType, bytes := operands[moved].Shape().DType, dtypes.Int8
+		if packedType.IsUnsigned() {
 			bytes = dtypes.Uint8
 		}
 		wide := slices.Clone(operands)
 		for i, v := range wide {
-			if v.Shape().DType != own {
+			if v.Shape().DType != packedType {
 				continue
 			}
 			var err error
@@ -114,7 +114,7 @@ func unpacking(kind compute.OpType, lower lowering) lowering {
 				v, err = kept(v)
 			}
 			if err == nil {
-				results[i], err = convert(v, own)
+				results[i], err = convert(v, packedType)
 			}
 		}
 		return results, err

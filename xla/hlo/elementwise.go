@@ -42,7 +42,7 @@ var unaries = map[compute.OpType]unary{
 
 // leadingZeros counts without a sign: XLA folds constants below 0, of 8 or 16 bits, wrongly.
 func leadingZeros(x *value) (*value, error) {
-	own := x.Shape().DType
+	dtype := x.Shape().DType
 	bits, err := unsignedBits(x)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func leadingZeros(x *value) (*value, error) {
 	if bits, err = stablehlo.CountLeadingZeros(bits); err != nil {
 		return nil, err
 	}
-	return convert(bits, own)
+	return convert(bits, dtype)
 }
 
 func (f *Function) unary(kind compute.OpType, x compute.Value) (compute.Value, error) {
@@ -160,9 +160,9 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 	})
 }
 
-// divisor is what integers are divided by. A constant with a 0 in it is refused. XLA folds what it can reckon while it reads a
-// program, and its folding of integers divided by 0 ends the process: so it does not see through a divisor that may come to 0
-// (1-1, x-x, x·0). At run time, and on all devices, x/0 is -1 and x%0 is x.
+// divisor is what integers are divided by. A constant with a 0 in it is refused. XLA folds what it can reckon while it
+// reads a program, and its folding of integers divided by 0 ends the process: so it does not see through a divisor that
+// may come to 0 (1-1, x-x, x·0). At run time, and on all devices, x/0 is -1 and x%0 is x.
 func (b *Builder) divisor(v *value) (*value, error) {
 	if classOf(v)&integer == 0 {
 		return v, nil

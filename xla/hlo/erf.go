@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Plain keeps to StableHLO, for programs that others than XLA read: the error function, which is of another dialect (CHLO), is
-// written out. It gives b back.
+// Plain keeps to StableHLO, for programs that others than XLA read: the error function, which is of another dialect
+// (CHLO), is written out. It gives b back.
 func (b *Builder) Plain() *Builder {
 	b.plain = true
 	return b
@@ -20,7 +20,7 @@ func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 		return f.unary(compute.OpTypeErf, x)
 	}
 	return f.each(compute.OpTypeErf, float, x, func(x *value) (*value, error) {
-		switch own := x.Shape().DType; own {
+		switch dtype := x.Shape().DType; dtype {
 		case dtypes.Float64:
 			return f.erf64(x)
 		case dtypes.Float32:
@@ -33,7 +33,7 @@ func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 			if wide, err = f.erf32(wide); err != nil {
 				return nil, err
 			}
-			return convert(wide, own)
+			return convert(wide, dtype)
 		}
 	})
 }

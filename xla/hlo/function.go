@@ -14,24 +14,25 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Function is the main function of a program, a function that others call, or a closure. It takes parameters and operations until
-// its Return. Operations that GoMLX puts together from others itself, such as the fused ones, are not implemented.
+// Function is the main function of a program, a function that others call, or a closure. It takes parameters and
+// operations until its Return. Operations that GoMLX puts together from others itself, such as the fused ones, are not
+// implemented.
 type Function struct {
 	notimplemented.Function
 	b      *Builder
 	name   string
 	parent *Function // of a closure
 
-	// text has the statements. All functions of a program number their values in one row, so that closures may lie in any of them,
-	// and a number says which operation wrote a statement.
+	// text has the statements. All functions of a program number their values in one row, so that closures may lie in
+	// any of them, and a number says which operation wrote a statement.
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
 	in, out  []*shardy.ShardingSpec // how parameters and outputs are split, nil where that is not said
 
 	uses     []*Function       // closures of its statements, and functions that it calls
-	asked    []*Function       // those of the statement that is being written
-	captured []*op             // what a closure takes of functions around it
+	called   []*Function       // of the statement that is being written
+	captured []*op             // what a closure captures of the functions around it
 	aliases  map[*value]*value // and as what, inside
 }
 
@@ -75,8 +76,8 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	return f, nil
 }
 
-// Closure makes a function for [Function.While], [Function.If] and [Function.Sort], which sees the values of the function
-// that such an operation is in. That need not be f: GoMLX makes all closures in main.
+// Closure makes a function for [Function.While], [Function.If] and [Function.Sort], which sees the values of the
+// function that such an operation is in. That need not be f: GoMLX makes all closures in main.
 func (f *Function) Closure() (compute.Function, error) {
 	if err := f.b.open(); err != nil {
 		return nil, fmt.Errorf("hlo: closure: %w", err)
@@ -109,8 +110,8 @@ func (f *Function) String() string {
 	return fmt.Sprintf("function %q", f.name)
 }
 
-// Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: a value of main is then
-// whole on each device. A closure's parameter has none.
+// Parameter adds an input. Inputs are fed in the order in which they were added. sharding may be nil: a value of main
+// is then whole on each device. A closure's parameter has none.
 func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
 		if err := checkShape(shape); err != nil {
@@ -142,8 +143,8 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 	})
 }
 
-// Return ends the function with its outputs, one at least. shardings may be nil; else it has one entry for each output, of which
-// each may be nil. A closure's outputs have none.
+// Return ends the function with its outputs, one at least. shardings may be nil; else it has one entry for each output,
+// of which each may be nil. A closure's outputs have none.
 func (f *Function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	if err := f.finish(outputs, shardings); err != nil {
 		return fmt.Errorf("hlo: return of %s: %w", f, err)
@@ -190,7 +191,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 		if err := sameShapes(callee.String()+" takes", shapesOf(callee.text.Inputs), "operands", shapesOf(v)); err != nil {
 			return nil, err
 		}
-		f.asked = append(f.asked, callee)
+		f.called = append(f.called, callee)
 		if len(v) > 0 {
 			return stablehlo.Call(callee.text, v...)
 		}
@@ -247,12 +248,12 @@ func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Functi
 	})
 }
 
-// finished checks a function that an operation was given.
-func (f *Function) finished(role string, given compute.Function) (*Function, error) {
-	g, ok := given.(*Function)
+// finished checks a function that is an argument of an operation.
+func (f *Function) finished(role string, argument compute.Function) (*Function, error) {
+	g, ok := argument.(*Function)
 	switch {
 	case !ok || g == nil:
-		return nil, fmt.Errorf("%s is %T, expected a function that this builder made", role, given)
+		return nil, fmt.Errorf("%s is %T, expected a function that this builder made", role, argument)
 	case g.b != f.b:
 		return nil, fmt.Errorf("%s is of builder %q, this is %q", role, g.b.name, f.b.name)
 	case !g.returned:
@@ -261,10 +262,10 @@ func (f *Function) finished(role string, given compute.Function) (*Function, err
 	return g, nil
 }
 
-// region makes a closure a part of a statement that f is about to write. takes and gives are the shapes of its parameters and
-// outputs; gives may be nil for any.
-func (f *Function) region(role string, given compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
-	c, err := f.finished(role, given)
+// region makes a closure a part of a statement that f is about to write. takes and gives are the shapes of its
+// parameters and outputs; gives may be nil for any.
+func (f *Function) region(role string, argument compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
+	c, err := f.finished(role, argument)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func (f *Function) region(role string, given compute.Function, takes, gives []sh
 			return nil, fmt.Errorf("%s uses a value from outside: %w", role, err)
 		}
 	}
-	f.asked = append(f.asked, c)
+	f.called = append(f.called, c)
 	region := *c.text
 	region.Parent = f.text
 	return &region, nil

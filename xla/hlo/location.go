@@ -42,7 +42,8 @@ func shapeList(list []shapes.Shape) string {
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
-	// Where is the line of the user's code that asked for it, as "package/file.go:12"; "" for what lazo adds, as gradients.
+	// Where is the line of the user's code that asked for it, as "package/file.go:12"; "" for what lazo adds, as
+	// gradients.
 	Where string
 
 	end int // the number that follows the last of its values
@@ -50,8 +51,8 @@ type Operation struct {
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-// source is the text of a module's operations, and which of them wrote what, in their order. A module that runs another one many
-// times has that one's.
+// source is the text of a module's operations, and which of them wrote what, in their order. A module that runs another
+// one many times has that one's.
 type source struct {
 	bodies     []string // of functions; each number of a value is in one of them
 	operations []Operation
@@ -63,7 +64,7 @@ type written struct {
 	in *Function
 }
 
-// noted keeps an operation whose statements are the last of its function.
+// noted keeps an operation; its statements are the last ones of the function.
 func (f *Function) noted(kind compute.OpType, operands, results []*value) {
 	b := f.b
 	if n := len(f.text.Statements); n > 0 {
@@ -84,14 +85,14 @@ func shapesOf(values []*value) []shapes.Shape {
 }
 
 var (
-	// The plugin was given no name of a file, so it writes "-" for it.
+	// The plugin gets no file name, so it writes "-".
 	linePattern  = regexp.MustCompile(`(?m)^-:(\d+):\d+: error`)
 	valuePattern = regexp.MustCompile(`^ *%(\d+)[ ,]`)
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation that a plugin's words about the module's text are about: by the line that they name, or else
-// as the only operation of the name that they give.
+// Locate finds the operation that a plugin's words about the module's text are about: by the line that they name, or
+// else as the only operation of the name that they give.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {

@@ -198,7 +198,7 @@ func (m *Module) Unused() (places []int) {
 func (m *Module) Without(unused ...int) (*Module, error) {
 	all := m.Unused()
 	less := m.clone()
-	less.Parameters, less.source = nil, nil // whose lines are others
+	less.Parameters, less.source = nil, nil // lines have other numbers
 	now := map[string]string{}
 	place := map[int]int{}
 	for i, p := range m.Parameters {
@@ -221,7 +221,7 @@ func (m *Module) Without(unused ...int) (*Module, error) {
 	return less, nil
 }
 
-// clone is a copy whose lists and maps are its own.
+// clone is a copy with lists and maps of its own.
 func (m *Module) clone() *Module {
 	c := *m
 	c.Parameters, c.Outputs, c.functions = slices.Clone(m.Parameters), slices.Clone(m.Outputs), slices.Clone(m.functions)

@@ -21,16 +21,16 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 		if err := checkShape(shape); err != nil {
 			return nil, err
 		}
-		drawn := shape.Clone()
+		bitsShape := shape.Clone()
 		switch classes[shape.DType] {
 		case complexes, packed:
 			return nil, fmt.Errorf("type of elements %s, expected truth values, integers or floats", shape.DType)
 		case boolean:
-			drawn.DType = dtypes.Uint8
+			bitsShape.DType = dtypes.Uint8
 		case float:
-			drawn.DType = unsignedOf(shape.DType.Size())
+			bitsShape.DType = unsignedOf(shape.DType.Size())
 		}
-		next, bits, err := stablehlo.RNGBitGenerator(v[0], toXLA(drawn), types.RNGPhilox)
+		next, bits, err := stablehlo.RNGBitGenerator(v[0], toXLA(bitsShape), types.RNGPhilox)
 		if err != nil {
 			return nil, err
 		}

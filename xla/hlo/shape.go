@@ -104,8 +104,8 @@ func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, bro
 		if err := checkShape(outputShape); err != nil {
 			return nil, err
 		}
-		if own := x.(*op).value.Shape().DType; outputShape.DType != own { // from may have bytes in its place
-			return nil, fmt.Errorf("output shape %s, expected elements of type %s", outputShape, own)
+		if dtype := x.(*op).value.Shape().DType; outputShape.DType != dtype { // from may have bytes in its place
+			return nil, fmt.Errorf("output shape %s, expected elements of type %s", outputShape, dtype)
 		}
 		if !slices.IsSorted(broadcastAxes) {
 			return nil, fmt.Errorf("axes %v, expected increasing ones", broadcastAxes)

@@ -37,7 +37,7 @@ func (b *Builder) DistributedSPMD(numDevices int) error {
 }
 
 // DistributedAutoSharding makes the program one that XLA's Shardy splits over the devices of the meshes. It must come
-// before the parameters whose sharding names a mesh.
+// before the parameters with a sharding that names a mesh.
 func (b *Builder) DistributedAutoSharding(meshes ...compute.Mesh) error {
 	err := b.undecided()
 	if err == nil && len(meshes) == 0 {
@@ -94,8 +94,9 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return nil
 }
 
-// sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole. An axis that
-// cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does it by itself.
+// sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole. An axis
+// that cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does it by
+// itself.
 func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 // Single is one operation as a program of its own, with the values of its operands.
 type Single struct {
 	Kind compute.OpType
-	// Module has a parameter for each operand, and behind these one for each value that its closures take from outside. Operations of
-	// the same kind, shapes, attributes and functions have the same text.
+	// Module has a parameter for each operand, and behind these one for each value that its closures take from outside.
+	// Operations of the same kind, shapes, attributes and functions have the same text.
 	Module   *Module
 	Operands []compute.Buffer
 	// Where is the line of the user's code that asked for it; "" for what lazo adds, as gradients.
@@ -39,9 +39,9 @@ func (e *eager) outer(o *op) string {
 	return fmt.Sprintf("outer%d", i)
 }
 
-// NewEager starts a program of which each operation is given to run at once, with the values of its operands; run gives
-// those of its outputs. Parameters and constants come by [Builder.Known] and [Builder.KnownConstant] in place of Parameter and
-// Constant, and there is nothing to Compile. It runs on one device.
+// NewEager starts a program that runs each operation as it is added: run gets it with the values of its operands, and
+// returns those of its outputs. Parameters and constants come by [Builder.Known] and [Builder.KnownConstant] in place
+// of Parameter and Constant, and there is nothing to Compile. It runs on one device.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
@@ -85,7 +85,7 @@ func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	return b.eager.values[ops[0].value], nil
 }
 
-// alone makes of a lowering one that writes its operation into a program of its own, and runs it.
+// alone wraps a lowering: the operation is written into a program of its own, and run.
 func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	where := b.places.Here()
 	return func(operands []*value) ([]*value, error) {
@@ -99,9 +99,9 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 		b.main.text = stablehlo.New(m.Name).Main() // lowerings write there
 		flow := slices.Contains([]compute.OpType{compute.OpTypeCall, compute.OpTypeWhile, compute.OpTypeIf, compute.OpTypeSort}, kind)
 		if flow {
-			b.main.text = b.root.Closure() // whose values have other numbers than those inside
+			b.main.text = b.root.Closure() // so that its values have other numbers than those inside
 		}
-		inputs, given := make([]*value, len(operands)), make([]compute.Buffer, len(operands))
+		inputs, values := make([]*value, len(operands)), make([]compute.Buffer, len(operands))
 		known := map[*value]compute.Buffer{}
 		for i, v := range operands {
 			var err error
@@ -110,8 +110,8 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 			}
 			m.Parameters = append(m.Parameters, Parameter{Name: parameterName(i), Shape: shapeOf(v)})
 			b.sameLiteral(inputs[i], v)
-			given[i] = b.eager.values[v]
-			known[inputs[i]] = given[i]
+			values[i] = b.eager.values[v]
+			known[inputs[i]] = values[i]
 		}
 		results, err := lower(inputs)
 		if err != nil {
@@ -129,13 +129,13 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 			if m.body, err = bodyText(b.main.text.Statements, results); err != nil {
 				return nil, err
 			}
-			if m.functions, err = definitions(reach(b.main.asked, map[*Function]bool{}), map[int]bool{}); err != nil {
+			if m.functions, err = definitions(reach(b.main.called, map[*Function]bool{}), map[int]bool{}); err != nil {
 				return nil, err
 			}
 			if flow {
-				given = b.eager.renumber(m, given)
+				values = b.eager.renumber(m, values)
 			}
-			outputs, err := b.eager.run(Single{kind, m, given, where})
+			outputs, err := b.eager.run(Single{kind, m, values, where})
 			if err != nil {
 				return nil, err
 			}
@@ -156,9 +156,9 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 // numbered are the names that depend on what else a builder has.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text of a module with closures or functions depend on nothing but its operation, and what these take of main
-// parameters, whose values it adds to the given ones.
-func (e *eager) renumber(m *Module, given []compute.Buffer) []compute.Buffer {
+// renumber makes the text of a module with closures or functions depend on its operation alone. What these capture of
+// main becomes parameters; it appends their values.
+func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {
 		return numbered.ReplaceAllStringFunc(text, func(name string) string {
@@ -169,7 +169,7 @@ func (e *eager) renumber(m *Module, given []compute.Buffer) []compute.Buffer {
 					v, at := e.taken[place], len(m.Parameters)
 					names[name] = "%" + parameterName(at)
 					m.Parameters = append(m.Parameters, Parameter{Name: parameterName(at), Shape: shapeOf(v)})
-					given = append(given, e.values[v])
+					values = append(values, e.values[v])
 				}
 			}
 			return names[name]
@@ -179,5 +179,5 @@ func (e *eager) renumber(m *Module, given []compute.Buffer) []compute.Buffer {
 	for i, f := range m.functions {
 		m.functions[i] = rename(f)
 	}
-	return given
+	return values
 }

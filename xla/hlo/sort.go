@@ -13,11 +13,12 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Sort sorts along an axis, all inputs in the order that the comparator gives. It takes two elements of each input, those of the
-// first input before those of the second, and tells whether the first one of each pair comes first. (compute's words on this method
-// have another order of parameters; GoMLX's graph functions and its backends have this one.)
+// Sort sorts along an axis, all inputs in the order that the comparator gives. It takes two elements of each input,
+// those of the first input before those of the second, and tells whether the first one of each pair comes first.
+// (compute's words on this method have another order of parameters; GoMLX's graph functions and its backends have this
+// one.)
 //
-// Floats are in total order, as in JAX's top_k: a NaN, of either sign, behind +Inf, and -0 before 0.
+// Floats are in total order: a NaN, of either sign, behind +Inf, and -0 before 0.
 func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeSort, inputs, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -50,8 +51,9 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder are the statements of a comparator with each comparison of floats as one of all floats. One that is false with a NaN either way
-// leaves the numbers beside it in any order. A value that is compared with itself is asked whether it is a NaN, and stays so.
+// inTotalOrder are the statements of a comparator with each comparison of floats as one of all floats. One that is
+// false with a NaN either way leaves the numbers beside it in any order. A value that is compared with itself is asked
+// whether it is a NaN, and stays so.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {

@@ -21,7 +21,7 @@ const (
 	maxMembers   = 10_000
 	maxDirectory = 1 << 20  // bytes that reading the list of members may take, so that a long one costs no memory
 	maxRatio     = 20       // unpacked to packed, over the whole archive,
-	ratioSlack   = 16 << 20 // above so many bytes that nobody cares
+	ratioSlack   = 16 << 20 // above so many bytes, which any archive may have
 	maxUnpacked  = 8 << 30
 )
 

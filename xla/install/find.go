@@ -16,9 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Find returns the installed plugin of a kind. root "" is DefaultRoot(). Files whose size, time or inode are no longer those
-// of the receipt are read and compared by SHA-256, which takes a second for a large library; otherwise no file is opened.
-// The errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
+// Find returns the installed plugin of a kind. root "" is DefaultRoot(). Files with another size, time or inode than
+// the receipt has are read and compared by SHA-256, which takes a second for a large library; otherwise no file is
+// opened. The errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Errors that a caller can act on. Those of a failed download are the ones of the file system, the context, and package
-// internal/fetch, whose texts say what to do.
+// internal/fetch; their texts say what to do.
 var (
 	// ErrUnknownKind: no plugin of this name in the table.
 	ErrUnknownKind = errors.New("unknown plugin")
@@ -27,8 +27,8 @@ var (
 	ErrNotInstalled = errors.New("not installed")
 	// ErrDamaged: what is installed is not what was installed; Install mends it.
 	ErrDamaged = errors.New("damaged")
-	// ErrUnsafe: a file or folder of the plugin, or one on the way there, belongs to others or can be written by them, so its code
-	// cannot be trusted: docs/security.md.
+	// ErrUnsafe: a file or folder of the plugin, or one on the way there, belongs to others or can be written by them,
+	// so its code cannot be trusted: docs/security.md.
 	ErrUnsafe = owners.ErrUnsafe
 	// ErrUnknownWheel: a local file that is not in the table, without its digest given.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
@@ -98,9 +98,9 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install makes the plugin of the given kind the installed one, and returns it. If it is there already, intact and of the
-// version in the table, nothing is done. Several processes may call it at once: one works, the others wait and find it done.
-// On an error, what was installed before still is.
+// Install makes the plugin of the given kind the installed one, and returns it. If it is there already, intact and of
+// the version in the table, nothing is done. Several processes may call it at once: one works, the others wait and find
+// it done. On an error, what was installed before still is.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
 		if err != nil {

@@ -151,7 +151,7 @@ func (r *receipt) write(folder string) (err error) {
 type depth bool
 
 const (
-	quick depth = false // a file whose size, time and inode are those of the receipt is taken for unchanged
+	quick depth = false // a file with the size, time and inode of the receipt counts as unchanged
 	full  depth = true  // every byte is read
 )
 
@@ -194,7 +194,7 @@ func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d de
 	return nil
 }
 
-// stamp is of the files as they are now. It has the time of the last change too, which nobody can set back.
+// stamp is of the files as they are now. It has the time of the last change too, which no program can set back.
 func (r *receipt) stamp(folder string) string {
 	all := sha256.New()
 	for _, f := range r.Files {

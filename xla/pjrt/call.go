@@ -110,7 +110,7 @@ func (e *Executable) newCall(options CallOptions) (*Call, error) {
 	return collect(c), nil
 }
 
-// prepareHost fills in what PJRT is told of host inputs, all but the address.
+// prepareHost fills in the arguments of PJRT's calls for host inputs, but for the address.
 func (c *Call) prepareHost() {
 	dims := unsafe.Slice(c.run.c.host_dims, len(c.host)*maxDims)
 	for h, input := range c.host {
@@ -132,11 +132,11 @@ func (c *Call) hostArgs() []C.lazo_Client_BufferFromHostBuffer_Args {
 
 // Set gives an argument its buffer, on a device by its place in [Executable.Devices]. It stays until another is set.
 func (c *Call) Set(device, argument int, b *Buffer) error {
-	if err := c.own(); err != nil {
+	if err := c.useAlone(); err != nil {
 		return err
 	}
 	err := c.set(device, argument, b)
-	return firstError(err, c.disown())
+	return firstError(err, c.doneAlone())
 }
 
 func (c *Call) set(device, argument int, b *Buffer) error {
@@ -157,7 +157,7 @@ func (c *Call) set(device, argument int, b *Buffer) error {
 // KeepArguments says whether following runs copy what they were compiled to write over. A run that waits and fails
 // then loses nothing; it needs memory for both.
 func (c *Call) KeepArguments(keep bool) error {
-	if err := c.own(); err != nil {
+	if err := c.useAlone(); err != nil {
 		return err
 	}
 	var list []int
@@ -166,7 +166,7 @@ func (c *Call) KeepArguments(keep bool) error {
 			list = append(list, i)
 		}
 	}
-	return firstError(c.run.keep(list), c.disown())
+	return firstError(c.run.keep(list), c.doneAlone())
 }
 
 // Run runs the program and waits until it has ended. host is the memory of the host inputs, device after device; it is
@@ -186,21 +186,21 @@ func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 // lost.
 func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host) }
 
-// StartShared is Start without the copy, where the device can use the host's memory: it must not be changed before the run
-// has ended ([Execution.Await]).
+// StartShared is Start without the copy, where the device can use the host's memory: it must not be changed before the
+// run has ended ([Execution.Await]).
 func (c *Call) StartShared(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_STAY, host) }
 
-func (c *Call) start(way C.int, host [][]byte) (x *Execution, err error) {
-	if err := c.own(); err != nil {
+func (c *Call) start(mode C.int, host [][]byte) (x *Execution, err error) {
+	if err := c.useAlone(); err != nil {
 		return nil, err
 	}
-	defer func() { err = firstError(err, c.disown()) }()
+	defer func() { err = firstError(err, c.doneAlone()) }()
 	if err := c.run.of.use(); err != nil {
 		return nil, err
 	}
 	defer func() { err = firstError(err, c.run.of.done()) }()
 	var until []*held // of each device, if the memory is used after the call
-	if way == C.LAZO_STAY {
+	if mode == C.LAZO_STAY {
 		for range c.run.devices {
 			until = append(until, new(held))
 		}
@@ -223,7 +223,7 @@ func (c *Call) start(way C.int, host [][]byte) (x *Execution, err error) {
 			return nil, err
 		}
 	}
-	C.lazo_do(c.run.c, way)
+	C.lazo_do(c.run.c, mode)
 	if c.run.c.ran != 0 {
 		for i, b := range c.args {
 			if b != nil && c.inPlace[i%len(c.inPlace)] {
@@ -232,7 +232,7 @@ func (c *Call) start(way C.int, host [][]byte) (x *Execution, err error) {
 		}
 	}
 	if err := c.run.failure(); err != nil {
-		if c.run.c.ran != 0 { // what the program made exists, but is not told of
+		if c.run.c.ran != 0 { // the outputs exist and have to be freed
 			if x, resultErr := c.run.results(until); resultErr == nil {
 				_ = x.Close()
 			}
@@ -242,8 +242,8 @@ func (c *Call) start(way C.int, host [][]byte) (x *Execution, err error) {
 	return c.run.results(until)
 }
 
-// point has a place in C's memory point at Go's, which is pinned; as a number, not as a pointer: Go's collector would look at what
-// the place pointed at before, which it may have freed since the run that was before, and end the process.
+// point has a place in C's memory point at Go's, which is pinned; as a number, not as a pointer: Go's collector would
+// look at what the place pointed at before, which it may have freed since the run that was before, and end the process.
 func point(place *unsafe.Pointer, to *byte) {
 	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
 }
@@ -283,7 +283,7 @@ func (c *Call) hold(i int) error {
 	}
 	var err error
 	if c.inPlace[i%n] {
-		err = b.own()
+		err = b.useAlone()
 	} else {
 		err = b.use()
 	}
@@ -302,7 +302,7 @@ func (c *Call) release(held int) error {
 			continue
 		}
 		if c.inPlace[i%len(c.inPlace)] {
-			first = firstError(first, b.disown())
+			first = firstError(first, b.doneAlone())
 		} else {
 			first = firstError(first, b.done())
 		}

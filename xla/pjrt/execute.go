@@ -138,7 +138,7 @@ func (r launch) failure() error {
 		if ptr == nil {
 			continue // a host input, gone with the run
 		}
-		// Nothing can be said of an argument whose state cannot be asked for: it counts as lost.
+		// If an argument's state cannot be read, it counts as lost.
 		if gone, err := isDeleted(p, ptr); err != nil || gone {
 			e.Lost = append(e.Lost, Argument{i / args, i % args})
 		}
@@ -147,7 +147,8 @@ func (r launch) failure() error {
 }
 
 // results makes Go's buffers of the outputs that were not put in an argument's place, and events of the rest. If one
-// cannot be made, none is left. until is what each device uses until its event, besides what was replaced; it may be nil.
+// cannot be made, none is left. until is what each device uses until its event, besides what was replaced; it may be
+// nil.
 func (r launch) results(until []*held) (*Execution, error) {
 	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
 	client, outs := r.of.client, len(r.of.outputs)
@@ -288,7 +289,7 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 	}
 	C.lazo_do(r.c, C.LAZO_START)
 	if err := r.failure(); err != nil {
-		if r.c.ran != 0 { // what the program made exists, but is not told of
+		if r.c.ran != 0 { // the outputs exist and have to be freed
 			if x, resultErr := r.results(nil); resultErr == nil {
 				_ = x.Close()
 			}

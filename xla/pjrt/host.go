@@ -73,10 +73,10 @@ func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 		return nil, err
 	}
 	p := d.client.plugin
-	given := make(chan bool, 1)              // whether Share did not fail: only then is release called
+	shared := make(chan bool, 1)             // whether Share succeeded: only then is release called
 	err = p.onReady(made.done, func(error) { // the copy's error is the buffer's too
 		pin.Unpin()
-		if <-given && release != nil {
+		if <-shared && release != nil {
 			release()
 		}
 	})
@@ -92,7 +92,7 @@ func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 	} else {
 		err = firstError(err, destroyBuffer(p, made.buffer))
 	}
-	given <- err == nil
+	shared <- err == nil
 	return b, err
 }
 
@@ -118,15 +118,15 @@ func (d *Device) put(a Array, share bool) (C.lazo_made, error) {
 	return made, nil
 }
 
-// numbers gives a list to C, null for none. room saves an allocation.
-func numbers(room []C.int64_t, list []int) *C.int64_t {
+// numbers gives a list to C, null for none. memory, with its capacity, saves an allocation.
+func numbers(memory []C.int64_t, list []int) *C.int64_t {
 	if len(list) == 0 {
 		return nil
 	}
 	for _, n := range list {
-		room = append(room, C.int64_t(n))
+		memory = append(memory, C.int64_t(n))
 	}
-	return &room[0]
+	return &memory[0]
 }
 
 // ToHost waits for the array and copies it to dst, which has room for exactly its shape, row after row.
@@ -190,7 +190,7 @@ type View struct {
 	Data []byte
 }
 
-// viewKind's ptr is the buffer's, whose use ends with the view.
+// viewKind's ptr is that of the buffer, which is in use until the view is closed.
 var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) error {
 	p := o.client.plugin
 	args := C.lazo_Buffer_DecreaseExternalReferenceCount_Args{buffer: o.ptr}

@@ -9,7 +9,7 @@ type Counts struct {
 	Calls                                        int64 // prepared calls, and executions in flight
 	Callbacks                                    int64 // Go functions that a plugin is still to call
 	Allocations                                  int64 // blocks of C memory held by this package
-	// Collected counts what the garbage collector had to close because nobody else did. It never falls.
+	// Collected counts what the garbage collector had to close. It never falls.
 	Collected int64
 }
 

@@ -11,9 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 )
 
-// object is what a client's things have in common: a pointer of the plugin's, and a state that says who uses it.
+// object is what buffers, programs and the others of a client have in common: a pointer of the plugin, and a state that
+// counts the uses that are under way.
 //
-// Users come and go without waiting. Close keeps new ones out; the last one out frees the pointer.
+// Uses begin and end without waiting. Close keeps new ones out; the last one out frees the pointer.
 type object struct {
 	*kind
 	state      atomic.Int64 // the number of users, and the two flags below
@@ -21,10 +22,10 @@ type object struct {
 	client     *Client
 	pair       unsafe.Pointer // a second pointer that is freed with the first, or nil
 	held       *held          // what the plugin uses as long as the object lives, or nil
-	of         *object        // whose use ends with this one, or nil
+	of         *object        // what this one uses until it is freed, or nil
 	prev, next *object        // the client's list, guarded by its mutex
-	// refer is held by who adds an external reference to a buffer or takes one away: the plugin's list of them has no guard of
-	// its own, and two at once leave one in it for ever, or end the process.
+	// refer is held while an external reference to a buffer is added or taken away: the plugin's list of them is not
+	// guarded, and two at once leave one in it for ever, or end the process.
 	refer sync.Mutex
 }
 
@@ -37,7 +38,7 @@ type kind struct {
 
 const (
 	closedFlag = 1 << 62 // no new users
-	ownedFlag  = 1 << 61 // one user alone, who may change ptr
+	aloneFlag  = 1 << 61 // one user alone, which may change ptr
 )
 
 // newObject takes over what is in o. If the client was closed meanwhile, it is freed and the error is [ErrClosed].
@@ -57,7 +58,7 @@ func newObject(c *Client, o *object) (*object, error) {
 func (o *object) use() error {
 	for {
 		s := o.state.Load()
-		if s&(closedFlag|ownedFlag) != 0 {
+		if s&(closedFlag|aloneFlag) != 0 {
 			return o.refusal(s)
 		}
 		if o.state.CompareAndSwap(s, s+1) {
@@ -73,18 +74,18 @@ func (o *object) done() error {
 	return nil
 }
 
-// own is use without other users; disown ends it.
-func (o *object) own() error {
-	if o.state.CompareAndSwap(0, ownedFlag) {
+// useAlone is use without other users; doneAlone ends it.
+func (o *object) useAlone() error {
+	if o.state.CompareAndSwap(0, aloneFlag) {
 		return nil
 	}
 	return o.refusal(o.state.Load())
 }
 
-func (o *object) disown() error {
+func (o *object) doneAlone() error {
 	for {
 		s := o.state.Load()
-		if !o.state.CompareAndSwap(s, s&^ownedFlag) {
+		if !o.state.CompareAndSwap(s, s&^aloneFlag) {
 			continue
 		}
 		if s&closedFlag != 0 {
@@ -104,7 +105,7 @@ func (o *object) refusal(state int64) error {
 	return fmt.Errorf("pjrt: %s: %w", o.name, ErrBusy)
 }
 
-// closedBefore is the [ErrClosed] of a thing whose client was closed.
+// closedBefore is the [ErrClosed] of an object after the Close of its client.
 type closedBefore struct{}
 
 func (closedBefore) Error() string { return gate.ErrOwnerClosed.Error() }
@@ -141,8 +142,9 @@ func (o *object) destroy() error {
 
 func (o *object) self() *object { return o }
 
-// collect has what nobody closed closed by the garbage collector. SetFinalizer does it at a tenth of the cost of
-// AddCleanup, which is more than a small program takes; an object does not point to its wrapper, so there are no cycles.
+// collect has the garbage collector close what was not closed. SetFinalizer does it at a tenth of the cost of
+// AddCleanup, which is more than a small program takes; an object does not point to its wrapper, so there are no
+// cycles.
 func collect[W interface{ self() *object }](wrapper W) W {
 	runtime.SetFinalizer(wrapper, finalize[W])
 	return wrapper

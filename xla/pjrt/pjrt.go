@@ -140,9 +140,8 @@ func versionOf(table *C.lazo_pjrt_table) Version {
 	return v
 }
 
-// DieBySignal makes this process die of a fatal signal at once and silently: no
-// Go panic, no traces, no core file. For a process whose only work is to try a
-// plugin, so that its parent can read the cause from the exit status.
+// DieBySignal makes this process die of a fatal signal at once and silently: no Go panic, no traces, no core file. It
+// is for a process that only tries a plugin, so that its parent can read the cause from the exit status.
 func DieBySignal() { C.lazo_die_by_signal() }
 
 // checkFile finds what can be found without running the file: dlopen's own

@@ -103,7 +103,7 @@ func run(ctx context.Context, path string, getenv func(string) string) (Report, 
 	last, readErr := listen(reader, fail)
 	stop()
 	if !errors.Is(readErr, io.EOF) {
-		_ = cmd.Cancel() // it has given its answer, or nobody listens any more
+		_ = cmd.Cancel() // it has given its answer, or writes on without being read
 	}
 	waitErr := cmd.Wait()
 	if last.Report != nil {
