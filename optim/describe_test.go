@@ -25,7 +25,7 @@ func TestR13_describe(t *testing.T) {
 		optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Adam{}}}, optim.Group{Name: "b", Chain: optim.Chain{optim.Clip(1)}}),
 		optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Adam{}}}, optim.Group{Name: "b", Chain: optim.Chain{optim.Clip(2)}}),
 		optim.ScaleBySchedule(optim.Constant(1)), optim.ScaleBySchedule(optim.Join(optim.Part{Steps: 5, Schedule: optim.Warmup(1, 5)}, optim.Part{Schedule: optim.Cosine(1, 0, 95)})),
-		optim.ScaleBySchedule(optim.Piecewise([]int{5}, []float64{1, 2})), optim.ScaleBySchedule(optim.Piecewise([]int{5}, []float64{1, 3})),
+		optim.ScaleBySchedule(optim.PiecewiseConstant([]int{5}, []float64{1, 2})), optim.ScaleBySchedule(optim.PiecewiseConstant([]int{5}, []float64{1, 3})),
 		optim.Chain{optim.Clip(1)}, optim.Chain{optim.Clip(2)},
 	} {
 		d := optim.Describe(optim.New(0.1, part))

@@ -48,13 +48,13 @@
 //	constant_schedule                                                     Constant
 //	linear_schedule                                                       Linear, Warmup
 //	polynomial_schedule                  PolynomialDecay                  Polynomial
-//	exponential_decay                    ExponentialDecay                 Exponential
+//	exponential_decay                    ExponentialDecay                 ExponentialDecay
 //	exponential_decay(staircase)         ExponentialDecay(staircase)      StepDecay
 //	cosine_decay_schedule                CosineDecay                      Cosine
 //	sgdr_schedule                        CosineDecayRestarts              CosineRestarts
 //	cosine_onecycle_schedule                                              OneCycle
 //	                                                                      InverseSqrt
-//	piecewise_constant_schedule          PiecewiseConstantDecay           Piecewise
+//	piecewise_constant_schedule          PiecewiseConstantDecay           PiecewiseConstant
 //	join_schedules                                                        Join
 //
 // # State

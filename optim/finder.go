@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// RateSweep is the schedule of a learning-rate finder (Smith 2017): it rises from one rate to another by the same factor in
-// each of so many steps. Train with it for as many steps from the rate 1, on a state of which a snapshot was taken; give what
-// [Schedule.At] says and the losses to [SuggestRate]; restore the snapshot.
+// RateSweep is the schedule of a learning-rate finder (Smith 2017): it rises from one rate to another by the same
+// factor in each of so many steps. Train with it for as many steps from the rate 1, on a state of which a snapshot was
+// taken; give what [Schedule.At] says and the losses to [SuggestRate]; restore the snapshot.
 func RateSweep(from, to float64, steps int) Schedule {
 	var w wrong
 	w.positive("the first rate", from)
@@ -19,7 +19,7 @@ func RateSweep(from, to float64, steps int) Schedule {
 	if len(w) > 0 {
 		return schedule(name, w.String(), nil)
 	}
-	s := Exponential(from, to/from, steps-1)
+	s := ExponentialDecay(from, to/from, steps-1)
 	s.name = name
 	return s
 }
@@ -27,9 +27,10 @@ func RateSweep(from, to float64, steps int) Schedule {
 // ErrNoSuggestion is in the error of [SuggestRate] where the losses never fall.
 var ErrNoSuggestion = errors.New("the losses never fall")
 
-// SuggestRate gives the rate at which the loss of a sweep fell fastest over the logarithm of the rate, as fastai's "steep"
-// and Lightning's finder do. The losses are smoothed first; those from where they are not finite, or rise so far above
-// their least that the training has gone astray, are left out, and so is what falls behind the least. Rates must rise; at least 10 losses must be left.
+// SuggestRate gives the rate at which the loss of a sweep fell fastest over the logarithm of the rate, as fastai's
+// "steep" and Lightning's finder do. The losses are smoothed first; those from where they are not finite, or rise so
+// far above their least that the training has gone astray, are left out, and so is what falls behind the least. Rates
+// must rise; at least 10 losses must be left.
 func SuggestRate(rates, losses []float64) (float64, error) {
 	rate, err := suggestRate(rates, losses)
 	if err != nil {

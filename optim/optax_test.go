@@ -84,7 +84,7 @@ var rules = map[string]func() *optim.Optimizer{
 		return optim.New(0.2, optim.Momentum(0.9), optim.ScaleBySchedule(warmCosine()))
 	},
 	"schedule adamw": func() *optim.Optimizer {
-		return optim.New(1, optim.Adam{}, optim.WeightDecay{Rate: 0.05}, optim.ScaleBySchedule(optim.Exponential(0.05, 0.5, 20)))
+		return optim.New(1, optim.Adam{}, optim.WeightDecay{Rate: 0.05}, optim.ScaleBySchedule(optim.ExponentialDecay(0.05, 0.5, 20)))
 	},
 	"frozen": func() *optim.Optimizer { return optim.New(0.02, optim.Frozen(optim.Not(optim.Matrices)), optim.Adam{}) },
 	"masked": func() *optim.Optimizer { return optim.New(0.1, optim.Masked(optim.Matrices, optim.Clip(0.125))) },

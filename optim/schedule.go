@@ -114,8 +114,8 @@ func Polynomial(from, to, power float64, steps int) Schedule {
 	})
 }
 
-// Exponential is multiplied by a factor in so many steps, a little in each.
-func Exponential(from, factor float64, steps int) Schedule {
+// ExponentialDecay is multiplied by a factor in so many steps, a little in each.
+func ExponentialDecay(from, factor float64, steps int) Schedule {
 	return exponential("exponential", from, factor, steps, number.over)
 }
 
@@ -181,8 +181,8 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// Piecewise is constant between boundaries: values[0] before boundaries[0], values[1] from there on, and so on.
-func Piecewise(boundaries []int, values []float64) Schedule {
+// PiecewiseConstant is constant between boundaries: values[0] before boundaries[0], values[1] from there on, and so on.
+func PiecewiseConstant(boundaries []int, values []float64) Schedule {
 	name := fmt.Sprintf("piecewise %v at %v", values, boundaries)
 	if len(values) != len(boundaries)+1 {
 		return schedule(name, fmt.Sprintf("%d values for %d boundaries, expected one more value than boundaries", len(values), len(boundaries)), nil)

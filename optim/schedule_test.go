@@ -21,13 +21,13 @@ var schedules = map[string]optim.Schedule{
 	"constant":        optim.Constant(0.3),
 	"linear":          optim.Linear(0.5, 0.1, 40),
 	"polynomial":      optim.Polynomial(1, 0.1, 2.5, 100),
-	"exponential":     optim.Exponential(0.5, 0.5, 20),
+	"exponential":     optim.ExponentialDecay(0.5, 0.5, 20),
 	"step decay":      optim.StepDecay(0.5, 0.5, 20),
 	"cosine":          optim.Cosine(0.5, 0.05, 100),
 	"cosine restarts": optim.CosineRestarts(0.5, 0.05, 20),
 	"one cycle":       optim.OneCycle(0.5, 100),
 	"warm-up cosine":  optim.Join(optim.Part{Steps: 10, Schedule: optim.Warmup(1, 10)}, optim.Part{Schedule: optim.Cosine(1, 0.01, 100)}),
-	"piecewise":       optim.Piecewise([]int{10, 50}, []float64{1, 0.5, 0.05}),
+	"piecewise":       optim.PiecewiseConstant([]int{10, 50}, []float64{1, 0.5, 0.05}),
 	"join": optim.Join(optim.Part{Steps: 20, Schedule: optim.Warmup(1, 20)}, optim.Part{Steps: 30, Schedule: optim.Constant(1)},
 		optim.Part{Schedule: optim.Polynomial(1, 0, 2, 50)}),
 }
@@ -84,9 +84,9 @@ func TestJoin_law(t *testing.T) {
 			a, b := rapid.Float64Range(0.01, 2).Draw(t, "from"), rapid.Float64Range(0.01, 2).Draw(t, "to")
 			n := rapid.IntRange(1, 30).Draw(t, "steps")
 			s := rapid.SampledFrom([]optim.Schedule{
-				optim.Constant(a), optim.Linear(a, b, n), optim.Polynomial(a, b, 1+b, n), optim.Exponential(a, b, n), optim.StepDecay(a, b, n),
+				optim.Constant(a), optim.Linear(a, b, n), optim.Polynomial(a, b, 1+b, n), optim.ExponentialDecay(a, b, n), optim.StepDecay(a, b, n),
 				optim.Cosine(a, b, n), optim.CosineRestarts(a, b, n), optim.InverseSqrt(a, n), optim.OneCycle(a, n+4),
-				optim.Piecewise([]int{n, n + 3}, []float64{a, b, a}),
+				optim.PiecewiseConstant([]int{n, n + 3}, []float64{a, b, a}),
 			}).Draw(t, "schedule")
 			parts = append(parts, optim.Part{Steps: rapid.IntRange(1, 20).Draw(t, "length"), Schedule: s})
 		}
@@ -139,8 +139,8 @@ func TestSchedules_refuse(t *testing.T) {
 		{"power", optim.Polynomial(1, 0, -1, 5), "optim: schedule polynomial 1 to 0 in 5, power -1: the power -1, expected a positive, finite number"},
 		{"factor", optim.StepDecay(1, 0, 5), "optim: schedule steps from 1, ×0 in 5: the factor 0, expected a positive, finite number"},
 		{"one cycle", optim.OneCycle(1, 3), "optim: schedule one cycle to 1 in 3: 3 steps, expected 4 or more"},
-		{"values", optim.Piecewise([]int{3}, []float64{1}), "optim: schedule piecewise [1] at [3]: 1 values for 1 boundaries, expected one more value than boundaries"},
-		{"boundaries", optim.Piecewise([]int{3, 3}, []float64{1, 2, 3}), "optim: schedule piecewise [1 2 3] at [3 3]: the boundary 3 after 3, expected rising, positive ones"},
+		{"values", optim.PiecewiseConstant([]int{3}, []float64{1}), "optim: schedule piecewise [1] at [3]: 1 values for 1 boundaries, expected one more value than boundaries"},
+		{"boundaries", optim.PiecewiseConstant([]int{3, 3}, []float64{1, 2, 3}), "optim: schedule piecewise [1 2 3] at [3 3]: the boundary 3 after 3, expected rising, positive ones"},
 		{"no parts", optim.Join(), "optim: schedule : no parts"},
 		{"a part", optim.Join(optim.Part{Schedule: optim.Constant(1)}, optim.Part{}), "optim: schedule constant 1 for 0, then : 0 steps, expected 1 or more; part 2: the schedule is empty: make it with Constant, Cosine, Join, …"},
 		{"sweep", optim.RateSweep(0, 1, 1), "optim: schedule sweep 0 to 1 in 1: the first rate 0, expected a positive, finite number; 0 steps, expected 1 or more"},

@@ -23,13 +23,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Tolerance is how far a loss or a value of the state may be from what jit comes to after [Steps] steps.
-const Tolerance = 1e-5
+// tolerance is how far a loss or a value of the state may be from what jit comes to after [comparedSteps] steps.
+const tolerance = 1e-5
 
-// Steps is how many steps are compared.
-const Steps = 100
+// comparedSteps is how many steps are compared.
+const comparedSteps = 100
 
-// Run runs the suite. open gives the strategy on a runtime of the CPU that the test closes.
+// Run runs the suite; among the rest, 100 Adam steps must give jit's losses and values to 1e-5. open gives the strategy
+// on a runtime of the CPU that the test closes.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
@@ -64,7 +65,8 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 	require.Error(t, s.FetchInto(nil, nil))
 }
 
-// sums is a step that adds the sum of the batch to the first of two values; the outputs are that sum and the batch itself.
+// sums is a step that adds the sum of the batch to the first of two values; the outputs are that sum and the batch
+// itself.
 func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program {
 	shape := shapes.Make(dtypes.Float32)
 	p, err := s.Compile(strategies.Step{
@@ -157,7 +159,8 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 
 // deep is a model with all that could differ between strategies: random numbers, statistics of the batch, means.
 func deep(b *managed.Builder) {
-	// No bias: behind it, the normalisation takes any away, its gradient is nothing but rounding, and Adam makes steps of that.
+	// No bias: behind it, the normalisation takes any away, its gradient is nothing but rounding, and Adam makes steps
+	// of that.
 	h := layers.Dense(b.Scope().In("a"), b.Node("x"), false, 16)
 	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()
 	h = layers.Dropout(b.Scope().In("drop"), graph.Tanh(h), graph.Scalar(b.Graph(), h.DType(), 0.3))
@@ -238,14 +241,14 @@ func numbers(t *testing.T, v *tensors.Tensor) (all []float64) {
 }
 
 func agreesWithJit(t *testing.T, s strategies.Strategy) {
-	wantLogs, wantValues := trained(t, strategies.Jit(plugintest.CPU(t)), Steps, 1)
-	logs, values := trained(t, s, Steps, 1)
+	wantLogs, wantValues := trained(t, strategies.Jit(plugintest.CPU(t)), comparedSteps, 1)
+	logs, values := trained(t, s, comparedSteps, 1)
 	worst := 0.0
 	compare := func(name string, want, got []float64) {
 		require.Len(t, got, len(want), name)
 		for i := range want {
 			difference := math.Abs(want[i]-got[i]) / max(1, math.Abs(want[i]))
-			require.LessOrEqual(t, difference, Tolerance, "%s[%d]: expected %g, got %g", name, i, want[i], got[i])
+			require.LessOrEqual(t, difference, tolerance, "%s[%d]: expected %g, got %g", name, i, want[i], got[i])
 			worst = max(worst, difference)
 		}
 	}
@@ -254,8 +257,8 @@ func agreesWithJit(t *testing.T, s strategies.Strategy) {
 	for name, want := range wantValues {
 		compare(name, want, values[name])
 	}
-	require.Less(t, logs[2*Steps-2], logs[0], "it learns")
-	t.Logf("%d Adam steps with dropout and batch normalisation: logs and %d values at most %.1e from jit's", Steps, len(values), worst)
+	require.Less(t, logs[2*comparedSteps-2], logs[0], "it learns")
+	t.Logf("%d Adam steps with dropout and batch normalisation: logs and %d values at most %.1e from jit's", comparedSteps, len(values), worst)
 }
 
 // blocks: steps compute the same bits however they are divided.
