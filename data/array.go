@@ -145,7 +145,8 @@ func product(dims []int) (size int, ok bool) {
 
 const maxInt = uint64(^uint(0) >> 1)
 
-// mostElements is how many elements an array is made with, at most. More is a mistaken size, for which Go would end the process.
+// mostElements is how many elements an array is made with, at most. More is a mistaken size, for which Go would end the
+// process.
 const mostElements = 1 << 34
 
 // sized is product for an array that is to be made.

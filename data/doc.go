@@ -12,14 +12,15 @@
 //	looks              [Peek], [Checked]
 //	ends               [Items] of a slice begin one, [Collect] makes a set of one
 //
-// Read from files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX], [MNIST]; [Digits]
-// comes with the package, and Parquet files are read by the module data/parquet. Readers check lengths before they take memory; what a hostile file may cost stands with each.
+// Read from files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX], [MNIST];
+// [Digits] comes with the package, and Parquet files are read by the module data/parquet. Readers check lengths before
+// they take memory; what a hostile file may cost stands with each.
 //
 // # Where a run was
 //
-// All orders and draws are pure functions of a seed and of places: the same on each machine and in each run. So a position
-// in any pipeline is one number, that of the batches it has given, as loop.Elapsed.Steps counts them; it needs no other
-// state on disk. A run that made n steps goes on with
+// All orders and draws are pure functions of a seed and of places: the same on each machine and in each run. So a
+// position in any pipeline is one number, that of the batches it has given, as loop.Elapsed.Steps counts them; it needs
+// no other state on disk. A run that made n steps goes on with
 //
 //   - [Skip](n) at the set, at no cost, if every stage behind it gives one batch for one: Map, ParallelMap, Augment,
 //     Prefetch, Checked, OnField, [ImageFolder.Load].
@@ -27,5 +28,6 @@
 //   - [Discard](n) at the end, whatever the pipeline: the batches are made and thrown away. Filter, Interleave, Zip, ShuffleBuffer,
 //     Shard, Repeat, and streams from files need that.
 //
-// [TFRecords] and others that read from an io.Reader can be iterated once; all else can be iterated again, from its start.
+// [TFRecords] and others that read from an io.Reader can be iterated once; all else can be iterated again, from its
+// start.
 package data

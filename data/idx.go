@@ -45,8 +45,8 @@ const idxPreamble = 4
 
 // ReadIDX reads one array in the IDX format, packed by gzip or not, up to the end of r. Elements come as []uint8,
 // []int8, []int16, []int32, []float32 or []float64. Limit is the most memory that they may take, in bytes; besides,
-// ReadIDX needs some 200 kB whatever the input. Lengths are checked before memory is taken; more than 2^34 elements are none
-// that can be read.
+// ReadIDX needs some 200 kB whatever the input. Lengths are checked before memory is taken; more than 2^34 elements are
+// none that can be read.
 //
 // Anything wrong with the content is a [*FormatError]; an error of r itself comes as it is, wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {

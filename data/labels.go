@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// OneHot makes labels 0 to classes-1, integers of any type but uint64 and of any dims, float32 of one more axis: 1 at the
-// label, else 0. A label out of range is an error.
+// OneHot makes labels 0 to classes-1, integers of any type but uint64 and of any dims, float32 of one more axis: 1 at
+// the label, else 0. A label out of range is an error.
 func OneHot(labels Array, classes int) (Array, error) {
 	numbers, err := integers(labels)
 	if err != nil {
@@ -59,8 +59,8 @@ func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](from []T) []int64 {
 	return to
 }
 
-// SplitStratified is [Set.Split] with the same fraction of each class on both sides, rounded to a whole example: the given
-// field, integers [n], tells the class. Each class needs an example on both sides.
+// SplitStratified is [Set.Split] with the same fraction of each class on both sides, rounded to a whole example: the
+// given field, integers [n], tells the class. Each class needs an example on both sides.
 func (s *Set) SplitStratified(field string, fraction float64, seed uint64) (train, test *Set, err error) {
 	if train, test, err = s.splitStratified(field, fraction, seed); err != nil {
 		return nil, nil, fmt.Errorf("data: split stratified: %w", err)

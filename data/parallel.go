@@ -8,12 +8,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ParallelMap is [Map] with up to workers (1 or more) calls of f at a time, on goroutines of their own, and as many results
-// ahead of the consumer. Order stays as it is; an error, a panic or a runtime.Goexit of f comes as an error in the place of
-// its batch, a panic of source as with [Prefetch]. When the consumer stops, ParallelMap waits for the calls that have begun.
+// ParallelMap is [Map] with up to workers (1 or more) calls of f at a time, on goroutines of their own, and as many
+// results ahead of the consumer. Order stays as it is; an error, a panic or a runtime.Goexit of f comes as an error in
+// the place of its batch, a panic of source as with [Prefetch]. When the consumer stops, ParallelMap waits for the
+// calls that have begun.
 //
-// f must be safe for concurrent use. So that results do not depend on workers, it should be a pure function of its batch, as
-// what [Augment] gives is.
+// f must be safe for concurrent use. So that results do not depend on workers, it should be a pure function of its
+// batch, as what [Augment] gives is.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {
 		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))

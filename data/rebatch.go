@@ -33,10 +33,10 @@ func (r Remainder) check() error {
 }
 
 // Rebatch cuts a sequence of examples, batches of any sizes, into batches of size examples. At the end of each epoch of
-// source the rest is dropped, kept as a smaller batch, or padded as [Pad] does; when padded, all batches have the mask. All
-// batches need the same fields, of the same types and dims but for the number of examples. What cannot be joined is an
-// error, and the last thing that comes; an error of source comes as soon as it is there, before the examples that wait for
-// a batch.
+// source the rest is dropped, kept as a smaller batch, or padded as [Pad] does; when padded, all batches have the mask.
+// All batches need the same fields, of the same types and dims but for the number of examples. What cannot be joined is
+// an error, and the last thing that comes; an error of source comes as soon as it is there, before the examples that
+// wait for a batch.
 //
 // What comes example by example, as from [ImageFolder.Examples] or [TFRecordFile] with [Map], becomes batches so.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
@@ -201,9 +201,9 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked passes source on as long as its batches pass [Batch.Check] and have the fields of the first one, of the same types and dims but
-// for the number of examples; one that differs comes as an error, which says in what. Without it, a step compiles a program for each
-// shape, or fails in the model.
+// Checked passes source on as long as its batches pass [Batch.Check] and have the fields of the first one, of the same
+// types and dims but for the number of examples; one that differs comes as an error, which says in what. Without it, a
+// step compiles a program for each shape, or fails in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Scaling takes the mean of each column (or channel: the last axis) to 0 and its standard deviation to 1. It is plain data,
-// to be kept with a model as JSON.
+// Scaling takes the mean of each column (or channel: the last axis) to 0 and its standard deviation to 1. It is plain
+// data, to be kept with a model as JSON.
 type Scaling struct {
 	Mean, Std []float64
 }
 
-// FitScaling finds the mean and standard deviation (of the population, as scikit-learn's StandardScaler) of the last axis of
-// a, over all others; of an array [n], of all values. A column that does not vary has the Std 1, so that it becomes 0. Fit it on training
-// data alone, and apply it to all. a is float32, float64 or uint8, and finite.
+// FitScaling finds the mean and standard deviation (of the population, as scikit-learn's StandardScaler) of the last
+// axis of a, over all others; of an array [n], of all values. A column that does not vary has the Std 1, so that it
+// becomes 0. Fit it on training data alone, and apply it to all. a is float32, float64 or uint8, and finite.
 func FitScaling(a Array) (Scaling, error) {
 	if err := a.check(); err != nil {
 		return Scaling{}, fmt.Errorf("data: fit scaling: %w", err)
@@ -91,8 +91,8 @@ func (s Scaling) Apply(a Array) (Array, error) {
 	return Array{flat, dims}, nil
 }
 
-// OnField is a function for [Map] and [ParallelMap]: it changes one field of a batch by f, as [Scaling.Apply], and leaves the
-// others and the batch that it is given as they are.
+// OnField is a function for [Map] and [ParallelMap]: it changes one field of a batch by f, as [Scaling.Apply], and
+// leaves the others and the batch that it is given as they are.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		a, err := b.Get(name)

@@ -9,13 +9,14 @@ import (
 var errNoSource = errors.New("there is no source (nil)")
 
 // Repeat goes over source the given number of times (1 or more), one pass behind the other. Batches and errors come as
-// source gives them, but that the places ([Batch].At) of a pass go on behind those of the pass before; a pass in which an error came is the last one. A pass without a batch is an error, too: the source is
-// empty, or cannot be iterated again.
+// source gives them, but that the places ([Batch].At) of a pass go on behind those of the pass before; a pass in which
+// an error came is the last one. A pass without a batch is an error, too: the source is empty, or cannot be iterated
+// again.
 //
 // Batches are passed on as they are, not copied: one that source does not touch again can be held as long as one likes.
 //
-// [Set.Batches] has [Epochs] for this, which also shuffles each pass anew and counts it in the batch; Repeat does the same
-// pass again. For a stream, see [Passes].
+// [Set.Batches] has [Epochs] for this, which also shuffles each pass anew and counts it in the batch; Repeat does the
+// same pass again. For a stream, see [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -41,15 +42,15 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	})
 }
 
-// Passes goes over source(0), source(1), … one behind the other, as [Repeat] goes over one source, until source gives nil: for
-// passes that are to differ.
+// Passes goes over source(0), source(1), … one behind the other, as [Repeat] goes over one source, until source gives
+// nil: for passes that are to differ.
 //
 //	data.Passes(func(pass int) iter.Seq2[data.Batch, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
 //	})
 //
-// Tf.data's shuffle counts its iterations and reshuffles by itself; we have the pass said because a source that counts gives
-// another order after each look at it, and could not be resumed.
+// Tf.data's shuffle counts its iterations and reshuffles by itself; we have the pass said because a source that counts
+// gives another order after each look at it, and could not be resumed.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)
@@ -89,8 +90,8 @@ func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.
 	}
 }
 
-// Take ends source after its first n batches (0 or more), without asking it for another one; an error counts as a batch.
-// If there are fewer, it ends with source.
+// Take ends source after its first n batches (0 or more), without asking it for another one; an error counts as a
+// batch. If there are fewer, it ends with source.
 func Take[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	if n < 0 {
 		return failed[B](fmt.Errorf("data: take %d batches: expected at least 0", n))

@@ -2,13 +2,13 @@ package data
 
 import "slices"
 
-// stack is memory in which batches lie one behind the other, for each field: the set's own for batches in order, and what a
-// number of them were gathered into if they are shuffled. Such a batch says in which, and from what row on.
+// stack is memory in which batches lie one behind the other, for each field: the set's own for batches in order, and
+// what a number of them were gathered into if they are shuffled. Such a batch says in which, and from what row on.
 type stack struct{ fields []any }
 
-// Stacked appends to list, for each field, a view of the batches' elements and of what lies behind them, as many as k batches
-// have. It gives false unless the batches say that they lie one behind the other in one memory, and it has room for k of them:
-// see [Set.Batches]. What a batch says holds while its fields are those that it was dealt out with.
+// Stacked appends to list, for each field, a view of the batches' elements and of what lies behind them, as many as k
+// batches have. It gives false unless the batches say that they lie one behind the other in one memory, and it has room
+// for k of them: see [Set.Batches]. What a batch says holds while its fields are those that it was dealt out with.
 func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	if len(batches) == 0 || len(batches) > k || batches[0].stack == nil || len(batches[0].stack.fields) < len(batches[0].Fields) {
 		return list, false

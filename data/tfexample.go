@@ -18,9 +18,9 @@ const (
 	tfValues   = 8 << 20 // bytes that the values of an example may take in memory
 )
 
-// ParseTFExample reads the message tf.train.Example that a TFRecord file mostly holds. It takes at most 10,000 features,
-// and 8 MB and the size of record for their values. The bytes of a feature are views of record. Unknown fields are passed over;
-// of a name given twice the last counts, as protocol buffers have it.
+// ParseTFExample reads the message tf.train.Example that a TFRecord file mostly holds. It takes at most 10,000
+// features, and 8 MB and the size of record for their values. The bytes of a feature are views of record. Unknown
+// fields are passed over; of a name given twice the last counts, as protocol buffers have it.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {
@@ -177,7 +177,8 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	return list, err
 }
 
-// numbers calls add for the bytes of each run of numbers, packed or single: any reader of protocol buffers must take both.
+// numbers calls add for the bytes of each run of numbers, packed or single: any reader of protocol buffers must take
+// both.
 func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -202,8 +203,8 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 	return nil
 }
 
-// Field is the feature of that name as a field of one example with the given dims: []float32 or []int64, or the bytes of its one
-// value as []uint8, as raw pixels are stored. The error of a missing one lists those that are there.
+// Field is the feature of that name as a field of one example with the given dims: []float32 or []int64, or the bytes
+// of its one value as []uint8, as raw pixels are stored. The error of a missing one lists those that are there.
 func (e TFExample) Field(name string, dims ...int) (Field, error) {
 	flat, ok := e[name]
 	if !ok {

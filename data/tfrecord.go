@@ -20,12 +20,12 @@ const (
 	tfRecordLimit = 16 << 20
 )
 
-// TFRecords reads the records of r, a TFRecord file packed by gzip or not; see [ParseTFExample] for what they mostly hold.
-// Each record is memory of its own, of at most limit bytes, or 16 MB if limit is 0. The checksums are looked at, and memory is taken as the
-// data comes, so a wrong length costs none.
+// TFRecords reads the records of r, a TFRecord file packed by gzip or not; see [ParseTFExample] for what they mostly
+// hold. Each record is memory of its own, of at most limit bytes, or 16 MB if limit is 0. The checksums are looked at,
+// and memory is taken as the data comes, so a wrong length costs none.
 //
-// Anything wrong with the content is a [*FormatError], and the last that comes; an error of r itself comes as it is, wrapped. The
-// sequence reads r on, so it can be iterated once.
+// Anything wrong with the content is a [*FormatError], and the last that comes; an error of r itself comes as it is,
+// wrapped. The sequence reads r on, so it can be iterated once.
 func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Evaluate gives the losses and metrics over all examples of a set, by name: "loss", "accuracy". Figures that are arrays, as
-// a confusion matrix, are not among them: train.TestOf has these. Options are those of the run: loop.Until(loop.Steps(10))
-// takes ten batches, callbacks.ProgressBar shows how far it is.
+// Evaluate gives the losses and metrics over all examples of a set, by name: "loss", "accuracy". Figures that are
+// arrays, as a confusion matrix, are not among them: train.TestOf has these. Options are those of the run:
+// loop.Until(loop.Steps(10)) takes ten batches, callbacks.ProgressBar shows how far it is.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -51,8 +51,9 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 	return &reader, err
 }
 
-// testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but for a model that
-// has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has a program of its own.
+// testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but
+// for a model that has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has
+// a program of its own.
 func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
 	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, set), Reset: reset,
 		Data: func(ctx context.Context) (loop.Data[data.Batch], error) {
@@ -86,8 +87,8 @@ func (m *Model) takesNoPadding(ctx context.Context, batches loop.Data[data.Batch
 	return errors.Is(err, managed.ErrPadded) // another error the step will tell
 }
 
-// Predict gives the outputs for all examples of a set, in their order and by name; that of a [Layer] is "preds". The set
-// needs the inputs alone. Rows that its [data.Mask] says are no examples have no output.
+// Predict gives the outputs for all examples of a set, in their order and by name; that of a [Layer] is "preds". The
+// set needs the inputs alone. Rows that its [data.Mask] says are no examples have no output.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
 	if set == nil || set.Len() == 0 {
 		return nil, errors.New("flaxlike: predict: the set has no examples")

@@ -18,7 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// run trains, by a step. batches gives those that are left when so many are done, of which so many were made by a run that was saved.
+// run trains, by a step. batches gives those that are left when so many are done, of which so many were made by a run
+// that was saved.
 func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
@@ -114,8 +115,8 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	return result.History, err
 }
 
-// bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind its last step.
-// Without a batch, which the run needs no more, that is left to the first that comes.
+// bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind
+// its last step. Without a batch, which the run needs no more, that is left to the first that comes.
 func (m *Model) bringIn(ctx context.Context, source loop.Data[data.Batch], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)
@@ -134,8 +135,8 @@ func (m *Model) bringIn(ctx context.Context, source loop.Data[data.Batch], say f
 	return nil
 }
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run was to. The state and the history
-// are those of the steps that were made.
+// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run was to. The state
+// and the history are those of the steps that were made.
 var ErrDataEnded = errors.New("the batches ended")
 
 // rateEntry is the name of the learning rate in the history, that of a group of parameters or of all.
@@ -158,7 +159,8 @@ func (m *Model) rateEntries() (entries []string, err error) {
 	return entries, err
 }
 
-// epochMeans has the turn that ends an epoch say the means over the epoch's examples, where the step said those of its batch.
+// epochMeans has the turn that ends an epoch say the means over the epoch's examples, where the step said those of its
+// batch.
 func epochMeans(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
 	for e := range turn.Logs.All() {
 		if mean, err := turn.Logs.Get(loop.Entry{Collection: loop.Stateful, Name: "avg_" + e.Name}.Path()); err == nil && (e.Collection == loop.Losses || e.Collection == loop.Metrics) {

@@ -25,8 +25,8 @@ type panel struct {
 	curves []curve
 }
 
-// PlotSVG draws the losses of a history and, below, its metrics, as one SVG. With names, only these are drawn, all in one
-// panel. The axis below counts steps. Values that are not finite leave a gap.
+// PlotSVG draws the losses of a history and, below, its metrics, as one SVG. With names, only these are drawn, all in
+// one panel. The axis below counts steps. Values that are not finite leave a gap.
 func PlotSVG(w io.Writer, h *loop.History, names ...string) error {
 	panels, err := panelsOf(h, names)
 	if err != nil {
@@ -36,8 +36,8 @@ func PlotSVG(w io.Writer, h *loop.History, names ...string) error {
 	return err
 }
 
-// PlotHTML writes the same as a page of its own, with the last and the best values in a table. It needs nothing from the
-// network.
+// PlotHTML writes the same as a page of its own, with the last and the best values in a table. It needs nothing from
+// the network.
 func PlotHTML(w io.Writer, title string, h *loop.History, names ...string) error {
 	panels, err := panelsOf(h, names)
 	if err != nil {

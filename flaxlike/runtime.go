@@ -8,8 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// process is the runtime of all models that were given no strategy: one, however many there are of them, since each runtime has
-// threads and memory of its own. It is opened for the first and closed with the last.
+// process is the runtime of all models that were given no strategy: one, however many there are of them, since each
+// runtime has threads and memory of its own. It is opened for the first and closed with the last.
 var process struct {
 	gate    gate.Gate
 	runtime *xla.Runtime

@@ -26,8 +26,8 @@ const (
 	areUntold
 )
 
-// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it is
-// logits, as [WithMetrics] says.
+// scaleOf asks the output first, which may have gone through a sigmoid, and then the losses that it has. Without any it
+// is logits, as [WithMetrics] says.
 func (s *settings) scaleOf(metric Metric, out map[string]*managed.Node, output *managed.Node) scale {
 	if madeBy(output) != "" {
 		return scale{metric.Name, areProbabilities}

@@ -18,7 +18,8 @@ import (
 )
 
 // Save writes the network's variables to a file in the safetensors format, under names such as "0/dense/weights". What
-// the optimizer keeps is not in it. A file that was there is replaced whole, or, after an error or a crash, stays as it was.
+// the optimizer keeps is not in it. A file that was there is replaced whole, or, after an error or a crash, stays as it
+// was.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
@@ -113,8 +114,8 @@ func syncDir(dir string) error {
 
 // Load puts the variables of a file that [Model.Save] wrote in place of the network's: all, or after an error none. The
 // file must have just these, of the same shapes and types, and the model must have met a batch ([Model.Init]). What the
-// optimizer keeps stays as it is. Values that rotted since Save are a [safetensors.ErrChecksum]; files of other programs
-// have no checksum, and load without one.
+// optimizer keeps stays as it is. Values that rotted since Save are a [safetensors.ErrChecksum]; files of other
+// programs have no checksum, and load without one.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Collection is several metrics under names, each fed with some of the same named outputs of a step. Its methods are those of a
-// [Metric] but for Update, which takes all outputs by name.
+// Collection is several metrics under names, each fed with some of the same named outputs of a step. Its methods are
+// those of a [Metric] but for Update, which takes all outputs by name.
 type Collection []Entry
 
 // Entry is a metric of a [Collection].
@@ -74,7 +74,8 @@ func (c Collection) Reduce(a, b []*Node) []*Node {
 	return c.each(func(e Entry, acc ...[]*Node) []*Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
 }
 
-// Compute gives the values of all metrics under names: the metric's own, and for one of several values such as "scores/recall".
+// Compute gives the values of all metrics under names: the metric's own, and for one of several values such as
+// "scores/recall".
 func (c Collection) Compute(acc []*Node) []Value {
 	var values []Value
 	c.each(func(e Entry, acc ...[]*Node) []*Node {

@@ -7,8 +7,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// ConfusionMatrix is the weight of the examples of each label that were given each prediction: [classes, classes], row label,
-// column prediction. Its inputs are labels and predictions: see the package's section on classes. Without any example it is 0.
+// ConfusionMatrix is the weight of the examples of each label that were given each prediction: [classes, classes], row
+// label, column prediction. Its inputs are labels and predictions: see the package's section on classes. Without any
+// example it is 0.
 func ConfusionMatrix(classes int) Metric {
 	name := fmt.Sprintf("ConfusionMatrix(%d)", classes)
 	return &sums{name: name, inputs: []string{"labels", "predictions"},

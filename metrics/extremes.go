@@ -7,12 +7,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Min is the least element of its input, values of any shape; of weights it only matters which are 0. Without any example it
-// is +Inf.
+// Min is the least element of its input, values of any shape; of weights it only matters which are 0. Without any
+// example it is +Inf.
 func Min() Metric { return extreme{"Min", math.Inf(1), graph.Min, graph.ReduceAllMin} }
 
-// Max is the greatest element of its input, values of any shape; of weights it only matters which are 0. Without any example
-// it is -Inf.
+// Max is the greatest element of its input, values of any shape; of weights it only matters which are 0. Without any
+// example it is -Inf.
 func Max() Metric { return extreme{"Max", math.Inf(-1), graph.Max, graph.ReduceAllMax} }
 
 type extreme struct {
@@ -44,8 +44,8 @@ func (e extreme) Compute(acc []*Node) []Value {
 	return single(acc[0])
 }
 
-// Last is the weighted mean of the last batch that had an example: of all elements of its input, values of any shape. It is a
-// [Reducer]: what devices saw at the same time is averaged, as clu's LastValue does.
+// Last is the weighted mean of the last batch that had an example: of all elements of its input, values of any shape.
+// It is a [Reducer]: what devices saw at the same time is averaged, as clu's LastValue does.
 func Last() Metric { return last{} }
 
 type last struct{}

@@ -29,8 +29,8 @@ func weigh(name string, weights, examples *Node) *Node {
 	return graph.BroadcastToShape(weights, to)
 }
 
-// counted is x where an example counts, and 0 elsewhere, as float64: whatever x is in an example that does not count, NaN too,
-// is kept out.
+// counted is x where an example counts, and 0 elsewhere, as float64: whatever x is in an example that does not count,
+// NaN too, is kept out.
 func counted(weights, x *Node) *Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))
@@ -47,16 +47,16 @@ func ratio(a, b *Node) *Node {
 	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))
 }
 
-// poison is NaN where any example that counts is invalid, else 0: graphs cannot raise errors, but a sum to which it is added
-// cannot be mistaken for a figure.
+// poison is NaN where any example that counts is invalid, else 0: graphs cannot raise errors, but a sum to which it is
+// added cannot be mistaken for a figure.
 func poison(weights, invalid *Node) *Node {
 	g := weights.Graph()
 	bad := graph.GreaterThan(graph.ReduceAllSum(counted(weights, invalid)), graph.ScalarZero(g, dtype))
 	return graph.Where(bad, nan(g), graph.ScalarZero(g, dtype))
 }
 
-// tally adds up the weights of the examples in each of n bins. An invalid example is in none: where a scatter would put an index
-// from outside is the backend's to say.
+// tally adds up the weights of the examples in each of n bins. An invalid example is in none: where a scatter would put
+// an index from outside is the backend's to say.
 func tally(bin, weights, invalid *Node, n int) *Node {
 	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
 	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)

@@ -11,9 +11,10 @@ import (
 
 // Match selects parameters: [Under], [Matching], [RankFrom], [Matrices], [All], [Not] of one of them, or a [MatchFunc].
 //
-// What goes by names must take some: where it takes no variable of the model, the training step is an error that lists what
-// there is, because a misspelt name would else train what was to be frozen. What goes by the shape alone, as RankFrom, may take none, and so
-// may what is [Optional]. Looked at are all variables that steps have brought in so far, not only those that this one trains.
+// What goes by names must take some: where it takes no variable of the model, the training step is an error that lists
+// what there is, because a misspelt name would else train what was to be frozen. What goes by the shape alone, as
+// RankFrom, may take none, and so may what is [Optional]. Looked at are all variables that steps have brought in so
+// far, not only those that this one trains.
 type Match interface {
 	// Takes tells whether it selects the parameter of a full name ("/dense/weights") and shape.
 	Takes(name string, shape Shape) bool
@@ -63,8 +64,8 @@ var (
 	Matrices Match = byShape{"Matrices", func(shape Shape) bool { return shape.Rank() == 2 }}
 )
 
-// RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases and
-// the scales of normalisations.
+// RankFrom selects the parameters with so many axes or more: RankFrom(2) takes matrices and kernels and leaves biases
+// and the scales of normalisations.
 func RankFrom(axes int) Match {
 	return byShape{fmt.Sprintf("RankFrom(%d)", axes), func(shape Shape) bool { return shape.Rank() >= axes }}
 }
@@ -76,7 +77,8 @@ type not struct{ Match }
 
 func (n not) Takes(name string, shape Shape) bool { return !takes(n.Match, name, shape) }
 
-// Optional is m, which may take nothing: for an optimizer of several models, or of steps each of which brings in a part of one.
+// Optional is m, which may take nothing: for an optimizer of several models, or of steps each of which brings in a part
+// of one.
 func Optional(m Match) Match { return optional{m} }
 
 type optional struct{ Match }
@@ -86,8 +88,8 @@ func (o optional) Takes(name string, shape Shape) bool { return takes(o.Match, n
 // takes tells whether m, where nil is everything, selects a parameter.
 func takes(m Match, name string, shape Shape) bool { return m == nil || m.Takes(name, shape) }
 
-// selects is takes for the parameters of a step. What in m goes by names must take a variable of the model, and itself one that the
-// groups before it have left. what is said of m in the message.
+// selects is takes for the parameters of a step. What in m goes by names must take a variable of the model, and itself
+// one that the groups before it have left. what is said of m in the message.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {

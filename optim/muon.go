@@ -6,8 +6,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Muon makes the momentum of each matrix orthogonal, by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an optimizer
-// for hidden layers"). It is for matrices [inputs, outputs] alone; give the rest of a model another rule with [Groups]:
+// Muon makes the momentum of each matrix orthogonal, by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an
+// optimizer for hidden layers"). It is for matrices [inputs, outputs] alone; give the rest of a model another rule with
+// [Groups]:
 //
 //	optim.Groups(
 //		optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
@@ -45,8 +46,8 @@ func (t Muon) Update(s *Step) {
 	})
 }
 
-// orthogonal is about U·Vᵀ of the singular value decomposition x = U·S·Vᵀ: each step is an odd polynomial of x that moves
-// all singular values towards 1, and leaves them between 0.7 and 1.2.
+// orthogonal is about U·Vᵀ of the singular value decomposition x = U·S·Vᵀ: each step is an odd polynomial of x that
+// moves all singular values towards 1, and leaves them between 0.7 and 1.2.
 func orthogonal(x *Node, epsilon float64) *Node {
 	const steps, a, b, c = 5, 3.4445, -4.7750, 2.0315
 	tall := x.Shape().Dimensions[0] > x.Shape().Dimensions[1]

@@ -59,8 +59,8 @@ func (a number) atLeast(b number) number {
 	return a.apply(b, func(x, y float64) float64 { return max(x, y) }, graph.Max)
 }
 
-// whole is how often b goes into a, both being whole numbers that are not negative. The half keeps what is lost in a division
-// from mattering.
+// whole is how often b goes into a, both being whole numbers that are not negative. The half keeps what is lost in a
+// division from mattering.
 func (a number) whole(b number) number {
 	q := a.plus(constant(0.5)).over(b)
 	if q.node != nil {

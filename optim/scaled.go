@@ -1,7 +1,7 @@
 package optim
 
-// Scaled is the optimizer with a [LossScale] as its first link, and that link, which the step's losses are to be given too. One
-// that begins with a LossScale already is returned as it is.
+// Scaled is the optimizer with a [LossScale] as its first link, and that link, which the step's losses are to be given
+// too. One that begins with a LossScale already is returned as it is.
 func (o *Optimizer) Scaled() (*Optimizer, LossScale) {
 	if len(o.chain) > 0 {
 		if scale, ok := o.chain[0].(LossScale); ok {

@@ -10,9 +10,9 @@
 //
 // [NewWriter] writes the header and then takes the bytes of the tensors one after the other, from memory or from a
 // function, so that a model is never in memory twice. [NewReader] checks the whole header before it gives out anything,
-// and then reads single tensors, or rows of one; [ReadFile] reads all of a file. Both give the CRC-32C of what passed through
-// them, in the same pass: the format itself has no checksums. That of a file's elements can go into its metadata, see
-// [ChecksumKey]. [Bytes] and [Values] go between slices of numbers and bytes, mostly without a copy.
+// and then reads single tensors, or rows of one; [ReadFile] reads all of a file. Both give the CRC-32C of what passed
+// through them, in the same pass: the format itself has no checksums. That of a file's elements can go into its
+// metadata, see [ChecksumKey]. [Bytes] and [Values] go between slices of numbers and bytes, mostly without a copy.
 //
 // Nothing in a file is trusted. A header is refused if it is not exactly what the format says, so that a file has one
 // meaning only: the Python package 0.8 takes the last of two tensors with one name, and passes over fields that it does

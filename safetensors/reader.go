@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// How much is read or written at once: what has just been read, or summed, is then still in the cache. Files take fewer and
-// larger writes at less of the processor's time.
+// How much is read or written at once: what has just been read, or summed, is then still in the cache. Files take fewer
+// and larger writes at less of the processor's time.
 const (
 	chunkSize      = 256 << 10
 	writeChunkSize = 1 << 20
@@ -26,8 +26,8 @@ type Reader struct {
 }
 
 // NewReader reads the header of a file of size bytes and checks all of it: that it is JSON of the one form that the
-// format has, within the limits, and that the tensors fill the file without overlap or hole. The elements are not looked
-// at. It takes at most twice the header's size and 64 MB of memory, for headers up to 100 MB.
+// format has, within the limits, and that the tensors fill the file without overlap or hole. The elements are not
+// looked at. It takes at most twice the header's size and 64 MB of memory, for headers up to 100 MB.
 //
 // Anything wrong with the file is a [*FormatError]; an error of source comes wrapped. A reader of files that others can
 // change meanwhile, or that are shorter than size, gets errors, later too.
@@ -74,8 +74,9 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 // HeaderChecksum is the CRC-32C of the header, with its length in front. Names, types and dims have no other checksum.
 func (r *Reader) HeaderChecksum() Checksum { return r.sum }
 
-// Verify reads all elements and compares their checksum with the one that the metadata has under [ChecksumKey]: the error
-// is [ErrChecksum] if they differ. A file without that entry, as others write them, is taken as it is, and not read.
+// Verify reads all elements and compares their checksum with the one that the metadata has under [ChecksumKey]: the
+// error is [ErrChecksum] if they differ. A file without that entry, as others write them, is taken as it is, and not
+// read.
 func (r *Reader) Verify() error {
 	want, found := r.metadata[ChecksumKey]
 	if !found {

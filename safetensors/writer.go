@@ -111,8 +111,8 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 	return tensor.sum, nil
 }
 
-// Close ends the file; it does not close what is written to. It is an error if tensors are missing. A second Close gives
-// what the first gave.
+// Close ends the file; it does not close what is written to. It is an error if tensors are missing. A second Close
+// gives what the first gave.
 func (w *Writer) Close() error {
 	if w.err == nil && w.next < len(w.parts) {
 		w.err = fmt.Errorf("safetensors: close: %d of %d tensors are written, next is %s", w.next, len(w.parts), quoted(w.parts[w.next].name))

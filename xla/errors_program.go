@@ -72,8 +72,8 @@ func (e *executable) memoryText() string {
 	return strings.Join(lines, "\n")
 }
 
-// needs is what the compiler reckons of the memory of a run, in bytes and in words; 0 and "" where it does not. It is the sum
-// of the parts: the peak that the CPU plugin tells leaves temporary values out.
+// needs is what the compiler reckons of the memory of a run, in bytes and in words; 0 and "" where it does not. It is
+// the sum of the parts: the peak that the CPU plugin tells leaves temporary values out.
 func (e *executable) needs() (bytes int64, text string) {
 	m, err := e.pjrt.Memory()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Elements of less than a byte lie side by side in GoMLX's memory, the first in the lowest bits; PJRT has each in a byte of
-// its own on the host, in the byte's low bits.
+// Elements of less than a byte lie side by side in GoMLX's memory, the first in the lowest bits; PJRT has each in a
+// byte of its own on the host, in the byte's low bits.
 
 // packedBits is how many bits an element has that lies beside others in a byte; 0 for all other types.
 func packedBits(s pjrt.Shape) int {

@@ -7,15 +7,15 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// flaxLeaves are Flax's names of what GoMLX's layers keep. Dense kernels, kernels of convolutions with channels last and
-// embeddings have their axes in the same order there.
+// flaxLeaves are Flax's names of what GoMLX's layers keep. Dense kernels, kernels of convolutions with channels last
+// and embeddings have their axes in the same order there.
 var flaxLeaves = map[string]string{"weights": "kernel", "biases": "bias", "embeddings": "embedding", "gain": "scale", "offset": "bias"}
 
 // flaxStatistics are those of batch normalisation, which Flax keeps in a collection of their own.
 var flaxStatistics = map[string]string{"mean": "mean", "variance": "var"}
 
-// flaxName is the name in Flax's nested dicts, flattened by slashes, of a variable ("/dense/weights": "params/dense/kernel"), "" if
-// it is none of the model's weights.
+// flaxName is the name in Flax's nested dicts, flattened by slashes, of a variable ("/dense/weights":
+// "params/dense/kernel"), "" if it is none of the model's weights.
 func flaxName(c *checkpoint.Checkpoint, name string, parameter func(string) bool) string {
 	scope, leaf := path.Split(name)
 	_, normalises := c.Tensor(scope + "avg_weight")

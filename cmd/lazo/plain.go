@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// What a file, a plugin or a server says is printed by these three alone: it cannot move the cursor, nor begin a line or a column
-// that is not its own.
+// What a file, a plugin or a server says is printed by these three alone: it cannot move the cursor, nor begin a line
+// or a column that is not its own.
 
 // plain is a text for a line: what cannot be printed is escaped, as in a string of Go.
 func plain(text string) string { return escaped(text, "") }

@@ -31,7 +31,8 @@ func bitsAt(b []byte, p uint64, width uint) uint64 {
 }
 
 // runs are numbers of up to 32 bits as Parquet writes levels and places in a dictionary: runs of one number, and
-// numbers packed bit by bit. A number is made when it is asked for, so a run's length costs no memory, whatever it claims.
+// numbers packed bit by bit. A number is made when it is asked for, so a run's length costs no memory, whatever it
+// claims.
 type runs struct {
 	b      []byte
 	width  uint

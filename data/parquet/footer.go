@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// A Parquet file is PAR1, the pages of all columns, the footer (in Thrift), its length (32 bits, little-endian) and PAR1, as the
-// Apache project's documentation of the format says.
+// A Parquet file is PAR1, the pages of all columns, the footer (in Thrift), its length (32 bits, little-endian) and
+// PAR1, as the Apache project's documentation of the format says.
 const (
 	fileTail    = 8
 	fileLeast   = 12

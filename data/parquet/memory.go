@@ -7,7 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// memory is what reading may still take, in bytes. All that is as large as a file says is taken from it before it is made.
+// memory is what reading may still take, in bytes. All that is as large as a file says is taken from it before it is
+// made.
 type memory struct{ limit, left int64 }
 
 func (m *memory) take(bytes int64) error {
@@ -23,8 +24,8 @@ func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	if n <= cap(b) {
 		return b[:n], nil
 	}
-	// The old one is not given back: it is garbage for a while. Some more than is needed, so that pages which grow little by
-	// little do not use up the limit.
+	// The old one is not given back: it is garbage for a while. Some more than is needed, so that pages which grow
+	// little by little do not use up the limit.
 	if more := max(n, cap(b)+cap(b)/2); m.take(int64(more)) == nil {
 		return make([]byte, n, more), nil
 	}

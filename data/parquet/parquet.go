@@ -11,7 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
-// Format says how a file becomes examples: one a row. The zero Format gives one field "x", float32 [n, columns], as [data.CSV] does.
+// Format says how a file becomes examples: one a row. The zero Format gives one field "x", float32 [n, columns], as
+// [data.CSV] does.
 //
 //	parquet.Format{Fields: []parquet.Field{
 //		{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}},
@@ -22,23 +23,24 @@ import (
 type Format struct {
 	// Fields are what an example has; none: "x", of all columns.
 	Fields []Field
-	// Limit is the most memory that reading may take, in bytes: footer, pages, dictionaries, and the values of the set or of
-	// one batch. If 0, twice the file and 56 MB. A column packed tighter than that needs a limit of its own.
+	// Limit is the most memory that reading may take, in bytes: footer, pages, dictionaries, and the values of the set
+	// or of one batch. If 0, twice the file and 56 MB. A column packed tighter than that needs a limit of its own.
 	Limit int64
 }
 
 // Field is some columns of a file.
 type Field struct {
 	Name string
-	// Columns are the names of columns in the schema, in this order; none: all that no other field names, in the file's order. A
-	// column in a structure is called "outer.inner", a list by the name of the list. Of one named column the field is [n], else [n, columns].
-	// A list of numbers gives [n, length] and must be the field's only column, with as many numbers in each row as in the first.
+	// Columns are the names of columns in the schema, in this order; none: all that no other field names, in the file's
+	// order. A column in a structure is called "outer.inner", a list by the name of the list. Of one named column the
+	// field is [n], else [n, columns]. A list of numbers gives [n, length] and must be the field's only column, with as
+	// many numbers in each row as in the first.
 	Columns []string
 	// Dims is the shape of an example of such a list, nil for [length].
 	Dims []int
-	// DType is the type of the values as data.Array.DType names it; "float32" if "", and "int32" with Classes. Numbers are
-	// converted: a float to the nearest, an integer only if it is the same. Truth values are 0 and 1, times their numbers in the file. Texts
-	// with the type "uint8" are lists of their bytes.
+	// DType is the type of the values as data.Array.DType names it; "float32" if "", and "int32" with Classes. Numbers
+	// are converted: a float to the nearest, an integer only if it is the same. Truth values are 0 and 1, times their
+	// numbers in the file. Texts with the type "uint8" are lists of their bytes.
 	DType string
 	// Classes are the texts that the column may hold; the value is the number of the text, from 0.
 	Classes []string
@@ -67,8 +69,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Read reads all rows of a file of size bytes into a set. What is wrong with the file is a [*data.FormatError], with one of
-// its values a [*RowError]; what takes too much memory wraps [data.ErrLimit].
+// Read reads all rows of a file of size bytes into a set. What is wrong with the file is a [*data.FormatError], with
+// one of its values a [*RowError]; what takes too much memory wraps [data.ErrLimit].
 func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	set, err := read(file, size, format)
 	if err != nil {
@@ -99,8 +101,9 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 	return set, errors.Join(err, made)
 }
 
-// Stream reads a file in batches of size examples, the last one of the rest; a batch may cross the border of row groups. Memory is
-// that of a batch and of a page of each column. Each iteration opens the file anew; an error is the last that comes. Epoch is 0 in all.
+// Stream reads a file in batches of size examples, the last one of the rest; a batch may cross the border of row
+// groups. Memory is that of a batch and of a page of each column. Each iteration opens the file anew; an error is the
+// last that comes. Epoch is 0 in all.
 //
 // A few bytes can stand for any number of equal rows, so a stream is as long as the file says; [data.Take] bounds it.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
@@ -118,8 +121,8 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	}
 }
 
-// Texts reads a column of texts or bytes, row by row, as for a tokenizer with [data.Map]. Each is memory of its own, a null is
-// nil. Memory is that of a page. Each iteration opens the file anew; an error is the last that comes.
+// Texts reads a column of texts or bytes, row by row, as for a tokenizer with [data.Map]. Each is memory of its own, a
+// null is nil. Memory is that of a page. Each iteration opens the file anew; an error is the last that comes.
 func Texts(path, column string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })

@@ -7,24 +7,25 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Gradient returns the gradients of loss, a scalar, with respect to each of wrt, in their order and shapes. It is graph.Gradient
-// with the rules of this package, but panics where that would leave out what a closure takes in.
+// Gradient returns the gradients of loss, a scalar, with respect to each of wrt, in their order and shapes. It is
+// graph.Gradient with the rules of this package, but panics where that would leave out what a closure takes in.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	Install()
 	refuseClosures(loss, wrt)
 	return graph.Gradient(loss, wrt...)
 }
 
-// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point numbers
-// alone, with no StopGradient between.
+// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point
+// numbers alone, with no StopGradient between.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	found := false
 	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })
 	return found
 }
 
-// refuseClosures panics where loss depends on an If or a While that was built after one of wrt. GoMLX knows no gradient of them. It
-// says so where their own inputs are differentiated; but what their closures take from outside is no input, and gets 0.
+// refuseClosures panics where loss depends on an If or a While that was built after one of wrt. GoMLX knows no gradient
+// of them. It says so where their own inputs are differentiated; but what their closures take from outside is no input,
+// and gets 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) {
 		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) {
@@ -34,7 +35,8 @@ func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	})
 }
 
-// walk visits once each node that the gradient of loss would pass on its way to wrt. Nodes older than all of wrt depend on none.
+// walk visits once each node that the gradient of loss would pass on its way to wrt. Nodes older than all of wrt depend
+// on none.
 func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node)) {
 	if loss == nil || len(wrt) == 0 {
 		return // graph.Gradient's to say

@@ -1,4 +1,5 @@
-// Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments, or cost more than they should.
+// Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments, or cost more than they
+// should.
 //
 // GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as open to change. [Install] replaces some of
 // its entries; docs/gradients.md says which and why, and what each costs before, after and in JAX.
@@ -12,9 +13,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// rule gives the gradients with respect to the inputs of a node of one output, v being the gradient with respect to that
-// output. An input without a gradient gets nil. All others get theirs, asked for or not: what leads to no output of a program is
-// left out of it when it is written.
+// rule gives the gradients with respect to the inputs of a node of one output, v being the gradient with respect to
+// that output. An input without a gradient gets nil. All others get theirs, asked for or not: what leads to no output
+// of a program is left out of it when it is written.
 type rule func(node, v *graph.Node) []*graph.Node
 
 func rules() map[graph.NodeType]rule {

@@ -22,7 +22,8 @@ func extremum(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(chosen, spread, graph.ScalarZero(v.Graph(), v.DType()))}
 }
 
-// unlessEmpty is the rule of what GoMLX differentiates well but for arrays without elements, which it cannot broadcast to.
+// unlessEmpty is the rule of what GoMLX differentiates well but for arrays without elements, which it cannot broadcast
+// to.
 func unlessEmpty(node, v *graph.Node) []*graph.Node {
 	if v.Shape().IsZeroSize() || node.Inputs()[0].Shape().IsZeroSize() {
 		return zeros(node.Inputs())

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is this program's own binary under the name of argv[0], by which it knows what it is. It and what it starts end
-// with ctx.
+// Command is this program's own binary under the name of argv[0], by which it knows what it is. It and what it starts
+// end with ctx.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,8 +56,8 @@ func Death(waitErr error) error {
 // TextLimit is how much is kept of what a child says, in bytes.
 const TextLimit = 2 << 10
 
-// Tail keeps the last of what is written to it, and the first lines that say why it ends: errors of XLA's log, and what Go's runtime
-// writes before its traces.
+// Tail keeps the last of what is written to it, and the first lines that say why it ends: errors of XLA's log, and what
+// Go's runtime writes before its traces.
 type Tail struct {
 	Limit  int // how many bytes; 0 is TextLimit
 	kept   []byte

@@ -3,7 +3,8 @@ package distinct
 
 import "fmt"
 
-// Names returns an error unless each of n fields has a name of its own. of says what they are of: "of 3", "of the batch".
+// Names returns an error unless each of n fields has a name of its own. of says what they are of: "of 3", "of the
+// batch".
 func Names(n int, of string, name func(i int) string) error {
 	for i := range n {
 		for j := range i {

@@ -1,6 +1,6 @@
-// Package dtype is the table of the types of numbers: their number in GoMLX and PJRT, and their names in Go, in GoMLX and in files
-// of tensors. It imports nothing, so that packages that know no GoMLX have it too. What StableHLO calls them, and how PJRT sees
-// them, is in package pjrt, which goes by the same numbers.
+// Package dtype is the table of the types of numbers: their number in GoMLX and PJRT, and their names in Go, in GoMLX
+// and in files of tensors. It imports nothing, so that packages that know no GoMLX have it too. What StableHLO calls
+// them, and how PJRT sees them, is in package pjrt, which goes by the same numbers.
 package dtype
 
 // Type is a type of numbers. Its number is GoMLX's and PJRT's.
@@ -39,8 +39,8 @@ var types = [Count]row{
 	BFloat16: {"BFloat16", "bfloat16", "BF16"}, Complex64: {"Complex64", "complex64", "C64"}, Complex128: {"Complex128", "complex128", ""},
 }
 
-// Of is the type of the elements of a slice, and their number; 0 if it is none that an array can have. It is asked for each field
-// of each step: a comparison with the most common is cheaper than the search behind it.
+// Of is the type of the elements of a slice, and their number; 0 if it is none that an array can have. It is asked for
+// each field of each step: a comparison with the most common is cheaper than the search behind it.
 func Of(flat any) (Type, int) {
 	if flat, ok := flat.([]float32); ok {
 		return Float32, len(flat)

@@ -8,8 +8,9 @@ import (
 	"os"
 )
 
-// VerifyFile reads the file at path and compares it with size in bytes (0: any) and a SHA-256 in lower-case hex. It follows
-// no symbolic link and takes only regular files. The error wraps ErrSize, ErrDigest, or what the file system said.
+// VerifyFile reads the file at path and compares it with size in bytes (0: any) and a SHA-256 in lower-case hex. It
+// follows no symbolic link and takes only regular files. The error wraps ErrSize, ErrDigest, or what the file system
+// said.
 func VerifyFile(path string, size int64, sha256 string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package golden compares what tests make with files, which are written anew by `go test PACKAGE -run TEST -write-golden`.
+// Package golden compares what tests make with files, which are written anew by `go test PACKAGE -run TEST
+// -write-golden`.
 package golden
 
 import (

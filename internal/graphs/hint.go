@@ -7,7 +7,8 @@ import (
 
 const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes anew in each call of the function"
 
-// hints say what to do where GoMLX's words do not. They are looked for in the words; the mistakes behind them are common.
+// hints say what to do where GoMLX's words do not. They are looked for in the words; the mistakes behind them are
+// common.
 var hints = []struct{ words, hint string }{
 	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or say that they share its variables: Shared("name") for the second, or At("name") for both`},
 	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, say At("name")`},

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// mutant is one change of a source. All mutants of a package are compiled at once: a form has both, what was and what is
-// to be, and asks at run time which it is.
+// mutant is one change of a source. All mutants of a package are compiled at once: a form has both, what was and what
+// is to be, and asks at run time which it is.
 type mutant struct {
 	id         int
 	pkg        *source

@@ -31,7 +31,8 @@ type source struct {
 	types types.Importer
 }
 
-// listed are packages of the module in dir, without their texts; exports are the files with the types of all they import.
+// listed are packages of the module in dir, without their texts; exports are the files with the types of all they
+// import.
 func listed(dir string, patterns []string) (found []*source, exports map[string]string, err error) {
 	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=Name,Dir,ImportPath,GoFiles,CgoFiles,Export,DepOnly"}, patterns...)...)
 	list.Dir, list.Stderr = dir, os.Stderr

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Home is the user's home folder. One that is not absolute is refused: it would be another folder for each place that the program is
-// started in.
+// Home is the user's home folder. One that is not absolute is refused: it would be another folder for each place that
+// the program is started in.
 func Home() (string, error) { return absolute("$HOME", os.UserHomeDir) }
 
 // Cache is the user's folder for what can be made again, absolute too.

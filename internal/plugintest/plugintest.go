@@ -1,4 +1,5 @@
-// Package plugintest opens plugins for tests. `make setup` installs the CPU plugin; without it the tests fail, none skips.
+// Package plugintest opens plugins for tests. `make setup` installs the CPU plugin; without it the tests fail, none
+// skips.
 package plugintest
 
 import (
@@ -10,9 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// CPU opens the CPU plugin, until the end of the test. Its compiled programs are kept in the folder lazo/tests of the user's
-// cache, where later tests find them, those of other packages and of the race detector's run too: to compile is most of
-// what the tests of models cost. A test that counts or times compilations, or looks at their memory, takes [Uncached].
+// CPU opens the CPU plugin, until the end of the test. Its compiled programs are kept in the folder lazo/tests of the
+// user's cache, where later tests find them, those of other packages and of the race detector's run too: to compile is
+// most of what the tests of models cost. A test that counts or times compilations, or looks at their memory, takes
+// [Uncached].
 func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	kept, err := Kept()

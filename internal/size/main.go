@@ -1,7 +1,8 @@
-// Size prints, for each package below a folder, its files, its lines of code and of tests, and its exported names: what `make size` shows.
+// Size prints, for each package below a folder, its files, its lines of code and of tests, and its exported names: what
+// `make size` shows.
 //
-// A line of code holds more than a comment or nothing. Exported names are those that `go doc -all` would list: functions, types,
-// constants, variables, methods of exported types, and fields of exported structs.
+// A line of code holds more than a comment or nothing. Exported names are those that `go doc -all` would list:
+// functions, types, constants, variables, methods of exported types, and fields of exported structs.
 package main
 
 import (

@@ -196,8 +196,8 @@ func lock(file *os.File, name, note string) error {
 	return err
 }
 
-// osFile has the disk write while the file is being made, so that Sync finds most of it done: handing pages over waits for the
-// disk, too, so a goroutine does it.
+// osFile has the disk write while the file is being made, so that Sync finds most of it done: handing pages over waits
+// for the disk, too, so a goroutine does it.
 type osFile struct {
 	*os.File
 	written, begun int64

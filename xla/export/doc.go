@@ -6,11 +6,11 @@
 //	weights.safetensors  the values of its state, if they were exported
 //	example.safetensors  inputs and outputs of one run, if they were exported: "inputs/x", "outputs/logits"
 //
-// [Program.Write] writes the folder whole or not at all, [Load] reads it back and checks all of it, [Program.Compile] makes
-// a [Model] that runs on an [xla.Runtime]. scripts/load_stablehlo.py loads the same folder in JAX. Mostly a folder comes
-// from package managed: Stepper.Export and ExportModel.
+// [Program.Write] writes the folder whole or not at all, [Load] reads it back and checks all of it, [Program.Compile]
+// makes a [Model] that runs on an [xla.Runtime]. scripts/load_stablehlo.py loads the same folder in JAX. Mostly a
+// folder comes from package managed: Stepper.Export and ExportModel.
 //
-// PJRT's C API has no call that makes MLIR's portable artifact, and the text of StableHLO is not promised to stay readable
-// for ever, so the manifest names the version of StableHLO that the text is of; `scripts/load_stablehlo.py --portable FILE`
-// makes the portable artifact with JAX's own converter, for readers of that version and later ones.
+// PJRT's C API has no call that makes MLIR's portable artifact, and the text of StableHLO is not promised to stay
+// readable for ever, so the manifest names the version of StableHLO that the text is of; `scripts/load_stablehlo.py
+// --portable FILE` makes the portable artifact with JAX's own converter, for readers of that version and later ones.
 package export

@@ -82,7 +82,8 @@ func decodeValues(values []value) ([]Value, error) {
 	return decoded, nil
 }
 
-// sumOf is the file beside the manifest, as sha256sum writes and checks it: a checksum of all of a file cannot stand in it.
+// sumOf is the file beside the manifest, as sha256sum writes and checks it: a checksum of all of a file cannot stand in
+// it.
 func sumOf(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }

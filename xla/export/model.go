@@ -14,11 +14,12 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Model is a compiled program with its state on the first device of a runtime. Close frees both, before the runtime is closed.
+// Model is a compiled program with its state on the first device of a runtime. Close frees both, before the runtime is
+// closed.
 //
-// It may be used by any number of goroutines. Runs go on beside each other, but for those of a program that replaces state,
-// as a training step does: each of these waits until the state is its own. Close waits for what runs, and later use is
-// [xla.ErrClosed].
+// It may be used by any number of goroutines. Runs go on beside each other, but for those of a program that replaces
+// state, as a training step does: each of these waits until the state is its own. Close waits for what runs, and later
+// use is [xla.ErrClosed].
 type Model struct {
 	program  Program
 	runtime  *xla.Runtime
@@ -112,9 +113,9 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 	return t, xla.WrapError(errors.Join(err, fetchErr))
 }
 
-// Run makes one run: batch has a tensor for each input with the role Batch, by name, and outputs one for each output but
-// the state, on the host. State that the program replaces is replaced. If a run fails, the state is as it was, unless
-// the error wraps [xla.ErrInputsLost].
+// Run makes one run: batch has a tensor for each input with the role Batch, by name, and outputs one for each output
+// but the state, on the host. State that the program replaces is replaced. If a run fails, the state is as it was,
+// unless the error wraps [xla.ErrInputsLost].
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
 	if outputs, err = m.run(batch); err != nil {
 		return nil, fmt.Errorf("export: run %s: %w", m.program.Name, err)

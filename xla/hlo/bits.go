@@ -38,8 +38,8 @@ func convert(v *value, to dtypes.DType) (*value, error) {
 	})
 }
 
-// Bitcast reads the bytes of the elements as elements of another type. Smaller ones come on a new last axis, larger ones
-// take the last axis up. A truth value is a byte, 0 or 1; a complex number is its two parts.
+// Bitcast reads the bytes of the elements as elements of another type. Smaller ones come on a new last axis, larger
+// ones take the last axis up. A truth value is a byte, 0 or 1; a complex number is its two parts.
 func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
 		if err := checkType(target); err != nil {
@@ -65,8 +65,8 @@ func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value,
 	})
 }
 
-// withoutParts gives a value that StableHLO can cast: bytes for truth values, the parts of complex numbers on an axis of
-// their own.
+// withoutParts gives a value that StableHLO can cast: bytes for truth values, the parts of complex numbers on an axis
+// of their own.
 func withoutParts(x *value) (*value, error) {
 	switch classOf(x) {
 	case boolean:
@@ -157,8 +157,8 @@ func unsignedOf(bytes int) dtypes.DType {
 }
 
 // ordered turns floats into signed integers of the same order, -NaN first and NaN last: the bits, of which all but the
-// sign are turned over below 0. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN, and
-// its CPU does not do it for 16 bits.
+// sign are turned over below 0. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN,
+// and its CPU does not do it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	size := v.Shape().DType.Size()
 	bits, err := stablehlo.BitcastConvert(v, map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size])

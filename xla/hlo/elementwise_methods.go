@@ -2,8 +2,8 @@ package hlo
 
 import "github.com/gomlx/compute"
 
-// The methods of the operations in the tables unaries and binaries; see [compute.StandardOps]. Operands of two are repeated to common
-// dimensions: a scalar to any, a dimension of 1 to the other's.
+// The methods of the operations in the tables unaries and binaries; see [compute.StandardOps]. Operands of two are
+// repeated to common dimensions: a scalar to any, a dimension of 1 to the other's.
 
 func (f *Function) Neg(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeNeg, x) }
 func (f *Function) Ceil(x compute.Value) (compute.Value, error) {

@@ -127,8 +127,8 @@ func (f *Function) scatter(
 	})
 }
 
-// DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis, or one vector for
-// all of them. A place from which the slice would not fit is moved until it does.
+// DynamicSlice takes a slice of operand at a place that the program computes: one scalar for each axis, or one vector
+// for all of them. A place from which the slice would not fit is moved until it does.
 func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -146,7 +146,8 @@ func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Va
 	})
 }
 
-// DynamicUpdateSlice writes update over operand at a place that the program computes, as [Function.DynamicSlice] has it.
+// DynamicUpdateSlice writes update over operand at a place that the program computes, as [Function.DynamicSlice] has
+// it.
 func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndices []compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicUpdateSlice, append([]compute.Value{operand, update}, startIndices...), func(v []*value) (*value, error) {
 		x, update := v[0], v[1]

@@ -15,10 +15,10 @@ import (
 // StepCount is the name of the input, an int32 scalar behind all others, that says how many steps [Module.Steps] runs.
 const StepCount = "#steps"
 
-// Steps makes a module that runs this one, a step, up to k times in one go. The state is what the step has in place, and
-// stays in place. batch names parameters, by place, that are fed anew each step: they come stacked on a new first axis of
-// length k. All other parameters keep their value. An input behind them, [StepCount], says how many steps are run; below
-// 0 counts as 0, above k as k.
+// Steps makes a module that runs this one, a step, up to k times in one go. The state is what the step has in place,
+// and stays in place. batch names parameters, by place, that are fed anew each step: they come stacked on a new first
+// axis of length k. All other parameters keep their value. An input behind them, [StepCount], says how many steps are
+// run; below 0 counts as 0, above k as k.
 //
 // Outputs that are not state come stacked on a new first axis of length k, with zeros where no step was run. The steps
 // compute the same bits however they are divided over several runs of the module.
@@ -30,10 +30,10 @@ func (m *Module) Steps(k int, batch ...int) (*Module, error) {
 	return looped, nil
 }
 
-// Scan makes a module that runs this one length times. carry maps outputs to the parameters, of the same shape, that they
-// become in the next run; the last ones are outputs of the module. each names parameters that are fed anew each time:
-// they come stacked on a new first axis. All other parameters keep their value, and all other outputs come stacked. What
-// was in place stays so, if it is carried.
+// Scan makes a module that runs this one length times. carry maps outputs to the parameters, of the same shape, that
+// they become in the next run; the last ones are outputs of the module. each names parameters that are fed anew each
+// time: they come stacked on a new first axis. All other parameters keep their value, and all other outputs come
+// stacked. What was in place stays so, if it is carried.
 func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, error) {
 	looped, err := m.repeat(length, carry, each, false)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package install puts PJRT plugins on this machine and finds them again.
 //
-// What may be installed stands in plugins.tsv: wheels by exact name, size and SHA-256. A wheel is downloaded (or taken from
-// a local file), checked, opened as a zip by this package alone, and the few files that are needed are written, synced, and
-// read back. No code of a wheel runs.
+// What may be installed stands in plugins.tsv: wheels by exact name, size and SHA-256. A wheel is downloaded (or taken
+// from a local file), checked, opened as a zip by this package alone, and the few files that are needed are written,
+// synced, and read back. No code of a wheel runs.
 //
 // Under the root, each kind of plugin has a folder:
 //

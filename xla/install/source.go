@@ -198,7 +198,8 @@ func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	return address(&info, w)
 }
 
-// publicPage is where go-xla asks about a package. Only its error says that: for a name that no address can have, it sends nothing.
+// publicPage is where go-xla asks about a package. Only its error says that: for a name that no address can have, it
+// sends nothing.
 func publicPage(name string) (string, error) {
 	const impossible = "\x7f"
 	_, err := installer.GetPipInfo(impossible)

@@ -24,8 +24,8 @@ type Wheel struct {
 	SHA256   string // lower-case hex
 	// Members are the files to take, as path.Match patterns; each must match something.
 	Members []string
-	// Library is the member that PJRT loads, with its own digest and PJRT API version; "" in wheels that only hold what the
-	// library needs.
+	// Library is the member that PJRT loads, with its own digest and PJRT API version; "" in wheels that only hold what
+	// the library needs.
 	Library, LibrarySHA256, API string
 	Licence                     string
 }

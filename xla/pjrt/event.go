@@ -107,8 +107,8 @@ func lazoReady(raw, cell unsafe.Pointer) {
 	go w.call(err)
 }
 
-// Close gives the event up; what it stands for goes on. The event of a copy to the host, and of a run that uses the host's
-// memory or replaces arguments, is waited for, and its error given.
+// Close gives the event up; what it stands for goes on. The event of a copy to the host, and of a run that uses the
+// host's memory or replaces arguments, is waited for, and its error given.
 func (e *Event) Close() error { return e.close() }
 
 func firstError(errs ...error) error {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// maxNesting is how deep a program's brackets may stand in each other. MLIR's parser and XLA's passes call themselves for each
-// level: at 1,000 to 2,000 of them the CPU plugin overflows a stack of 8 MB, which ends the process.
+// maxNesting is how deep a program's brackets may stand in each other. MLIR's parser and XLA's passes call themselves
+// for each level: at 1,000 to 2,000 of them the CPU plugin overflows a stack of 8 MB, which ends the process.
 const maxNesting = 256
 
 // checkNesting refuses a text that is nested too deep. Bytecode is not looked at.

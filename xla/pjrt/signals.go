@@ -21,8 +21,8 @@ import "runtime"
 // profiler does, has its frame written there, over other people's memory. Go's own threads take signals on a stack of
 // their own, XLA's have none.
 //
-// Those that a fault raises are taken: the kernel ends a process that blocks one at once, and Go's handler could say nothing
-// of where it was. (A stack overflow on a thread of XLA's own is silent still: it leaves the handler no stack.)
+// Those that a fault raises are taken: the kernel ends a process that blocks one at once, and Go's handler could say
+// nothing of where it was. (A stack overflow on a thread of XLA's own is silent still: it leaves the handler no stack.)
 func WithoutSignals(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
