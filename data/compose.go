@@ -141,7 +141,7 @@ func Discard[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 		seen, in := int64(0), place{}
 		for b, err := range source {
 			if err == nil {
-				in.number(&b) // so that what is behind draws as in a run that discards none
+				in.number(&b) // so that later stages draw as in a run that discards none
 			}
 			if seen++; seen > n && !yield(b, err) {
 				return

@@ -46,7 +46,7 @@ type CSVField struct {
 	DType string
 	// Classes are the texts that the cells may hold; the value is the number of the text, from 0.
 	Classes []string
-	// Fill is what a missing cell is taken for, as text; "" refuses missing cells.
+	// Fill is the value of a missing cell, as text; "" refuses missing cells.
 	Fill string
 }
 

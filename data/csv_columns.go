@@ -50,7 +50,7 @@ func (s *csvSlice[T]) flat() any {
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
-// advice names the setting that a cell mostly wants which is no number of its field's type.
+// advice names the setting that probably helps with a cell that is no number of its field's type.
 func advice(cell string, separator rune) string {
 	v, notANumber := strconv.ParseFloat(cell, 64)
 	_, notDecimal := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)

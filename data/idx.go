@@ -14,7 +14,7 @@ import (
 // ErrLimit: a file holds more than its reader allows.
 var ErrLimit = errors.New("over the limit")
 
-// errShort ends the message of what cannot be there, and of what is not there.
+// errShort ends messages about data that is missing from the file.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
 // FormatError is a file that is not what it should be.

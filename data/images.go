@@ -62,7 +62,7 @@ const (
 
 // OpenImageFolder lists the images of dir: one folder for each class, in it files that end in .png, .jpg or .jpeg (in
 // small or capital letters). Names that start with a dot are left out; any other file is an error, as is a class
-// without an image, for neither is what was meant. Links may not lead out of dir. No image is opened yet.
+// without an image, since both are mistakes. Links may not lead out of dir. No image is opened yet.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()

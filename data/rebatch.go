@@ -78,7 +78,7 @@ type waiting struct {
 	deal, source *Deal
 }
 
-// add takes b up and yields what is full; false when there is to be no more.
+// add adds the rows of b and yields full batches; false when the consumer has stopped.
 func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	rows, err := w.check(b)
 	if err != nil {

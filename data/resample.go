@@ -136,7 +136,7 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are those of the triangle filter for n pixels that stand for the part of a line of size pixels which begins
+// weights are those of the triangle filter for n pixels that show the part of a line of size pixels which begins
 // at start and has the given length.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)

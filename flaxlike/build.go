@@ -282,7 +282,7 @@ func classWeights(labels *managed.Node, weights map[int]float64, dtype dtypes.DT
 	return w
 }
 
-// eachExample refuses what is of another axis than the batch's: its mean would be taken as that of the examples.
+// eachExample refuses a node with another first axis than the batch's: its mean would count as that of the examples.
 func eachExample(what string, v, labels *managed.Node) {
 	if v == nil || v.Rank() == 0 || labels.Rank() == 0 || v.Shape().Dimensions[0] == labels.Shape().Dimensions[0] {
 		return

@@ -78,7 +78,7 @@ func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
 		}}
 }
 
-// takesNoPadding tells whether the test step reports what cannot be said of a padded batch.
+// takesNoPadding tells whether the test step reports a number that a padded batch would make wrong.
 func (m *Model) takesNoPadding(ctx context.Context, batches loop.Data[data.Batch]) bool {
 	batch, err := data.Peek(batches)
 	if err == nil {

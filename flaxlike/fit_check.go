@@ -62,7 +62,7 @@ func (f Fit) check(m *Model) error {
 // counting is how many examples of a set count.
 func counting(set *data.Set) int { return data.Batch{Fields: set.Fields()}.Samples() }
 
-// checkEnd finds what a run of so many steps never comes to; the loop would say so in steps alone.
+// checkEnd finds settings that a run of so many steps never reaches; the loop's own error would count in steps alone.
 func (f Fit) checkEnd() error {
 	until, epoch := loop.Steps(max(f.Epochs, 1)*f.StepsPerEpoch), loop.Steps(f.StepsPerEpoch)
 	end := fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))

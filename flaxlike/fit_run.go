@@ -159,8 +159,7 @@ func (m *Model) rateEntries() (entries []string, err error) {
 	return entries, err
 }
 
-// epochMeans has the turn that ends an epoch say the means over the epoch's examples, where the step said those of its
-// batch.
+// epochMeans has the turn that ends an epoch report the means over the epoch's examples in place of those of its batch.
 func epochMeans(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
 	for e := range turn.Logs.All() {
 		if mean, err := turn.Logs.Get(loop.Entry{Collection: loop.Stateful, Name: "avg_" + e.Name}.Path()); err == nil && (e.Collection == loop.Losses || e.Collection == loop.Metrics) {

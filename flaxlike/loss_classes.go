@@ -25,7 +25,7 @@ func categoricalHinge(labels, output *managed.Node) *managed.Node {
 // binaryLosses are of logits each of which is of a class and its opposite.
 var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
-// severalClasses refuses what is of classes for an output of one: its softmax is 1 whatever the model says.
+// severalClasses refuses a loss of classes for an output of one number: its softmax is always 1.
 func severalClasses(what string, output *managed.Node, instead string) {
 	if output.Rank() < 2 || classesOf(output) < 2 {
 		panic(fmt.Errorf("%s: the output %s has one class, whose probability is always 1: expected [batch, …, classes], with two or more; of one logit take %s",
@@ -67,7 +67,7 @@ func dice(labels, output, mask *managed.Node) *managed.Node {
 	return overlap("dice", labels, output, mask)
 }
 
-// tversky is [dice] for weights of what is too much and too little, which are equal here (Salehi et al. 2017).
+// tversky is [dice] with weights for false positives and false negatives, which are equal here (Salehi et al. 2017).
 func tversky(labels, output, mask *managed.Node) *managed.Node {
 	return overlap("tversky", labels, output, mask)
 }

@@ -54,7 +54,7 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	return m.find(ctx, *e)
 }
 
-// readyFor tells what is wrong with a set to test on before anything is trained. Its numbers are looked at now and not
+// readyFor gives the errors of a set to test on before anything is trained. Its numbers are looked at now and not
 // at the first test; its step is built now only where the fields differ from those trained on, for that takes as long
 // as the training step's.
 func (m *Model) readyFor(ctx context.Context, t train.Test[*Model, data.Batch], trained data.Batch) error {

@@ -121,7 +121,7 @@ type layerRow struct {
 // trace is the layers that a network runs while it is built.
 type trace struct {
 	rows []layerRow
-	// own counts the layers of the user's that are being run, inner is set for what is run next by another layer.
+	// own counts the user's layers that are being run; inner is set while another layer runs the next one.
 	own   int
 	inner bool
 	// inputs are the fields that the network takes, by their nodes; seen is where it is noted what they may have.

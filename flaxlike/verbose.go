@@ -46,7 +46,7 @@ func out(w io.Writer) io.Writer {
 	return w
 }
 
-// say shows a line, as far as that can be done: what is shown is no part of the run.
+// say shows a line. An error of the writer is ignored: the output is no part of the run.
 func (v Verbosity) say(w io.Writer) func(format string, args ...any) {
 	if v == Silent {
 		return func(string, ...any) {}

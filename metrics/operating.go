@@ -9,7 +9,7 @@ import (
 
 // The four metrics here say how good one side of a classifier of two can be if a threshold is chosen for the other
 // side: the best value of the one over all thresholds at which the other is at least so much, and 0 if there is none.
-// Inputs, thresholds and NaN are those of [AUC]; an example is taken for a 1 where its prediction is above the
+// Inputs, thresholds and NaN are those of [AUC]; an example counts as a 1 where its prediction is above the
 // threshold.
 
 // PrecisionAtRecall is the greatest precision with a recall of at least so much.

@@ -13,7 +13,7 @@ import (
 // Describe says the settings of an optimizer in words, by name, so that they can be kept and compared: of an
 // [Optimizer] the names of its links ("adam, weight_decay") under "", the "rate", and each link's own under its name;
 // of any other, as GoMLX's, the values of its fields under "" and, apart from them, what it calls a learning rate.
-// Fields that are zero are left out: they stand for defaults. Of a function only its name can be said, not what it was
+// Fields that are zero are left out: they stand for defaults. Of a function only its name is known, not what it was
 // made with.
 func Describe(optimizer any) map[string]string {
 	o, ours := optimizer.(*Optimizer)
@@ -53,7 +53,7 @@ type describer struct {
 	rate  string
 }
 
-// deep is how far values are followed: settings lie near, and what lies deeper, as a whole model, is none.
+// deep is how many levels of fields are followed: what lies deeper, as a whole model, is no setting.
 const deep = 6
 
 func (d *describer) say(v reflect.Value, depth int) string {

@@ -13,8 +13,8 @@ import (
 //
 // What goes by names must take some: where it takes no variable of the model, the training step is an error that lists
 // what there is, because a misspelt name would else train what was to be frozen. What goes by the shape alone, as
-// RankFrom, may take none, and so may what is [Optional]. Looked at are all variables that steps have brought in so
-// far, not only those that this one trains.
+// RankFrom, may take none, and so may what is [Optional]. It is compared with all variables that steps have made so
+// far, not only with those that this step trains.
 type Match interface {
 	// Takes tells whether it selects the parameter of a full name ("/dense/weights") and shape.
 	Takes(name string, shape Shape) bool

@@ -15,7 +15,7 @@ const (
 	metadataName = "__metadata__"
 )
 
-// errShort ends the message of what cannot be there, and of what is not there.
+// errShort ends messages about data that is missing from the file.
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
 // entry is one tensor of a checked header. It is small, and its dims stay text, because a file of 50 bytes a tensor
@@ -149,7 +149,7 @@ func (h *header) find(name string) (*entry, bool) {
 	return &h.entries[h.byName[at]], true
 }
 
-// headerParser collects what stands in a header.
+// headerParser reads a header.
 type headerParser struct {
 	scanner
 	limits   Limits

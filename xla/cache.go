@@ -53,7 +53,7 @@ const (
 	cacheSuffix = ".xla"
 )
 
-// open makes the folder and finds out what it is for.
+// open makes the folder, and the part of the key that all programs share.
 func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, log *slog.Logger) (*cache, error) {
 	opened := &cache{dir: c.dir, limit: c.limit, log: log}
 	if opened.dir == "" {
@@ -154,7 +154,7 @@ func entryDigest(name string, compiled []byte) []byte {
 	return h.Sum(nil)
 }
 
-// keep writes an entry whole or not at all, and makes room.
+// keep writes an entry whole or not at all, and keeps the folder within its limit.
 func (c *cache) keep(e *pjrt.Executable, name string) error {
 	compiled, err := e.Serialize()
 	if err != nil {

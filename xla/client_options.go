@@ -75,8 +75,8 @@ var clientOptions = map[string][]string{
 		"node_id", "num_nodes", "partition_index", "platform_name", "preallocate", "should_stage_host_to_device_transfers", "use_tfrt_gpu_client", "visible_devices"},
 }
 
-// newClient makes a client, and sees to it that no option is passed over. The plugins refuse what they do not know, all
-// but that of the CPU up to some version: it is asked whether it does, by a name that none has.
+// newClient makes a client, and refuses options that the plugin would ignore. The plugins refuse what they do not know,
+// all but that of the CPU up to some version: it is asked whether it does, by a name that none has.
 func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, error) {
 	known := clientOptions[plugin.Kind]
 	var unknown []string

@@ -101,7 +101,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	if caught := graphs.Catch(func() { outputs, err = r.take(build(g)) }); caught != nil {
 		err = caught
 		if first := (*NotFiniteError)(nil); errors.As(err, &first) {
-			err = first // what it came wrapped in says that the operation was refused
+			err = first // the error around it only says that the operation was refused
 		}
 	}
 	g.Finalize()

@@ -90,7 +90,7 @@ func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 	return nil
 }
 
-// note keeps what is to be known of a value that was not made by an operation. A constant may be infinite.
+// note keeps what errors need about a value that was not made by an operation. A constant may be infinite.
 func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	if r.eager.options.CheckFinite {
 		r.lines[b] = r.places.Here()

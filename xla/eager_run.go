@@ -22,7 +22,7 @@ type eagerRun struct {
 	builder *eagerBuilder
 	inputs  map[string]compute.Buffer
 	made    []compute.Buffer // the run's own
-	// Those of CheckFinite: what is known of values, and the user's lines that made them.
+	// For CheckFinite: the operation behind each value, and the user's line that made it.
 	state  map[compute.Buffer]finiteness
 	lines  map[compute.Buffer]string
 	places graphs.Places

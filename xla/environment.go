@@ -96,7 +96,8 @@ func (e environment) options() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", all)))
 }
 
-// origin is what a plugin was when this process started it, and what it read then: neither is read again.
+// origin is a plugin's file and the environment that it read, as they were when this process started it: neither is
+// read again.
 type origin struct {
 	file        identity
 	environment environment

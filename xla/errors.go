@@ -210,12 +210,12 @@ func WrapError(err error) error {
 	case !errors.As(err, &caught):
 		return err
 	}
-	// The line is said at the front.
+	// The line stands at the front of the message.
 	e.Message = strings.Replace(err.Error(), e.Where+": ", "", min(len(e.Where), 1))
 	return e
 }
 
-// during says what was being done when err came up. The prefix of the package stays the only one.
+// during adds what was being done when err came up. The message has the package's prefix once.
 func during(err error, format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	if errors.Is(err, ErrInputsLost) {

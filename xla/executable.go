@@ -42,7 +42,7 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 func (c *client) options() pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if c.plugin.Kind == CPU {
-		// XNNPACK keeps a packed copy of a product's right side, and takes it for that of a later run with a right side
+		// XNNPACK keeps a packed copy of a product's right side, and uses it for a later run with a right side
 		// at the same address. What is written in place stays where it is: a test step would go on with the weights of
 		// its first runs, with no error. (Nor is it faster: docs/performance.md.)
 		options.Debug["xla_cpu_use_xnnpack"] = false

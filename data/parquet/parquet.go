@@ -44,7 +44,7 @@ type Field struct {
 	DType string
 	// Classes are the texts that the column may hold; the value is the number of the text, from 0.
 	Classes []string
-	// Fill is what a null, a NaN or an infinite value is taken for, as text; "" refuses them.
+	// Fill is the value for a null, a NaN or an infinite value, as text; "" refuses them.
 	Fill string
 }
 

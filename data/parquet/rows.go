@@ -182,7 +182,7 @@ func (r *rows) take() error {
 	return nil
 }
 
-// one takes the value at the cursor, or what is to be taken for a missing one.
+// one takes the value at the cursor, or the one that fills a missing one.
 func (r *rows) one(f *field, c *cursor, there bool) error {
 	c.loaded = false
 	v := &c.value

@@ -17,8 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is this program's own binary under the name of argv[0], by which it knows what it is. It and what it starts
-// end with ctx.
+// Command is this program's own binary, which knows by argv[0] what to do. It and its children end with ctx.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -103,7 +102,7 @@ func (t *Tail) Errors() []string {
 	return t.errors
 }
 
-// String is the end of what was said, or the first lines of what Go's runtime said: there the end is a trace.
+// String is the end of the output, or the first lines of a message of Go's runtime, which ends in a trace.
 func (t *Tail) String() string {
 	if t.endLine(); t.traced {
 		return strings.Join(t.errors, "\n")

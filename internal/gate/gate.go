@@ -103,7 +103,7 @@ func (g *Gate) Enter(ctx context.Context, change bool) error {
 	return g.give(t, context.Cause(ctx))
 }
 
-// give tells what came of a wait; why says what ended it before its turn came.
+// give gives the result of a wait; why is the error that ended it early.
 func (g *Gate) give(t *turn, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

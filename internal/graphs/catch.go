@@ -62,7 +62,7 @@ func errorOf(v any) *Error {
 }
 
 // From runs f, what a part of a library builds that the user made at a line (see [Caller]). A panic under which there
-// is no line of the user's own code, up to here, is said to come from that line: nearer than what called the whole.
+// is no line of the user's own code, up to here, gets that line, which is nearer than that of the outermost call.
 func From(line string, f func()) {
 	returned := false
 	defer func() {
@@ -88,7 +88,7 @@ func From(line string, f func()) {
 func Caller() string { return (&Places{}).find(3) }
 
 // At runs f. A panic under which there is no line of the user's own code, such as the one for a gradient that does
-// not exist, is said to come from where the function build is written.
+// not exist, gets the place where the function build is written.
 func At(build any, f func()) {
 	err := Catch(f)
 	if err == nil {

@@ -18,7 +18,7 @@ type control struct {
 	tags       string
 }
 
-// edit is what is to stand in place of a text that stands once in the file.
+// edit replaces a text that stands once in the file.
 type edit struct{ old, new string }
 
 // texts are the files of the module that the control changes.

@@ -90,7 +90,7 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// passedOver are texts that nothing depends on, and what has no code.
+// passedOver are texts that nothing depends on, and statements without code.
 func (f *finder) passedOver(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:

@@ -140,7 +140,7 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	return tried, nil
 }
 
-// order puts mutants in a random order that hangs on the seed and on what each changes, so that a change of the code
+// order puts mutants in a random order that depends on the seed and on what each changes, so that a change of the code
 // elsewhere leaves a sample as it is.
 func order(all []*mutant, seed uint64) {
 	rank, twins := map[*mutant]string{}, map[string]int{}

@@ -47,7 +47,7 @@ type File interface {
 	Size() (int64, error)
 }
 
-// Info is what a name stands for.
+// Info describes the file or folder of a name.
 type Info struct {
 	// Size is the length of a regular file in bytes, else 0.
 	Size int64

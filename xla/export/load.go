@@ -147,7 +147,7 @@ func readFile(on vfs.FS, name string, limit int64) ([]byte, error) {
 	return text, errors.Join(err, f.Close())
 }
 
-// verify holds a file against what the manifest says of it.
+// verify compares a file with its size and checksum in the manifest.
 func verify(on vfs.FS, name string, want file) error {
 	f, size, err := open(on, name, want.Bytes)
 	if err != nil {
@@ -164,7 +164,7 @@ func verify(on vfs.FS, name string, want file) error {
 	return nil
 }
 
-// readTensors reads a file that must hold exactly what is wanted.
+// readTensors reads a file that must hold exactly the wanted tensors.
 func readTensors(on vfs.FS, name string, want map[string]Value) (map[string]*tensors.Tensor, error) {
 	f, err := on.Open(name)
 	if err != nil {

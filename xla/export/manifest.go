@@ -132,7 +132,7 @@ func parseManifest(text []byte) (*manifest, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not UTF-8")
 	}
-	// The format first: in another one, all else may be different. This also refuses what stands behind the object.
+	// The format first: in another one, all else may be different. This also refuses text behind the object.
 	var head struct {
 		Format int `json:"format"`
 	}

@@ -85,7 +85,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	return m, nil
 }
 
-// same holds what the manifest says against what the program has.
+// same compares the manifest's values with the program's.
 func same(what string, values []Value, has []shapes.Shape) error {
 	if len(values) != len(has) {
 		return fmt.Errorf("%w: the program has %d %ss, the manifest %d", ErrDamaged, len(has), what, len(values))

@@ -158,7 +158,7 @@ func (p *Program) inputs(role Role) map[string]Value {
 	return kept
 }
 
-// checkTensors holds tensors against the values that they must be of, all of them.
+// checkTensors compares tensors with the values that they must be: each one, and no others.
 func checkTensors(what string, values map[string]*tensors.Tensor, want map[string]Value) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		t, ok := values[name]

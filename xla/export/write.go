@@ -124,7 +124,7 @@ func (e *Example) all() map[string]*tensors.Tensor {
 	return all
 }
 
-// createFile writes a file durably and says what it became.
+// createFile writes a file durably and gives its size and checksum.
 func createFile(on vfs.FS, path string, write func(io.Writer) error) (file, error) {
 	f, err := on.Create(path)
 	if err != nil {

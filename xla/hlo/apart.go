@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is up to how many bytes a constant is a part of the program's text. XLA takes some 17 times a constant's size
-// to read it there, and keeps much of that.
+// largest is the size in bytes of the largest constant that is a part of the program's text. XLA takes some 17 times a
+// constant's size to read it there, and keeps much of that.
 const largest = 1 << 20
 
 // Apart has large constants (above 1 MiB) stay out of the program's text: they become parameters behind all others. To

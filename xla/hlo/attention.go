@@ -126,8 +126,8 @@ func (f *Function) flash(
 }
 
 // noFlash says what of an attention cuDNN does not take, "" for nothing. The limits of its gradient count too: GoMLX
-// asks for that of all that was taken, and has no other way by then. GoMLX asks for none of a bias or a mask, so what
-// may be learnt is not taken.
+// asks for the gradient of every call that was accepted. It asks for none of a bias or a mask, so one that may be
+// learnt is refused.
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {

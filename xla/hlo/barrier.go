@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// behind gives x once another value is there. On the CPU XLA drops its barriers before it joins what is computed twice:
-// what was to be computed again later, to save memory, would be kept. There x is chosen by a condition that is always
-// true, as only a run can tell: a number times 0 is 0, or NaN.
+// behind gives x once another value is there. On the CPU XLA drops its barriers before it joins equal operations: a
+// value that was to be computed again later, to save memory, would be kept. There x is selected by a condition that is
+// always true, which XLA cannot know: a number times 0 is 0, or NaN.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
 		both, err := stablehlo.OptimizationBarrier(x, other)

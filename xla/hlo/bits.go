@@ -156,9 +156,9 @@ func unsignedOf(bytes int) dtypes.DType {
 	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
 }
 
-// ordered turns floats into signed integers of the same order, -NaN first and NaN last: the bits, of which all but the
-// sign are turned over below 0. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN,
-// and its CPU does not do it for 16 bits.
+// ordered turns floats into signed integers of the same order, -NaN first and NaN last: the bits; below 0, all but the
+// sign are inverted. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN, and its CPU
+// does not do it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	size := v.Shape().DType.Size()
 	bits, err := stablehlo.BitcastConvert(v, map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size])

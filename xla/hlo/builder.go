@@ -27,7 +27,7 @@ type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
 	main     *Function
-	root     *stablehlo.Function // in it all functions number their values
+	root     *stablehlo.Function // all functions number their values in it
 	compiled bool
 
 	functions  []*Function // of NewFunction
@@ -66,7 +66,7 @@ func (b *Builder) ForCPU(cpu bool) *Builder {
 // value is one value of the program's text, with the shape that it has there.
 type value = stablehlo.Value
 
-// op is what GoMLX holds of a value.
+// op is a value as GoMLX keeps it.
 type op struct {
 	in    *Function
 	value *value
@@ -163,7 +163,7 @@ func (f *Function) value(o *op) (*value, error) {
 // lowering writes the statements of an operation. What it returns are the operation's outputs.
 type lowering func(operands []*value) ([]*value, error)
 
-// emit is the way of every operation into the program: it checks the operands, notes the operation and makes its
+// emit adds an operation to the program; all come through it. It checks the operands, notes the operation and makes its
 // errors. The shape inference of go-xla and GoMLX panics for some wrong arguments; that becomes an error here. An
 // operation that fails leaves no statement behind.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {

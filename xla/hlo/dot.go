@@ -42,7 +42,7 @@ func (f *Function) DotGeneral(
 	})
 }
 
-// side is the part that the axes of one operand play; what is not named is crossed.
+// side says which axes of an operand are summed over and which are paired; all others are crossed.
 type side struct{ contracting, batch []int }
 
 func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {

@@ -11,7 +11,7 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// class is a set of kinds of elements; the tables of operations say with it what they take.
+// class is a set of kinds of elements; operations have one for what they take.
 type class uint8
 
 const (
@@ -153,7 +153,7 @@ func checkShape(s shapes.Shape) error {
 	return checkType(s.DType)
 }
 
-// maxSize is up to how many bytes a value may have: XLA ends the process where a number of elements overflows.
+// maxSize is the most bytes that a value may have: XLA ends the process where a number of elements overflows.
 const maxSize = 1 << 62
 
 func checkSizes(values []*value) error {

@@ -28,12 +28,12 @@ type Function struct {
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
-	in, out  []*shardy.ShardingSpec // how parameters and outputs are split, nil where that is not said
+	in, out  []*shardy.ShardingSpec // how parameters and outputs are split, nil where it is left open
 
 	uses     []*Function       // closures of its statements, and functions that it calls
 	called   []*Function       // of the statement that is being written
 	captured []*op             // what a closure captures of the functions around it
-	aliases  map[*value]*value // and as what, inside
+	aliases  map[*value]*value // its values inside
 }
 
 var _ compute.Function = (*Function)(nil)

@@ -8,7 +8,7 @@ import (
 )
 
 // live are the statements of a function that lead to its outputs; it adds the numbers of their values. A graph has
-// others: GoMLX differentiates an operation by all of its operands, whatever was asked for.
+// others too: GoMLX differentiates an operation by all operands, whatever was asked for.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
 	used := map[string]bool{} // by name: a closure has another value for one from outside
 	var keep func(s *stablehlo.Statement)

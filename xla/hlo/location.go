@@ -91,8 +91,8 @@ var (
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation that a plugin's words about the module's text are about: by the line that they name, or
-// else as the only operation of the name that they give.
+// Locate finds the operation that a plugin's message about the module's text is about: by the line in it, or else as
+// the only operation of the name in it.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {
@@ -129,7 +129,7 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// operationAt is the operation that wrote a line. What makes no value belongs to the statement above it.
+// operationAt is the operation that wrote a line. A line without a value of its own belongs to the statement above it.
 func (s *source) operationAt(body string, line int) (int, bool) {
 	lines := strings.Split(body, "\n")
 	for ; line >= 0; line-- {

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// reduction is how many elements become one.
+// reduction is a way to make one element of many.
 type reduction struct {
 	takes class
 	join  func(lhs, rhs *value) (*value, error)

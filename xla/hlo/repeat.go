@@ -42,7 +42,7 @@ func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, erro
 	return looped, nil
 }
 
-// checkRepeat checks what a loop is asked to do.
+// checkRepeat checks the arguments of a loop.
 func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	if k < 1 || k > 1<<30 {
 		return fmt.Errorf("length %d, expected from 1 to %d", k, 1<<30)

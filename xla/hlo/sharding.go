@@ -95,8 +95,7 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 }
 
 // sharding turns GoMLX's description of how a value is split into Shardy's. Axes that are not named are whole. An axis
-// that cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does it by
-// itself.
+// that cannot be split into equal parts is an error for an input; of an output, it is left whole, as XLA does.
 func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil

@@ -23,11 +23,11 @@ type Single struct {
 	Where string
 }
 
-// eager is what a builder knows that has each operation run as it comes.
+// eager is the state of a builder that runs each operation as it comes.
 type eager struct {
 	run    func(Single) ([]compute.Buffer, error)
 	values map[*value]compute.Buffer
-	taken  []*value // by closures; their place is in the name that they have there
+	taken  []*value // captured by closures, where their names have their places
 }
 
 // outer is the name of a value of main in closures.
