@@ -49,8 +49,8 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
 //	})
 //
-// Tf.data's shuffle counts its iterations and reshuffles by itself; here the pass is an argument, because a source that
-// counts gives another order after each look at it, and could not be resumed.
+// The pass is an argument, because a source that counts its passes gives another order after each look at it, and could
+// not be resumed.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)

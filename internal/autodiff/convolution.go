@@ -52,8 +52,8 @@ func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
 	}
 }
 
-// convolution gives each gradient as one convolution, or as one for each group. Groups in one convolution, as JAX has
-// them, are 2 to 400 times slower in XLA's CPU backend, except for depthwise ones.
+// convolution gives each gradient as one convolution, or as one for each group. Groups in one convolution are 2 to 400
+// times slower in XLA's CPU backend, except for depthwise ones.
 func convolution(node, v *graph.Node) []*graph.Node {
 	input, kernel := node.Inputs()[0], node.Inputs()[1]
 	c := convOf(node)

@@ -40,8 +40,8 @@ func dotGeneral(node, v *graph.Node) []*graph.Node {
 }
 
 // dotGradient is the gradient with respect to the operand wrt, of which other is the partner: v and other contracted
-// over the axes that other alone brought into the output. Complex values are not conjugated, in GoMLX as in JAX. sums
-// is the type that was given to add up in, if any.
+// over the axes that other alone brought into the output. Complex values are not conjugated. sums is the type to add up
+// in, if the graph names one.
 func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 	// The product's axes, as the axes of wrt that they are: a DotGeneral gives the batch axes in the order asked for, and
 	// the remaining ones of each side in their own order.

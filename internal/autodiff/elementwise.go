@@ -21,8 +21,8 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX (in JAX each gets half). GoMLX
-// subtracts, and gives NaN where both are the same infinity.
+// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX. GoMLX subtracts, and gives NaN
+// where both are the same infinity.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -41,8 +41,7 @@ func choose(node, v, first *graph.Node) []*graph.Node {
 }
 
 // div: d(a/b) = da/b - (a/b)·db/b. The quotient is the node itself, and b does not vary over the axes that it is
-// broadcast along, so the division by it can follow the sum. GoMLX and JAX divide by b², which float16 has up to 255²
-// alone.
+// broadcast along, so the division by it can follow the sum. GoMLX divides by b², which float16 has up to 255² alone.
 func div(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	return []*graph.Node{
@@ -51,9 +50,9 @@ func div(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for a positive b, as in JAX; GoMLX
-// gives NaN there. For a constant b, which hardly anyone differentiates by, it is 0 for a negative a too: an eager run
-// that looks for NaN would else find one in x³.
+// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for a positive b; GoMLX gives NaN
+// there. For a constant b, which is hardly ever differentiated by, it is 0 for a negative a too: an eager run that
+// looks for NaN would else find one in x³.
 func pow(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())

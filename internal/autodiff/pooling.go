@@ -13,7 +13,7 @@ import (
 // maxTaps is the largest window that pooling takes apart: the program grows with it.
 const maxTaps = 64
 
-// pooling is the rule of ReduceWindow. GoMLX, like JAX, makes select_and_scatter of a maximum and reduce_window of a
+// pooling is the rule of ReduceWindow. GoMLX makes select_and_scatter of a maximum and reduce_window of a
 // sum. XLA's CPU backend is slow at both: 2 to 100 times slower than element by element operations for each position of
 // the window (a tap) in turn. Among equal elements the first of the window, in row-major order, gets all of v.
 func pooling(node, v *graph.Node) []*graph.Node {

@@ -5,8 +5,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum is the rule of ReduceMax and ReduceMin. Every element that equals the extremum gets v, as in GoMLX (JAX
-// shares v among them). GoMLX subtracts, and gives NaN where the extremum is an infinity.
+// extremum is the rule of ReduceMax and ReduceMin. Every element that equals the extremum gets v, as in GoMLX. GoMLX
+// subtracts, and gives NaN where the extremum is an infinity.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	kept := x.Shape().Clone()

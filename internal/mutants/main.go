@@ -3,7 +3,7 @@
 //	go run ./internal/mutants [-n 300] [-seed 1] [-with PACKAGE,...] [-only file.go:12,other.go:7] PACKAGE...
 //	go run ./internal/mutants -controls [NAME...]
 //
-// A seeded sample of all mutants is compiled at once, each behind a number that the process is told at run time. Tests
+// A seeded sample of all mutants is compiled at once, each behind a number that the process gets at run time. Tests
 // run once without a mutant, which shows the tests that reach each mutant; those, of all the packages given, are run
 // with it.
 //
