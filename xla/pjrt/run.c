@@ -78,13 +78,13 @@ lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, si
 
 // send makes the buffers of host inputs. Where their memory stays until the run has ended, a device that shares memory
 // with the host needs no copy.
-static void send(lazo_run *run, int way) {
+static void send(lazo_run *run, int mode) {
 	const lazo_Api *api = run->api;
 	for (size_t i = 0; i < run->devices * run->hosts && !run->error; i++) {
 		lazo_Client_BufferFromHostBuffer_Args *host = &run->host[i];
 		void **arg = &run->in[i / run->hosts * run->args + run->host_arg[i % run->hosts]];
 		host->buffer = host->done_with_host_buffer = NULL;
-		host->host_buffer_semantics = way == LAZO_START ? DURING_CALL : ZERO_COPY;
+		host->host_buffer_semantics = mode == LAZO_START ? DURING_CALL : ZERO_COPY;
 		note(api, &run->error, &run->failed, LAZO_CALL(api->Client_BufferFromHostBuffer, *host), LAZO_FROM_HOST);
 		*arg = run->error ? NULL : host->buffer;
 	}
@@ -103,17 +103,17 @@ static void unsend(lazo_run *run, int stay) {
 	}
 }
 
-void lazo_do(lazo_run *run, int way) {
+void lazo_do(lazo_run *run, int mode) {
 	const lazo_Api *api = run->api;
 	run->error = NULL;
 	run->failed = 0;
 	for (size_t i = 0; i < run->devices * run->outs; i++) run->out[i] = NULL;
 	for (size_t d = 0; d < run->devices; d++) run->events[d] = NULL;
-	send(run, way);
+	send(run, mode);
 	if (!run->error)
 		note(api, &run->error, &run->failed, LAZO_CALL(api->LoadedExecutable_Execute, run->execute), LAZO_EXECUTE);
 	run->ran = !run->error;
-	if (way == LAZO_RUN || !run->ran)
+	if (mode == LAZO_RUN || !run->ran)
 		for (size_t d = 0; d < run->devices; d++) {
 			if (!run->events[d]) continue;
 			void *error = lazo_await(api, run->events[d]);
@@ -129,12 +129,12 @@ void lazo_do(lazo_run *run, int way) {
 				void *replaced = *arg;
 				*arg = *out;
 				*out = replaced; // to be destroyed when the program has ended: a destroy waits for that
-				if (way == LAZO_RUN) note(api, &run->error, &run->failed, destroy_buffer(api, out), LAZO_DESTROY_BUFFER);
+				if (mode == LAZO_RUN) note(api, &run->error, &run->failed, destroy_buffer(api, out), LAZO_DESTROY_BUFFER);
 			}
 	else
 		for (size_t i = 0; i < run->devices * run->outs; i++)
 			note(api, &run->error, &run->failed, destroy_buffer(api, &run->out[i]), LAZO_DESTROY_BUFFER);
-	unsend(run, way == LAZO_STAY && run->ran);
+	unsend(run, mode == LAZO_STAY && run->ran);
 }
 
 lazo_made lazo_from_host(const lazo_Api *api, void *client, void *device, void *data, int type, int64_t *dims,

@@ -39,12 +39,12 @@ lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, si
 // leave what was replaced in the place of the output that replaced it.
 enum { LAZO_RUN, LAZO_START, LAZO_STAY };
 
-// lazo_do runs the program, in one of these ways.
+// lazo_do runs the program, in one of these modes.
 //
 // After a failure nothing of the run is left: no output, no event, no buffer of a host input. The arguments are
 // untouched, though PJRT may have deleted some. An error of a destroy after a good run has ran set: the arguments are
 // the new ones, the other outputs are in out.
-void lazo_do(lazo_run *run, int way);
+void lazo_do(lazo_run *run, int mode);
 
 // A buffer made from host memory. done is the event after which the memory is free, null if it was waited for.
 typedef struct {
