@@ -1,6 +1,12 @@
 package strategies
 
 import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -14,3 +20,71 @@ func Jit(on *xla.Runtime) Strategy {
 type jit struct{ firstDevice }
 
 func (j *jit) Compile(s Step) (Program, error) { return compile(j, s, xla.Placement{}) }
+
+// firstDevice keeps values on the first device of a runtime.
+type firstDevice struct {
+	runtime *xla.Runtime
+	name    string // of the strategy, in its errors
+}
+
+func (f *firstDevice) String() string        { return f.name }
+func (f *firstDevice) Runtime() *xla.Runtime { return f.runtime }
+func (f *firstDevice) NumDevices() int       { return 1 }
+
+func (f *firstDevice) Put(_ string, t *tensors.Tensor) (Buffer, error) {
+	if f.runtime.IsFinalized() {
+		return nil, fmt.Errorf("strategies: %s: move %s to the device: the runtime is %w", f.name, t.Shape(), xla.ErrClosed)
+	}
+	if on, err := t.Backend(); err != nil || on != compute.Backend(f.runtime) {
+		if err := t.ToLocal(); err != nil { // GoMLX moves no tensor between backends
+			return nil, fmt.Errorf("strategies: %s: move %s to the device: %w", f.name, t.Shape(), xla.WrapError(err))
+		}
+	}
+	b, err := t.DonateBuffer(f.runtime, 0)
+	if err != nil {
+		return nil, fmt.Errorf("strategies: %s: move %s to the device: %w", f.name, t.Shape(), xla.WrapError(err))
+	}
+	return b, nil
+}
+
+func (f *firstDevice) Fetch(b Buffer) (*tensors.Tensor, error) {
+	if b == nil { // the runtime would panic
+		return nil, fmt.Errorf("strategies: %s: fetch: there is no value (nil)", f.name)
+	}
+	shape, err := b.Shape()
+	if err != nil {
+		return nil, fmt.Errorf("strategies: %s: fetch: %w", f.name, xla.WrapError(err))
+	}
+	t := tensors.FromShape(shape)
+	var copyErr error
+	err = t.MutableFlatData(func(flat any) { copyErr = b.ToFlatData(flat) })
+	if err == nil {
+		err = copyErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("strategies: %s: fetch %s: %w", f.name, shape, xla.WrapError(err))
+	}
+	return t, nil
+}
+
+func (f *firstDevice) FetchInto(b Buffer, memory []byte) error {
+	if err := xla.ToHost(b, memory); err != nil {
+		return fmt.Errorf("strategies: %s: fetch into %d bytes: %w", f.name, len(memory), xla.WrapError(err))
+	}
+	return nil
+}
+
+func (f *firstDevice) Free(buffers ...Buffer) error {
+	var first error
+	for _, b := range buffers {
+		if b == nil {
+			continue
+		}
+		if err := b.Finalize(); err != nil && first == nil {
+			first = fmt.Errorf("strategies: %s: free: %w", f.name, xla.WrapError(err))
+		}
+	}
+	return first
+}
+
+func (f *firstDevice) Batch(b data.Batch) (data.Batch, error) { return b, counted(&b) }
