@@ -14,7 +14,7 @@ import (
 // Background runs callbacks beside the loop, each on a goroutine of its own with a queue of its own, so that a slow disk or
 // server never makes a step wait:
 //
-//	callbacks.Background{}.Of(loop.JSONL("run.jsonl", loop.EachStep))
+//	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
 // A callback so gets the reports of the turns in which it was due, in their order, but later. When its queue is full the
 // oldest report is dropped and counted. The reports have no History and no State, which belong to the loop, and their

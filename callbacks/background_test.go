@@ -217,7 +217,7 @@ func TestBackground_takesOptionsThatAreMadeLate(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		var late atomic.Int64
 		var b callbacks.Background
-		options := loop.Options(b.Of(callbacks.ProgressBar(&out)), b.Of(loop.JSONL(path, loop.EachStep)), nil,
+		options := loop.Options(b.Of(callbacks.ProgressBar(&out)), b.Of(callbacks.JSONL(path, loop.EachStep)), nil,
 			b.Of(loop.WatchEntry("n", func(context.Context, loop.Report) error { late.Add(1); return nil })))
 		for range 2 {
 			_, err := loop.New(loop.OnFunc(loop.EachStep, tick)).Run(t.Context(), 0, numbers(50), loop.Until(loop.Steps(50)), options)

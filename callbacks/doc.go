@@ -1,5 +1,5 @@
 // Package callbacks has what runs beside a loop: it stops early ([StopEarly]), keeps the best state ([KeepBest]), lowers the
-// learning rate ([ReduceOnPlateau]), undoes NaN ([NonFinite]), shows a bar ([ProgressBar]), writes logs ([Log]), measures
+// learning rate ([ReduceOnPlateau]), undoes NaN ([NonFinite]), shows a bar ([ProgressBar]), writes logs ([Log], [CSV], [JSONL]), measures
 // ([Measure], [Profile]), watches over a run ([Watchdog], [Heartbeat], [TimeLimit]). Each is an option of a run:
 //
 //	result, err := training.Run(ctx, state, batches,
@@ -14,6 +14,6 @@
 //	…
 //	if err := early.Watch(ctx, pass.Report(logs, nil)); errors.Is(err, loop.ErrStop) {
 //
-// TensorBoard's event files are written by package callbacks/tensorboard, checkpoints by package checkpoint, lines of a
-// history by [loop.JSONL] and [loop.CSV]. [Background] has a callback look on a goroutine of its own.
+// TensorBoard's event files are written by package callbacks/tensorboard, checkpoints by package checkpoint.
+// [Background] has a callback look on a goroutine of its own.
 package callbacks

@@ -95,3 +95,5 @@ func threeLogs(_ context.Context, s, n int) (int, loop.Logs, error) {
 	logs.Metric("rate", 0.125)
 	return s + n, logs, nil
 }
+
+func at(steps int64) loop.Elapsed { return loop.Elapsed{Steps: steps, Samples: 10 * steps} }

@@ -18,7 +18,7 @@ import (
 // Profile looks closely at a window of a run: length long, from from on, both in one unit (a [loop.Date] takes a length of
 // [loop.Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles.
 // In the directory are then trace.out (go tool trace), three profiles (go tool pprof), and in xla what the state gives of itself
-// at the begin of the window, if it is an [loop.XLADumper]. time.pprof is where the run's time went, a hundred samples a second of
+// at the begin of the window, if it is an [XLADumper]. time.pprof is where the run's time went, a hundred samples a second of
 // what its goroutine was at, waiting or not; cpu.pprof has Go's own threads alone, so little of a step that runs on a device,
 // which XLA's processor is too; heap.pprof is the memory in use at the end.
 //
@@ -47,19 +47,19 @@ func window(from, length loop.Period) (begin, end loop.Period, err error) {
 	switch from := from.(type) {
 	case loop.Steps:
 		if l, ok := length.(loop.Steps); ok {
-			return from, loop.Steps(sum(int64(from), int64(l))), nil
+			return from, sum(from, l), nil
 		}
 	case loop.Samples:
 		if l, ok := length.(loop.Samples); ok {
-			return from, loop.Samples(sum(int64(from), int64(l))), nil
+			return from, sum(from, l), nil
 		}
 	case loop.Time:
 		if l, ok := length.(loop.Time); ok {
-			return from, loop.Time(sum(int64(from), int64(l))), nil
+			return from, sum(from, l), nil
 		}
 	case loop.Date:
 		if l, ok := length.(loop.Time); ok && from > 0 {
-			return from, loop.Date(sum(int64(from), int64(l))), nil
+			return from, sum(from, loop.Date(l)), nil
 		}
 	}
 	return nil, nil, fmt.Errorf("profile: the beginning and the length of the window must be of one unit, got %s from %s", length, from)
@@ -73,6 +73,11 @@ func windowSchedule(begin, end loop.Period) loop.Schedule {
 		return loop.Any(loop.AtStart, loop.At(end))
 	}
 	return loop.Any(loop.At(begin), loop.At(end))
+}
+
+// XLADumper is a state that can write the programs that its steps were compiled to into a directory, as [Profile] wants it.
+type XLADumper interface {
+	DumpXLA(dir string) error
 }
 
 type profile struct {
@@ -101,7 +106,7 @@ func (p *profile) start(r loop.Report) {
 		p.begun, p.begin = false, nil
 		return
 	}
-	if dumper, ok := loop.StateAs[loop.XLADumper](r); ok {
+	if dumper, ok := loop.StateAs[XLADumper](r); ok {
 		// Before the profiles: it is no part of the steps.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)

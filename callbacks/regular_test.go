@@ -3,6 +3,7 @@
 package callbacks_test
 
 import (
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -52,4 +53,46 @@ func TestProfile_pipe(t *testing.T) {
 		return err
 	})
 	require.ErrorContains(t, err, path+": is no regular file")
+}
+
+func TestWriter_pipe(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, _ string) {
+		path := fifo(t)
+		err := returns(t, func() error {
+			_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(9), form.option(path, loop.EachStep))
+			return err
+		})
+		require.ErrorContains(t, err, path+": is no regular file")
+	})
+}
+
+// The file beside, which new columns need, is no other kind.
+func TestWriter_pipeBeside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.csv")
+	require.NoError(t, syscall.Mkfifo(path+".tmp", 0o600))
+	w, err := byHand(callbacks.CSV(path, loop.EachStep))
+	require.NoError(t, err)
+	err = returns(t, func() error {
+		for step, name := range []string{"a", "b"} {
+			if err := w.Watch(t.Context(), loop.Report{Elapsed: at(int64(step) + 1), Logs: metric(name, 1)}); err != nil {
+				return err
+			}
+		}
+		return w.End(t.Context(), loop.Ending{})
+	})
+	require.ErrorContains(t, err, path+".tmp: is no regular file")
+}
+
+// As /dev/stdout is where the output goes into another program.
+func TestWriter_linkToAnOpenPipe(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		require.NoError(t, os.Symlink(fifo(t), path))
+		keep, err := os.OpenFile(path, os.O_RDWR, 0) // both ends are open: opening does not wait, reading does
+		require.NoError(t, err)
+		defer keep.Close()
+		err = returns(t, func() error {
+			return form.byHand(t, path).Watch(t.Context(), loop.Report{Elapsed: at(1), Logs: metric("m", 1)})
+		})
+		require.ErrorContains(t, err, path+": is no regular file")
+	})
 }

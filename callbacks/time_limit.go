@@ -23,14 +23,9 @@ func TimeLimit(d time.Duration) loop.Callback {
 		return refused(c, fmt.Errorf("it must be positive, got %s", d))
 	}
 	// One moment, not each step: steps in blocks stay together.
-	c.WhenRun = func(b loop.Beginning) loop.Schedule { return loop.At(loop.Time(sum(int64(b.From.Time), int64(d)))) }
+	c.WhenRun = func(b loop.Beginning) loop.Schedule { return loop.At(loop.Time(sum(b.From.Time, d))) }
 	return c
 }
 
 // sum is a+b, of numbers that are not negative, up to the largest there is.
-func sum(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
+func sum[P ~int64](a, b P) P { return a + min(b, math.MaxInt64-a) }

@@ -88,7 +88,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 		Evals:      []outer.Eval[*managed.State, data.Batch]{{Test: eval}},
 		End:        []outer.Action[*managed.State]{summary},
 	}
-	result := must.M1(fit.Run(ctx, state, start.Option(), saving, loop.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
+	result := must.M1(fit.Run(ctx, state, start.Option(), saving, callbacks.JSONL(filepath.Join(dir, "steps.jsonl"), loop.EachStep)))
 	accuracy := must.M1(result.Evaluations["eval"].Outputs().Float("accuracy"))
 
 	require.EqualValues(t, 10, result.Loops)

@@ -127,8 +127,8 @@ func Example_kerasCallbacks() {
 		callbacks.OnBest("accuracy_val", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
 			return model.Save(filepath.Join(dir, "best.safetensors"))
 		}),
-		loop.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
-		callbacks.NonFinite(callbacks.FailRun),                     // TerminateOnNaN
+		callbacks.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
+		callbacks.NonFinite(callbacks.FailRun),                          // TerminateOnNaN
 		loop.Watch(loop.Every(epoch), func(ctx context.Context, r loop.Report) error { // LambdaCallback
 			rate, err := model.LearningRate()
 			slog.InfoContext(ctx, "epoch", "number", r.Elapsed.Steps/int64(epoch), "rate", rate)

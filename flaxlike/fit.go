@@ -45,7 +45,7 @@ type Fit struct {
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
-	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, loop.JSONL, ….
+	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, callbacks.JSONL, ….
 	Callbacks []loop.Option
 	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for
 	// an epoch if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -32,7 +33,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 			m := newModel(t, network, half, flaxlike.WithStrategy(strategy))
 			ends := 0
 			fit := quiet(flaxlike.Fit{Epochs: 2, EachStep: true, Validation: set, Checkpoints: folder, CheckpointEvery: loop.Steps(1),
-				Callbacks: []loop.Option{loop.JSONL(summary, loop.Every(loop.Steps(3))), loop.Watch(loop.Every(loop.Steps(3)), func(ctxOf, loop.Report) error { ends++; return nil })}})
+				Callbacks: []loop.Option{callbacks.JSONL(summary, loop.Every(loop.Steps(3))), loop.Watch(loop.Every(loop.Steps(3)), func(ctxOf, loop.Report) error { ends++; return nil })}})
 			h, err := m.Fit(t.Context(), set, fit)
 			require.NoError(t, err)
 			losses := series(t, h, "loss")

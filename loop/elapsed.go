@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/records"
 )
 
 // Elapsed is how far a run has come.
@@ -29,6 +31,18 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	e.Samples -= o.Samples
 	e.Time -= o.Time
 	return e
+}
+
+// Check gives an error for steps, samples or a time that are not 0 to 2^62: sums and differences of those that are never
+// overflow. [From] and files take no others.
+func (e Elapsed) Check() error {
+	switch {
+	case e.Steps < 0 || e.Samples < 0 || e.Time < 0:
+		return fmt.Errorf("elapsed must not be negative, got %+v", e)
+	case max(e.Steps, e.Samples, int64(e.Time)) > records.Most:
+		return fmt.Errorf("elapsed must be at most 2^62 steps, samples and nanoseconds, got %+v", e)
+	}
+	return nil
 }
 
 // Reached tells whether e is at p or beyond it; nothing reaches nil.

@@ -269,3 +269,10 @@ func TestF16_dataFailsAtEachBatch(t *testing.T) {
 	}
 	t.Logf("F16: %d data errors and panics at batches 0 to 50, with 1 and 8 workers: each error was the original, 0 goroutines left", cases)
 }
+
+func upTo(from, to int) (steps []float64) {
+	for i := from; i <= to; i++ {
+		steps = append(steps, float64(i))
+	}
+	return steps
+}

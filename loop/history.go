@@ -3,6 +3,8 @@ package loop
 import (
 	"fmt"
 	"iter"
+
+	"github.com/lazo-ml/lazo/internal/records"
 )
 
 // History is what was logged in a run: one row for each turn that was kept (see [Keep], [Limit] and [Thin]) and that
@@ -84,8 +86,8 @@ func (h *History) columnOf(i int, e *Entry) *column {
 // known is the names that can be asked for.
 func (h *History) known() []Entry {
 	if h.names == nil {
-		for _, f := range fields {
-			h.names = append(h.names, Entry{Collection: elapsedCollection, Name: f.name})
+		for _, f := range records.Fields {
+			h.names = append(h.names, Entry{Collection: elapsedCollection, Name: f.Name})
 		}
 	}
 	return h.names
@@ -252,10 +254,10 @@ func (h *History) find(name string) (cursor, error) {
 	if err != nil {
 		return cursor{}, fmt.Errorf("loop: history: %w", err)
 	}
-	if at < len(fields) {
-		return cursor{field: &fields[at]}, nil
+	if at < len(records.Fields) {
+		return cursor{field: &records.Fields[at]}, nil
 	}
-	return cursor{column: h.columns[at-len(fields)]}, nil
+	return cursor{column: h.columns[at-len(records.Fields)]}, nil
 }
 
 // gone is the error for a name that is known but that no row has: the rows that had it were dropped.

@@ -3,6 +3,8 @@ package loop
 import (
 	"errors"
 	"fmt"
+
+	"github.com/lazo-ml/lazo/internal/records"
 )
 
 // column is all values of one entry, by row. Rows that lack it take no place.
@@ -123,7 +125,7 @@ func (s stored) Float() (float64, error) {
 
 // cursor goes along one name: a field of the elapsed time, which each row has, or a column.
 type cursor struct {
-	field  *field
+	field  *records.Field
 	column *column
 	at     int
 }
@@ -143,7 +145,7 @@ func (c *cursor) seek(row int64) bool {
 // read reads the value at r, to which seek went.
 func (c *cursor) read(r row) (float64, error) {
 	if c.field != nil {
-		return c.field.number(r), nil
+		return c.field.Number(r.times()), nil
 	}
 	v, err := c.column.number(c.at)
 	if err != nil {

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/records"
 )
 
 // ErrNoEntry, ErrAmbiguous and ErrName say why a name could not be looked up in logs or in a history.
 var (
 	ErrNoEntry   = errors.New("no such entry")
 	ErrAmbiguous = errors.New("ambiguous name")
-	ErrName      = errors.New("malformed name")
+	ErrName      = records.ErrName
 )
 
 // locate finds the one entry that a full or, if there is none, a short name means.

@@ -96,12 +96,8 @@ func MonitorsWhen(when Schedule) Option {
 // Time counts active time: the pause between the runs is not in it.
 func From(elapsed Elapsed, history *History) Option {
 	return setting(func(s *settings) {
-		if elapsed.Steps < 0 || elapsed.Samples < 0 || elapsed.Time < 0 {
-			s.errs = append(s.errs, fmt.Errorf("from: elapsed must not be negative, got %+v", elapsed))
-			return
-		}
-		if max(elapsed.Steps, elapsed.Samples, int64(elapsed.Time)) > mostElapsed { // whose sums would wrap, and no file takes
-			s.errs = append(s.errs, fmt.Errorf("from: elapsed must be at most 2^62 steps, samples and nanoseconds, got %+v", elapsed))
+		if err := elapsed.Check(); err != nil {
+			s.errs = append(s.errs, fmt.Errorf("from: %w", err))
 			return
 		}
 		s.from, s.resumed = elapsed, history

@@ -63,7 +63,7 @@ func ExampleBackground() {
 	path := filepath.Join(dir, "run.jsonl")
 	background := callbacks.Background{Queue: 1000, Dropped: func(watcher string, n int64) { fmt.Println(watcher, "missed", n) }}
 	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(context.Background(), 0, numbers(100),
-		background.Of(loop.JSONL(path, loop.EachStep)), background.Of(loop.Watch(loop.Every(loop.Steps(10)), send)))
+		background.Of(callbacks.JSONL(path, loop.EachStep)), background.Of(loop.Watch(loop.Every(loop.Steps(10)), send)))
 	lines, readErr := os.ReadFile(path)
 	fmt.Println(result.Elapsed.Steps, sent, strings.Count(string(lines), "\n"), err, readErr)
 	// Output:

@@ -74,7 +74,7 @@ func TestPlan_checksAsRunDoes(t *testing.T) {
 func TestPlan_says(t *testing.T) {
 	l := loop.New(loop.OnFunc(loop.Every(loop.Samples(64)), add), loop.OnFunc(loop.Never, add).Named("spare"),
 		loop.OnFunc(loop.When("odd", func(_, e loop.Elapsed) bool { return e.Steps%2 == 1 }), add), loop.OnFunc(loop.AtEnd, add))
-	plan, err := l.Plan(loop.From(loop.Elapsed{Steps: 5}, nil), loop.JSONL(os.DevNull, loop.Every(loop.Steps(3))), callbacks.ProgressBar(io.Discard))
+	plan, err := l.Plan(loop.From(loop.Elapsed{Steps: 5}, nil), callbacks.JSONL(os.DevNull, loop.Every(loop.Steps(3))), callbacks.ProgressBar(io.Discard))
 	require.NoError(t, err)
 	text := plan.String()
 	for _, want := range []string{"from 5 steps, until the data ends\n", "every 64 samples  ", "depends on samples\n", "never: spare", "  never\n",

@@ -113,3 +113,22 @@ func TestRun_refusesWhatIsNeverDue(t *testing.T) {
 	_, err = spare.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(3)))
 	require.NoError(t, err, "Never is meant, and the end is reached")
 }
+
+// A watcher only looks: what it does to the logs of its report reaches nobody.
+func TestReport_logsAreTheWatchersOwn(t *testing.T) {
+	var seen []float64
+	meddle := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+		r.Logs.Metric("sum", -1)
+		r.Logs.Metric("new", -1)
+		return nil
+	})
+	look := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+		require.Equal(t, 1, r.Logs.Len())
+		v, err := r.Logs.Float("sum")
+		seen = append(seen, v)
+		return err
+	})
+	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(4), meddle, look)
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 1, 3, 6}, seen)
+}

@@ -221,14 +221,6 @@ func (w when) due(before, after Elapsed) bool {
 
 func (when) needs() needs { return needs{samples: true, clock: true, inverse: true} }
 
-// plus adds two numbers that are not negative, up to the largest there is.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
 // timed tells whether a period is measured by the clock, which goes on by itself.
 func timed(p Period) bool {
 	switch p.(type) {

@@ -34,7 +34,8 @@ func Every(p Period) Schedule {
 	n := p.Length()
 	return Schedule{name: named("every", p), rule: marks{p, func(x int64) int64 {
 		x = max(x, 0)
-		return plus(x-x%n, n)
+		last := x - x%n
+		return last + min(n, never-last)
 	}}}
 }
 

@@ -29,8 +29,3 @@ type LearningRater interface {
 
 // ErrRateTooSmall: the number that holds a learning rate would make 0 of it.
 var ErrRateTooSmall = errors.New("too small a learning rate")
-
-// XLADumper is a state that can write the programs that its steps were compiled to into a directory.
-type XLADumper interface {
-	DumpXLA(dir string) error
-}

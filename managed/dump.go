@@ -7,10 +7,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/regular"
-	"github.com/lazo-ml/lazo/loop"
 )
-
-var _ loop.XLADumper = (*State)(nil)
 
 // dumped is the text of a program.
 type dumped struct{ step, text string }

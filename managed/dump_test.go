@@ -14,6 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
+var _ callbacks.XLADumper = (*managed.State)(nil)
+
 func TestDumpXLA_inAProfile(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)

@@ -21,7 +21,7 @@ var ErrDropped = errors.New("reports were dropped")
 // has the settings). Each turn is one write to the system for each folder, so a process that is killed leaves at most the
 // last record of a file cut, which TensorBoard passes over.
 //
-// Event files cannot be cut as a [loop.JSONL] can: a run that finds some begins new ones, whose names come behind, and which tell
+// Event files cannot be cut as a [callbacks.JSONL] can: a run that finds some begins new ones, whose names come behind, and which tell
 // TensorBoard to forget all later steps than that at which the run begins (see [loop.From]), or all steps if it begins at 0. (Its
 // data server ignores that, but forgets the later steps of an entry when the entry comes again.) An evaluation at the start of
 // a resumed run is of a step that is there already, and is left out.

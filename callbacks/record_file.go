@@ -1,4 +1,4 @@
-package loop
+package callbacks
 
 import (
 	"bufio"
@@ -8,62 +8,52 @@ import (
 	"io"
 	"os"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/loop"
 )
 
-// JSONL writes one line a due turn that logged anything into a file: an object with the elapsed steps, samples, time and
-// date, and all entries by their full names. It reads the values of these turns. [History.ReadJSON] reads the file.
+// JSONL writes a line into a file in each due turn that logged anything: an object with the elapsed steps, samples,
+// seconds and the date, and all entries by their full names. It reads the values of these turns.
+// [loop.History.ReadJSON] reads the file.
 //
 // Each line is one write to the system, so a process that is killed leaves at most its last line cut (a machine
 // that loses power may lose more). A run that finds the file goes on with it: a cut last line is removed, and so are
-// all lines of steps behind the one at which this run begins (see [From]). A resumed run so writes no step twice, and
-// one from step 0 writes the file anew. A file that is none of lazo's is an error of the first due turn, and stays.
-// What is no regular file, such as a pipe or a /dev/stdout that is one, is such an error too: reading it would wait for ever.
+// all lines of steps behind the one at which this run begins (see [loop.From]). So a resumed run writes no step twice,
+// and one from step 0 writes the file anew. A file with other content is an error of the first due turn, and stays.
+// So is what is no regular file, such as a pipe or a /dev/stdout that is one: reading it would wait for ever.
 //
-// The disk may be full and the run is still worth going on with: where writing fails, or a value cannot be read or its name
-// not be written, the run goes on without, and the error is one of the end. A [Payload] that is no number is left out.
-func JSONL(path string, when Schedule) Callback {
-	return records("jsonl ", path, when, func() form { return jsonLines{} })
+// A full disk does not end the run: where writing fails, or a value cannot be read or its name cannot be written, the
+// run goes on, and the first such error is one of its end. A [loop.Payload] that is no number is left out.
+func JSONL(path string, when loop.Schedule) loop.Callback {
+	return recorder("jsonl ", path, when, records.JSONLines)
 }
 
-// CSV is [JSONL] as a table, with the columns of [History.WriteCSV] but the batch. Entries that come up later get columns
-// at the right: the file is then written once more beside the old one and takes its place whole.
-func CSV(path string, when Schedule) Callback {
-	return records("csv ", path, when, func() form { return &csvLines{} })
+// CSV is [JSONL] as a table, with the columns of [loop.History.WriteCSV] but the batch. Entries that come up later get
+// columns at the right: the file is then written once more beside the old one and takes its place whole.
+func CSV(path string, when loop.Schedule) loop.Callback {
+	return recorder("csv ", path, when, records.CSVLines)
 }
 
-func records(kind, path string, when Schedule, form func() form) Callback {
-	return Callback{Name: kind + path, When: when, Start: func(Beginning) (Attendant, error) {
-		return &recordFile{path: path, form: form()}, nil
+func recorder(kind, path string, when loop.Schedule, lines func() records.Lines) loop.Callback {
+	return loop.Callback{Name: kind + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
+		return &recordFile{path: path, lines: lines()}, nil
 	}}
 }
 
-// recordFile is a file of one record a line.
+// recordFile is a file of one row a line.
 type recordFile struct {
-	path string
-	form form
-	file *os.File // nil until the first record
-	rec  record
-	line []byte
+	path  string
+	lines records.Lines
+	file  *os.File // nil until the first row
+	row   records.Row
+	line  []byte
 	// broken is true once the file could not be written or was closed: it is left alone then.
 	broken bool
 	err    error // the first
 }
 
-// form is how records stand in lines.
-type form interface {
-	// read looks at a line of an old file and gives its steps; ok is false for a line of column names.
-	read(line []byte) (steps int64, ok bool, err error)
-	// start is how the first line begins.
-	start() string
-	// anew forgets an old file of which no record is left.
-	anew()
-	// widen gives a new first line if the record needs one, and what is then to be put behind each line.
-	widen(r *record) (header, behind []byte)
-	append(b []byte, r *record) []byte
-}
-
-func (f *recordFile) Watch(_ context.Context, r Report) error {
+func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
 	if f.broken || r.Logs.Len() == 0 {
 		return nil
 	}
@@ -82,7 +72,7 @@ func (f *recordFile) Watch(_ context.Context, r Report) error {
 }
 
 // End closes the file.
-func (f *recordFile) End(context.Context, Ending) error {
+func (f *recordFile) End(context.Context, loop.Ending) error {
 	if f.file != nil {
 		f.note(f.file.Close())
 		f.file, f.broken = nil, true
@@ -96,24 +86,25 @@ func (f *recordFile) note(err error) {
 	}
 }
 
-func (f *recordFile) fill(r Report) {
-	f.rec.reset(row{elapsed: r.Elapsed, batch: unknownBatch})
-	for _, e := range r.Logs.entries {
-		column, err := columnName(place{e.Collection, e.Name})
+func (f *recordFile) fill(r loop.Report) {
+	at := r.Elapsed
+	f.row.Reset(records.Elapsed{Steps: at.Steps, Samples: at.Samples, Batch: records.UnknownBatch, Time: at.Time, Date: int64(at.Date)})
+	for e := range r.Logs.All() {
+		column, err := records.Column(string(e.Collection), e.Name)
 		if err == nil {
-			err = f.rec.add(column, e.Value)
+			err = f.row.Add(column, e.Value)
 		}
 		f.note(err)
 	}
 }
 
 func (f *recordFile) write() error {
-	if header, behind := f.form.widen(&f.rec); header != nil {
+	if header, behind := f.lines.Widen(&f.row); header != nil {
 		if err := f.rewrite(header, behind); err != nil {
 			return err
 		}
 	}
-	f.line = f.form.append(f.line[:0], &f.rec)
+	f.line = f.lines.Append(f.line[:0], &f.row)
 	_, err := f.file.Write(f.line)
 	return err
 }
@@ -143,17 +134,17 @@ func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	in, kept := bufio.NewReader(file), 0
 	for n := 1; ; n++ {
 		line, err := readLine(in)
-		if err == io.EOF && (n > 1 || begins(f.form.start(), line)) {
+		if err == io.EOF && (n > 1 || begins(f.lines.Start(), line)) {
 			break
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: line %d: %w; move the file away", f.path, n, err)
 		}
-		steps, isRecord, err := f.form.read(line[:len(line)-1])
+		steps, isRow, err := f.lines.Read(line[:len(line)-1])
 		if err != nil {
 			return 0, fmt.Errorf("%s: line %d: %w; move the file away", f.path, n, err)
 		}
-		if isRecord {
+		if isRow {
 			if steps > from {
 				break
 			}
@@ -162,7 +153,7 @@ func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 		end += int64(len(line))
 	}
 	if kept == 0 {
-		f.form.anew()
+		f.lines.Forget()
 		return 0, nil
 	}
 	return end, nil

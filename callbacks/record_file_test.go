@@ -1,9 +1,10 @@
-package loop_test
+package callbacks_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,15 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
 )
 
 type writerForm struct {
-	fileForm
-	of func(string, loop.Schedule) loop.Callback
+	name string
+	read func(*loop.History, io.Reader) error
+	of   func(string, loop.Schedule) loop.Callback
 }
 
-var writerForms = []writerForm{{fileForms[0], loop.JSONL}, {fileForms[1], loop.CSV}}
+var writerForms = []writerForm{{"json", (*loop.History).ReadJSON, callbacks.JSONL}, {"csv", (*loop.History).ReadCSV, callbacks.CSV}}
 
 func (f writerForm) option(path string, when loop.Schedule) loop.Option { return f.of(path, when) }
 
@@ -145,25 +148,6 @@ func TestWriter_resumeWithOtherSchedules(t *testing.T) {
 	})
 }
 
-// A watcher only looks: what it does to the logs of its report reaches nobody.
-func TestReport_logsAreTheWatchersOwn(t *testing.T) {
-	var seen []float64
-	meddle := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
-		r.Logs.Metric("sum", -1)
-		r.Logs.Metric("new", -1)
-		return nil
-	})
-	look := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
-		require.Equal(t, 1, r.Logs.Len())
-		v, err := r.Logs.Float("sum")
-		seen = append(seen, v)
-		return err
-	})
-	_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, numbers(4), meddle, look)
-	require.NoError(t, err)
-	require.Equal(t, []float64{0, 1, 3, 6}, seen)
-}
-
 // A file cut at any byte is gone on with, and loses the cut line at most.
 func TestF29_writerGoesOnWithACutFile(t *testing.T) {
 	cuts := 0
@@ -256,7 +240,7 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 			logs.Set(loop.Metrics, "m", late{&fetched, 1, nil})
 			require.NoError(t, broken.Watch(t.Context(), loop.Report{Elapsed: at(i + 6), From: at(5), Logs: logs}))
 			if i == 1 {
-				require.NoError(t, loop.BreakFile(broken))
+				require.NoError(t, callbacks.BreakFile(broken))
 			}
 		}
 		require.ErrorIs(t, broken.End(t.Context(), loop.Ending{}), os.ErrClosed)

@@ -1,4 +1,4 @@
-package loop
+package records
 
 import (
 	"bufio"
@@ -9,63 +9,69 @@ import (
 	"io"
 )
 
-// WriteJSON writes all rows as an array of flat objects, one a line: {"elapsed.steps":1,…,"losses.loss":0.5}. It reads
-// all values. Numbers come back to the last bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity".
-// A [Payload] that is no number is left out. Names must be UTF-8 without control characters; the error wraps [ErrName].
-func (h *History) WriteJSON(w io.Writer) error {
+// WriteJSON writes rows as an array of flat objects, one a line. NaN and the infinities are texts. each calls do with each row.
+func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	out := bufio.NewWriter(w)
-	separator := "[\n"
+	begin := "[\n"
 	var line []byte
-	err := h.records(func(r *record) error {
-		if err := r.check(); err != nil {
+	err := each(func(r *Row) error {
+		if err := r.Check(); err != nil {
 			return err
 		}
-		line = appendJSON(append(line[:0], separator...), r)
-		separator = ",\n"
+		line = appendJSON(append(line[:0], begin...), r)
+		begin = ",\n"
 		_, err := out.Write(line)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("loop: write history: %w", err)
+		return err
 	}
-	if h.Len() == 0 {
+	if begin == "[\n" { // there was no row
 		out.WriteString("[") // an error stays with the writer until Flush
 	}
 	out.WriteString("\n]\n")
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("loop: write history: %w", err)
-	}
-	return nil
+	return out.Flush()
 }
 
-// ReadJSON adds the rows of an array as [History.WriteJSON] makes it, or of objects one after another as a [JSONL] file has
-// them. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been added, so that a file which
-// a crash has cut gives all but its last.
-func (h *History) ReadJSON(r io.Reader) error {
-	text, mark, err := unmarked(r)
+// ReadJSON calls do with each row of an array that WriteJSON wrote, or of objects that stand one behind the other. An error says where;
+// do was called with the rows before it.
+func ReadJSON(r io.Reader, do func(*Row) error) error {
+	text, mark, err := skipMark(r)
 	if err != nil {
-		return fmt.Errorf("loop: read history: %w", err)
+		return err
 	}
 	d := json.NewDecoder(text)
 	d.UseNumber()
-	if err := h.readJSON(d); err != nil {
-		return fmt.Errorf("loop: read history: row %d, before byte %d: %w", h.Len()+1, mark+d.InputOffset(), err)
+	row := 1
+	if err := readJSON(d, counted(&row, do)); err != nil {
+		return fmt.Errorf("row %d, before byte %d: %w", row, mark+d.InputOffset(), err)
 	}
 	return nil
 }
 
-func (h *History) readJSON(d *json.Decoder) error {
+// counted is do, and counts the rows that it took.
+func counted(row *int, do func(*Row) error) func(*Row) error {
+	return func(r *Row) error {
+		err := do(r)
+		if err == nil {
+			*row++
+		}
+		return err
+	}
+}
+
+func readJSON(d *json.Decoder, do func(*Row) error) error {
 	token, err := d.Token()
 	array := token == json.Delim('[')
 	if array {
 		token, err = d.Token()
 	}
-	var rec record
+	var row Row
 	for ; err == nil && token == json.Delim('{'); token, err = d.Token() {
-		if err := readObject(d, &rec); err != nil {
+		if err := readObject(d, &row); err != nil {
 			return noEOF(err)
 		}
-		if err := h.take(&rec); err != nil {
+		if err := do(&row); err != nil {
 			return err
 		}
 	}
@@ -92,8 +98,8 @@ func noEOF(err error) error {
 }
 
 // readObject reads the rest of an object whose brace has been read.
-func readObject(d *json.Decoder, r *record) error {
-	r.reset(row{batch: unknownBatch})
+func readObject(d *json.Decoder, r *Row) error {
+	r.Reset(Elapsed{Batch: UnknownBatch})
 	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
@@ -120,7 +126,7 @@ func readObject(d *json.Decoder, r *record) error {
 	return err
 }
 
-func setJSON(r *record, column string, value json.Token) error {
+func setJSON(r *Row, column string, value json.Token) error {
 	switch v := value.(type) {
 	case json.Number:
 		return r.set(column, v.String())
@@ -137,24 +143,24 @@ func setJSON(r *record, column string, value json.Token) error {
 	return fmt.Errorf("want a number, got %v", value)
 }
 
-// appendJSON writes a record as an object.
-func appendJSON(b []byte, r *record) []byte {
+// appendJSON writes a row as an object.
+func appendJSON(b []byte, r *Row) []byte {
 	b = append(b, '{')
-	for _, f := range fields {
+	for _, f := range Fields {
 		before := len(b)
-		b = append(b, `"`+f.path()+`":`...)
+		b = append(b, `"`+f.Path()+`":`...)
 		start := len(b)
-		if b = f.append(b, r.row); len(b) == start {
+		if b = f.append(b, r.Elapsed); len(b) == start {
 			b = b[:before]
 			continue
 		}
 		b = append(quoted(b, start), ',')
 	}
-	for i, column := range r.columns {
+	for i, column := range r.Columns {
 		name, _ := json.Marshal(column) // of a string it never fails; "<" and its like are escaped
 		b = append(append(b, name...), ':')
 		start := len(b)
-		b = append(quoted(appendNumber(b, r.numbers[i]), start), ',')
+		b = append(quoted(appendNumber(b, r.Numbers[i]), start), ',')
 	}
 	b[len(b)-1] = '}' // there is a comma: the steps are always known
 	return b
@@ -171,8 +177,8 @@ func quoted(b []byte, start int) []byte {
 	return b
 }
 
-// readJSONLine reads a record from a line of JSON.
-func readJSONLine(line []byte, r *record) error {
+// readJSONLine reads a row from a line of JSON.
+func readJSONLine(line []byte, r *Row) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	token, err := d.Token()

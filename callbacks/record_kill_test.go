@@ -1,4 +1,4 @@
-package loop_test
+package callbacks_test
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-const childFile = "LAZO_LOOP_TEST_FILE"
+const childFile = "LAZO_CALLBACKS_TEST_FILE"
 
 // TestWriterChild is the process that TestF29_writerSurvivesAKill kills; run for itself it does nothing.
 func TestWriterChild(t *testing.T) {

@@ -1,0 +1,182 @@
+package records
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// WriteCSV writes rows under a line of column names. A row that lacks a column has an empty cell. each calls do with each row, and is
+// called twice.
+func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
+	var columns []string
+	for _, f := range Fields {
+		columns = append(columns, f.Path())
+	}
+	table := tableOf(columns)
+	err := each(func(r *Row) error { table.widen(r); return r.Check() })
+	if err == nil {
+		_, err = w.Write(table.header())
+	}
+	if err != nil {
+		return err
+	}
+	var line []byte
+	return each(func(r *Row) error {
+		line = table.append(line[:0], r)
+		_, err := w.Write(line)
+		return err
+	})
+}
+
+// ReadCSV calls do with each row of a table; only the column elapsed.steps must be there. An error says where; do was called with the
+// rows before it.
+func ReadCSV(r io.Reader, do func(*Row) error) error {
+	text, _, err := skipMark(r)
+	if err != nil {
+		return err
+	}
+	in := csv.NewReader(text)
+	in.ReuseRecord = true
+	row := 1
+	if err := readCSV(in, counted(&row, do)); err != nil {
+		return fmt.Errorf("row %d: %w", row, err)
+	}
+	return nil
+}
+
+func readCSV(in *csv.Reader, do func(*Row) error) error {
+	first, err := in.Read()
+	if err == io.EOF {
+		return errors.New("no line of column names")
+	}
+	if err != nil {
+		return err
+	}
+	columns := slices.Clone(first)
+	if err := checkColumns(columns); err != nil {
+		return fmt.Errorf("line 1: %w", err)
+	}
+	var row Row
+	for {
+		cells, err := in.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		row.Reset(Elapsed{Batch: UnknownBatch})
+		for i, text := range cells {
+			if text == "" && columns[i] != stepsField {
+				continue
+			}
+			if err := row.set(columns[i], text); err != nil {
+				line, at := in.FieldPos(i)
+				return fmt.Errorf("line %d, byte %d: %s: %w", line, at, columns[i], err)
+			}
+		}
+		if err := do(&row); err != nil {
+			line, _ := in.FieldPos(0)
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+}
+
+// skipMark is r behind a byte-order mark, as spreadsheets and editors write it, and the mark's length.
+func skipMark(r io.Reader) (text io.Reader, mark int64, err error) {
+	const byteOrderMark = "\ufeff"
+	in := bufio.NewReader(r)
+	switch first, err := in.Peek(len(byteOrderMark)); {
+	case err != nil && err != io.EOF: // the reader may say it once
+		return nil, 0, err
+	case string(first) == byteOrderMark:
+		n, err := in.Discard(len(first))
+		return in, int64(n), err
+	}
+	return in, 0, nil
+}
+
+func checkColumns(columns []string) error {
+	seen := map[string]bool{}
+	for _, c := range columns {
+		if seen[c] {
+			return fmt.Errorf("column %q comes twice", c)
+		}
+		seen[c] = true
+		if fieldOf(c) != nil {
+			continue
+		}
+		if _, _, err := SplitColumn(c); err != nil {
+			return err
+		}
+	}
+	if !seen[stepsField] {
+		return errors.New("no column " + stepsField)
+	}
+	return nil
+}
+
+// table is the columns of a CSV file.
+type table struct {
+	columns []string
+	at      map[string]int
+	cells   []float64 // of one line
+	filled  []bool
+}
+
+func tableOf(columns []string) *table {
+	t := &table{at: map[string]int{}}
+	for _, c := range columns {
+		t.put(c)
+	}
+	return t
+}
+
+func (t *table) put(column string) {
+	t.at[column] = len(t.columns)
+	t.columns = append(t.columns, column)
+}
+
+// widen adds the columns that the row has and the table does not, and gives their number.
+func (t *table) widen(r *Row) int {
+	before := len(t.columns)
+	for _, c := range r.Columns {
+		if _, ok := t.at[c]; !ok {
+			t.put(c)
+		}
+	}
+	return len(t.columns) - before
+}
+
+func (t *table) header() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(t.columns) // a Buffer takes everything
+	w.Flush()
+	return b.Bytes()
+}
+
+// append writes a row as a line. No cell needs quotes.
+func (t *table) append(b []byte, r *Row) []byte {
+	t.cells = append(t.cells[:0], make([]float64, len(t.columns))...)
+	t.filled = append(t.filled[:0], make([]bool, len(t.columns))...)
+	for i, c := range r.Columns {
+		t.cells[t.at[c]], t.filled[t.at[c]] = r.Numbers[i], true
+	}
+	for i, c := range t.columns {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if t.filled[i] {
+			b = appendNumber(b, t.cells[i])
+		} else if f := fieldOf(c); f != nil {
+			b = f.append(b, r.Elapsed)
+		}
+	}
+	return append(b, '\n')
+}

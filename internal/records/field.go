@@ -1,0 +1,165 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Collection is that of the fields, before the dot in their names.
+const Collection = "elapsed"
+
+// ErrName: the name of a column could not be read back as it was.
+var ErrName = errors.New("malformed name")
+
+// Field is a part of when a row was: how it is read as a number, and how it stands in a file.
+type Field struct {
+	Name   string
+	Number func(at Elapsed) float64
+	append func(b []byte, at Elapsed) []byte // nothing where it is not known
+	parse  func(at *Elapsed, text string) error
+}
+
+// stepsField is the one that a row of a file must have.
+const stepsField = "elapsed.steps"
+
+// Fields are all of them, as files have them before other columns.
+var Fields = [...]Field{
+	integer("steps", func(at *Elapsed) *int64 { return &at.Steps }),
+	integer("samples", func(at *Elapsed) *int64 { return &at.Samples }),
+	integer("batch", func(at *Elapsed) *int64 { return &at.Batch }),
+	{"time", func(at Elapsed) float64 { return at.Time.Seconds() }, appendSeconds, parseSeconds},
+	{"date", unixSeconds, appendDate, parseDate},
+}
+
+// Path is the name of the field's column.
+func (f Field) Path() string { return Collection + "." + f.Name }
+
+// fieldOf finds the field with a full name, nil if there is none.
+func fieldOf(path string) *Field {
+	for i := range Fields {
+		if Fields[i].Path() == path {
+			return &Fields[i]
+		}
+	}
+	return nil
+}
+
+func integer(name string, of func(*Elapsed) *int64) Field {
+	return Field{
+		Name:   name,
+		Number: func(at Elapsed) float64 { return float64(*of(&at)) },
+		append: func(b []byte, at Elapsed) []byte {
+			if at.Batch == UnknownBatch && of(&at) == &at.Batch {
+				return b
+			}
+			return strconv.AppendInt(b, *of(&at), 10)
+		},
+		parse: func(at *Elapsed, text string) (err error) {
+			*of(at), err = parseInteger(text)
+			return err
+		},
+	}
+}
+
+func parseInteger(text string) (int64, error) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("want an integer of 64 bits, got %.40q", text)
+	}
+	return v, nil
+}
+
+// appendSeconds writes nanoseconds as seconds without loss, which a float would not.
+func appendSeconds(b []byte, at Elapsed) []byte {
+	ns := uint64(at.Time)
+	if at.Time < 0 {
+		b, ns = append(b, '-'), -ns
+	}
+	b = strconv.AppendUint(b, ns/1e9, 10)
+	if ns %= 1e9; ns > 0 {
+		b = append(b, strings.TrimRight(fmt.Sprintf(".%09d", ns), "0")...)
+	}
+	return b
+}
+
+func parseSeconds(at *Elapsed, text string) error {
+	d, err := time.ParseDuration(text + "s")
+	if err != nil || strings.Trim(text, "-.0123456789") != "" {
+		return fmt.Errorf("want seconds as 12.345, got %.40q", text)
+	}
+	at.Time = d
+	return nil
+}
+
+func unixSeconds(at Elapsed) float64 {
+	if at.Date == 0 {
+		return math.NaN()
+	}
+	return float64(at.Date/1e9) + float64(at.Date%1e9)/1e9 // apart, to round once
+}
+
+func appendDate(b []byte, at Elapsed) []byte {
+	if at.Date == 0 {
+		return b
+	}
+	return time.Unix(0, at.Date).UTC().AppendFormat(b, time.RFC3339Nano)
+}
+
+func parseDate(at *Elapsed, text string) error {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	date := t.UnixNano()
+	if err != nil || !time.Unix(0, date).Equal(t) {
+		return fmt.Errorf("want a date as %s, of the years 1678 to 2261, got %.40q", time.RFC3339, text)
+	}
+	at.Date = date
+	return nil
+}
+
+// appendNumber writes a number so that it is read again to the last bit; all NaN are one.
+func appendNumber(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(b, "NaN"...)
+	case math.IsInf(v, 0):
+		return append(b, strings.Repeat("-", int((1-math.Copysign(1, v))/2))+"Infinity"...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+func parseNumber(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("want a number of 64 bits, got %.40q", text)
+	}
+	return v, nil
+}
+
+// SplitColumn takes the name of a column apart. Names that a file could not give back as they were are errors that wrap ErrName.
+func SplitColumn(column string) (collection, name string, err error) {
+	collection, name, _ = strings.Cut(column, ".")
+	switch {
+	case collection == "" || name == "":
+		err = fmt.Errorf("%w: column %q, want collection.name", ErrName, column)
+	case collection == Collection:
+		err = fmt.Errorf("%w: column %q, there is no such part of the elapsed time", ErrName, column)
+	case !utf8.ValidString(column) || strings.ContainsFunc(column, unicode.IsControl):
+		err = fmt.Errorf("%w: column %q has control characters or is not UTF-8", ErrName, column)
+	}
+	return collection, name, err
+}
+
+// Column is the name of an entry's column: collection.name. It has the errors of SplitColumn.
+func Column(collection, name string) (string, error) {
+	column := collection + "." + name
+	before, _, err := SplitColumn(column)
+	if err == nil && before != collection {
+		err = fmt.Errorf("%w: the collection %q has a dot", ErrName, collection)
+	}
+	return column, err
+}

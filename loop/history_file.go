@@ -1,0 +1,105 @@
+package loop
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/lazo-ml/lazo/internal/records"
+)
+
+const elapsedCollection Collection = records.Collection
+
+// WriteJSON writes all rows as an array of flat objects, one a line: {"elapsed.steps":1,…,"losses.loss":0.5}. It reads
+// all values. Numbers come back to the last bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity".
+// A [Payload] that is no number is left out. Names must be UTF-8 without control characters; the error wraps [ErrName].
+func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSON(w, h.records)) }
+
+// WriteCSV writes all rows under a line of column names: the parts of the elapsed time, then collection.name. A row
+// that lacks an entry has an empty cell. Numbers come back to the last bit. It reads all values; a [Payload] that is no
+// number is left out. Names are those of [History.WriteJSON].
+func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
+
+// ReadJSON adds the rows of an array as [History.WriteJSON] makes it, or of objects one after another as a file of
+// callbacks.JSONL has them. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been
+// added, so that a file which a crash has cut gives all but its last.
+func (h *History) ReadJSON(r io.Reader) error { return read(records.ReadJSON(r, h.add)) }
+
+// ReadCSV adds the rows of a table as [History.WriteCSV] or callbacks.CSV makes it; only the column elapsed.steps must
+// be there. Steps, samples and time are 0 to 2^62. An error says where; the rows before it have been added.
+func (h *History) ReadCSV(r io.Reader) error { return read(records.ReadCSV(r, h.add)) }
+
+func written(err error) error {
+	if err != nil {
+		return fmt.Errorf("loop: write history: %w", err)
+	}
+	return nil
+}
+
+func read(err error) error {
+	if err != nil {
+		return fmt.Errorf("loop: read history: %w", err)
+	}
+	return nil
+}
+
+// records calls do with all rows; it must not keep them.
+func (h *History) records(do func(*records.Row) error) error {
+	columns := make([]string, len(h.columns))
+	for i, c := range h.columns {
+		var err error
+		if columns[i], err = records.Column(string(c.collection), c.name); err != nil {
+			return err
+		}
+	}
+	all := h.cursors()
+	var rec records.Row
+	for r := range h.rows.all {
+		rec.Reset(r.times())
+		for i := range all {
+			if c := &all[i]; c.seek(r.number) {
+				if err := rec.Add(columns[i], c.column.value(c.at)); err != nil {
+					return err
+				}
+			}
+		}
+		if err := do(&rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *row) times() records.Elapsed {
+	e := r.elapsed
+	return records.Elapsed{Steps: e.Steps, Samples: e.Samples, Batch: r.batch, Time: e.Time, Date: int64(e.Date)}
+}
+
+// add adds a row that was read.
+func (h *History) add(r *records.Row) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	var last Elapsed
+	if n := h.rows.n; n > 0 {
+		last = h.rows.at(n - 1).elapsed
+	}
+	if r.Batch == records.UnknownBatch {
+		if r.Samples < last.Samples { // the batch would be negative, and with it a weight
+			return fmt.Errorf("elapsed.samples is %d, expected %d or more, as rows rise, or elapsed.batch", r.Samples, last.Samples)
+		}
+		r.Batch = r.Samples - last.Samples
+	}
+	if r.Steps < last.Steps { // as many are right: a resumed run may log its start beside the old run's end
+		return fmt.Errorf("elapsed.steps is %d, expected %d or more, as rows rise: is a run twice in the file?", r.Steps, last.Steps)
+	}
+	entries := make([]Entry, len(r.Columns))
+	for i, column := range r.Columns {
+		collection, name, err := records.SplitColumn(column)
+		if err != nil {
+			return err
+		}
+		entries[i] = Entry{Collection(collection), name, Number(r.Numbers[i])}
+	}
+	h.Commit(Elapsed{r.Steps, r.Samples, r.Time, Date(r.Date)}, NewLogs(entries), r.Batch)
+	return nil
+}
