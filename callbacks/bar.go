@@ -145,39 +145,46 @@ func (b *Bar) End(_ context.Context, e loop.Ending) error {
 
 func markOf(r loop.Report) mark {
 	m := mark{time: r.Elapsed.Time, samples: r.Elapsed.Samples}
-	m.done, _, _ = span(r)
+	m.done = progressOf(r).done
 	return m
 }
 
-// span is how much of the run is done and how much there is, in the unit of Until; ok is false if nobody knows. A date is
+// progress is how much of a run is done and how much there is, in the unit of Until: all is 0 where nobody knows. A date is
 // measured in time, from the start of this run.
-func span(r loop.Report) (done, all int64, ok bool) {
-	switch until := r.Until.(type) {
-	case nil:
-		return 0, 0, false
-	case loop.Date:
-		done = int64(r.Elapsed.Time - r.From.Time)
-		all = int64(until-r.Elapsed.Date) + done
-	default:
-		done, all = until.Of(r.Elapsed), until.Length()
-	}
-	return min(max(done, 0), all), all, all > 0
+type progress struct {
+	done, all int64
+	isTime    bool // they are nanoseconds, which pass by themselves
 }
 
-// left is the time to the end of the run as the part of it says that was done since an earlier moment.
-func left(r loop.Report, since mark) (time.Duration, bool) {
-	done, all, ok := span(r)
-	switch {
-	case !ok:
-		return 0, false
-	case isTime(r.Until):
-		return time.Duration(all - done), true
+func progressOf(r loop.Report) (p progress) {
+	switch until := r.Until.(type) {
+	case nil:
+		return p
+	case loop.Date:
+		p.isTime, p.done = true, int64(r.Elapsed.Time-r.From.Time)
+		p.all = int64(until-r.Elapsed.Date) + p.done
+	default:
+		_, p.isTime = until.(loop.Time)
+		p.done, p.all = until.Of(r.Elapsed), until.Length()
 	}
-	part, took := done-since.done, r.Elapsed.Time-since.time
+	p.all = max(p.all, 0)
+	p.done = min(max(p.done, 0), p.all)
+	return p
+}
+
+// left is the time to the end of the run, by what was done since an earlier moment.
+func (p progress) left(now time.Duration, since mark) (time.Duration, bool) {
+	switch {
+	case p.all == 0:
+		return 0, false
+	case p.isTime:
+		return time.Duration(p.all - p.done), true
+	}
+	part, took := p.done-since.done, now-since.time
 	if part <= 0 || took <= 0 {
 		return 0, false
 	}
-	left := float64(took) * float64(all-done) / float64(part)
+	left := float64(took) * float64(p.all-p.done) / float64(part)
 	return time.Duration(min(left, float64(longTime))), true
 }
 

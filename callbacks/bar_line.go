@@ -28,7 +28,7 @@ func (b *Bar) write(r loop.Report, end bool) {
 	if rate := b.rate(markOf(r), end); rate > 0 {
 		text += fmt.Sprintf(" - %s examples/s", thousands(int64(rate)))
 	}
-	line := b.place(r, end, b.live) + text
+	line := b.progress(r, end, b.live) + text
 	if b.live {
 		if columns, ok := b.terminal(); ok {
 			b.columns = columns
@@ -40,7 +40,7 @@ func (b *Bar) write(r loop.Report, end bool) {
 		// One column stays free: a full line makes some terminals wrap, and then \r no longer reaches its start.
 		columns--
 		if width(line) > columns {
-			line = b.place(r, end, false) + text // numbers say more than a drawing
+			line = b.progress(r, end, false) + text // numbers say more than a drawing
 		}
 		line = "\r" + cut(line, columns) + clearLine
 		if end {
@@ -55,37 +55,37 @@ func (b *Bar) write(r loop.Report, end bool) {
 	b.screen.show(line, b.live && !end)
 }
 
-// place is how far the run is.
-func (b *Bar) place(r loop.Report, end, drawn bool) string {
+// progress is how far the run is, as it stands at the front of a line.
+func (b *Bar) progress(r loop.Report, end, drawn bool) string {
 	var s strings.Builder
-	done, all, ok := span(r)
-	if ok {
-		s.WriteString(progress(r.Until, done, all))
+	p := progressOf(r)
+	if p.all > 0 {
+		s.WriteString(p.text(r.Until))
 		if drawn {
-			full := int(cells * float64(done) / float64(all))
+			full := int(cells * float64(p.done) / float64(p.all))
 			fmt.Fprintf(&s, " [%s%s]", strings.Repeat("=", full), strings.Repeat(".", cells-full))
 		}
 	} else {
 		s.WriteString(loop.Steps(r.Elapsed.Steps).String())
 	}
-	if end || !ok {
+	if end || p.all == 0 {
 		fmt.Fprintf(&s, " - %s", short(r.Elapsed.Time))
-	} else if left, ok := left(r, b.first); ok {
+	} else if left, ok := p.left(r.Elapsed.Time, b.first); ok {
 		fmt.Fprintf(&s, " - ETA %s", short(left))
 	}
 	return s.String()
 }
 
-// progress is a part and the whole in the unit of a period. Both have the same length, so that the line stands still.
-func progress(p loop.Period, done, all int64) string {
-	if isTime(p) {
-		return fmt.Sprintf("%s/%s", short(time.Duration(done)), short(time.Duration(all)))
+// text is the part and the whole in their unit. Both have the same length, so that the line stands still.
+func (p progress) text(until loop.Period) string {
+	if p.isTime {
+		return fmt.Sprintf("%s/%s", short(time.Duration(p.done)), short(time.Duration(p.all)))
 	}
 	unit := ""
-	if _, ok := p.(loop.Samples); ok {
+	if _, ok := until.(loop.Samples); ok {
 		unit = " samples"
 	}
-	return fmt.Sprintf("%*d/%d%s", len(fmt.Sprint(all)), done, all, unit)
+	return fmt.Sprintf("%*d/%d%s", len(fmt.Sprint(p.all)), p.done, p.all, unit)
 }
 
 func (b *Bar) values(r loop.Report) string {
@@ -188,13 +188,4 @@ func cut(s string, columns int) string {
 		}
 	}
 	return s
-}
-
-// isTime tells whether a period is measured by the clock, which goes on by itself.
-func isTime(p loop.Period) bool {
-	switch p.(type) {
-	case loop.Time, loop.Date:
-		return true
-	}
-	return false
 }

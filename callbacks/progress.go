@@ -29,37 +29,36 @@ type progressLog struct {
 	steps  int64
 }
 
-func (p *progressLog) Watch(ctx context.Context, r loop.Report) error {
-	steps, took := r.Elapsed.Steps-p.steps, r.Elapsed.Time-p.last.time
-	if p.begun && (steps <= 0 || took <= 0) {
+func (l *progressLog) Watch(ctx context.Context, r loop.Report) error {
+	steps, took := r.Elapsed.Steps-l.steps, r.Elapsed.Time-l.last.time
+	if l.begun && (steps <= 0 || took <= 0) {
 		return nil // at the end, in the same turn once more
 	}
-	if p.begun && p.logger.Enabled(ctx, slog.LevelInfo) {
+	if l.begun && l.logger.Enabled(ctx, slog.LevelInfo) {
 		rate := float64(steps) / took.Seconds()
-		p.logger.LogAttrs(ctx, slog.LevelInfo, p.text(r, rate),
+		l.logger.LogAttrs(ctx, slog.LevelInfo, l.text(r, rate),
 			slog.Int64(elapsedSteps, r.Elapsed.Steps), slog.Float64("steps_per_second", rate))
 	}
-	p.begun, p.last, p.steps = true, markOf(r), r.Elapsed.Steps
+	l.begun, l.last, l.steps = true, markOf(r), r.Elapsed.Steps
 	return nil
 }
 
-func (p *progressLog) End(context.Context, loop.Ending) error { return nil }
+func (l *progressLog) End(context.Context, loop.Ending) error { return nil }
 
-func (p *progressLog) text(r loop.Report, rate float64) string {
+func (l *progressLog) text(r loop.Report, rate float64) string {
 	text := fmt.Sprintf("%.1f steps/s", rate)
-	done, all, ok := span(r)
-	if !ok {
+	p := progressOf(r)
+	if p.all == 0 {
 		return text
 	}
-	part := fmt.Sprintf("%d/%d", done, all)
-	switch r.Until.(type) {
-	case loop.Time, loop.Date:
-		part = minutes(time.Duration(done)) + "/" + minutes(time.Duration(all))
-	case loop.Samples:
+	part := fmt.Sprintf("%d/%d", p.done, p.all)
+	if p.isTime {
+		part = minutes(time.Duration(p.done)) + "/" + minutes(time.Duration(p.all))
+	} else if _, ok := r.Until.(loop.Samples); ok {
 		part += " samples"
 	}
-	text += fmt.Sprintf(", %.1f%% (%s)", 100*float64(done)/float64(all), part)
-	if left, ok := left(r, p.last); ok {
+	text += fmt.Sprintf(", %.1f%% (%s)", 100*float64(p.done)/float64(p.all), part)
+	if left, ok := p.left(r.Elapsed.Time, l.last); ok {
 		text += ", ETA: " + minutes(left)
 	}
 	return text

@@ -106,10 +106,7 @@ func (a *aggregate) Float() (float64, error) {
 func (a *aggregate) read() (float64, error) {
 	history := a.history
 	a.history = nil
-	var values, samples []float64
-	err := history.each(a.path, func(r row, v float64) {
-		values, samples = append(values, v), append(samples, float64(r.batch))
-	})
+	values, samples, err := history.weighted(a.path)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", a.by, inner{err})
 	}

@@ -220,3 +220,34 @@ func TestBlocks_time(t *testing.T) {
 		require.Equal(t, result.Elapsed.Steps, last.Steps)
 	})
 }
+
+// Where the source is slow a block ends with the first batch that comes 50 ms after its own first one: what is due by time waits no longer.
+func TestBlocks_slowSource(t *testing.T) {
+	for _, row := range []struct{ wait, worst time.Duration }{
+		{time.Millisecond, 50 * time.Millisecond}, {20 * time.Millisecond, 60 * time.Millisecond}, {80 * time.Millisecond, 160 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var sizes []int
+			var at []time.Duration
+			slow := func(yield func(int, error) bool) {
+				for i := range 1000 {
+					if time.Sleep(row.wait); !yield(i, nil) {
+						return
+					}
+				}
+			}
+			result, err := loop.New(loop.On[int, int](loop.EachStep, adder{size: 1000, log: "sum", sizes: &sizes})).Run(t.Context(), 0, slow,
+				loop.Watch(loop.Every(loop.Time(400*time.Millisecond)), func(_ context.Context, r loop.Report) error {
+					at = append(at, r.Elapsed.Time)
+					return nil
+				}))
+			require.NoError(t, err)
+			require.Equal(t, 999*1000/2, result.State, "each batch has its step")
+			require.LessOrEqual(t, slices.Max(sizes), 1+int((50*time.Millisecond+row.wait-1)/row.wait))
+			require.Len(t, at, int(1000*row.wait/(400*time.Millisecond)))
+			for i, when := range at {
+				require.LessOrEqual(t, when-time.Duration(i+1)*400*time.Millisecond, row.worst)
+			}
+		})
+	}
+}

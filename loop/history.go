@@ -212,17 +212,22 @@ func (h *History) Last(name string) (float64, error) {
 }
 
 // Mean is the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
-// all examples, also where batches differ in size.
+// all examples, as [SampleMean] has it, also where batches differ in size. Where no batch had examples it is an error.
 func (h *History) Mean(name string) (float64, error) {
-	sum, weight := 0.0, 0.0
-	err := h.each(name, func(r row, v float64) { sum, weight = sum+v*float64(r.batch), weight+float64(r.batch) })
+	values, samples, err := h.weighted(name)
 	if err != nil {
 		return 0, err
 	}
-	if weight == 0 {
+	if total(samples) == 0 {
 		return 0, fmt.Errorf("loop: mean of %q: the batches had no examples", name)
 	}
-	return sum / weight, nil
+	return sampleMean(values, samples), nil
+}
+
+// weighted reads the values under a name, and the numbers of examples in their batches.
+func (h *History) weighted(name string) (values, samples []float64, err error) {
+	err = h.each(name, func(r row, v float64) { values, samples = append(values, v), append(samples, float64(r.batch)) })
+	return values, samples, err
 }
 
 // each reads the values under a name.

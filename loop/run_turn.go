@@ -53,7 +53,8 @@ func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err 
 		}
 		return true, err
 	}
-	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && !now.Reached(r.until) && !r.callbackDue(last, now) &&
+	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && now.Time-b.turns[0].elapsed.Time < blockTime &&
+		!now.Reached(r.until) && !r.callbackDue(last, now) &&
 		(len(r.entries.wanted) == 0 || r.entries.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		return false, nil
 	}

@@ -33,8 +33,9 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 }
 
 // BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop then
-// gives it several batches, never across a point where another task, a callback or the end of the run is due: nobody can tell the
-// difference, but that schedules of time are looked at between blocks only; those are kept below 50 ms.
+// gives it several batches, never across a point where another task, a callback or the end of the run is due. The run is the
+// same, except that schedules of time are looked at between blocks. A block is made when 50 ms have passed since its first batch
+// came, or when its steps are expected to take 50 ms.
 type BlockStepper[S, B any] interface {
 	Stepper[S, B]
 	// BlockSize is how many steps there may be at once. It is asked when a run starts; below 2 the loop calls Step. Else it
