@@ -11,39 +11,35 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Background runs callbacks beside the loop, each on a goroutine of its own with a queue of its own, so that a slow disk or
-// server never makes a step wait:
+// Background runs callbacks on goroutines of their own, each with its own queue, so that a slow disk or server never delays a step:
 //
 //	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
-// A callback so gets the reports of the turns in which it was due, in their order, but later. When its queue is full the
-// oldest report is dropped and counted. The reports have no History and no State, which belong to the loop, and their
-// values are read on that goroutine: [loop.Value.Float] must then be safe to be called from several. A wish to stop ([loop.ErrStop])
-// takes effect when the callback is due next.
-//
-// clu's queue has no bound and so grows as long as a writer hangs; ours drops, because a run must not die of its log.
+// The callback gets the reports of the turns in which it was due, in their order, but later. When its queue is full the oldest
+// report is dropped and counted. The reports have no History and no State, which belong to the loop. Their values are read on that
+// goroutine, so [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is due next.
 type Background struct {
 	// Queue is how many reports may wait for each callback; 64 if it is 0.
 	Queue int
-	// Deadline bounds how long the end of the run waits for the queue of each callback; 10 s if it is 0. What is left then
-	// is dropped, and the context of the callback is cancelled.
+	// Deadline bounds how long the end of the run waits for the queue of each callback; 10 s if it is 0. Then the rest of the
+	// queue is dropped, and the context of the callback is cancelled.
 	Deadline time.Duration
-	// Dropped, if there is one, is called at the end of the run for each callback that missed reports.
+	// Dropped, if it is set, is called at the end of the run for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict makes an error of a callback one of the run, when it is due next, as it is in clu. Otherwise the callback
-	// goes on with the next report, and the first error is one of the end.
+	// Strict makes an error of a callback an error of the run, when the callback is due next. Otherwise the callback goes on with
+	// the next report, and its first error is returned at the end of the run.
 	Strict bool
 }
 
 const (
 	backgroundQueue    = 64
 	backgroundDeadline = 10 * time.Second
-	// grace is for a callback to end when its context was cancelled.
+	// grace is how long a callback may take to end when its context was cancelled.
 	grace = time.Second
 )
 
-// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll] callback
-// cannot look later, and an [loop.Observer] or [loop.Interrupter] is asked on the run's goroutine: those are refused.
+// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll] callback, an
+// [loop.Observer] and an [loop.Interrupter] must be called on the run's goroutine: those are an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
@@ -81,14 +77,14 @@ type background struct {
 	name     string
 	inner    loop.Attendant
 	cancel   context.CancelFunc // nil before the goroutine runs
-	wake     chan struct{}      // holds a token when there is something new
+	wake     chan struct{}      // holds a token if there is something new
 	done     chan struct{}      // closed when the goroutine is over
 
 	mu      sync.Mutex // of all below
 	queue   []loop.Report
 	ending  *loop.Ending
 	dropped int64
-	stop    error // a wish to stop that the loop does not know yet
+	stop    error // a request to stop that was not returned yet
 	err     error // the first
 	failed  int64 // how many there were
 }
@@ -125,7 +121,7 @@ func (b *background) begin(ctx context.Context) {
 func (b *background) notify() {
 	select {
 	case b.wake <- struct{}{}:
-	default: // it is going to look anyway
+	default: // there is a token already
 	}
 }
 
@@ -173,7 +169,7 @@ func (b *background) note(step int64, err error) {
 	}
 }
 
-// takeErr gives the errors that were not given yet.
+// takeErr returns the errors that were not returned yet.
 func (b *background) takeErr() error {
 	err := b.err
 	if b.failed > 1 {
@@ -203,7 +199,7 @@ func (b *background) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// wait waits until the goroutine is over, or for so long that it is left behind.
+// wait waits for the goroutine until the deadline and the grace are over.
 func (b *background) wait() error {
 	deadline := time.NewTimer(b.settings.Deadline)
 	defer deadline.Stop()

@@ -10,15 +10,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Bar shows how a run goes: what is done of it, the time left, the newest losses and metrics, examples a second. On a
+// Bar shows the progress of a run: how much is done, the time left, the newest losses and metrics, examples a second. On a
 // terminal it is one line that is redrawn at most 20 times a second; elsewhere it is plain lines: after the first turn, for
-// each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and so fetched from a device) only when a line
-// is written, and between the lines no turn is looked at, so steps stay together in blocks (see [loop.BlockStepper]).
+// each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and fetched from a device) only when a line is
+// written, and blocks of steps are not split between the lines (see [loop.BlockStepper]).
 //
-// What else is printed while it stands there lands in the middle of it, unless it is printed through [Lines].
+// Other output while the bar is shown is mixed with it, unless it is written through [Lines].
 //
-// Steps, samples and time are shown in the unit of Until, and a [loop.Date] as the time to it. Ciclo's bar shows the metrics of
-// the present step alone and ends one short of the total; ours shows the newest value of each name, and ends at the total.
+// Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
 type Bar struct {
 	terminal func() (columns int, ok bool)
 	columns  int
@@ -27,15 +26,14 @@ type Bar struct {
 	when     loop.Schedule
 	before   loop.Elapsed
 	begun    bool
-	latest   loop.Logs // where the reports have none
-	// The rate and the time left are measured from recent, which moves on; it starts after the first turn, since that
-	// one may compile, and a rate that counts it says nothing.
-	first, recent, last mark
+	latest   loop.Logs // for reports without Latest
+	// The rate and the time left are measured from recent, which advances. It starts after the first turn, which may compile.
+	first, recent, last measurePoint
 	above               []*Lines
-	screen              screen // whose writer is nil if nothing is to be shown
+	screen              screen // its writer is nil if nothing is to be shown
 }
 
-type mark struct {
+type measurePoint struct {
 	time    time.Duration
 	samples int64
 	done    int64 // in the unit of Until
@@ -50,13 +48,14 @@ const (
 // BarOption is a setting of a [Bar].
 type BarOption func(*Bar)
 
-// BarShows sets which collections are shown; without it these are [loop.Losses], [loop.Metrics] and [loop.Stateful]. None shows no values.
+// BarShows sets the collections that are shown, in place of [loop.Losses], [loop.Metrics] and [loop.Stateful]. Without arguments, no
+// values are shown.
 func BarShows(collections ...loop.Collection) BarOption {
 	collections = slices.Clone(collections)
 	return func(b *Bar) { b.shown = collections }
 }
 
-// BarOff makes a bar that shows nothing, if off is true: for a flag of the program.
+// BarOff makes a bar that shows nothing if off is true, for a flag of a program.
 func BarOff(off bool) BarOption {
 	return func(b *Bar) {
 		if off {
@@ -65,13 +64,13 @@ func BarOff(off bool) BarOption {
 	}
 }
 
-// ProgressBar shows the run on a writer, as a rule [os.Stderr]. A writer that fails is not written to again and does
-// not end the run, not even if it is a standard output that nobody reads any more; nil shows nothing.
+// ProgressBar shows a [Bar] on a writer, usually [os.Stderr]. A writer that fails is not written to again and does not end the run,
+// not even if it is a standard output that nobody reads any more. With a nil writer nothing is shown.
 func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 	options = slices.Clone(options)
 	probe := NewBar(w, options...)
 	if probe.screen.out == nil {
-		return nothing("progress bar")
+		return idle("progress bar")
 	}
 	return loop.Callback{
 		Name:    "progress bar",
@@ -80,7 +79,7 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 	}
 }
 
-// barSchedule is when a line is due, besides the last one.
+// barSchedule is when a line is due, except for the last one.
 func barSchedule(live bool, from loop.Elapsed, until loop.Period) loop.Schedule {
 	first := loop.At(loop.Steps(sum(from.Steps, 1)))
 	if live {
@@ -92,14 +91,14 @@ func barSchedule(live bool, from loop.Elapsed, until loop.Period) loop.Schedule 
 	return loop.Any(first, loop.Times(int(min(10, until.Length())), until), loop.Every(loop.Time(plain)))
 }
 
-// NewBar makes a bar to be used by hand: Watch after each step, End at the end. [ProgressBar] makes one for each run.
+// NewBar makes a bar for a loop written by hand: call Watch after each step, and End at the end.
 func NewBar(w io.Writer, options ...BarOption) *Bar {
 	b := &Bar{shown: []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful}}
 	b.screen.out = w
 	if f, ok := w.(*os.File); ok {
 		b.screen.out = quietPipe(f)
 		b.columns, b.live = terminalColumns(f)
-		b.live = b.live && os.Getenv("TERM") != "dumb" // which cannot go back to the start of a line
+		b.live = b.live && os.Getenv("TERM") != "dumb" // a dumb terminal cannot return to the start of a line
 		b.terminal = func() (int, bool) { return terminalColumns(f) }
 	}
 	for _, o := range options {
@@ -121,7 +120,7 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 	if !b.begun {
 		b.begun, b.before = true, r.From
 		b.when = barSchedule(b.live, r.From, r.Until)
-		b.first = markOf(r)
+		b.first = measurePointOf(r)
 		b.recent, b.last = b.first, b.first
 	}
 	// The last line is written by End, with the same step: not twice.
@@ -132,7 +131,7 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// End writes the last line and leaves the cursor below it.
+// End writes the last line, with its line end.
 func (b *Bar) End(_ context.Context, e loop.Ending) error {
 	if b.screen.out != nil && e.Elapsed.Steps > e.From.Steps {
 		b.write(e.Report, true)
@@ -143,17 +142,17 @@ func (b *Bar) End(_ context.Context, e loop.Ending) error {
 	return nil
 }
 
-func markOf(r loop.Report) mark {
-	m := mark{time: r.Elapsed.Time, samples: r.Elapsed.Samples}
+func measurePointOf(r loop.Report) measurePoint {
+	m := measurePoint{time: r.Elapsed.Time, samples: r.Elapsed.Samples}
 	m.done = progressOf(r).done
 	return m
 }
 
-// progress is how much of a run is done and how much there is, in the unit of Until: all is 0 where nobody knows. A date is
-// measured in time, from the start of this run.
+// progress is how much of a run is done, and the whole, in the unit of Until; all is 0 if it is unknown. A date is measured in
+// time, from the start of this run.
 type progress struct {
 	done, all int64
-	isTime    bool // they are nanoseconds, which pass by themselves
+	isTime    bool // the unit is nanoseconds
 }
 
 func progressOf(r loop.Report) (p progress) {
@@ -173,7 +172,7 @@ func progressOf(r loop.Report) (p progress) {
 }
 
 // left is the time to the end of the run, by what was done since an earlier moment.
-func (p progress) left(now time.Duration, since mark) (time.Duration, bool) {
+func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bool) {
 	switch {
 	case p.all == 0:
 		return 0, false
@@ -188,11 +187,11 @@ func (p progress) left(now time.Duration, since mark) (time.Duration, bool) {
 	return time.Duration(min(left, float64(longTime))), true
 }
 
-// longTime is where numbers of time end their use.
+// longTime bounds the time left, which may be estimated beyond what a Duration holds.
 const longTime = 100 * 365 * 24 * time.Hour
 
-// rate is the examples a second: over the last seconds while running, over all but the first turn at the end.
-func (b *Bar) rate(now mark, end bool) float64 {
+// rate is examples a second: over the last seconds, and at the end over all but the first turn.
+func (b *Bar) rate(now measurePoint, end bool) float64 {
 	from := b.recent
 	if now.time-b.last.time >= rateFor {
 		b.recent, b.last = b.last, now

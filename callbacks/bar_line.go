@@ -14,7 +14,7 @@ import (
 
 const (
 	cells = 24 // width of the drawn bar
-	// usual is the width of a terminal that does not know its own.
+	// usual is the assumed width of a terminal that does not report its own.
 	usual = 80
 	// clearLine clears from the cursor to the end of the line.
 	clearLine = "\x1b[K"
@@ -25,7 +25,7 @@ func (b *Bar) write(r loop.Report, end bool) {
 		return
 	}
 	text := b.values(r)
-	if rate := b.rate(markOf(r), end); rate > 0 {
+	if rate := b.rate(measurePointOf(r), end); rate > 0 {
 		text += fmt.Sprintf(" - %s examples/s", thousands(int64(rate)))
 	}
 	line := b.progress(r, end, b.live) + text
@@ -37,10 +37,10 @@ func (b *Bar) write(r loop.Report, end bool) {
 		if columns <= 0 {
 			columns = usual
 		}
-		// One column stays free: a full line makes some terminals wrap, and then \r no longer reaches its start.
+		// One column stays free: a full line wraps on some terminals, and then \r does not return to its start.
 		columns--
 		if width(line) > columns {
-			line = b.progress(r, end, false) + text // numbers say more than a drawing
+			line = b.progress(r, end, false) + text // without the drawing
 		}
 		line = "\r" + cut(line, columns) + clearLine
 		if end {
@@ -76,7 +76,7 @@ func (b *Bar) progress(r loop.Report, end, drawn bool) string {
 	return s.String()
 }
 
-// text is the part and the whole in their unit. Both have the same length, so that the line stands still.
+// text is the part and the whole in their unit, padded to one width so that the line does not move.
 func (p progress) text(until loop.Period) string {
 	if p.isTime {
 		return fmt.Sprintf("%s/%s", short(time.Duration(p.done)), short(time.Duration(p.all)))
@@ -111,7 +111,7 @@ func (b *Bar) values(r loop.Report) string {
 	return s.String()
 }
 
-// ambiguous tells whether an entry shares its name with another one that is shown.
+// ambiguous reports whether an entry has the same name as another one that is shown.
 func (b *Bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	for o := range logs.All() {
 		if o.Name == e.Name && o.Collection != e.Collection && slices.Contains(b.shown, o.Collection) {
@@ -121,7 +121,7 @@ func (b *Bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	return false
 }
 
-// figure has four digits behind the point where they say something.
+// figure is a number with four decimals, or in scientific notation if it is very large or small.
 func figure(v float64) string {
 	if a := math.Abs(v); a != 0 && a < 1e-3 || a >= 1e7 {
 		return fmt.Sprintf("%.3e", v)
@@ -129,7 +129,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.4f", v)
 }
 
-// printable is a text that cannot move the cursor or break the line: a name can be anything, "\x1b[2J" too.
+// printable escapes what would move the cursor or break the line: a name can be any string, "\x1b[2J" too.
 func printable(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return s
@@ -138,7 +138,7 @@ func printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// short is a duration to be read at a glance: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
+// short is a duration in its two largest units: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
 func short(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -164,8 +164,8 @@ func thousands(n int64) string {
 	return s
 }
 
-// columnsOf is how many columns of a terminal a character may take. Many take two and nobody has a table here, so all
-// beyond the Latin ones count as two: a line may be cut early, but never wraps.
+// columnsOf is how many columns of a terminal a character may take. All beyond the Latin ones count as two, though not all take
+// two: a line may be cut early, but never wraps.
 func columnsOf(r rune) int {
 	if r < 0x300 {
 		return 1
@@ -180,7 +180,7 @@ func width(s string) (columns int) {
 	return columns
 }
 
-// cut is as much of the text as columns hold.
+// cut is as much of the text as fits in columns.
 func cut(s string, columns int) string {
 	for i, r := range s {
 		if columns -= columnsOf(r); columns < 0 {

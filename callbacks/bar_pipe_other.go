@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// quietPipe is the file: elsewhere writing where nobody reads is an error like others.
+// quietPipe is the file: on other systems writing to a broken pipe is an error like others.
 func quietPipe(f *os.File) io.Writer { return f }

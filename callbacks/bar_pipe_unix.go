@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// quietPipe is a file whose writing fails if nobody reads it any more. To write to such a standard output through
-// [os.File] ends the process: right for a filter, and the loss of a training.
+// quietPipe is a file on which writing fails if nobody reads it any more. Through an [os.File], such a write to a standard output
+// ends the process, and a training would be lost.
 func quietPipe(f *os.File) io.Writer {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -30,7 +30,7 @@ func (p pipe) Write(b []byte) (n int, err error) {
 				n += wrote
 			case syscall.EINTR:
 			case syscall.EAGAIN:
-				return false // come again when there is room
+				return false // wait until there is room
 			default:
 				failed = err
 				return true

@@ -11,14 +11,12 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Heartbeat writes the step number and the time of day into a file, one line each time it is due, for those outside who
-// want to know whether a run goes on: "timestamp_ms:1735689600000.000,step_number:100", milliseconds since 1970, as Jaxloop
-// writes them. The file is made, or emptied, when the run starts: an empty file says that no step is done yet. The numbers
-// may go back from one run to the next.
+// Heartbeat writes a line with the step number and the time to a file each time it is due, so that other processes can see
+// whether a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is made, or
+// emptied, when the run starts: an empty file says that no step is done yet.
 //
-// The file is opened for each line, so it comes again after it was removed. A line that cannot be written is left out; the
-// error, the first if there are several, is one of the end. What is no regular file, such as a pipe, is not opened: a run
-// does not wait for its reader.
+// The file is opened for each line, so it is made again after it was removed. A line that cannot be written is left out; the
+// first such error is returned at the end of the run. What is no regular file, such as a pipe, is an error too.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}
@@ -35,7 +33,7 @@ type heartbeat struct {
 
 func (h *heartbeat) Watch(_ context.Context, r loop.Report) error {
 	h.line = append(h.line[:0], "timestamp_ms:"...)
-	// The clock on the wall, as whoever reads it has; not that of the run, which is not set during it.
+	// The wall clock, as the readers of the file have it, and not that of the run.
 	h.line = strconv.AppendFloat(h.line, float64(time.Now().UnixMicro())/1000, 'f', 3, 64)
 	h.line = append(h.line, ",step_number:"...)
 	h.line = strconv.AppendInt(h.line, r.Elapsed.Steps, 10)

@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// OnBest calls a function in each turn in which an entry has a better value than ever before: a place to save the best
-// state. The first finite value is better than none. The function is a callback like others: an error of it ends the
-// run. A run that is resumed with its history ([loop.From]) knows the best value of the earlier one.
+// OnBest calls a function in each turn in which an entry has a better value than ever before, to save the best state for example.
+// The first finite value counts as better. An error of the function ends the run. A run that is resumed with its history
+// ([loop.From]) starts from the best value of the earlier one.
 func OnBest(entry string, mode loop.Mode, do loop.Watcher, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
 	return watchValue("on best", entry, func() (*onBest, error) { return newOnBest(entry, mode, do, options) })
@@ -28,9 +28,6 @@ func newOnBest(entry string, mode loop.Mode, do loop.Watcher, options []MonitorO
 		return nil, loop.ErrNoFunction
 	}
 	m, err := newMonitor(entry, mode, options)
-	if err == nil {
-		err = m.plateau.meaningless()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -50,27 +47,24 @@ func (b *onBest) resume(from loop.Beginning) error {
 	return nil
 }
 
-// KeepBest copies the state each time an entry has a better value, and gives the best one back at the end:
-// [loop.Result].State is then that of [loop.History.Best], though the [loop.Result].Elapsed stays that of the last turn. It does so at
-// every normal end: the data is over, [loop.Until] is reached, somebody asked to stop. A run that was cancelled or has
-// failed keeps its last state, so that it can go on from there; and so does one without a better value.
+// KeepBest copies the state each time an entry has a better value, and restores the best one at the end: [loop.Result].State is
+// then that of [loop.History.Best], while [loop.Result].Elapsed stays that of the last turn. It does so if the run ended without an
+// error (see [loop.Ending.Normal]). A run that was cancelled or has failed keeps its last state, so that it can be resumed; so
+// does one without a better value.
 //
-// The copy is gone with the process. A run that goes on from an earlier one with its history ([loop.From]) knows the best value of that one; if
-// it finds no better one, its normal end is the error [ErrBestGone], and the state is that of its last step. runs.KeepBest, which
-// takes the best state from a folder, holds over restarts.
+// The copy is lost with the process. A run that is resumed with its history ([loop.From]) knows the best value of the earlier run;
+// if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last step. runs.KeepBest
+// restores the best state from a folder, after restarts too.
 //
-// A state that changes in place must be a [loop.Snapshotter]; copying it takes as much room again. Attendants that stand
-// before it in the options hear of the end after it, and see the best state then.
-//
-// Ciclo and older Keras give the best state back only where the early stopping itself ends the run; we do at each
-// normal end, because the best state is wanted there no less.
+// A state that changes in place must be a [loop.Snapshotter]; the copy takes as much memory again. Callbacks and
+// changes before it in the options end after it, and see the best state then.
 func KeepBest(entry string, mode loop.Mode, options ...MonitorOption) loop.Change {
 	options = slices.Clone(options)
 	return changeByValue("keep best", entry, func() (*keepBest, error) { return newKeepBest(entry, mode, options) })
 }
 
-// ErrBestGone is wrapped by the error of a run whose best value is that of the earlier run it went on from, of which [KeepBest] has no
-// copy. All else of the end was done; the state is that of the last step, the history is whole.
+// ErrBestGone is wrapped by the error of a resumed run whose best value is that of the earlier run, of which [KeepBest] has no copy.
+// The run is complete otherwise: the state is that of the last step.
 var ErrBestGone = errors.New("the best state is gone")
 
 type keepBest struct {
@@ -80,9 +74,6 @@ type keepBest struct {
 
 func newKeepBest(entry string, mode loop.Mode, options []MonitorOption) (*keepBest, error) {
 	m, err := newMonitor(entry, mode, options)
-	if err == nil {
-		err = m.plateau.meaningless()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +94,7 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 	case !e.Normal():
 	case k.state.any:
 		err = k.state.restore(ctx, s)
-	case k.found && k.best.Elapsed.Steps != e.Elapsed.Steps: // else no step was made since
+	case k.found && k.best.Elapsed.Steps != e.Elapsed.Steps: // otherwise no step was made since
 		mode := "Lowest"
 		if k.mode == loop.Highest {
 			mode = "Highest"
@@ -116,7 +107,7 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending, s loop.State) (err er
 	return errors.Join(err, k.state.close())
 }
 
-// resume has only what beats the earlier run's best be copied.
+// resume starts from the earlier run's best value: only better states are copied.
 func (k *keepBest) resume(from loop.Beginning) error {
 	k.replay(from, func(at loop.Elapsed, v float64) { k.see(at, v) })
 	return keepable(from)

@@ -8,18 +8,17 @@ import (
 	"sync"
 )
 
-// Lines is a writer for what is to stand above a progress bar. It takes the bar off the terminal, writes, and draws the bar
-// again below:
+// Lines is a writer for output above a progress bar. It clears the bar, writes, and draws the bar again below:
 //
 //	lines := callbacks.NewLines(os.Stdout)
 //	bar := callbacks.ProgressBar(os.Stderr, callbacks.BarBelow(lines))
 //	…
-//	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in an action, a callback, a callback
+//	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger it is log.SetOutput(NewLines(os.Stderr)), with that one among the bar's Lines too.
+// For the standard logger call log.SetOutput(NewLines(os.Stderr)) and give those Lines to the bar too.
 //
-// From the bar's first line to its last, whole lines are written alone, and the rest of a line waits for its end; else all goes
-// through as it comes. It may be used from any goroutine.
+// While a bar is shown, only whole lines are written, and the rest of a line waits for its end. Lines may be used from several
+// goroutines.
 type Lines struct {
 	out io.Writer
 
@@ -28,8 +27,8 @@ type Lines struct {
 	rest []byte  // of a line that has no end yet
 }
 
-// NewLines makes a writer above bars; w is where the lines go, which may be another writer than the bar's. If that is a standard
-// output that nobody reads any more, Write gives the error, and the program goes on.
+// NewLines makes Lines that write to w, which may be another writer than the bar's. If that is a standard output that nobody reads
+// any more, Write returns the error and does not end the process.
 func NewLines(w io.Writer) *Lines {
 	if f, ok := w.(*os.File); ok {
 		w = quietPipe(f)
@@ -37,13 +36,13 @@ func NewLines(w io.Writer) *Lines {
 	return &Lines{out: w}
 }
 
-// BarBelow has a bar stand below lines, those of one or several writers.
+// BarBelow draws a bar below Lines.
 func BarBelow(lines ...*Lines) BarOption {
 	lines = slices.Clone(lines)
 	return func(b *Bar) { b.above = lines }
 }
 
-// Write writes the whole lines that there are.
+// Write writes p, or while a bar is shown the whole lines that there are so far.
 func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,14 +62,14 @@ func (l *Lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// join tells of the bar that is shown.
+// join sets the bar that is shown.
 func (l *Lines) join(bar *screen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bar = bar
 }
 
-// leave tells that a bar has written its last line.
+// leave is called when a bar has written its last line.
 func (l *Lines) leave(bar *screen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +78,7 @@ func (l *Lines) leave(bar *screen) {
 	}
 	l.bar = nil
 	if len(l.rest) > 0 {
-		_, _ = l.out.Write(l.rest) // as with all that is printed, nobody waits for an error
+		_, _ = l.out.Write(l.rest) // there is nobody to return an error to
 		l.rest = nil
 	}
 }
@@ -89,7 +88,7 @@ type screen struct {
 	out io.Writer
 
 	mu    sync.Mutex
-	drawn string // the line that stands there, "" if nothing must be drawn again
+	drawn string // the line to be drawn again below others, "" if there is none
 	err   error
 }
 
@@ -99,7 +98,7 @@ func (s *screen) failed() bool {
 	return s.err != nil
 }
 
-// show writes a line, which stays to be drawn again if others go above it.
+// show writes a line. If it stays, it is drawn again below other lines.
 func (s *screen) show(line string, stays bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,14 +108,14 @@ func (s *screen) show(line string, stays bool) {
 	}
 }
 
-// put writes unless that has failed before.
+// put writes, unless writing has failed before.
 func (s *screen) put(text string) {
 	if s.err == nil {
 		_, s.err = io.WriteString(s.out, text)
 	}
 }
 
-// above writes whole lines elsewhere, where the bar stands in their way.
+// above writes whole lines above the bar.
 func (s *screen) above(out io.Writer, lines []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Log writes one record of level Info a due turn that logged anything to a structured logger (nil logs nothing): the
-// elapsed steps, samples and time, and all entries by their full names, sorted. A value that cannot be read stands
-// there as its error, an image as its size. Values are read only if the logger takes the level. What a logger makes of its own troubles
-// is its affair: they do not reach the run.
+// Log writes a record of level Info to a structured logger in each due turn that logged anything: the elapsed steps, samples and
+// time, and all entries by their full names, sorted. A value that cannot be read is written as its error, an image as its size.
+// Values are read only if the logger has the level enabled. Errors of the logger do not reach the run. With a nil logger nothing
+// is logged.
 func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
-		return nothing("log")
+		return idle("log")
 	}
 	return loop.Watch(when, func(ctx context.Context, r loop.Report) error {
 		if r.Logs.Len() == 0 || !logger.Enabled(ctx, slog.LevelInfo) {
@@ -29,7 +29,7 @@ func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 }
 
 // nothing is a callback that is never due.
-func nothing(name string) loop.Callback {
+func idle(name string) loop.Callback {
 	c := loop.Watch(loop.Never, func(context.Context, loop.Report) error { return nil })
 	c.Name = name
 	return c
@@ -61,7 +61,7 @@ func attribute(e loop.Entry) slog.Attr {
 	return slog.String(e.Path(), err.Error())
 }
 
-// brief gives an image by its size: a line is no place for pixels.
+// brief replaces an image by its size.
 func brief(v any) any {
 	switch v := v.(type) {
 	case image.Image:
@@ -73,5 +73,5 @@ func brief(v any) any {
 	return v
 }
 
-// elapsedSteps is the name of a run's steps, as the history has it.
+// elapsedSteps is the name of a run's steps, as in a history.
 const elapsedSteps = "elapsed.steps"

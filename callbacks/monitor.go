@@ -10,11 +10,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// MonitorOption is a setting of what looks for better values: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
+// MonitorOption is a setting of what follows an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
 type MonitorOption func(*monitor)
 
-// MinDelta makes a value better only if it beats the best one by more than delta; 0 is the default: any strictly better
-// value. Ciclo takes this setting and never looks at it; ours works.
+// MinDelta counts a value as better only if it is better than the best one by more than delta, which must be 0 or more and finite.
+// The default is 0: any strictly better value.
 func MinDelta(delta float64) MonitorOption {
 	return func(m *monitor) {
 		if !(delta >= 0) || math.IsInf(delta, 0) {
@@ -24,9 +24,8 @@ func MinDelta(delta float64) MonitorOption {
 	}
 }
 
-// Baseline is a value to beat from the first one on: one that does not is no better value, and the patience runs. It is
-// so in Ciclo; Jaxloop's documentation says that patience starts when the baseline is reached, but its code does as we
-// do.
+// Baseline is the best value at the start: a first value that is not better than it is no better value, and the patience runs. It
+// must be finite.
 func Baseline(value float64) MonitorOption {
 	return func(m *monitor) {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
@@ -36,11 +35,8 @@ func Baseline(value float64) MonitorOption {
 	}
 }
 
-// StartAt passes over the values from before the run has reached a period, counted from its beginning: none of them is the best
-// one, and no patience runs. In those turns a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
-//
-// It is Keras's start_from_epoch. Lightning's min_steps goes on counting meanwhile and stops right behind them; ours waits the whole
-// patience from there, because a best value of the first steps is mostly an accident.
+// StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the best one, and no
+// patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
 func StartAt(p loop.Period) MonitorOption {
 	return func(m *monitor) {
 		if p == nil || p.Length() < 0 {
@@ -50,8 +46,7 @@ func StartAt(p loop.Period) MonitorOption {
 	}
 }
 
-// monitor follows the values of one entry. It is a function of them alone, so a resumed run makes it again of the
-// history.
+// monitor follows the values of one entry. It depends on them only, so a resumed run computes it from the history.
 type monitor struct {
 	entry    string
 	mode     loop.Mode // Lowest or Highest
@@ -60,18 +55,27 @@ type monitor struct {
 	start    loop.Period // nil if all values count
 	best     loop.Best
 	found    bool // a value was better: best is one
-	// Waiting is measured from here: the best value, or without one the first.
+	// since is where the patience runs from: the best value, or the first one if none was better.
 	since  loop.Elapsed
-	waited int64 // values since then that were no better
+	waited int64 // values since then, none of them better
 	begun  bool
-	// plateau has the settings that mean something to a plateau only.
+	// plateau has the settings of ReduceOnPlateau only.
 	plateau plateauSettings
 	errs    []error
 	// resumeErr is why an earlier run's values could not be read; the first Watch returns it.
 	resumeErr error
 }
 
+// newMonitor refuses the settings of ReduceOnPlateau.
 func newMonitor(entry string, mode loop.Mode, options []MonitorOption) (monitor, error) {
+	m, err := newPlateauMonitor(entry, mode, options)
+	if err == nil && len(m.plateau.options) > 0 {
+		err = fmt.Errorf("%s means something to ReduceOnPlateau only", m.plateau.options[0])
+	}
+	return m, err
+}
+
+func newPlateauMonitor(entry string, mode loop.Mode, options []MonitorOption) (monitor, error) {
 	m := monitor{entry: entry}
 	var err error
 	if m.mode, err = mode.Of(entry); err != nil {
@@ -92,7 +96,7 @@ func newMonitor(entry string, mode loop.Mode, options []MonitorOption) (monitor,
 	return m, errors.Join(m.errs...)
 }
 
-// see takes the next value and tells whether it is better.
+// see takes the next value and reports whether it is better.
 func (m *monitor) see(at loop.Elapsed, v float64) bool {
 	if m.start != nil && !at.Reached(m.start) {
 		return false
@@ -109,11 +113,11 @@ func (m *monitor) see(at loop.Elapsed, v float64) bool {
 	return true
 }
 
-// wait begins to wait anew.
+// wait restarts the patience.
 func (m *monitor) wait(from loop.Elapsed) { m.since, m.waited = from, 0 }
 
-// spent tells whether the patience is over.
-func (m *monitor) spent(p Patience, now loop.Elapsed) bool {
+// patienceOver reports whether the patience is over.
+func (m *monitor) patienceOver(p Patience, now loop.Elapsed) bool {
 	waited, patience, _ := measure(p, now.Since(m.since), m.waited)
 	return m.begun && waited >= patience
 }
@@ -126,7 +130,7 @@ func (m *monitor) read(r loop.Report) (float64, error) {
 	return r.Logs.Float(m.entry)
 }
 
-// replay shows the values of an earlier run, as far as this one goes on from them.
+// replay calls see with the values of the earlier run up to where this one begins.
 func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	if from.History == nil {
 		return
@@ -145,7 +149,7 @@ func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	}
 }
 
-// watchEntry is a callback for an entry. It is made once beforehand to see whether it can be.
+// watchEntry is a callback for an entry. start is called once beforehand, for its error.
 func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
 	return loop.Callback{Name: name, Entry: entry, Err: err, Start: func(loop.Beginning) (loop.Attendant, error) {
@@ -157,7 +161,7 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal is why a callback cannot be started. A run has its name already, a loop written by hand has not.
+// refusal is why a callback cannot be started, with the callback's name. A run uses its Point, as it adds the name itself.
 type refusal struct {
 	name string
 	err  error
@@ -167,28 +171,28 @@ func (r *refusal) Error() string { return "callbacks: " + r.name + ": " + r.err.
 func (r *refusal) Point() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// refused is a callback that a run refuses, and that a loop written by hand cannot start either.
+// refused is a callback whose error a run returns, and Start in a loop written by hand.
 func refused(c loop.Callback, err error) loop.Callback {
 	c.Err = errors.Join(c.Err, err)
 	c.Start = func(loop.Beginning) (loop.Attendant, error) { return nil, &refusal{cmp.Or(c.Name, c.String()), c.Err} }
 	return c
 }
 
-// resumer goes on where the one of an earlier run ended. An error that wraps [loop.ErrStop] says that the run had ended there.
+// resumer continues from the history of an earlier run. An error that wraps [loop.ErrStop] says that the earlier run was over.
 type resumer interface {
 	resume(from loop.Beginning) error
 }
 
-// watchValue is [watchEntry] for what follows the values.
+// watchValue is watchEntry for what follows the values of the entry.
 func watchValue[A interface {
 	loop.Attendant
 	resumer
 }](name, entry string, start func() (A, error)) loop.Callback {
 	c := watchEntry(name, entry, start)
 	c.Monitor = true
-	make := c.Start
+	startNew := c.Start
 	c.Start = func(from loop.Beginning) (loop.Attendant, error) {
-		a, err := make(from)
+		a, err := startNew(from)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +201,7 @@ func watchValue[A interface {
 	return c
 }
 
-// changeByValue is [watchValue] for what changes the state.
+// changeByValue is watchValue for what changes the state.
 func changeByValue[C interface {
 	loop.Changer
 	resumer
@@ -215,13 +219,13 @@ func changeByValue[C interface {
 	}}
 }
 
-// noEnd is for callbacks that need not know the end.
+// noEnd is embedded in callbacks that do nothing at the end.
 type noEnd struct{}
 
 // End does nothing.
 func (noEnd) End(context.Context, loop.Ending) error { return nil }
 
-// nothingAtEnd is noEnd for changes.
+// nothingAtEnd is embedded in changes that do nothing at the end.
 type nothingAtEnd struct{}
 
 // End does nothing.

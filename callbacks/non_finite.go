@@ -9,33 +9,31 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery says what [NonFinite] does about a bad turn: one with a value that is NaN or infinite. The zero Recovery is
+// Recovery says what [NonFinite] does about a bad turn, which is one with a value that is NaN or infinite. The zero Recovery is
 // [FailRun].
 type Recovery struct {
 	name  string
 	limit int
-	// copies says when the state is kept. A policy without a name keeps none.
+	// copies is when the state is copied. A Recovery without a name copies none.
 	copies loop.Schedule
-	// skip goes back to the newest state, though no later value has shown it to be good.
-	skip bool
+	// newest restores the newest copy, though no later value has shown it to be good.
+	newest bool
 }
 
-// FailRun ends the run with an error that wraps [loop.ErrNonFinite]; the reason is [loop.Failed]. The state is what the bad turn
-// made of it.
+// FailRun ends the run with an error that wraps [loop.ErrNonFinite]; the reason is [loop.Failed]. The state is that after the bad turn.
 var FailRun = Recovery{}
 
-// SkipTurn undoes what a bad turn did to the state, for up to limit turns of a run; the next is an error as with
-// [FailRun], with the state as it was before. For this the state is copied after each turn, and two copies are kept: a
-// step can spoil the state while its own loss is still finite, so where the turn after a skipped one is bad too, the
-// run goes back to the state before, which has led to a finite value since.
+// SkipTurn restores the state from before a bad turn, up to limit times in a run; the next bad turn is an error as with [FailRun],
+// with the restored state. The state is copied after each turn, and two copies are kept: a step can spoil the state while its own
+// loss is still finite, so if the turn after a skipped one is bad too, the older copy is restored, which has led to a finite value.
 func SkipTurn(limit int) Recovery {
-	return Recovery{name: "skip turn", limit: limit, copies: loop.EachStep, skip: true}
+	return Recovery{name: "skip turn", limit: limit, copies: loop.EachStep, newest: true}
 }
 
-// RestoreCopy puts a copy of the state back after a bad turn, up to limit times in a run; the next is an error as with
-// [FailRun], with the copy as the state. A copy is made at the start, and on the schedule while all is finite. It
-// counts as soon as a later look has found finite values, because a step can spoil the state while its own loss is
-// still finite; until then the one before is kept too.
+// RestoreCopy restores a copy of the state after a bad turn, up to limit times in a run; the next bad turn is an error as with
+// [FailRun], with the restored state. A copy is made at the start, and on the schedule while all values are finite. It is used once
+// a later turn has shown finite values, because a step can spoil the state while its own loss is still finite; until then the copy
+// before is kept too.
 func RestoreCopy(limit int, copies loop.Schedule) Recovery {
 	return Recovery{name: "restore copy", limit: limit, copies: copies}
 }
@@ -52,24 +50,23 @@ func (p Recovery) undoes() bool { return p.name != "" }
 // NonFiniteOption is a setting of [NonFinite].
 type NonFiniteOption func(*finiteGuard)
 
-// CheckEntries says what is looked at, in place of all [loop.Losses]. It may be any number, such as the norm of the
-// gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every turn; one that
-// nothing has logged when all tasks had a turn is an error, and at the end one that was in none that was looked at.
+// CheckEntries sets the entries that are checked, in place of all [loop.Losses]. They may be any numbers, such as the norm of the
+// gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every turn. If all tasks had a
+// turn and none logged it, the run ends with an error; if it was in no turn that was checked, that is an error at the end.
 func CheckEntries(names ...string) NonFiniteOption {
 	names = slices.Clone(names)
 	return func(g *finiteGuard) { g.names = append(g.names, names...) }
 }
 
-// CheckWhen says in which turns to look, in place of each one, at the start and at the end: reading a value is a fetch
-// a step for what comes from a device. With Every(Steps(100)), a fault is found up to 100 steps late, and one that is
-// gone by then is not found. [SkipTurn] must look at each turn.
+// CheckWhen sets the turns that are checked, in place of every one; the start and the end are checked too. Reading a value from a
+// device takes a fetch. With Every(Steps(100)), a bad value is found up to 100 steps late, and not at all if the values are finite
+// again by then. [SkipTurn] must check each turn.
 func CheckWhen(when loop.Schedule) NonFiniteOption {
-	return func(g *finiteGuard) { g.when, g.sparse = when, true }
+	return func(g *finiteGuard) { g.when, g.whenSet = when, true }
 }
 
-// OnUndo calls a function when a bad turn was undone; its report has the state that was put back. It is the place to
-// lower the learning rate, or to write a line. The cause wraps [loop.ErrNonFinite]. An error ends the run, and so does
-// [loop.ErrStop].
+// OnUndo calls a function when a bad turn was undone, to lower the learning rate or write a log for example. Its report has the
+// restored state. The cause wraps [loop.ErrNonFinite]. An error of the function ends the run, [loop.ErrStop] included.
 func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonFiniteOption {
 	return func(g *finiteGuard) {
 		if do == nil {
@@ -79,23 +76,19 @@ func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonF
 	}
 }
 
-// NonFinite looks for losses that are NaN or infinite and does what the policy says: [FailRun], [SkipTurn] or
-// [RestoreCopy]. It looks behind the tasks of a turn, before the turn goes to the history and before all callbacks,
-// wherever it stands among the options: a checkpoint of a bad turn has the state that was put back, or is not made at
-// all where the run fails. The turn still counts, its step number is not used again, and its logs say what came out:
-// other callbacks and the history see the NaN. Learning rate, random numbers and whatever else is in the state go back
-// with it. For SkipTurn and RestoreCopy, a state that changes in place must be a [loop.Snapshotter].
+// NonFinite looks for losses that are NaN or infinite and handles them by the policy: [FailRun], [SkipTurn] or [RestoreCopy]. It
+// looks after the tasks of a turn, before the other changes, the history and all callbacks: a checkpoint of a bad turn has the
+// restored state, or is not made if the run fails. The turn still counts, and other callbacks and the history see its values. The
+// whole state is restored, with learning rate and random numbers. For SkipTurn and RestoreCopy, a state that changes in place must
+// be a [loop.Snapshotter].
 //
-// A loss tells about the state before its step. Where a step may spoil the state under a loss that is still finite, a
-// callback of that turn sees a spoiled state, and the next turn is the bad one: log the norm of the gradients and check
-// it too ([CheckEntries]), and have a checkpoint look at its values.
-//
-// Ciclo looks for none; Jaxloop looks in its early stopping only, at evaluations. Keras ends as if all had gone well,
-// so that the backup is deleted; here a NaN never looks like a success.
+// A loss is computed from the state before its step. If a step spoils the state while its loss is still finite, the callbacks of
+// that turn see a spoiled state, and the next turn is the bad one. To find that earlier, log the norm of the gradients and check it
+// too ([CheckEntries]).
 func NonFinite(policy Recovery, options ...NonFiniteOption) loop.Change {
 	options = slices.Clone(options)
 	g, err := newFiniteGuard(policy, options)
-	return loop.Change{Name: "non-finite: " + policy.String(), When: g.when.AndAtStart().AndAtEnd(), Needs: g.names, First: true, Err: err,
+	return loop.Change{Name: "non-finite: " + policy.String(), When: g.when.AndAtStart().AndAtEnd(), Needs: g.names, Place: loop.BeforeAll, Err: err,
 		Start: func(from loop.Beginning) (loop.Changer, error) {
 			g, err := newFiniteGuard(policy, options)
 			if err == nil && policy.undoes() {
@@ -109,15 +102,15 @@ func NonFinite(policy Recovery, options ...NonFiniteOption) loop.Change {
 }
 
 type finiteGuard struct {
-	policy Recovery
-	names  []string // none: all losses
-	when   loop.Schedule
-	sparse bool // when was given
-	onUndo func(ctx context.Context, r loop.Report, cause error) error
-	errs   []error
+	policy  Recovery
+	names   []string // none: all losses
+	when    loop.Schedule
+	whenSet bool // by CheckWhen
+	onUndo  func(ctx context.Context, r loop.Report, cause error) error
+	errs    []error
 
-	found []bool // of each name: it was looked at
-	// newest is the last copy, good one that has led to finite values.
+	found []bool // of each name: it was checked
+	// newest is the last copy, good the last one that has led to finite values.
 	newest, good copied
 	last         loop.Elapsed // when a copy could be made last
 	wasBad       bool         // the last values were
@@ -146,7 +139,7 @@ func newFiniteGuard(policy Recovery, options []NonFiniteOption) (*finiteGuard, e
 		} else if !c.Possible() {
 			g.errs = append(g.errs, fmt.Errorf("copies must be due at some time, got %q; for the one at the start alone, say AtStart", c))
 		}
-		if policy.skip && g.sparse {
+		if policy.newest && g.whenSet {
 			g.errs = append(g.errs, errors.New("SkipTurn looks at each turn: leave CheckWhen out, or take RestoreCopy"))
 		}
 	}
@@ -175,7 +168,7 @@ func (g *finiteGuard) Change(ctx context.Context, r loop.Report, s loop.State) e
 	return g.onUndo(ctx, r, bad)
 }
 
-// look finds a value that is not finite; looked tells whether there was anything to see.
+// look finds a value that is not finite; looked reports whether there was any value.
 func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
 	if len(g.names) == 0 {
 		for e := range logs.All() {
@@ -191,7 +184,7 @@ func (g *finiteGuard) look(logs loop.Logs) (looked bool, bad, err error) {
 	for i, name := range g.names {
 		e, err := logs.Get(name)
 		if errors.Is(err, loop.ErrNoEntry) {
-			continue // it is not logged in each turn
+			continue // it need not be in each turn
 		}
 		if err != nil {
 			return looked, nil, err
@@ -215,8 +208,8 @@ func check(e loop.Entry) (bad, err error) {
 	return fmt.Errorf("%s is %v: %w", e.Path(), v, loop.ErrNonFinite), nil
 }
 
-// keep copies the state of a turn without a bad value, if a copy is due. What it has seen says that the state before
-// the turn was good; of the one after it says little.
+// keep copies the state of a turn without a bad value, if a copy is due. Finite values show that the state before the turn was
+// good, but not the one after it.
 func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, looked bool) error {
 	if !g.policy.undoes() {
 		return nil
@@ -226,7 +219,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 	}
 	if !g.good.any {
 		g.last = r.Elapsed
-		return g.good.take(ctx, s) // there is nothing better yet
+		return g.good.take(ctx, s) // it is not known to be good, but there is no other
 	}
 	if looked && g.newest.any {
 		err := g.good.close()
@@ -242,12 +235,12 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, loo
 	return g.newest.take(ctx, s)
 }
 
-// undo puts an earlier state back.
+// undo restores an earlier state.
 func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) error {
 	again := g.wasBad
 	g.wasBad = true
-	// At the end of a run, the newest copy may be of the very state that is bad.
-	if g.policy.skip && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
+	// At the end of a run, the newest copy may be of the state that is bad.
+	if g.policy.newest && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
 		return g.newest.restore(ctx, s)
 	}
 	if !g.good.any {
@@ -256,7 +249,7 @@ func (g *finiteGuard) undo(ctx context.Context, r loop.Report, s loop.State) err
 	return errors.Join(g.newest.close(), g.good.restore(ctx, s))
 }
 
-// End frees the copies, and finds names that were never looked at.
+// End frees the copies, and finds names that were never checked.
 func (g *finiteGuard) End(_ context.Context, e loop.Ending, _ loop.State) error {
 	err := errors.Join(g.newest.close(), g.good.close())
 	if e.Err != nil || e.Elapsed.Steps == e.From.Steps {

@@ -25,7 +25,7 @@ func ExampleStopEarly() {
 }
 
 // By hand, it is asked in the passes in which the entry was logged.
-func ExampleCallback_byHand() {
+func Example_byHand() {
 	stop, err := callbacks.StopEarly("mse", loop.Lowest, callbacks.Evaluations(2)).Start(loop.Beginning{})
 	if err != nil {
 		fmt.Println(err)

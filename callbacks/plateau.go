@@ -9,41 +9,29 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better
-// value for longer than the patience, and then waits anew. It looks in the turns in which the entry was logged. A state
-// that is no [loop.LearningRater] is an error at the start. With [Cooldown], values right after a reduction do not count as
-// waiting, though they may be better ones; with [MinRate], the rate does not fall below one. [OnReduce] hears of each
-// reduction. A run that is resumed with its history ([loop.From]) waits on where the earlier one ended; the rate is part of
-// the state.
-//
-// In Keras a cooldown of 1 does nothing, because the value that ends a cooldown counts as waiting already; here
-// Cooldown(Evaluations(1)) passes over one value. Keras asks for better by 0.0001 by default, we for any
-// better value.
+// ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better value for the
+// patience, which then starts again. It is called in the turns in which the entry was logged. A state that is no
+// [loop.LearningRater] is an error at the start. [Cooldown] sets how long after a reduction the patience does not run, [MinRate] a
+// lower bound of the rate, [OnReduce] a function that is called after each reduction. In a run that is resumed with its history
+// ([loop.From]) the patience goes on; the rate is part of the state.
 func ReduceOnPlateau(entry string, mode loop.Mode, factor float64, patience Patience, options ...MonitorOption) loop.Change {
 	options = slices.Clone(options)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, mode, factor, patience, options) })
 }
 
-// plateauSettings is what only [ReduceOnPlateau] knows.
+// plateauSettings are the settings of [ReduceOnPlateau] only.
 type plateauSettings struct {
-	given    []string // what was set
+	options  []string // the names of those that were given
 	cooldown Patience
 	minRate  float64
 	onReduce func(ctx context.Context, r loop.Report, from, to float64) error
 }
 
-func (p plateauSettings) meaningless() error {
-	if len(p.given) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s means something to ReduceOnPlateau only", p.given[0])
-}
-
-// Cooldown is how long after a reduction [ReduceOnPlateau] does not count waiting. Measured in steps, samples or time,
-// the values within it are passed over, and waiting is measured from the last of them.
+// Cooldown is how long after a reduction the patience of [ReduceOnPlateau] does not run: Evaluations(1) leaves out one value. In
+// steps, samples or time, the patience runs from the last value within it. Better values are noticed meanwhile.
 func Cooldown(p Patience) MonitorOption {
 	return func(m *monitor) {
-		m.plateau.given = append(m.plateau.given, "cooldown")
+		m.plateau.options = append(m.plateau.options, "cooldown")
 		if _, length, ok := measure(p, loop.Elapsed{}, 0); !ok || length < 0 {
 			m.errs = append(m.errs, fmt.Errorf("cooldown must be zero or positive, in Steps, Samples, Time or Evaluations, got %v", p))
 		}
@@ -51,14 +39,15 @@ func Cooldown(p Patience) MonitorOption {
 	}
 }
 
-// lowestRate is the smallest normal float32: below it a rate loses its digits, and then is 0.
+// lowestRate is the smallest normal float32: below it a rate loses digits, and then is 0.
 const lowestRate = 0x1p-126
 
-// MinRate is the learning rate that [ReduceOnPlateau] does not go below; one that begins below it is an error at the start.
-// Not said, or less, it is 1.2e-38, the smallest float32 that has all its digits. A state whose rate is of a type that holds no such number stays at its last one ([loop.ErrRateTooSmall]).
+// MinRate is the lower bound of the learning rate for [ReduceOnPlateau]; a rate that is below it at the start is an error. It must be
+// 0 or more and finite; it is at least 1.2e-38, the smallest normal float32, which is the default. A rate of a type that cannot hold
+// a smaller number stays as it is ([loop.ErrRateTooSmall]).
 func MinRate(rate float64) MonitorOption {
 	return func(m *monitor) {
-		m.plateau.given = append(m.plateau.given, "min rate")
+		m.plateau.options = append(m.plateau.options, "min rate")
 		if !(rate >= 0) || !finite(rate) {
 			m.errs = append(m.errs, fmt.Errorf("min rate must be zero or positive and finite, got %g", rate))
 		}
@@ -66,11 +55,10 @@ func MinRate(rate float64) MonitorOption {
 	}
 }
 
-// OnReduce calls a function when [ReduceOnPlateau] has changed the learning rate. It is a callback: an error of it ends
-// the run.
+// OnReduce calls a function when [ReduceOnPlateau] has changed the learning rate. An error of the function ends the run.
 func OnReduce(do func(ctx context.Context, r loop.Report, from, to float64) error) MonitorOption {
 	return func(m *monitor) {
-		m.plateau.given = append(m.plateau.given, "on reduce")
+		m.plateau.options = append(m.plateau.options, "on reduce")
 		if do == nil {
 			m.errs = append(m.errs, fmt.Errorf("on reduce: %w", loop.ErrNoFunction))
 		}
@@ -85,7 +73,7 @@ type plateau struct {
 	patience Patience
 	// A cooldown is measured from the last reduction.
 	cut      loop.Elapsed
-	afterCut int64 // values since then
+	afterCut int64 // values since the last reduction
 	cools    bool  // there was a reduction, and there is a cooldown
 }
 
@@ -94,7 +82,7 @@ func newPlateau(entry string, mode loop.Mode, factor float64, patience Patience,
 	if !(factor > 0 && factor < 1) {
 		errs = append(errs, fmt.Errorf("factor must lie between 0 and 1, got %g", factor))
 	}
-	m, err := newMonitor(entry, mode, options)
+	m, err := newPlateauMonitor(entry, mode, options)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
@@ -123,7 +111,7 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	}
 	rate := max(old*p.factor, lowest)
 	if err := state.SetLearningRate(rate); errors.Is(err, loop.ErrRateTooSmall) {
-		return nil // it is as low as it can be
+		return nil // it cannot be lower
 	} else if err != nil {
 		return fmt.Errorf("learning rate %g: %w", rate, err)
 	}
@@ -139,7 +127,7 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	return p.plateau.onReduce(ctx, r, old, rate)
 }
 
-// due takes the next value and tells whether the rate is to be reduced.
+// due takes the next value and reports whether the rate is to be reduced.
 func (p *plateau) due(at loop.Elapsed, v float64) bool {
 	p.see(at, v) // a better value begins to wait anew
 	if p.cools {
@@ -149,7 +137,7 @@ func (p *plateau) due(at loop.Elapsed, v float64) bool {
 			return false
 		}
 	}
-	return p.spent(p.patience, at)
+	return p.patienceOver(p.patience, at)
 }
 
 // reduced begins to wait anew.

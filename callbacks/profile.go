@@ -15,16 +15,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Profile looks closely at a window of a run: length long, from from on, both in one unit (a [loop.Date] takes a length of
-// [loop.Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles.
-// In the directory are then trace.out (go tool trace), three profiles (go tool pprof), and in xla what the state gives of itself
-// at the begin of the window, if it is an [XLADumper]. time.pprof is where the run's time went, a hundred samples a second of
-// what its goroutine was at, waiting or not; cpu.pprof has Go's own threads alone, so little of a step that runs on a device,
-// which XLA's processor is too; heap.pprof is the memory in use at the end.
+// Profile profiles a window of a run: length long, after from, both in one unit (a [loop.Date] takes a length of [loop.Time]). With
+// Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles. It writes into the
+// directory
 //
-// A run that is over before cuts the window, or has none. What fails is an error of the end: the run goes on without.
-// There is one CPU profile and one trace at a time in a process, so windows must not overlap. clu's profile comes again
-// each hour; ours is taken once, because what is taken again is seldom looked at: give several for several.
+//	trace.out   for go tool trace
+//	time.pprof  how the run's goroutine spent its time, waiting or not, by 100 samples a second; for go tool pprof
+//	cpu.pprof   Go's threads only, so little of a step that runs on a device, or on XLA's threads; for go tool pprof
+//	heap.pprof  the memory in use at the end of the window; for go tool pprof
+//	xla         what the state writes at the beginning of the window, if it is an [XLADumper]
+//
+// A run that ends before cuts the window short, or has none. What fails is an error at the end of the run. A process can have one CPU
+// profile and one trace at a time, so windows must not overlap.
 func Profile(dir string, from, length loop.Period) loop.Callback {
 	begin, end, err := window(from, length)
 	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), Err: err}
@@ -107,7 +109,7 @@ func (p *profile) start(r loop.Report) {
 		return
 	}
 	if dumper, ok := loop.StateAs[XLADumper](r); ok {
-		// Before the profiles: it is no part of the steps.
+		// Before the profiles, as it is no part of the steps.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {
@@ -123,7 +125,7 @@ func (p *profile) start(r loop.Report) {
 	p.wall = startWall()
 }
 
-// into begins to write something into a file, which is there only if that went well.
+// into begins to write something into a file, which is removed if that fails.
 func (p *profile) into(name string, begin func(*os.File) error) (*os.File, error) {
 	f, err := regular.Open(filepath.Join(p.dir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -157,7 +159,7 @@ func (p *profile) stop() {
 	})
 }
 
-// whole writes a file that is there at once.
+// whole writes a file at once.
 func (p *profile) whole(name string, write func(io.Writer) error) {
 	f, err := p.into(name, func(f *os.File) error { return write(f) })
 	if err == nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// wall looks a hundred times a second at what the goroutine of a run is at. The CPU profile knows Go's own threads alone, and
-// a step spends its time on those of the device.
+// wall samples the stack of a run's goroutine a hundred times a second. The CPU profile has Go's threads only, and a step spends its
+// time on those of the device.
 type wall struct {
-	root    string // the function that the goroutine began with
+	root    string // the outermost function of the goroutine
 	began   time.Time
 	counts  map[[32]uintptr]int64
 	records []runtime.StackRecord
@@ -26,7 +26,7 @@ type wall struct {
 
 const wallPeriod = 10 * time.Millisecond
 
-// startWall watches goroutines that began as the caller's did.
+// startWall samples goroutines with the same outermost function as the caller's.
 func startWall() *wall {
 	pcs := make([]uintptr, 1000)
 	all := framesOf(pcs[:runtime.Callers(1, pcs)])
@@ -59,7 +59,7 @@ func (w *wall) look() {
 	}
 }
 
-// framesOf are those of a stack but the runtime's own root, the innermost first.
+// framesOf are the frames of a stack without the runtime's, the innermost first.
 func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	frames := runtime.CallersFrames(pcs)
 	for {
@@ -73,13 +73,13 @@ func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	}
 }
 
-// What waits of a run's functions: for one inside of it, or for the next sample.
+// waiting are functions of a run that only wait, for a goroutine inside of it or for the next sample.
 var waiting = []string{
 	reflect.TypeFor[loop.Report]().PkgPath() + ".Shield", reflect.TypeFor[loop.Report]().PkgPath() + ".(*source[...]).wait",
 	reflect.TypeFor[wall]().PkgPath() + ".(*wall)",
 }
 
-// isOf tells whether a stack is that of a run, and not of one that waits for a run inside.
+// isOf reports whether a stack is that of a run, and not of one that waits for a run inside.
 func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	if len(frames) == 0 || whole && frames[len(frames)-1].Function != w.root {
 		return false
@@ -95,7 +95,7 @@ func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	return true
 }
 
-// end stops looking and writes a profile as go tool pprof reads it: see profile.proto there.
+// end stops sampling and writes a profile for go tool pprof, as its profile.proto describes.
 func (w *wall) end(to io.Writer) error {
 	close(w.stop)
 	<-w.stopped
@@ -133,7 +133,7 @@ func (w *wall) end(to io.Writer) error {
 	return zipped.Close()
 }
 
-// proto is a message of protocol buffers that grows.
+// proto is a protocol buffer that is appended to.
 type proto struct {
 	out     []byte
 	ids     map[any]uint64 // of texts, functions and places
@@ -169,7 +169,7 @@ func (p *proto) valueType(field int, kind, unit string) {
 	p.message(field, m)
 }
 
-// location is the id of a line of a function; both are written where they come up first.
+// location is the id of a line of a function; both are written when they first occur.
 func (p *proto) location(f runtime.Frame) uint64 {
 	type function struct{ name, file string }
 	type line struct {

@@ -9,13 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// LogProgress writes one record of level Info each time it is due to a structured logger (nil logs nothing): how fast the
-// loop went since the one before, and if there is an [loop.Until], how far it is and how long it will take at this speed:
-// "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The first record needs a stretch before it: there is none at the start, nor by hand
-// at the first call. It reads no logged values.
+// LogProgress writes a record of level Info to a structured logger each time it is due: the steps a second since the record before,
+// and with [loop.Until] the part that is done and the time left at this speed: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". There is no
+// record at the start, which only begins to measure; in a loop written by hand the first call does. It reads no logged values. With
+// a nil logger nothing is logged.
 func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
-		return nothing("progress log")
+		return idle("progress log")
 	}
 	return loop.Callback{Name: "progress log", When: when.AndAtStart(), Start: func(loop.Beginning) (loop.Attendant, error) {
 		return &progressLog{logger: logger}, nil
@@ -25,21 +25,21 @@ func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 type progressLog struct {
 	logger *slog.Logger
 	begun  bool
-	last   mark
+	last   measurePoint
 	steps  int64
 }
 
 func (l *progressLog) Watch(ctx context.Context, r loop.Report) error {
 	steps, took := r.Elapsed.Steps-l.steps, r.Elapsed.Time-l.last.time
 	if l.begun && (steps <= 0 || took <= 0) {
-		return nil // at the end, in the same turn once more
+		return nil // called again in the same turn, at the end
 	}
 	if l.begun && l.logger.Enabled(ctx, slog.LevelInfo) {
 		rate := float64(steps) / took.Seconds()
 		l.logger.LogAttrs(ctx, slog.LevelInfo, l.text(r, rate),
 			slog.Int64(elapsedSteps, r.Elapsed.Steps), slog.Float64("steps_per_second", rate))
 	}
-	l.begun, l.last, l.steps = true, markOf(r), r.Elapsed.Steps
+	l.begun, l.last, l.steps = true, measurePointOf(r), r.Elapsed.Steps
 	return nil
 }
 

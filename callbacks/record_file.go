@@ -129,7 +129,7 @@ func (f *recordFile) open(from int64) error {
 	return nil
 }
 
-// keep gives the length of the part of the file that stays.
+// keep is the length of the part of the file that stays.
 func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	in, kept := bufio.NewReader(file), 0
 	for n := 1; ; n++ {
@@ -159,14 +159,14 @@ func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	return end, nil
 }
 
-// begins tells whether a cut line may be one that began as start: other files are not touched.
+// begins reports whether a cut line may be the beginning of one that starts with start: other files are not touched.
 func begins(start string, line []byte) bool {
 	n := min(len(start), len(line))
 	return start[:n] == string(line[:n])
 }
 
-// rewrite puts a line before all others in place of the old first one, and something behind each. The new file takes the
-// place of the old one whole: a kill leaves one of the two.
+// rewrite replaces the first line by header and appends behind to each other line. The new file replaces the old one at once: a kill
+// leaves one of the two.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (f *recordFile) rewrite(header, behind []byte) error {
 	if err == nil {
 		err = file.Sync()
 	}
-	// Closed before the renaming, which some systems need.
+	// Some systems rename closed files only.
 	if err = errors.Join(err, file.Close(), f.file.Close()); err == nil {
 		err = os.Rename(beside, f.path)
 	}
@@ -213,10 +213,10 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	}
 }
 
-// longest bounds a line, so that a file without line ends does not fill the memory.
+// longest bounds a line, so that a file without line ends does not fill memory.
 const longest = 16 << 20
 
-// readLine reads a whole line with its end. What follows the last line end comes with io.EOF.
+// readLine reads a line with its end. What follows the last line end is returned with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -9,21 +9,21 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// copied is an earlier state, kept. The zero value has none.
+// copied is a copy of an earlier state. The zero value has none.
 type copied struct {
 	any   bool
 	value any
 	snap  loop.Snapshot // nil where the value is its own copy
 }
 
-// take keeps a state instead of the one before.
+// take copies a state, in place of the copy before.
 func (c *copied) take(ctx context.Context, s loop.State) error {
 	if s == (loop.State{}) {
 		return loop.ErrNoState
 	}
 	next := copied{any: true, value: s.Get()}
 	if snapshotter, ok := loop.StateAs[loop.Snapshotter](s); ok {
-		snap, err := snapshotter.Snapshot(context.WithoutCancel(ctx)) // a run that is cancelled in this turn ends behind it
+		snap, err := snapshotter.Snapshot(context.WithoutCancel(ctx)) // a run that is cancelled in this turn ends after it
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
@@ -36,7 +36,7 @@ func (c *copied) take(ctx context.Context, s loop.State) error {
 	return err
 }
 
-// restore puts the kept state into the place of the present one.
+// restore replaces the present state by the copy.
 func (c *copied) restore(ctx context.Context, s loop.State) error {
 	before := s.Get()
 	if err := s.Set(c.value); err != nil || c.snap == nil {
@@ -57,7 +57,7 @@ func (c *copied) close() error {
 	return snap.Close()
 }
 
-// keepable tells whether the state that a run begins with can be kept.
+// keepable is an error if the state that a run begins with cannot be copied.
 func keepable(from loop.Beginning) error {
 	if _, ok := loop.StateAs[loop.Snapshotter](from); ok {
 		return nil
@@ -65,7 +65,7 @@ func keepable(from loop.Beginning) error {
 	return checkCopied(from.State())
 }
 
-// checkCopied refuses a state that changes in place and has no Snapshot: it would be "restored" to itself.
+// checkCopied refuses a state that changes in place and has no Snapshot: a copy would change with it.
 func checkCopied(state any) error {
 	switch reflect.ValueOf(state).Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func, reflect.UnsafePointer:

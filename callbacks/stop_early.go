@@ -12,7 +12,7 @@ import (
 // [Evaluations].
 type Patience interface{ fmt.Stringer }
 
-// Evaluations is a patience counted in values: so many in a row that were not better.
+// Evaluations is a patience in values of the entry: so many in a row that were not better.
 type Evaluations int
 
 func (p Evaluations) String() string {
@@ -22,7 +22,7 @@ func (p Evaluations) String() string {
 	return fmt.Sprintf("%d evaluations", int(p))
 }
 
-// measure gives the part of what passed that a patience is measured in, and the patience in the same unit.
+// measure is the part of what passed in the unit of a patience, and the patience in that unit.
 func measure(p Patience, passed loop.Elapsed, values int64) (part, length int64, ok bool) {
 	switch p := p.(type) {
 	case Evaluations:
@@ -50,17 +50,15 @@ func checkPatience(p Patience) error {
 	return nil
 }
 
-// StopEarly ends the run when an entry had no better value for longer than the patience: StopEarly("mse_test", Lowest,
-// Evaluations(3)) stops at the third evaluation in a row that did not beat the best. It looks in the turns in which the
-// entry was logged. Patience is measured from the best value, or from the first one as long as none was better; a NaN
-// or an infinity is never better (see [NonFinite] to do more about it). The reason is then [loop.Stopped], and [loop.Result].Stop
-// has an [*EarlyStopError]; [loop.History.Best] finds the best value after any end. To have the best state back, add
-// [KeepBest]. A run that is resumed with its history ([loop.From]) waits on where the earlier one ended; if that one had been
-// stopped by this rule, it makes no turn and ends for the same reason. With more patience, or without the rule, it goes on; a later
-// [loop.Until] alone changes nothing.
+// StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Lowest, Evaluations(3)) stops at
+// the third evaluation in a row that was not better than the best. It is called in the turns in which the entry was logged. The
+// patience runs from the best value, or from the first one if none was better; it must be positive. NaN and infinities are never
+// better (see [NonFinite]). The reason of the run is then [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError].
+// [loop.History.Best] finds the best value; [KeepBest] restores the best state.
 //
-// Ciclo counts a patience in time from the start of the loop; we count it from the best value. Keras and Jaxloop take a
-// patience of 0, which stops a run that just got better; here it is an error.
+// In a run that is resumed with its history ([loop.From]) the patience goes on. If the earlier run was stopped by the same rule, the
+// resumed run makes no turn and ends for the same reason; with more patience, or without the rule, it goes on. A later [loop.Until]
+// alone changes nothing.
 func StopEarly(entry string, mode loop.Mode, patience Patience, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
 	return watchValue("stop early", entry, func() (*stopEarly, error) { return newStopEarly(entry, mode, patience, options) })
@@ -77,9 +75,6 @@ func newStopEarly(entry string, mode loop.Mode, patience Patience, options []Mon
 		return nil, err
 	}
 	m, err := newMonitor(entry, mode, options)
-	if err == nil {
-		err = m.plateau.meaningless()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,15 +89,15 @@ func (s *stopEarly) Watch(_ context.Context, r loop.Report) error {
 	return s.ask(r.Elapsed, v)
 }
 
-// ask takes the next value, and gives the wish to stop if it was one too many.
+// ask takes the next value, and returns the request to stop if the patience is over.
 func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
-	if s.see(at, v) || !s.spent(s.patience, at) {
+	if s.see(at, v) || !s.patienceOver(s.patience, at) {
 		return nil
 	}
 	return &EarlyStopError{Entry: s.entry, Mode: s.mode, Best: s.best, Patience: s.patience, MinDelta: s.minDelta}
 }
 
-// resume gives the wish to stop if the earlier run had ended with its last value.
+// resume returns the request to stop if the earlier run ended with its last value.
 func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 	s.replay(from, func(at loop.Elapsed, v float64) { stop = s.ask(at, v) })
 	return stop
@@ -112,8 +107,8 @@ func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 type EarlyStopError struct {
 	Entry string
 	Mode  loop.Mode
-	// Best is the best value and where it was. If no value was better than the [Baseline], it is that at no steps, and
-	// without a baseline +Inf or, for Highest, -Inf.
+	// Best is the best value and when it was. If no value was better than the [Baseline], it is that at step 0; without a
+	// baseline it is then +Inf, or -Inf for Highest.
 	Best     loop.Best
 	Patience Patience
 	MinDelta float64
@@ -136,5 +131,5 @@ func (e *EarlyStopError) Error() string {
 	return fmt.Sprintf("no value of %s %s %g (of step %d) for %s: %v", e.Entry, side, e.Best.Value, e.Best.Elapsed.Steps, e.Patience, loop.ErrStop)
 }
 
-// Unwrap gives [loop.ErrStop].
+// Unwrap is [loop.ErrStop].
 func (e *EarlyStopError) Unwrap() error { return loop.ErrStop }

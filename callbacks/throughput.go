@@ -7,15 +7,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Throughput measures how fast a loop goes, from one call to the next. The zero value is ready. Each is of one run.
+// Throughput measures the speed of a run from one call to the next. The zero value is ready for use.
 type Throughput struct {
 	last  loop.Elapsed
 	begun bool
 }
 
-// Logs gives the metrics steps_per_second and samples_per_second since the call before. The first call begins to measure and
-// gives none, nor does one for which no time has passed. Jaxloop gives examples a second only where steps a second are wanted
-// too and the batch size is set; ours needs neither, because the loop counts samples anyway.
+// Logs has the metrics steps_per_second and samples_per_second since the call before. It is empty at the first call, which begins to
+// measure, and if no time has passed.
 func (t *Throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	if !t.begun {
 		t.begun, t.last = true, now
@@ -31,12 +30,12 @@ func (t *Throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	return logs
 }
 
-// LogThroughput is a task that logs what [Throughput] measures since it was last due, the first time since the first
-// batch. Give it behind the steps. The first numbers have what is done once in them, such as compiling.
+// LogThroughput is a task that logs the [Throughput] since it was last due, the first time since the first batch. It should stand
+// after the steps. The first numbers include what is done once, such as compiling.
 func LogThroughput[S, B any](when loop.Schedule) loop.Task[S, B] {
 	return loop.OnTurnOf(when.AndAtStart(), func() func(context.Context, *loop.Turn[S, B]) error {
 		var t Throughput
-		// A clock of its own: a task sees the time at which its turn began, in which the step is counted already.
+		// Not the turn's time: that is of its beginning, while its step is counted already.
 		start := time.Now()
 		return func(_ context.Context, turn *loop.Turn[S, B]) error {
 			now := turn.Elapsed

@@ -10,31 +10,31 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Timing is where the time of a run went.
+// Timing is how the time of a run was spent.
 type Timing struct {
-	// Total is all of it, from the start of the attendants to their end.
+	// Total is the whole time, from the start of the callbacks to their end.
 	Total time.Duration
 	// Steps and Samples are those of this run.
 	Steps, Samples int64
-	// Parts are in the order in which they first came up. Their times add up to the Total.
+	// Parts are in the order in which they first began. Their times add up to the Total.
 	Parts []Part
 }
 
-// Part is the time of one part of a loop: of waiting for data, of a task, of a callback. What the loop itself does behind
-// it, such as keeping the history, is in it.
+// Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right after it, such as
+// adding to the history.
 type Part struct {
 	// Kind is "task" or "callback", and empty for the data and for parts of a loop written by hand.
 	Kind string
-	// Name is the schedule, and the name if there is one, as errors have it; or "data".
+	// Name is the schedule, and the name if there is one, as in errors; or "data".
 	Name string
-	// Calls counts those of the function: a block of steps is one (see [loop.BlockStepper]), a callback's start and end are two.
+	// Calls is the number of calls: a block of steps is one (see [loop.BlockStepper]), a callback's start and end are two.
 	Calls          int64
 	Total, Longest time.Duration
-	// First is the first call. That of a step is the one which compiles.
+	// First is the time of the first call. That of a step includes compiling.
 	First time.Duration
 }
 
-// Mean is the time of a call, without the first if there are others.
+// Mean is the mean time of a call, without the first if there are others.
 func (p Part) Mean() time.Duration {
 	if p.Calls > 1 {
 		return (p.Total - p.First) / time.Duration(p.Calls-1)
@@ -42,10 +42,10 @@ func (p Part) Mean() time.Duration {
 	return p.Total
 }
 
-// StepsPerSecond is the mean over the whole run, with what is done once.
+// StepsPerSecond is the mean over the whole run, including what is done once.
 func (t Timing) StepsPerSecond() float64 { return perSecond(t.Steps, t.Total) }
 
-// SamplesPerSecond is the mean over the whole run, with what is done once.
+// SamplesPerSecond is the mean over the whole run, including what is done once.
 func (t Timing) SamplesPerSecond() float64 { return perSecond(t.Samples, t.Total) }
 
 func perSecond(n int64, d time.Duration) float64 {
@@ -55,7 +55,7 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// String is a table. Its means leave the first call out, as [Part.Mean] does.
+// String is a table, with the [Part.Mean] of each part.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
@@ -90,15 +90,15 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(min(unit, time.Second))
 }
 
-// Stopwatch sums up the time of the parts of a loop. The zero value is ready.
+// Stopwatch adds up the time of the parts of a loop. The zero value is ready for use.
 type Stopwatch struct {
 	begin, since time.Time
 	parts        map[any]*Part // by an Activity, or by a name
 	order        []*Part
-	part         *Part // in which the loop is
+	part         *Part // the present one
 }
 
-// At says that the loop is at a part from now on, for loops written by hand: At("data"), At("step").
+// At ends the present part and begins another, for loops written by hand: At("data"), At("step").
 func (s *Stopwatch) At(name string) { s.turnTo(name, func() Part { return Part{Name: name} }) }
 
 func (s *Stopwatch) turnTo(what any, part func() Part) {
@@ -135,7 +135,7 @@ func (s *Stopwatch) leave(now time.Time) {
 	s.part = nil
 }
 
-// Timing ends the part in which the loop is, and gives all until now. Steps and samples are not known here: set them.
+// Timing ends the present part and returns all times. The caller sets Steps and Samples.
 func (s *Stopwatch) Timing() Timing {
 	now := time.Now()
 	s.leave(now)
@@ -149,31 +149,31 @@ func (s *Stopwatch) Timing() Timing {
 	return t
 }
 
-// Measure finds out where the time of a run goes, and gives it to a function when the run is over, however it ended. It
-// reads the clock each time the loop turns to something else.
+// Measure measures how the time of a run is spent, and calls a function with it when the run is over, however it ended. It reads the
+// clock each time the loop begins another part.
 //
-// A device may still be working when the step returns: its time is then that of whoever reads a value first.
+// A device may still be working when a step returns: its time is then part of whatever reads a value first.
 func Measure(done func(Timing)) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Place: loop.BeforeAll}
 	if done != nil {
-		c.Start = func(loop.Beginning) (loop.Attendant, error) { return &measured{done: done}, nil }
+		c.Start = func(loop.Beginning) (loop.Attendant, error) { return &measurement{done: done}, nil }
 	}
 	return c
 }
 
-// measured is a Stopwatch that the run keeps informed.
-type measured struct {
+// measurement is the Stopwatch of a run.
+type measurement struct {
 	watch Stopwatch
 	done  func(Timing)
 }
 
-func (m *measured) At(_ int64, what loop.Activity) {
+func (m *measurement) At(_ int64, what loop.Activity) {
 	m.watch.turnTo(what, func() Part { return Part{Kind: what.Kind(), Name: what.String()} })
 }
 
-func (m *measured) Watch(context.Context, loop.Report) error { return nil }
+func (m *measurement) Watch(context.Context, loop.Report) error { return nil }
 
-func (m *measured) End(_ context.Context, e loop.Ending) error {
+func (m *measurement) End(_ context.Context, e loop.Ending) error {
 	t := m.watch.Timing()
 	ran := e.Elapsed.Since(e.From)
 	t.Steps, t.Samples = ran.Steps, ran.Samples

@@ -12,10 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Watchdog writes a report when the loop is at one thing for longer than a limit: which step, task, callback or data it
-// waits for, and the stacks of all goroutines. Each such wait is reported once; the run itself is left alone, because
-// nobody can end a function of Go from outside. An evaluation counts as one thing. Where the writer fails, the report is
-// lost and the run goes on.
+// Watchdog writes a report when one activity of the loop takes longer than a limit: the step, the task, callback or data that it waits
+// for, and the stacks of all goroutines. Each is reported once, and the run goes on. A whole evaluation is one activity. If writing
+// fails, the report is lost. The limit must be positive.
 func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	c := loop.Callback{Name: "watchdog", When: loop.Never, Place: loop.BeforeAll}
 	switch {
@@ -25,15 +24,15 @@ func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 		return refused(c, errors.New("no writer given"))
 	}
 	c.Start = func(loop.Beginning) (loop.Attendant, error) {
-		d := &dog{limit: limit, out: w, since: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
-		go d.guard()
+		d := &watchdog{limit: limit, out: w, since: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
+		go d.work()
 		return d, nil
 	}
 	return c
 }
 
-// dog is the watchdog of one run.
-type dog struct {
+// watchdog is that of one run.
+type watchdog struct {
 	limit    time.Duration
 	out      io.Writer
 	mu       sync.Mutex
@@ -45,22 +44,22 @@ type dog struct {
 	stopped  chan struct{}
 }
 
-func (d *dog) At(step int64, what loop.Activity) {
+func (d *watchdog) At(step int64, what loop.Activity) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.step, d.activity, d.since, d.reported = step, what, time.Now(), false
 }
 
-func (d *dog) Watch(context.Context, loop.Report) error { return nil }
+func (d *watchdog) Watch(context.Context, loop.Report) error { return nil }
 
 // End ends the goroutine.
-func (d *dog) End(context.Context, loop.Ending) error {
+func (d *watchdog) End(context.Context, loop.Ending) error {
 	close(d.stop)
 	<-d.stopped
 	return nil
 }
 
-func (d *dog) guard() {
+func (d *watchdog) work() {
 	defer close(d.stopped)
 	tick := time.NewTicker(max(d.limit/10, time.Millisecond))
 	defer tick.Stop()
@@ -74,7 +73,7 @@ func (d *dog) guard() {
 	}
 }
 
-func (d *dog) look() {
+func (d *watchdog) look() {
 	d.mu.Lock()
 	step, what, waited := d.step, d.activity, time.Since(d.since)
 	hangs := !d.reported && waited >= d.limit
@@ -82,7 +81,7 @@ func (d *dog) look() {
 	d.mu.Unlock()
 	if hangs {
 		report := fmt.Sprintf("loop: step %d: %s: no end after %s\n\n%s\n", step, what, waited.Round(time.Millisecond), stacks())
-		_ = loop.Shield(func() error { _, err := io.WriteString(d.out, report); return err }) // a panic here would end the process
+		_ = loop.Shield(func() error { _, err := io.WriteString(d.out, report); return err }) // a panic would end the process
 	}
 }
 

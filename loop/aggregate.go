@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// Aggregation makes one value of the values that a nested loop logged under one name.
+// Aggregation makes one value of the values that were logged under one name, in a nested loop for example.
 type Aggregation struct {
 	name string
-	// pick chooses one of n values, as it is; else of computes a number.
+	// pick chooses one of n values; if it is nil, of computes a number.
 	pick func(n int) int
 	of   func(values, samples []float64) float64
 }
 
-// The aggregations by name. All but Last and First need numbers.
+// Aggregations. All but Last and First need values that are numbers.
 var (
-	// Last and First take one value, whatever it is.
+	// Last and First take one value, which need not be a number.
 	Last  = Aggregation{name: "last", pick: func(n int) int { return n - 1 }}
 	First = Aggregation{name: "first", pick: func(int) int { return 0 }}
-	// SampleMean weights each value by the examples in its batch: of batch means it makes the mean of all examples. Where no
-	// row had examples, as those that a task logs at the end of the run ([AtEnd]) have none, it is the Mean.
+	// SampleMean weights each value by the number of examples in its batch: of batch means it makes the mean over all examples.
+	// If no row had examples, as those that are logged at the end of a run ([AtEnd]) have none, it is the Mean.
 	SampleMean = Aggregation{name: "sample mean", of: sampleMean}
-	// Mean weights all values alike.
+	// Mean weights all values equally.
 	Mean = Aggregation{name: "mean", of: func(v, _ []float64) float64 { return total(v) / float64(len(v)) }}
 	Sum  = Aggregation{name: "sum", of: func(v, _ []float64) float64 { return total(v) }}
 	// Min and Max are NaN if a value is.
@@ -31,19 +31,16 @@ var (
 	Max = Aggregation{name: "max", of: func(v, _ []float64) float64 { return fold(v, math.Max) }}
 )
 
-// AggregateBy is an aggregation of one's own: of the values of all rows that had the name, oldest first and at least
-// one, and the numbers of examples in their batches.
+// AggregateBy makes an aggregation of a function. It is given the values of all rows that had the name, at least one and oldest
+// first, and the numbers of examples in their batches.
 func AggregateBy(name string, of func(values, samples []float64) float64) Aggregation {
 	return Aggregation{name: name, of: of}
 }
 
 func (a Aggregation) String() string { return a.name }
 
-// Aggregations says how each collection is aggregated.
-//
-// Collections that it does not name follow these rules: [Losses] and [Metrics] are the [SampleMean], any other the [Last]
-// value. Ciclo takes the last value everywhere, which is right for what accumulates ([Stateful]), but makes a test
-// loss that of the last batch only.
+// Aggregations says how each collection is aggregated. The defaults are [SampleMean] for [Losses] and [Metrics], and [Last] for
+// all others.
 type Aggregations map[Collection]Aggregation
 
 func (as Aggregations) of(c Collection) Aggregation {
@@ -67,7 +64,7 @@ func (as Aggregations) Err() error {
 	return errors.Join(errs...)
 }
 
-// Aggregate makes one entry of each column of a history; nothing is read before one of their values is.
+// Aggregate makes one entry of each name in the history. Values are read when the entry is.
 func (h *History) Aggregate(as Aggregations) Logs {
 	var entries []Entry
 	for _, c := range h.columns {
@@ -85,7 +82,7 @@ func (h *History) aggregate(c *column, a Aggregation) Value {
 	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}
 }
 
-// aggregate is a number that is computed when it is asked for. It lets the history go then.
+// aggregate is a number that is computed when it is read. It releases the history then.
 type aggregate struct {
 	once    sync.Once
 	history *History
@@ -108,7 +105,7 @@ func (a *aggregate) read() (float64, error) {
 	a.history = nil
 	values, samples, err := history.weighted(a.path)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", a.by, inner{err})
+		return 0, fmt.Errorf("%s: %w", a.by, nestedError{err})
 	}
 	return a.by.of(values, samples), nil
 }

@@ -7,87 +7,92 @@ import (
 	"slices"
 )
 
-// Callback runs beside a run, behind the tasks of a turn: it looks, and changes nothing. It is an [Option], serves any
-// number of runs, and is what most functions of package callbacks give. In a loop written by hand, call Start, then Watch
-// in each pass in which it is due, and End.
+// Callback is an [Option] that observes a run: it is called after the tasks of a turn and changes nothing. One value serves
+// any number of runs. Most functions of package callbacks return one. In a loop written by hand, call Start, then Watch in
+// each pass in which it is due, then End.
 type Callback struct {
-	// Name stands in errors and in the plan.
+	// Name appears in errors and in the plan.
 	Name string
-	// When is when it looks. WhenRun takes its place where that hangs on where a run begins and ends.
+	// When says in which turns it is called. If WhenRun is set, it computes the schedule from where a run begins and ends.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry has it look only in turns in which a value was logged under this name (see [Logs.Get]): "test.loss" after each
-	// evaluation; without When, in each of them. Where nothing has logged the name although every task of the loop had its
-	// turn, the run ends with an error that lists what there is.
+	// Entry, if set, restricts the calls to turns in which a value was logged under this name (see [Logs.Get]), such as
+	// "loss_test" after each evaluation. When may then be left out. If every task of the loop had a turn and none logged the
+	// name, the run ends with an error that lists the names there are.
 	Entry string
-	// Monitor tells that it follows the values of Entry: see [MonitorsWhen].
+	// Monitor says that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	Place   Place
-	// Start makes what looks, when a run starts. An error ends the run. One that wraps [ErrStop] ends it before its first
-	// turn, as a good one: the run that it goes on from had come to its end.
+	// Place orders the callbacks of a run.
+	Place Place
+	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that wraps
+	// [ErrStop] ends it before its first turn, without an error: the earlier run that this one resumes was over.
 	Start func(Beginning) (Attendant, error)
-	// Err is what is wrong with the callback: a run refuses it, before anything is started.
+	// Err is what is wrong with the callback. A run with such a callback returns the error before anything is started.
 	Err error
 }
 
-// Change runs beside a run as a [Callback] does, and may change its state: put an earlier one back, set the learning rate.
-// It comes behind the tasks of a turn, before the turn goes to the history and before all callbacks, so that those see the
-// state as it was left.
+// Change is an [Option] that is called as a [Callback] is and may change the state: restore an earlier one, set the learning
+// rate. It is called after the tasks of a turn, before the turn is added to the history and before all callbacks, so that
+// those see the changed state. The fields are those of Callback.
 type Change struct {
 	Name  string
 	When  Schedule
 	Entry string
-	// Needs are names that must be logged as Entry must, but are not waited for.
+	// Needs are names that must be logged, as Entry must, but in any turn.
 	Needs   []string
 	Monitor bool
-	// First has it come before the other changes, wherever it stands among the options.
-	First bool
+	// Place orders the changes of a run.
+	Place Place
 	Start func(Beginning) (Changer, error)
 	Err   error
 }
 
-// Attendant is what a [Callback] starts.
+// Attendant is what a [Callback] starts for one run.
 type Attendant interface {
-	// Watch looks at a turn. Returning [ErrStop] ends the run after the turn.
+	// Watch is called in each turn in which the callback is due. An error ends the run; [ErrStop] ends it after the turn.
 	Watch(ctx context.Context, report Report) error
-	// End is always called, whatever happened, that of the last attendant first.
+	// End is called once at the end of the run, whatever happened, in the reverse order of the starts. The context is not
+	// cancelled.
 	End(ctx context.Context, ending Ending) error
 }
 
-// Changer is what a [Change] starts. Its methods are called as those of an [Attendant].
+// Changer is what a [Change] starts for one run. Its methods are called as those of an [Attendant].
 type Changer interface {
 	Change(ctx context.Context, report Report, state State) error
 	End(ctx context.Context, ending Ending, state State) error
 }
 
-// Observer is an [Attendant] that also hears what the run turns to, each time: what it does then is in the time of the turn.
+// Observer is an [Attendant] whose method At is called each time that the run begins another activity: the data, a task, a
+// callback. It is called on the run's goroutine and must be quick.
 type Observer interface {
 	Attendant
 	At(step int64, what Activity)
 }
 
-// Interrupter is an [Attendant] with work of its own beside the run, which may want to look off its schedule: a save in the
-// background has failed. Interrupts is asked behind each turn and must be quick; it cuts blocks of steps only where it says
-// so.
+// Interrupter is an [Attendant] that may ask for a call outside of its schedule, as when a save in the background has
+// failed. Interrupts is called after each turn and must be quick. A result of true ends a block of steps.
 type Interrupter interface {
 	Attendant
 	Interrupts() bool
 }
 
-// Place is where a callback comes among the others. Those of one place come in the order of the options, and their ends in
-// the reverse order.
+// Place is the position of a callback or a change among the others of a run. Within one place they are started and called in
+// the order of the options, and ended in the reverse order.
 type Place int
 
 const (
 	// Between is between the two others.
 	Between Place = iota
-	// BeforeAll callbacks start before all others and end behind them.
+	// BeforeAll is started and called first, and ended last.
 	BeforeAll
-	// AfterAll callbacks look behind all others and hear of the end before them: for what must see a turn as it was left.
+	// AfterAll is started and called last, and ended first: it sees a turn as all others left it.
 	AfterAll
 )
 
-// Watch is a [Callback] that calls a function.
+// Watcher is the function of a simple [Callback], with the contract of [Attendant].Watch.
+type Watcher func(ctx context.Context, report Report) error
+
+// Watch is a [Callback] that calls a function in the turns of a schedule.
 func Watch(when Schedule, watcher Watcher) Callback {
 	return Callback{When: when, Start: startWatcher(watcher)}
 }
@@ -117,28 +122,27 @@ func (c Callback) apply(s *settings) {
 	if c.Start == nil {
 		c.Err = errors.Join(c.Err, ErrNoFunction)
 	}
-	s.beside = append(s.beside, beside{Callback: c})
+	s.hooks = append(s.hooks, hook{Callback: c})
 }
 
 func (c Change) apply(s *settings) {
 	if c.Start == nil {
 		c.Err = errors.Join(c.Err, ErrNoFunction)
 	}
-	s.beside = append(s.beside, beside{
-		Callback: Callback{Name: c.Name, When: c.When, Entry: c.Entry, Monitor: c.Monitor, Err: c.Err},
-		change:   c.Start, first: c.First, needs: slices.Clone(c.Needs),
+	s.hooks = append(s.hooks, hook{
+		Callback:    Callback{Name: c.Name, When: c.When, Entry: c.Entry, Monitor: c.Monitor, Place: c.Place, Err: c.Err},
+		startChange: c.Start, needs: slices.Clone(c.Needs),
 	})
 }
 
-// beside is a callback or a change of one run.
-type beside struct {
+// hook is a callback or a change of one run.
+type hook struct {
 	Callback
-	change func(Beginning) (Changer, error) // nil if it is a callback
-	first  bool
-	needs  []string
-	// sparse monitors look in the turns of MonitorsWhen alone.
-	sparse bool
-	// One of the two is there when it was started.
+	startChange func(Beginning) (Changer, error) // nil if it is a callback
+	needs       []string
+	// scheduled monitors are called in the turns of MonitorsWhen alone.
+	scheduled bool
+	// One of the two is set once it was started.
 	attendant Attendant
 	changer   Changer
 	// interrupter is the attendant, if it is one.
@@ -148,69 +152,72 @@ type beside struct {
 // everywhere is the schedule of what waits for an entry alone.
 var everywhere = EachStep.AndAtStart().AndAtEnd()
 
-// schedule settles when it looks in a run.
-func (b *beside) schedule(from Beginning) {
+// setSchedule decides when it is called in a run.
+func (h *hook) setSchedule(from Beginning) {
 	switch {
-	case b.Monitor && from.MonitorsWhen != nil:
-		b.When, b.sparse = from.MonitorsWhen.AndAtStart().AndAtEnd(), true
-	case b.WhenRun != nil:
-		b.When = b.WhenRun(from)
-	case b.Entry != "" && b.When.zero():
-		b.When = everywhere
+	case h.Monitor && from.MonitorsWhen != nil:
+		h.When, h.scheduled = from.MonitorsWhen.AndAtStart().AndAtEnd(), true
+	case h.WhenRun != nil:
+		h.When = h.WhenRun(from)
+	case h.Entry != "" && h.When.zero():
+		h.When = everywhere
 	}
 }
 
-func (b *beside) start(from Beginning) (err error) {
-	if b.change != nil {
-		b.changer, err = b.change(from)
+func (h *hook) start(from Beginning) (err error) {
+	if h.startChange != nil {
+		h.changer, err = h.startChange(from)
 	} else {
-		b.attendant, err = b.Start(from)
+		h.attendant, err = h.Start(from)
 	}
-	if err == nil && !b.started() {
+	if err == nil && !h.started() {
 		err = errors.New("its start function gave nothing")
 	}
-	b.interrupter, _ = b.attendant.(Interrupter)
-	if err == nil && b.interrupter == nil && b.When.zero() {
+	h.interrupter, _ = h.attendant.(Interrupter)
+	if err == nil && h.interrupter == nil && h.When.zero() {
 		err = errNoSchedule
 	}
 	return err
 }
 
-// due tells whether it is to look behind a turn.
-func (b *beside) due(before, after Elapsed) bool {
-	return b.When.Due(before, after) || b.interrupter != nil && b.interrupter.Interrupts()
+// waitsForEntry reports whether it is called wherever its entry is logged.
+func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
+
+// due reports whether its schedule, or it itself, asks for a call after a turn.
+func (h *hook) due(before, after Elapsed) bool {
+	return h.When.Due(before, after) || h.interrupter != nil && h.interrupter.Interrupts()
 }
 
-func (b *beside) started() bool { return b.attendant != nil || b.changer != nil }
+func (h *hook) started() bool { return h.attendant != nil || h.changer != nil }
 
-func (b *beside) look(ctx context.Context, r Report) error {
-	if b.changer != nil {
-		return b.changer.Change(ctx, r, r.state)
+func (h *hook) call(ctx context.Context, r Report) error {
+	if h.changer != nil {
+		return h.changer.Change(ctx, r, r.state)
 	}
-	return b.attendant.Watch(ctx, r)
+	return h.attendant.Watch(ctx, r)
 }
 
-func (b *beside) end(ctx context.Context, e Ending) error {
-	if b.changer != nil {
-		return b.changer.End(ctx, e, e.state)
+func (h *hook) end(ctx context.Context, e Ending) error {
+	if h.changer != nil {
+		return h.changer.End(ctx, e, e.state)
 	}
-	return b.attendant.End(ctx, e)
+	return h.attendant.End(ctx, e)
 }
 
-// rank is the place among all that stand beside the run.
-func (b *beside) rank() int {
+// order sorts the hooks of a run: callbacks that come before all start before the changes that do, to observe those.
+func (h *hook) order() int {
 	switch {
-	case b.Place == BeforeAll:
+	case h.Place == BeforeAll && h.startChange == nil:
 		return -2
-	case b.first:
+	case h.Place == BeforeAll:
 		return -1
-	case b.Place == AfterAll:
+	case h.Place == AfterAll:
 		return 1
 	}
 	return 0
 }
 
-// String is what errors and the plan call it: when it looks, and its name.
+// String is its schedule and name, as in errors and in the plan.
 func (c Callback) String() string {
 	if c.When.zero() && c.Entry == "" && c.Name != "" {
 		return c.Name
@@ -228,8 +235,8 @@ func onEach(entry, name string) string {
 	return "on each " + entry + ": " + name
 }
 
-// sees tells whether a name is among the logs.
-func sees(entry string, logs Logs) bool {
+// hasEntry reports whether a name is among the logs.
+func hasEntry(entry string, logs Logs) bool {
 	for i := range logs.entries {
 		if logs.entries[i].hasName(entry) || logs.entries[i].hasPath(entry) {
 			return true

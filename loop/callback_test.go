@@ -8,4 +8,3 @@ func attend(name string, when loop.Schedule, start func() loop.Attendant) loop.C
 }
 
 // byHand starts a callback as a loop written by hand does.
-func byHand(c loop.Callback) (loop.Attendant, error) { return c.Start(loop.Beginning{}) }

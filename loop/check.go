@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// check finds what is wrong with a loop and its options before the first turn.
+// check returns what is wrong with a loop and its options.
 func (r *run[S, B]) check(noData bool) error {
 	errs := r.errs
 	if noData {
@@ -29,16 +29,16 @@ func (r *run[S, B]) check(noData bool) error {
 			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.label(), err))
 		}
 	}
-	for i := range r.beside {
-		b := &r.beside[i]
-		if err := errors.Join(b.When.err, b.Err, r.unreachable(b.When)); err != nil {
-			errs = append(errs, fmt.Errorf("callback %d (%s): %w", i+1, b.String(), err))
+	for i := range r.hooks {
+		h := &r.hooks[i]
+		if err := errors.Join(h.When.err, h.Err, r.unreachable(h.When)); err != nil {
+			errs = append(errs, fmt.Errorf("callback %d (%s): %w", i+1, h.String(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// unreachable finds a schedule that no run of this length is due in: mostly a mistaken number. [Never] is meant.
+// unreachable refuses a schedule that is due in no run of this length: mostly a wrong number. [Never] is allowed.
 func (r *run[S, B]) unreachable(when Schedule) error {
 	if when.err != nil || when.rule == nil || r.until == nil || r.until.Length() == 0 || !when.never(r.until) {
 		return nil
@@ -46,7 +46,7 @@ func (r *run[S, B]) unreachable(when Schedule) error {
 	return fmt.Errorf("never due in %s; leave it out, or give it AndAtEnd", r.until)
 }
 
-// sizer is how to count the examples of a batch, which lies at a place; nil if each batch counts as one.
+// sizer returns what counts the examples of *batch, nil if each batch counts as one.
 func sizer[B any](by any, batch *B) (func() int, error) {
 	if by != nil {
 		f, ok := by.(func(B) int)
@@ -55,7 +55,7 @@ func sizer[B any](by any, batch *B) (func() int, error) {
 		}
 		return func() int { return f(*batch) }, nil
 	}
-	// Asking the place costs no allocation, as asking a value would.
+	// The pointer as an interface costs no allocation; the value would.
 	if sized, ok := any(batch).(Sized); ok {
 		return sized.Samples, nil
 	}
@@ -63,7 +63,7 @@ func sizer[B any](by any, batch *B) (func() int, error) {
 	if t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[Sized]()) {
 		return nil, nil
 	}
-	return func() int { // a pointer; or an interface, in which each batch may be of a type of its own
+	return func() int { // B is a pointer, or an interface whose values may be of several types
 		if sized, ok := as[Sized](*batch, nil); ok {
 			return sized.Samples()
 		}
@@ -75,49 +75,49 @@ func errNegative(samples int64) error {
 	return fmt.Errorf("a batch must not have a negative number of samples, got %d", samples)
 }
 
-// entries finds names that callbacks wait for or need, and that nothing logs.
-type entries struct {
-	wanted []wanted
+// expectedEntries finds names that callbacks wait for or need, and that no task logs.
+type expectedEntries struct {
+	expected []expectedEntry
 	// pending is the number of tasks that had no turn yet: they may log the name.
 	pending int
 	done    []bool // of each task
 }
 
-// wanted is a name, and who wants it.
-type wanted struct{ entry, label string }
+// expectedEntry is a name, and the callback that expects it.
+type expectedEntry struct{ entry, label string }
 
-func (e *entries) start(all []beside, tasks int) {
-	for i := range all {
-		b := &all[i]
-		if b.Entry != "" {
-			e.wanted = append(e.wanted, wanted{b.Entry, b.String()})
+func (e *expectedEntries) start(hooks []hook, tasks int) {
+	for i := range hooks {
+		h := &hooks[i]
+		if h.Entry != "" {
+			e.expected = append(e.expected, expectedEntry{h.Entry, h.String()})
 		}
-		for _, name := range b.needs {
-			e.wanted = append(e.wanted, wanted{name, onEach(name, b.Name)})
+		for _, name := range h.needs {
+			e.expected = append(e.expected, expectedEntry{name, onEach(name, h.Name)})
 		}
 	}
-	if len(e.wanted) > 0 {
+	if len(e.expected) > 0 {
 		e.pending, e.done = tasks, make([]bool, tasks)
 	}
 }
 
-func (e *entries) ran(task int) {
+func (e *expectedEntries) ran(task int) {
 	if e.pending > 0 && !e.done[task] {
 		e.done[task] = true
 		e.pending--
 	}
 }
 
-// check is called when a turn has its logs. It stops looking when it has found them all.
-func (e *entries) check(latest Logs) error {
-	if len(e.wanted) == 0 || e.pending > 0 {
+// check is called when the tasks of a turn have run. Once it has found all names it does nothing.
+func (e *expectedEntries) check(latest Logs) error {
+	if len(e.expected) == 0 || e.pending > 0 {
 		return nil
 	}
-	for _, w := range e.wanted {
+	for _, w := range e.expected {
 		if _, err := latest.Get(w.entry); err != nil {
 			return fmt.Errorf("all tasks had a turn: %s: %w", w.label, err)
 		}
 	}
-	e.wanted = nil
+	e.expected = nil
 	return nil
 }

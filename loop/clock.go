@@ -2,7 +2,7 @@ package loop
 
 import "time"
 
-// clock measures a run by the monotonic clock, so that a wall clock that is set moves nothing.
+// clock measures a run by the monotonic clock, so that setting the wall clock changes nothing.
 type clock struct {
 	start time.Time
 	date  Date          // of the start
@@ -14,14 +14,14 @@ func newClock(from Elapsed) clock {
 	return clock{start: now, date: DateOf(now), base: from.Time}
 }
 
-// at is e, now.
+// at is e with the present time and date.
 func (c clock) at(e Elapsed) Elapsed {
 	d := time.Since(c.start)
 	e.Time, e.Date = c.base+d, c.date+Date(d)
 	return e
 }
 
-// next counts a turn with that many examples.
+// next is e with one more turn, of so many examples.
 func (c clock) next(e Elapsed, samples int64) Elapsed {
 	e.Steps++
 	e.Samples += samples

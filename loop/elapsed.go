@@ -10,22 +10,18 @@ import (
 
 // Elapsed is how far a run has come.
 type Elapsed struct {
-	// Steps is the number of turns; within a turn its own is counted.
+	// Steps is the number of turns, including the present one.
 	Steps int64
 	// Samples is the number of examples in the batches of these turns (see [Sized]).
 	Samples int64
 	// Time is how long the run has been active, by the monotonic clock.
 	Time time.Duration
-	// Date is the wall clock: that of the start, and the monotonic time since then added to it. A clock that is set
-	// during the run moves it neither back nor ahead.
+	// Date is the wall clock at the start with the monotonic time since then added to it, so that setting the clock during the
+	// run does not change it.
 	Date Date
 }
 
-// Since is what passed between o and e, o being the earlier: the difference in steps, samples and time. The Date stays
-// that of e.
-//
-// Ciclo takes the time from the start of o's run, not from o; we subtract, because a patience of ten minutes is ten
-// minutes from the best value, however long the run has been going on.
+// Since is the difference in steps, samples and time between e and an earlier o. The Date stays that of e.
 func (e Elapsed) Since(o Elapsed) Elapsed {
 	e.Steps -= o.Steps
 	e.Samples -= o.Samples
@@ -45,21 +41,18 @@ func (e Elapsed) Check() error {
 	return nil
 }
 
-// Reached tells whether e is at p or beyond it; nothing reaches nil.
-//
-// Ciclo's periods may name several units, and a comparison is true if any of them makes it true, so that "reached" and
-// "not reached" can hold at once; ours have one unit, because then there is one comparison and it has one meaning. For
-// whichever comes first, put schedules together: Any(At(Steps(100)), At(Time(time.Hour))).
+// Reached reports whether e is at p or beyond it; a nil p is never reached. A period has one unit. For whichever of several comes
+// first, combine schedules: Any(At(Steps(100)), At(Time(time.Hour))).
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
-// Period is a length of a run: [Steps], [Samples] or [Time]; or a [Date] at which that length is over.
+// Period is a length of a run: [Steps], [Samples] or [Time]; or a [Date] at which it is over.
 type Period interface {
 	fmt.Stringer
-	// Of gives the part of e that this period measures, in its own unit.
+	// Of is the part of e that this period measures, in the period's unit: steps, examples or nanoseconds.
 	Of(e Elapsed) int64
 	// with is e with that part set to x.
 	with(e Elapsed, x int64) Elapsed
-	// Length is the period in its own unit.
+	// Length is the period in its unit; 0 for a Date.
 	Length() int64
 }
 
@@ -72,14 +65,13 @@ type Samples int64
 // Time is a period of active running time.
 type Time time.Duration
 
-// Date is a moment by the wall clock, in nanoseconds since 1970; zero is no date. It has no length, so it stands where
-// something begins or happens ([At], [After], [Until]) and not in [Every].
+// Date is a moment by the wall clock, in nanoseconds since 1970; zero is no date. It has no length, so it can be used where
+// something begins or happens ([At], [After], [Until]) but not in [Every].
 //
-// It is a number because an Elapsed is copied several times a turn: with the pointer in a [time.Time] an idle turn of
-// the loop took 85 ns, without 50.
+// It is a number and not a [time.Time] because an Elapsed is copied several times a turn, and a pointer in it costs time.
 type Date int64
 
-// DateOf is the date of a time. Times that a Date cannot hold (before 1970, after 2262) become the nearest it can.
+// DateOf is the date of a time. Times before 1970 become 0, times after 2262 the last date.
 func DateOf(t time.Time) Date {
 	switch {
 	case t.Before(Date(0).Time()):
@@ -120,7 +112,7 @@ func (p Time) with(e Elapsed, x int64) Elapsed {
 	return e
 }
 
-// A date is measured from itself: before it the part is negative, and the length is none.
+// A date is measured from itself: the part is negative before it, and the length is 0.
 
 func (p Date) String() string     { return p.Time().Format(time.RFC3339) }
 func (p Date) Of(e Elapsed) int64 { return int64(max(e.Date, 0) - p) }

@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// ErrStop is returned by a task or callback to end the run after the present turn. What the task returned beside it
-// counts, the other tasks and callbacks of the turn still run, and [Loop.Run] returns no error.
+// ErrStop is returned by a task or callback to end the run after the present turn. The state and logs that a task returns with it
+// are used, the other tasks and callbacks of the turn still run, and [Loop.Run] returns no error.
 var ErrStop = errors.New("stop")
 
-// ErrPause is an [ErrStop] that ends this run and not the training: one that goes on from there makes further turns, where
-// one that was stopped otherwise stays ended (see runs.Start). It is that of callbacks.TimeLimit.
+// ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further turns, whereas one that
+// was stopped otherwise stays ended (see [Ended]). callbacks.TimeLimit uses it.
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -28,7 +28,7 @@ var errGoexit = errors.New("runtime.Goexit was called")
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is a panic of a task, a callback or the data, made an error; or a call of [runtime.Goexit] there.
+// PanicError is the error for a panic, or a call of [runtime.Goexit], in a task, a callback or the data.
 type PanicError struct {
 	Value any
 	// Stack is the stack of the goroutine at the panic.
@@ -42,17 +42,17 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic: %v", e.Value)
 }
 
-// Unwrap gives the panic's value where it is an error.
+// Unwrap is the panic's value if that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// Shield calls f and makes a panic of it a [*PanicError]; a [runtime.Goexit] too, for which f gets a goroutine of its own.
-func Shield(f func() error) error { return <-begun(f) }
+// Shield calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a [*PanicError].
+func Shield(f func() error) error { return <-startShielded(f) }
 
-// begun is Shield without the wait.
-func begun(f func() error) <-chan error {
+// startShielded is Shield without the wait.
+func startShielded(f func() error) <-chan error {
 	over := make(chan error, 1)
 	go func() {
 		var err error
@@ -69,7 +69,7 @@ func begun(f func() error) <-chan error {
 	return over
 }
 
-// caught is the error of what recover gave; that is nil for a Goexit.
+// caught is the error for the result of recover, which is nil after a Goexit.
 func caught(value any) *PanicError {
 	if value == nil {
 		value = errGoexit
@@ -77,14 +77,14 @@ func caught(value any) *PanicError {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
-// askFault is the panic of a function that says when something is due ([When]). The run does not note whose schedule it
-// asks, because that would cost each turn; so the panic itself takes the name along.
-type askFault struct {
+// scheduleFault is a panic of the function of [When]. The run does not note which schedule it is asking, because that would cost
+// time in each turn, so the panic carries the name.
+type scheduleFault struct {
 	schedule string
 	*PanicError
 }
 
-func (f *askFault) Error() string { return "schedule " + f.schedule + ": " + f.PanicError.Error() }
+func (f *scheduleFault) Error() string { return "schedule " + f.schedule + ": " + f.PanicError.Error() }
 
 // Reason is why a run ended.
 type Reason int
@@ -96,9 +96,9 @@ const (
 	UntilReached
 	// Stopped: a task or callback returned [ErrStop].
 	Stopped
-	// Cancelled: the context ended; the error wraps its cause.
+	// Cancelled: the context ended; the error of the run wraps its cause.
 	Cancelled
-	// Failed: the error says what went wrong.
+	// Failed: the run returned another error.
 	Failed
 )
 

@@ -7,41 +7,40 @@ import (
 	"slices"
 )
 
-// Evaluation is a loop within a loop, on data of its own. What it logs becomes one entry a name in the turn of the outer
-// loop, with "_" and the evaluation's name behind: accuracy_test. Any number of them can stand in a loop:
+// Evaluation is a loop within a loop, on other data. For each name that it logs, the turn of the outer loop gets one entry, with "_"
+// and the evaluation's name appended: accuracy_test. A loop may have any number of them:
 //
 //	test := loop.Evaluation[State, Batch]{Name: "test", Loop: testing, Data: testData}
 //	training := loop.New(loop.On(loop.EachStep, trainStep), test.On(loop.Every(loop.Steps(500)).AndAtStart()))
 type Evaluation[S, B any] struct {
-	// Name is put behind the names of the entries; with none they keep their own.
+	// Name is appended to the names of the entries; if it is empty they keep their names.
 	Name string
 	Loop Loop[S, B]
-	// Data is called anew for each evaluation.
+	// Data is called for each evaluation.
 	Data func(context.Context) (Data[B], error)
 	// Length ends an evaluation before its data does; nil takes all.
 	Length    Period
 	Aggregate Aggregations
-	// KeepState makes the state that the inner loop ends with the outer one's; else it is dropped. (A state that changes in
-	// place is then what its steps made of it, dropped or not.)
+	// KeepState makes the state at the end of the inner loop that of the outer one; otherwise it is dropped. (What the inner steps
+	// do to a state that changes in place stays in either case.)
 	KeepState bool
 	// Options are those of the inner run.
 	Options []Option
 }
 
-// Fixed is the Data of an evaluation, or of a test of package train, that is measured on the same batches each time:
+// Fixed is the Data of an evaluation, or of a test of package train, on the same batches each time:
 //
 //	Data: loop.Fixed(test.Batches(64))
 //
-// The sequence must begin anew each time that it is ranged over, as those of [data.Set] do; one that is used up is empty from
-// the second evaluation on.
+// The sequence must begin anew each time that it is ranged over, as those of [data.Set] do.
 //
 // [data.Set]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set
 func Fixed[B any](data Data[B]) func(context.Context) (Data[B], error) {
 	return func(context.Context) (Data[B], error) { return data, nil }
 }
 
-// On makes a task of the evaluation. What is wrong with the inner loop or its options is found before the outer one
-// runs. An entry that the turn has already is an error: one of the two would be lost; give the evaluation a Name.
+// On makes a task of the evaluation. Errors in the inner loop or its options are found before the outer loop runs. An entry that
+// the turn has already is an error: give the evaluation another Name.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	do := func(ctx context.Context, turn *Turn[S, B]) error {
 		_, err := e.evaluate(ctx, turn)
@@ -50,8 +49,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.Err()}
 }
 
-// Run evaluates once, as one does in a loop written by hand. The error of a cancelled evaluation wraps the cause of the
-// context. An [ErrStop] within ends the evaluation alone.
+// Run evaluates once, for loops written by hand. The error of a cancelled evaluation wraps the cause of the context. An [ErrStop]
+// within ends the evaluation only.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
 	turn := Turn[S, B]{State: state}
 	if _, err := e.Evaluate(ctx, &turn); err != nil {
@@ -72,11 +71,11 @@ func (e Evaluation[S, B]) Evaluate(ctx context.Context, turn *Turn[S, B]) (Resul
 func (e Evaluation[S, B]) evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
 	data, err := e.Data(ctx)
 	if err != nil {
-		return Result[S]{}, inner{fmt.Errorf("data: %w", err)}
+		return Result[S]{}, nestedError{fmt.Errorf("data: %w", err)}
 	}
 	result, err := e.Loop.Run(ctx, turn.State, data, e.options()...)
 	if err != nil {
-		return result, inner{err}
+		return result, nestedError{err}
 	}
 	logs := result.History.Aggregate(e.Aggregate).Suffix(e.Name)
 	for _, entry := range logs.entries {
@@ -122,11 +121,10 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// inner is an error of a loop within a loop. It is what it wraps, but for two things: the text does not begin with
-// "loop: " once more, and ErrStop in it (a panic with it, data that ended with it) is no wish to stop the outer loop,
-// which would be to end a failed run as a good one.
-type inner struct{ err error }
+// nestedError is the error of a loop within a loop. Its text lacks the second "loop: ", and an ErrStop that it wraps (a panic with
+// it, data that ended with it) does not stop the outer loop, which would end a failed run without an error.
+type nestedError struct{ err error }
 
-func (e inner) Error() string        { return point(e.err) }
-func (e inner) Is(target error) bool { return target != ErrStop && errors.Is(e.err, target) }
-func (e inner) As(target any) bool   { return errors.As(e.err, target) }
+func (e nestedError) Error() string        { return point(e.err) }
+func (e nestedError) Is(target error) bool { return target != ErrStop && errors.Is(e.err, target) }
+func (e nestedError) As(target any) bool   { return errors.As(e.err, target) }

@@ -10,9 +10,8 @@ import (
 // History is what was logged in a run: one row for each turn that was kept (see [Keep], [Limit] and [Thin]) and that
 // logged anything. The zero History is empty. It must not be used from several goroutines at once.
 //
-// Names are those of [Logs.Get]. They are looked up in all of the history, so a name that is a loss in one row and a
-// metric in another is ambiguous; Ciclo looks in each row for itself, and would mix the two in one list. The time of
-// each row is there as the collection "elapsed":
+// Names are those of [Logs.Get]. They are looked up in the whole history, so a name that is a loss in one row and a metric in
+// another is ambiguous. When each row was is in the collection "elapsed":
 //
 //	elapsed.steps    turns so far
 //	elapsed.samples  examples so far
@@ -20,8 +19,7 @@ import (
 //	elapsed.time     active time so far, in seconds
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A value that comes late (see [Value]) stays where it is until it is read, and is kept as a number then: asking twice
-// fetches once. A [Payload] is not kept so.
+// A [Value] is read from the device when it is first asked for, and is kept as a number from then on. A [Payload] is not.
 type History struct {
 	bounds  bounds
 	every   int64 // in a thinned history: rows with a number that this divides are there to stay
@@ -29,7 +27,7 @@ type History struct {
 	rows    list[row]
 	columns []*column
 	names   []Entry // of the fields, then of the columns
-	index   map[place]int
+	index   map[entryKey]int
 	layout  []int // the columns of the newest row's entries: those of the next are mostly the same
 }
 
@@ -39,15 +37,15 @@ type row struct {
 	batch   int64 // examples of the turn's own batch: the weight of a mean
 }
 
-type place struct {
+type entryKey struct {
 	collection Collection
 	name       string
 }
 
-// Commit adds a row: what was logged in the turn that elapsed ends with, and the number of examples in its batch.
-// [Loop.Run] does it for each turn; it is for loops written by hand. Entries are copied: a step may use its logs again.
+// Commit adds a row, for loops written by hand: what was logged in the turn that elapsed ends with, and the number of examples in
+// its batch. The entries are copied.
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
-	h.makeRoom()
+	h.dropProvisional()
 	h.number++
 	h.rows.push(row{h.number, elapsed, samples})
 	for i := range logs.entries {
@@ -65,15 +63,15 @@ func (h *History) columnOf(i int, e *Entry) *column {
 			return c
 		}
 	}
-	p := place{e.Collection, e.Name}
+	p := entryKey{e.Collection, e.Name}
 	at, ok := h.index[p]
 	if !ok {
 		if h.index == nil {
-			h.index = map[place]int{}
+			h.index = map[entryKey]int{}
 		}
 		at = len(h.columns)
 		h.index[p] = at
-		h.columns = append(h.columns, &column{place: p})
+		h.columns = append(h.columns, &column{entryKey: p})
 		h.names = append(h.known(), Entry{Collection: e.Collection, Name: e.Name})
 	}
 	for len(h.layout) <= i {
@@ -83,7 +81,7 @@ func (h *History) columnOf(i int, e *Entry) *column {
 	return h.columns[at]
 }
 
-// known is the names that can be asked for.
+// known are the names that can be looked up.
 func (h *History) known() []Entry {
 	if h.names == nil {
 		for _, f := range records.Fields {
@@ -96,8 +94,7 @@ func (h *History) known() []Entry {
 // Len is the number of rows.
 func (h *History) Len() int { return h.rows.n }
 
-// Rows iterates over the rows, oldest first. A value that is read through them is kept as a number by the history; one
-// that is read after its row has gone gives an error.
+// Rows iterates over the rows, oldest first. Reading a value whose row the history has dropped is an error.
 func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	return func(yield func(Elapsed, Logs) bool) {
 		all := h.cursors()
@@ -109,8 +106,8 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	}
 }
 
-// Since is the part of the history behind a step, as a history of its own. Values that were not read stay so, and are read
-// once for both.
+// Since is the part of the history after a step, as a new history. Values that were not read yet stay unread, and are read once
+// for both.
 func (h *History) Since(step int64) *History {
 	part := &History{}
 	first := h.rows.search(func(r *row) bool { return r.elapsed.Steps > step })
@@ -149,11 +146,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect reads the rows in which all of the names are: a list of values for each name, all of one length, oldest
-// first. It is empty if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
-//
-// Ciclo fails on a row that lacks a full name ("metrics.loss") and leaves it out for a short one; here such rows are
-// left out always. An unknown name gives empty lists there; here it is an error, because it is mostly a typing error.
+// Collect reads the rows that have all of the names: a list of values for each name, all of one length, oldest first; empty
+// lists if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {
@@ -181,8 +175,8 @@ rows:
 	return lists, nil
 }
 
-// Series reads all values that were logged under a name, with the time of each; turns that did not log it are left
-// out. The error wraps [ErrNoEntry] where no row has the name.
+// Series reads all values that were logged under a name, with the elapsed of each. The error wraps [ErrNoEntry] if no row has
+// the name.
 func (h *History) Series(name string) (at []Elapsed, values []float64, err error) {
 	err = h.each(name, func(r row, v float64) { at, values = append(at, r.elapsed), append(values, v) })
 	if err != nil {
@@ -200,13 +194,13 @@ func (h *History) Last(name string) (float64, error) {
 	i := h.rows.n - 1
 	if c.column != nil {
 		if c.at = c.column.cells.n - 1; c.at < 0 {
-			return 0, gone(name)
+			return 0, errGone(name)
 		}
 		number := c.column.cells.at(c.at).row
 		i = h.rows.search(func(r *row) bool { return r.number >= number })
 	}
 	if i < 0 {
-		return 0, gone(name)
+		return 0, errGone(name)
 	}
 	return c.read(*h.rows.at(i))
 }
@@ -249,7 +243,7 @@ func (h *History) each(name string, do func(row, float64)) error {
 		do(*r, v)
 	}
 	if !found {
-		return gone(name)
+		return errGone(name)
 	}
 	return nil
 }
@@ -265,7 +259,7 @@ func (h *History) find(name string) (cursor, error) {
 	return cursor{column: h.columns[at-len(records.Fields)]}, nil
 }
 
-// gone is the error for a name that is known but that no row has: the rows that had it were dropped.
-func gone(name string) error {
+// errGone is the error for a known name if the rows that had it were dropped.
+func errGone(name string) error {
 	return fmt.Errorf("loop: history: %w: %q: no row that was kept has it", ErrNoEntry, name)
 }

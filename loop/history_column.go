@@ -7,13 +7,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// column is all values of one entry, by row. Rows that lack it take no place.
+// column has all values of one entry, by row. Rows that lack it take no memory.
 type column struct {
-	place
+	entryKey
 	cells list[cell]
-	// late has the values that were not read yet, nil where cells has the number. It stays empty as long as all were
-	// numbers: then the column holds no pointers, and a long history costs the garbage collector nothing.
-	late list[Value]
+	// unread has the values that were not read yet, nil where cells has the number. It stays empty as long as all are numbers:
+	// the column then has no pointers, and a long history costs the garbage collector nothing.
+	unread list[Value]
 }
 
 type cell struct {
@@ -23,24 +23,24 @@ type cell struct {
 
 // add puts a value at the newest row.
 func (c *column) add(row int64, v Value) {
-	c.pop(row) // an entry that comes twice in one row: the last stays
+	c.pop(row) // if an entry comes twice in one row, the last one stays
 	var number Number
 	p, known := v.(*Number)
 	if known {
-		number = *p // in the array of its logs, which is not to be kept for it
+		number = *p // it points into an array of its logs, which must not be kept alive
 	} else {
 		number, known = v.(Number)
 	}
 	if known {
 		v = nil
 	} else {
-		for c.late.n < c.cells.n {
-			c.late.push(nil)
+		for c.unread.n < c.cells.n {
+			c.unread.push(nil)
 		}
 	}
 	c.cells.push(cell{row, float64(number)})
-	if !known || c.late.n > 0 {
-		c.late.push(v)
+	if !known || c.unread.n > 0 {
+		c.unread.push(v)
 	}
 }
 
@@ -50,8 +50,8 @@ func (c *column) shift(row int64) {
 		return
 	}
 	c.cells.shift()
-	if c.late.n > 0 {
-		c.late.shift()
+	if c.unread.n > 0 {
+		c.unread.shift()
 	}
 }
 
@@ -61,28 +61,28 @@ func (c *column) pop(row int64) {
 		return
 	}
 	c.cells.pop()
-	if c.late.n > 0 {
-		c.late.pop()
+	if c.unread.n > 0 {
+		c.unread.pop()
 	}
 }
 
 // keep drops the values of the rows for which stays is false.
 func (c *column) keep(stays func(row int64) bool) {
-	c.late.keep(func(i int) bool { return stays(c.cells.at(i).row) })
+	c.unread.keep(func(i int) bool { return stays(c.cells.at(i).row) })
 	c.cells.keep(func(i int) bool { return stays(c.cells.at(i).row) })
 }
 
-// lateAt is the i-th value if it was not read yet.
-func (c *column) lateAt(i int) Value {
-	if c.late.n == 0 {
+// unreadAt is the i-th value if it was not read yet.
+func (c *column) unreadAt(i int) Value {
+	if c.unread.n == 0 {
 		return nil
 	}
-	return *c.late.at(i)
+	return *c.unread.at(i)
 }
 
 // number reads the i-th value.
 func (c *column) number(i int) (float64, error) {
-	late := c.lateAt(i)
+	late := c.unreadAt(i)
 	if late == nil {
 		return c.cells.at(i).number, nil
 	}
@@ -91,14 +91,14 @@ func (c *column) number(i int) (float64, error) {
 		return 0, err
 	}
 	if _, ok := late.(Payload); !ok {
-		c.cells.at(i).number, *c.late.at(i) = v, nil
+		c.cells.at(i).number, *c.unread.at(i) = v, nil
 	}
 	return v, nil
 }
 
 // value is the i-th value, unread.
 func (c *column) value(i int) Value {
-	switch late := c.lateAt(i).(type) {
+	switch late := c.unreadAt(i).(type) {
 	case nil:
 		return Number(c.cells.at(i).number)
 	case Payload:
@@ -109,7 +109,7 @@ func (c *column) value(i int) Value {
 
 var errDropped = errors.New("the history dropped it before it was read")
 
-// stored is a value in a history: it is read there, so that the history has it then.
+// stored is an unread value in a history. Reading it stores the number there.
 type stored struct {
 	column *column
 	row    int64
@@ -123,14 +123,14 @@ func (s stored) Float() (float64, error) {
 	return s.column.number(i)
 }
 
-// cursor goes along one name: a field of the elapsed time, which each row has, or a column.
+// cursor moves along the values of one name: a field of elapsed, which each row has, or a column.
 type cursor struct {
 	field  *records.Field
 	column *column
 	at     int
 }
 
-// seek goes to a row, which must not lie before the one it is at, and tells whether the name is there.
+// seek moves to a row, which must not lie before the present one, and reports whether it has the name.
 func (c *cursor) seek(row int64) bool {
 	if c.field != nil {
 		return true
@@ -142,7 +142,7 @@ func (c *cursor) seek(row int64) bool {
 	return c.at < cells.n && cells.at(c.at).row == row
 }
 
-// read reads the value at r, to which seek went.
+// read reads the value at r, to which seek moved.
 func (c *cursor) read(r row) (float64, error) {
 	if c.field != nil {
 		return c.field.Number(r.times()), nil

@@ -1,13 +1,15 @@
 package loop
 
+import "sort"
+
 // piece is how many elements of a list lie together.
 const piece = 512
 
-// list grows at its end and shrinks at both. It lies in pieces, so that a long one is not moved when it grows, and
-// what was dropped at its front is freed.
+// list grows at its end and shrinks at both ends. It consists of pieces, so that a long one is not copied when it grows, and what
+// was dropped at its front is freed.
 type list[T any] struct {
 	pieces [][]T
-	first  int // place of the first element, in the first piece
+	first  int // index of the first element, in the first piece
 	n      int
 }
 
@@ -33,7 +35,7 @@ func (l *list[T]) push(v T) {
 // shift drops the first element.
 func (l *list[T]) shift() {
 	var zero T
-	*l.at(0) = zero // what was never read is not held on to
+	*l.at(0) = zero // so that what it points to can be freed
 	l.n--
 	if l.first++; l.first == piece {
 		l.pieces[0] = nil
@@ -50,7 +52,7 @@ func (l *list[T]) pop() {
 	l.pieces[end/piece] = l.pieces[end/piece][:end%piece]
 }
 
-// keep drops all elements but those for which stays is true. It asks for them in order.
+// keep drops all elements but those for which stays is true. It is called in order.
 func (l *list[T]) keep(stays func(i int) bool) {
 	kept := 0
 	for i := range l.n {
@@ -66,15 +68,7 @@ func (l *list[T]) keep(stays func(i int) bool) {
 
 // search finds the first element for which reached is true, n if there is none.
 func (l *list[T]) search(reached func(*T) bool) int {
-	low, high := 0, l.n
-	for low < high {
-		if middle := (low + high) / 2; reached(l.at(middle)) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low
+	return sort.Search(l.n, func(i int) bool { return reached(l.at(i)) })
 }
 
 // all iterates over the elements.

@@ -8,13 +8,12 @@ type bounds struct {
 	spread bool
 }
 
-// Limit keeps the newest rows of the history only. Values that leave it are dropped unread, so its memory is bounded,
-// on the device too. Of Limit and [Thin] the last that is given holds.
+// Limit keeps only the newest rows of the history, so that its memory is bounded, on the device too. Dropped values are not read.
+// Of Limit and [Thin] the last option holds. rows must be positive.
 func Limit(rows int) Option { return setBounds("limit", bounds{rows: rows}) }
 
-// Thin keeps at most so many rows of the history, spread over the whole run: it keeps every k-th row and the newest,
-// and when there are too many, k is doubled and every second row dropped, unread if nobody has read it. [History.Mean] is
-// then a mean of the rows that are left.
+// Thin keeps at most so many rows of the history, spread over the whole run: every k-th row and the newest. When there are too
+// many, k is doubled and every second row dropped. [History.Mean] is the mean of the rows that are left. rows must be positive.
 func Thin(rows int) Option { return setBounds("thin", bounds{rows: rows, spread: true}) }
 
 func setBounds(name string, b bounds) Option {
@@ -27,7 +26,7 @@ func setBounds(name string, b bounds) Option {
 	})
 }
 
-// restrict sets the bounds, if any are given, and drops what is too much.
+// restrict sets the bounds, if there are any, and drops surplus rows.
 func (h *History) restrict(b bounds) {
 	if b.rows > 0 {
 		h.bounds = b
@@ -35,8 +34,8 @@ func (h *History) restrict(b bounds) {
 	}
 }
 
-// makeRoom drops the newest row of a thinned history, if it was there only as the newest.
-func (h *History) makeRoom() {
+// dropProvisional drops the newest row of a thinned history if it was kept only because it is the newest.
+func (h *History) dropProvisional() {
 	if !h.bounds.spread || h.rows.n == 0 {
 		return
 	}
@@ -50,7 +49,7 @@ func (h *History) makeRoom() {
 	h.rows.pop()
 }
 
-// bound drops rows until there are no more than allowed.
+// bound drops rows until there are no more than the bound.
 func (h *History) bound() {
 	for h.bounds.rows > 0 && h.rows.n > h.bounds.rows {
 		if h.bounds.spread {

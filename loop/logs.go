@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Collection groups log entries by what they are. Any name without a dot is allowed; these have a meaning to lazo.
-// "elapsed" belongs to the history, which keeps the time of each row there: entries that a task logs in it are not kept.
+// Collection groups log entries by their kind. Any name without a dot is allowed; those below have a meaning to lazo.
+// "elapsed" is reserved for the history: entries that a task logs in it are not kept.
 type Collection string
 
 const (
 	Losses  Collection = "losses"
 	Metrics Collection = "metrics"
-	// Stateful holds metrics that stand for more than the step that logs them: a mean since the last reset.
+	// Stateful has metrics over more than the step that logs them, such as a mean since the last reset.
 	Stateful Collection = "stateful_metrics"
 	Outputs  Collection = "outputs"
 )
 
-// Entry is one logged value with its place.
+// Entry is one logged value with its collection and name.
 type Entry struct {
 	Collection Collection
 	Name       string
@@ -28,24 +28,24 @@ type Entry struct {
 // Path is the full name of the entry: collection.name.
 func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 
-// Logs is what the tasks of a turn reported, in the order in which they did. The zero value is empty and ready.
+// Logs is what the tasks of a turn reported, in their order. The zero value is empty and ready for use.
 type Logs struct {
 	entries []Entry
-	inline  *inline // nil where the entries are somebody else's too: none is replaced in place
+	inline  *inline // nil if the entries are shared with other logs: then they are copied before a change
 }
 
-// inline is the place of the first entries and their numbers, so that they take one allocation together. A step logs a few
-// numbers in each turn, mostly a loss and a metric; with place for four, three took 15 ns more.
+// inline holds the first entries and their numbers in one allocation. A step logs a few numbers in each turn, mostly a loss and a
+// metric; with four of each, logging three took 15 ns more.
 type inline struct {
 	entries [3]Entry
 	numbers [3]Number
 	filled  int
 }
 
-// NewLogs makes logs of the given entries; it keeps the slice. No two may have the same place, and none a nil value.
+// NewLogs makes logs of entries; it keeps the slice. No two may have the same collection and name, and none a nil value.
 func NewLogs(entries []Entry) Logs { return Logs{entries: entries} }
 
-// Set puts a value under a name; an entry with the same collection and name is replaced.
+// Set logs a value; an entry with the same collection and name is replaced.
 func (l *Logs) Set(c Collection, name string, v Value) {
 	if v == nil {
 		v = anyValue{}
@@ -62,16 +62,16 @@ func (l *Logs) Set(c Collection, name string, v Value) {
 	l.inline.filled = len(l.entries)
 }
 
-// copyBeforeWrite sees to it that the entries are these logs' own.
+// copyBeforeWrite copies the entries if other logs share them.
 func (l *Logs) copyBeforeWrite() {
-	// Where the array has other entries, a copy of these logs has gone on in it.
+	// If the array has more entries, a copy of these logs was added to.
 	if l.inline == nil || l.inline.filled != len(l.entries) {
 		l.inline = &inline{filled: len(l.entries)}
 		l.entries = append(l.inline.entries[:0], l.entries...)
 	}
 }
 
-// number is Set for a number, which gets a place in the array if it is a new entry and there is one.
+// number is Set for a number. That of a new entry is stored in the array if there is room.
 func (l *Logs) number(c Collection, name string, v float64) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
@@ -92,8 +92,8 @@ func (l *Logs) number(c Collection, name string, v float64) {
 	l.inline.filled = len(l.entries)
 }
 
-// Loss logs a number in [Losses], and in the collections also, if any are given: Loss("loss", v, Metrics) is a metric
-// too. Its short name is then ambiguous.
+// Loss logs a number in [Losses], and in the collections also: Loss("loss", v, Metrics) is a metric too. Its short name is then
+// ambiguous.
 func (l *Logs) Loss(name string, v float64, also ...Collection) {
 	l.number(Losses, name, v)
 	for _, c := range also {
@@ -107,7 +107,7 @@ func (l *Logs) Metric(name string, v float64) { l.number(Metrics, name, v) }
 // Stateful logs a number in [Stateful].
 func (l *Logs) Stateful(name string, v float64) { l.number(Stateful, name, v) }
 
-// Output logs anything in [Outputs]: a [Value], or what is then found through [Payload].
+// Output logs any value in [Outputs]. What is no [Value] becomes a [Payload].
 func (l *Logs) Output(name string, v any) {
 	value, ok := v.(Value)
 	if !ok {
@@ -116,15 +116,14 @@ func (l *Logs) Output(name string, v any) {
 	l.Set(Outputs, name, value)
 }
 
-// Merge adds the entries of other; where both have an entry, other's value stays. What is done to l later does not
-// touch other.
+// Merge adds the entries of other; where both have an entry, the value of other is used. Later changes of l do not change other.
 func (l *Logs) Merge(other Logs) {
 	switch {
 	case len(other.entries) == 0:
 		return
 	case len(l.entries) == 0:
-		// The usual case is one task that logs: share its entries. The capacity is cut, so that a later entry of this
-		// turn cannot reach the slice of the task.
+		// The usual case is one task that logs: share its entries. The capacity is cut, so that a later entry of this turn is
+		// not written into the slice of the task.
 		*l = other.view()
 		return
 	}
@@ -133,7 +132,7 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge into logs that are this run's own: entries are replaced in place.
+// update is Merge into logs that are shared with nobody: entries are replaced in place.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
@@ -145,16 +144,16 @@ func (l *Logs) update(other Logs) {
 	}
 }
 
-// view is the same logs to be given away: what is set in the view does not show in l.
+// view is the same logs for others: setting an entry in the view does not change l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
 
-// Clone gives the same entries, which then stay as they are.
+// Clone is a copy that later changes of l do not change.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// Suffix gives the same entries with "_" and the suffix behind each name, as the logs of a nested loop need it to stand
-// beside those of the outer one. An empty suffix changes nothing.
+// Suffix is a copy with "_" and the suffix appended to each name, for the logs of a nested loop beside those of the outer one. An
+// empty suffix changes nothing.
 func (l Logs) Suffix(suffix string) Logs {
 	if suffix == "" {
 		return l.view()
@@ -173,11 +172,8 @@ func (l Logs) Len() int { return len(l.entries) }
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
 // Get finds an entry by its name ("loss") or by its full name ("losses.loss"). A name may itself hold dots
-// ("metrics.layer.1" is "layer.1" in the metrics), and a full name goes before a short one, so that every entry can be
-// reached by its [Entry.Path]. The error wraps [ErrNoEntry], [ErrAmbiguous] or [ErrName] and lists what there is.
-//
-// In Ciclo a full name is not looked up before it is used, and a name holds no dots; here a missing full name is found
-// missing as a short one is, because both are misspelt alike.
+// ("metrics.layer.1" is "layer.1" in the metrics), and a full name is preferred to a short one, so that every entry can be
+// reached by its [Entry.Path]. The error wraps [ErrNoEntry], [ErrAmbiguous] or [ErrName] and lists the names there are.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// ErrNoEntry, ErrAmbiguous and ErrName say why a name could not be looked up in logs or in a history.
+// ErrNoEntry, ErrAmbiguous and ErrName are why a name could not be found in logs or in a history, or written to a file.
 var (
 	ErrNoEntry   = errors.New("no such entry")
 	ErrAmbiguous = errors.New("ambiguous name")
 	ErrName      = records.ErrName
 )
 
-// locate finds the one entry that a full or, if there is none, a short name means.
+// locate finds the one entry with a full name or, if there is none, with a short name.
 func locate(entries []Entry, name string) (int, error) {
 	matches := (*Entry).hasPath
 	at, n := match(entries, matches, name)
@@ -57,7 +57,7 @@ func (e *Entry) hasPath(name string) bool {
 	return len(name) == n+1+len(e.Name) && name[n] == '.' && name[:n] == string(e.Collection) && name[n+1:] == e.Name
 }
 
-// listed bounds the names in an error: more would hide what it says.
+// listed bounds the names in an error.
 const listed = 20
 
 func paths(entries []Entry) string {
@@ -78,7 +78,7 @@ func paths(entries []Entry) string {
 	return s.String()
 }
 
-// hint names the entry that was probably meant, if one is near.
+// hint names the entry with the most similar name, if one is similar.
 func hint(entries []Entry, name string) string {
 	nearest, best := "", len(name)/3+2
 	for _, e := range entries {
@@ -94,7 +94,7 @@ func hint(entries []Entry, name string) string {
 	return " (did you mean " + nearest + "?)"
 }
 
-// distance is how many bytes must be put in, left out or replaced to come from a to b; it may give up beyond most.
+// distance is the number of bytes to insert, delete or replace to turn a into b; beyond most it may be inexact.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

@@ -5,27 +5,28 @@ import (
 	"reflect"
 )
 
-// Value is something logged. It is read lazily: Float may wait for a device, and nothing is copied from there
-// before somebody asks. It may be asked more than once, and gives the same answer each time.
+// Value is a logged value. It is read lazily: Float may wait for a device and copy from there. It may be called more than once,
+// with the same result each time.
 type Value interface {
-	// Float is the value as a number. Something that is none, as an array, gives an error.
+	// Float is the value as a number. For a value that is none, such as an array, it returns an error.
 	Float() (float64, error)
 }
 
-// Payload is a [Value] that is more than a number: an array, a text. History files leave those out that are no number.
+// Payload is a [Value] that may be more than a number, such as an array or a text. Files of a history leave out those that are no
+// number.
 type Payload interface {
 	Value
-	// Any is the value itself; it may wait for a device.
+	// Any is the value. It may wait for a device.
 	Any() (any, error)
 }
 
-// Number is a [Value] that is known already.
+// Number is a [Value] that is already known.
 type Number float64
 
-// Float gives the number itself.
+// Float is the number.
 func (n Number) Float() (float64, error) { return float64(n), nil }
 
-// anyValue is any value of Go as a [Payload].
+// anyValue is a Go value as a [Payload].
 type anyValue struct{ v any }
 
 func (g anyValue) Any() (any, error) { return g.v, nil }

@@ -4,20 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// Mode says which values of an entry are the better ones.
+// Mode says whether lower or higher values of an entry are better.
 type Mode int
 
 const (
-	// Auto goes by the name of the entry: the higher the better if a word of it ends in acc, accuracy or auc, else the
-	// lower. If there are several such words, or one that ends in loss or error, the last one decides, so that
-	// "accuracy_test" is an accuracy and "auc_loss" a loss. It knows no other names: say Highest for a precision.
-	//
-	// Keras looks for "acc" anywhere in the name, Jaxloop at its end alone; we look at words because evaluations put
-	// their own name behind.
+	// Auto decides by the words in the name of the entry: Highest if one ends in acc, accuracy or auc, else Lowest. If there are
+	// several such words, or words that end in loss or error, the last one decides: "accuracy_test" is an accuracy, "auc_loss"
+	// a loss. It knows no other names: use Highest for a precision.
 	Auto Mode = iota
 	// Lowest is for losses and errors.
 	Lowest
@@ -37,7 +35,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// Of is the mode for an entry: Lowest or Highest.
+// Of is the mode for an entry: Lowest or Highest. A mode other than the three is an error.
 func (m Mode) Of(entry string) (Mode, error) {
 	switch m {
 	case Lowest, Highest:
@@ -63,16 +61,11 @@ func autoMode(entry string) Mode {
 }
 
 func endsIn(word string, endings ...string) bool {
-	for _, e := range endings {
-		if strings.HasSuffix(word, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(word, e) })
 }
 
-// Better tells whether v is better than best by more than delta. What is not finite beats nothing: a loss of -Inf is a
-// fault, and nothing could ever beat it again.
+// Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf is a fault,
+// and nothing could be better than it.
 func (m Mode) Better(v, best, delta float64) bool {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -83,7 +76,7 @@ func (m Mode) Better(v, best, delta float64) bool {
 	return v < best-delta
 }
 
-// Worst is what every finite value beats.
+// Worst is the infinity that every finite value is better than.
 func (m Mode) Worst() float64 {
 	if m == Highest {
 		return math.Inf(-1)
@@ -91,14 +84,14 @@ func (m Mode) Worst() float64 {
 	return math.Inf(1)
 }
 
-// Best is the best value of an entry, and where in the run it was.
+// Best is the best value of an entry, and when it was.
 type Best struct {
 	Value   float64
 	Elapsed Elapsed
 }
 
-// Best finds the best value that was logged under a name; of equal ones, the first. It knows the rows that were kept
-// only. NaN and infinities are passed over; where there is nothing else, the error wraps [ErrNonFinite].
+// Best finds the best value that was logged under a name in the rows that were kept; of equal ones, the first. NaN and infinities
+// are left out; if there are no others, the error wraps [ErrNonFinite].
 func (h *History) Best(entry string, mode Mode) (Best, error) {
 	mode, err := mode.Of(entry)
 	if err != nil {

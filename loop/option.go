@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Option is a setting of one run, or what runs beside it: a [Callback], a [Change].
+// Option is a setting of one run, a [Callback] or a [Change].
 type Option interface{ apply(*settings) }
 
-// setting is an [Option] that is no callback.
+// setting is an [Option] that is neither a callback nor a change.
 type setting func(*settings)
 
 func (f setting) apply(s *settings) { f(s) }
 
-// Options is several options as one.
+// Options makes one option of several. Nil ones are left out.
 func Options(options ...Option) Option {
 	options = slices.Clone(options)
 	return setting(func(s *settings) {
@@ -37,13 +37,13 @@ type settings struct {
 	bounds  bounds // of the history
 	from    Elapsed
 	resumed *History
-	// endedBy is what had stopped the earlier run, whose Until was endedUntil.
+	// endedBy is what stopped the earlier run, whose Until was endedUntil.
 	endedBy    error
 	endedUntil string
-	beside     []beside
-	// monitored is when monitors look, nil for wherever their entry was logged.
+	hooks      []hook
+	// monitored is when monitors are called, nil for wherever their entry is logged.
 	monitored *Schedule
-	// sizes is how to count the examples of a batch: a func(B) int, nil for the batch's own.
+	// sizes counts the examples of a batch: a func(B) int, nil for the batch's own method.
 	sizes any
 	errs  []error
 }
@@ -51,11 +51,11 @@ type settings struct {
 func newSettings(options []Option) settings {
 	s := settings{keep: EachStep}
 	Options(options...).apply(&s)
-	for i := range s.beside {
-		s.beside[i].schedule(s.beginning())
+	for i := range s.hooks {
+		s.hooks[i].setSchedule(s.beginning())
 	}
-	// A list of this run alone, which keeps the order of equals.
-	slices.SortStableFunc(s.beside, func(a, b beside) int { return a.rank() - b.rank() })
+	// The list belongs to this run alone. Equal ones keep their order.
+	slices.SortStableFunc(s.hooks, func(a, b hook) int { return a.order() - b.order() })
 	return s
 }
 
@@ -63,7 +63,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored}
 }
 
-// Until ends the run when the period is reached. A run with a period of zero makes no turn.
+// Until ends the run when the period is reached, counted from the start of the first of the runs that continue each other (see
+// [From]). With a period of zero the run makes no turn. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -74,12 +75,12 @@ func Until(p Period) Option {
 	})
 }
 
-// Keep sets which turns go to the history; without it all do that logged anything.
+// Keep sets which turns are added to the history; without it all are that logged anything.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
-// MonitorsWhen has callbacks that follow the values of an entry, as callbacks.StopEarly, look at it in the turns in which a
-// schedule is due alone, also where it is logged in each step: a patience in evaluations counts these turns then. With
-// Every(Steps(n)), n the steps of an epoch, they count epochs. Such a callback does not break blocks of steps up.
+// MonitorsWhen restricts callbacks that follow the values of an entry, such as callbacks.StopEarly, to the turns in which a
+// schedule is due, even if the entry is logged in each step. A patience in evaluations then counts these turns: epochs with
+// Every(Steps(n)), n the steps of an epoch. Such a callback does not split blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -89,11 +90,9 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// From continues an earlier run: counting goes on at elapsed, as [Result].Elapsed has it, and rows are added to history,
-// which may be nil. The data must be at that place already.
-//
-// Ciclo returns the elapsed of before the last batch, so that a resumed run repeats a step number; here the two meet.
-// Time counts active time: the pause between the runs is not in it.
+// From continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history, which may be
+// nil. The data must begin after the batches of that run. Time is active time, without the pause between the runs. An elapsed
+// that [Elapsed.Check] refuses is an error.
 func From(elapsed Elapsed, history *History) Option {
 	return setting(func(s *settings) {
 		if err := elapsed.Check(); err != nil {
@@ -104,9 +103,9 @@ func From(elapsed Elapsed, history *History) Option {
 	})
 }
 
-// Ended goes with [From] where the earlier run was stopped: this one then makes no turn, its [Reason] is [Stopped], and its
-// [Result].Stop is by, which must wrap [ErrStop]. A run with another [Until] than the earlier one had (its String, "" without
-// one) was asked for something else, and goes on. What callbacks.StopEarly stopped needs no Ended: the history says it.
+// Ended is used with [From] if the earlier run was stopped: this run then makes no turn, its [Reason] is [Stopped], and its
+// [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], "" if it had none; with
+// another Until this run goes on. A run that callbacks.StopEarly stopped needs no Ended, because its history shows it.
 func Ended(by error, until string) Option {
 	return setting(func(s *settings) {
 		if by == nil || !isStop(by) {
@@ -117,7 +116,7 @@ func Ended(by error, until string) Option {
 	})
 }
 
-// SamplesBy counts the examples of a batch by a function, in place of [Sized].
+// SamplesBy counts the examples of a batch by a function, in place of [Sized]. B must be the type of the run's batches.
 func SamplesBy[B any](size func(batch B) int) Option {
 	return setting(func(s *settings) {
 		if size == nil {
@@ -128,13 +127,13 @@ func SamplesBy[B any](size func(batch B) int) Option {
 	})
 }
 
-// checkOver finds options that mean nothing in a loop written by hand: passing over them in silence would be worse.
+// checkOver refuses options that mean nothing in a loop written by hand.
 func (s settings) checkOver(noData bool) error {
 	errs := s.errs
 	if noData {
 		errs = append(errs, errors.New("no data given"))
 	}
-	if len(s.beside) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil {
+	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil {
 		errs = append(errs, errors.New("over: takes Until and From without a history; call callbacks by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {

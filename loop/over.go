@@ -6,29 +6,28 @@ import (
 	"slices"
 )
 
-// Pass is one pass through a loop that is written by hand.
+// Pass is one pass through a loop written by hand.
 type Pass[B any] struct {
 	Batch B
-	// Elapsed counts this pass; Before is what it was in the pass before.
+	// Elapsed includes this pass; Before is that of the pass before.
 	Before, Elapsed Elapsed
 	from            Elapsed
 	until           Period
 }
 
-// Due tells whether a schedule fires in this pass.
+// Due reports whether a schedule is due in this pass.
 func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) }
 
 // Samples is the number of examples in the batch.
 func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
 
-// Report is the pass as callbacks see it, such as callbacks.Bar.Watch.
+// Report is the pass as callbacks are given it, for callbacks.Bar.Watch for example.
 func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }
 
-// Over is the loop's counting without the loop: it yields each batch with the time elapsed, and ends like [Loop.Run]
-// does by [Until] or with the data. It starts where [From] says and counts as
-// [SamplesBy] says. Other options have no meaning here and are refused.
+// Over counts for a loop written by hand: it yields each batch with what has elapsed, and ends as [Loop.Run] does by [Until] or with
+// the data. It takes [From] without a history and [SamplesBy] too; any other option is an error.
 //
 //	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
 //		if err != nil {
@@ -42,8 +41,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //	}
 //
-// An error of the data, or of the options, is yielded once and ends the sequence. There is no context: data that blocks holds
-// the loop.
+// An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks holds the
+// loop.
 func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

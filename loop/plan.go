@@ -6,24 +6,24 @@ import (
 	"text/tabwriter"
 )
 
-// Plan says what is due when in a run, before it begins.
+// Plan says in which steps the tasks and callbacks of a run are due, before it begins.
 type Plan struct {
-	// From and Until are the ends of the run; Until is nil if only the data ends it.
+	// From and Until are where the run begins and ends; Until is nil if only the data ends it.
 	From  Elapsed
 	Until Period
-	// Tasks and Callbacks are in the order in which they are asked; Callbacks has the changes too.
+	// Tasks and Callbacks are in the order in which they are called; Callbacks includes the changes.
 	Tasks, Callbacks []Planned
 }
 
 // Planned is when one task or callback is due.
 type Planned struct {
-	// Name is its schedule, and its name if it has one, as errors have it.
+	// Name is its schedule, and its name if it has one, as in errors.
 	Name string
-	// Steps are the first steps in which it is due; More tells that there are others.
+	// Steps are the first steps in which it is due, at most 4; More says that there may be others.
 	Steps []int64
 	More  bool
-	// Open says what the steps depend on, where they are not known beforehand: "samples", "time", "an entry"; else it is
-	// empty.
+	// Open says what the steps depend on where they are not known beforehand: "samples", "time", "samples or time",
+	// "an entry"; otherwise it is empty.
 	Open       string
 	Start, End bool // due at the start or the end of the run
 	// Entry is the name that a callback waits for, "" if it waits for none.
@@ -31,8 +31,7 @@ type Planned struct {
 	block int
 }
 
-// Plan is a dry run: it checks the loop with its options as [Loop.Run] would, and says what is due when. Nothing is
-// called but schedules.
+// Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks}
 	if err := r.check(false); err != nil {
@@ -47,15 +46,15 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 		}
 		p.Tasks = append(p.Tasks, planned)
 	}
-	for i := range r.beside {
-		b := &r.beside[i]
-		planned := p.of(b.When, b.String())
-		if b.Entry != "" {
-			planned = Planned{Name: b.String(), Open: "an entry", Entry: b.Entry}
+	for i := range r.hooks {
+		h := &r.hooks[i]
+		planned := p.of(h.When, h.String())
+		if h.Entry != "" {
+			planned = Planned{Name: h.String(), Open: "an entry", Entry: h.Entry}
 		}
 		p.Callbacks = append(p.Callbacks, planned)
-		for _, name := range b.needs {
-			p.Callbacks = append(p.Callbacks, Planned{Name: onEach(name, b.Name), Open: "an entry", Entry: name})
+		for _, name := range h.needs {
+			p.Callbacks = append(p.Callbacks, Planned{Name: onEach(name, h.Name), Open: "an entry", Entry: name})
 		}
 	}
 	return p, nil

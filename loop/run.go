@@ -13,98 +13,98 @@ type run[S, B any] struct {
 	tasks   []Task[S, B]
 	turn    Turn[S, B]
 	history *History
-	latest  Logs // the newest value of each name, if a watcher may ask
+	latest  Logs // the newest value of each name, if there are callbacks
 	clock   clock
-	// timed is false where nobody can see the time of a turn: reading the clock takes longer than the rest of it.
-	timed, untilTimed bool
-	size              func() int // of the batch of the turn, nil if it counts as one
-	elapsed           Elapsed
-	seen              seen
-	reason            Reason
-	stop              error // the first wish to stop
-	begun             bool  // the first batch is there
-	over              bool  // no batch is wanted any more
-	failure           error // of a turn, or of the data
-	taken             int64 // batches of the data
-	nextIsTaken       bool  // the last of them is for the turn behind this one
-	changed           bool  // a task of the present turn did its work
-	partial           bool  // the run ended in the middle of a turn that counts
-	entries           entries
-	blocks            blocks[B]
-	// activity is what the run is at, for the error of a panic: it is set before each call into other people's code.
+	// readsClock is false where the time of a turn cannot be observed: reading the clock takes longer than the rest of it.
+	readsClock, untilByClock bool
+	size                     func() int // of the batch of the turn, nil if it counts as one
+	elapsed                  Elapsed
+	lastTurn                 lastTurn
+	reason                   Reason
+	stop                     error // the first request to stop
+	begun                    bool  // the first batch was taken
+	over                     bool  // no further batch is taken
+	failure                  error // of a turn, or of the data
+	taken                    int64 // batches from the data
+	nextTaken                bool  // the last of them is for the turn behind this one
+	changed                  bool  // a task of the present turn has run
+	partial                  bool  // the run ended in the middle of a turn that counts
+	expected                 expectedEntries
+	blocks                   blocks[B]
+	// activity is set before each call of code that is not the loop's, for the error of a panic in it.
 	activity  Activity
-	place     string // "at the start: " or "at the end: "
+	stage     string // "at the start: " or "at the end: "
 	observers []Observer
 }
 
-// seen is the last whole turn as each saw it that is asked in turns: tasks and callbacks take time, and a schedule must be
-// asked about one line of time without a gap.
-type seen struct{ tasks, callbacks, history Elapsed }
+// lastTurn is what had elapsed in the last whole turn when the tasks, the callbacks and the history were asked: tasks and
+// callbacks take time, and each schedule must be asked about one line of time without gaps.
+type lastTurn struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
-	r.place = "at the start: "
-	defer func() { r.place = "" }()
+	r.stage = "at the start: "
+	defer func() { r.stage = "" }()
 	r.history.restrict(r.bounds)
 	r.startTasks()
-	r.entries.start(r.beside, len(r.tasks))
-	r.untilTimed = r.until != nil && timed(r.until)
-	r.timed = r.needsClock()
+	r.expected.start(r.hooks, len(r.tasks))
+	r.untilByClock = r.until != nil && byClock(r.until)
+	r.readsClock = r.needsClock()
 	r.at(Activity{name: "block size"})
 	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
 		return err
 	}
 	r.clock = newClock(r.from)
 	if r.elapsed.Date == 0 {
-		r.elapsed.Date = r.clock.date // not a date of long ago, from which all dates since would be due at once
+		r.elapsed.Date = r.clock.date // or all dates since 1970 would be due at once
 	}
-	r.seen = seen{r.elapsed, r.elapsed, r.elapsed}
-	return r.startBeside()
+	r.lastTurn = lastTurn{r.elapsed, r.elapsed, r.elapsed}
+	return r.startHooks()
 }
 
-func (r *run[S, B]) startBeside() error {
+func (r *run[S, B]) startHooks() error {
 	from := r.beginning()
 	from.state = StateAt(&r.turn.State)
-	for i := range r.beside {
-		b := &r.beside[i]
-		r.at(Activity{beside: b})
-		var wrong error
-		if err := r.shielded(func() error { wrong = b.start(from); return nil }); err != nil {
+	for i := range r.hooks {
+		h := &r.hooks[i]
+		r.at(Activity{hook: h})
+		var failure error
+		if err := r.shielded(func() error { failure = h.start(from); return nil }); err != nil {
 			return err
 		}
 		switch {
-		case isStop(wrong): // the run that this one goes on from had come to its end
+		case isStop(failure): // the run that this one resumes was over
 			if r.stop == nil {
-				r.stop = &placed{fmt.Sprintf("step %d: %s", r.elapsed.Steps, b.String()), wrong}
+				r.stop = &runError{fmt.Sprintf("step %d: %s", r.elapsed.Steps, h.String()), failure}
 			}
-		case wrong != nil:
+		case failure != nil:
 			r.reason = Failed
-			return r.wrap(wrong)
+			return r.wrap(failure)
 		}
-		if o, ok := b.attendant.(Observer); ok {
+		if o, ok := h.attendant.(Observer); ok {
 			r.observers = append(r.observers, o)
 		}
 	}
 	return nil
 }
 
-// startTasks makes what tasks keep in a run.
+// startTasks makes the functions of the tasks that keep something in a run.
 func (r *run[S, B]) startTasks() {
 	for i := range r.tasks {
 		if r.tasks[i].start != nil {
-			r.tasks = slices.Clone(r.tasks) // the loop's own serve other runs
+			r.tasks = slices.Clone(r.tasks) // those of the loop serve other runs too
 			r.tasks[i].do = r.tasks[i].start()
 		}
 	}
 }
 
-// needsClock tells whether anybody can see at what time a turn begins. What logs are committed with is asked then.
+// needsClock reports whether the time at which a turn begins can be observed. (Logs are committed with the time after the tasks.)
 func (r *run[S, B]) needsClock() bool {
-	return r.untilTimed || r.keep.needs().clock ||
+	return r.untilByClock || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
 }
 
-// turns makes one turn a batch.
-func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
+// makeTurns makes one turn for each batch.
+func (r *run[S, B]) makeTurns(ctx context.Context, data Data[B]) error {
 	if r.stop == nil && r.endedBefore() {
 		r.stop = r.endedBy
 	}
@@ -118,14 +118,14 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 	}
 	err := r.eachBatch(ctx, data)
 	if err == nil {
-		err = r.shielded(func() error { return r.close(ctx) })
+		err = r.shielded(func() error { return r.completeRun(ctx) })
 	}
-	if r.blocks.waiting() {
+	if r.blocks.pending() {
 		err = r.shielded(func() error { return r.flushBeforeError(ctx, err) })
 	}
 	err = r.await(ctx, err)
 	if err != nil {
-		if again := r.shielded(func() error { r.abandon(); return nil }); again != nil { // a schedule can panic there
+		if again := r.shielded(func() error { r.countFailedTurn(); return nil }); again != nil { // a schedule can panic there
 			err = errors.Join(err, again)
 		}
 	}
@@ -133,7 +133,7 @@ func (r *run[S, B]) turns(ctx context.Context, data Data[B]) error {
 	return err
 }
 
-// endedBefore tells whether [Ended] says that the run which this one goes on from had come to its end, and was to.
+// endedBefore reports whether the run that this one resumes was over, by [Ended].
 func (r *run[S, B]) endedBefore() bool {
 	until := ""
 	if r.until != nil {
@@ -142,7 +142,7 @@ func (r *run[S, B]) endedBefore() bool {
 	return r.endedBy != nil && r.endedUntil == until
 }
 
-// await waits for steps that may go on.
+// await waits for steps that may still be running.
 func (r *run[S, B]) await(ctx context.Context, err error) error {
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -164,13 +164,13 @@ func (r *run[S, B]) await(ctx context.Context, err error) error {
 	return err
 }
 
-// shielded makes a panic an error that says what the run was at.
+// shielded makes a panic an error that names the activity.
 func (r *run[S, B]) shielded(f func() error) error { return r.located(Shield(f)) }
 
 func (r *run[S, B]) located(err error) error {
 	if p, ok := err.(*PanicError); ok {
 		r.reason = Failed
-		if fault, ok := p.Value.(*askFault); ok {
+		if fault, ok := p.Value.(*scheduleFault); ok {
 			return r.errorAt("schedule "+fault.schedule, fault.PanicError)
 		}
 		return r.wrap(p)
@@ -178,44 +178,44 @@ func (r *run[S, B]) located(err error) error {
 	return err
 }
 
-// abandon decides what becomes of a turn that failed.
-func (r *run[S, B]) abandon() {
+// countFailedTurn counts a turn that failed if it is in the state.
+func (r *run[S, B]) countFailedTurn() {
 	r.noteLatest(r.turn.Logs)
 	r.partial = r.changed
 	switch {
 	case !r.changed:
-		r.elapsed = r.seen.tasks // only what is in the state is counted
-	case r.seen.history.Steps < r.elapsed.Steps: // it failed before its row was committed
+		r.elapsed = r.lastTurn.tasks // only what is in the state is counted
+	case r.lastTurn.history.Steps < r.elapsed.Steps: // it failed before its row was committed
 		r.elapsed = r.clock.at(r.elapsed)
-		r.keepTurn(r.elapsed.Samples - r.seen.tasks.Samples)
-	case r.seen.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
+		r.keepTurn(r.elapsed.Samples - r.lastTurn.tasks.Samples)
+	case r.lastTurn.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
 		r.history.Commit(r.clock.at(r.elapsed), r.turn.Logs, 0)
 	}
 }
 
-// eachBatch makes a turn of each batch. Each end reaches the source in the same way, by a batch that is not asked
-// for: so it is here that a failed turn stands, and not what the source makes of it.
+// eachBatch makes a turn for each batch. Whatever ends the run, the source only sees that no further batch is asked for; the
+// error of a failed turn is kept here and does not pass through the source.
 func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	if ctx.Err() != nil {
 		_, err := r.cancelled(ctx)
 		return err
 	}
 	r.at(atData)
-	s := &source[B]{free: ctx.Done() == nil}
+	s := &source[B]{uncancelable: ctx.Done() == nil}
 	s.turn = func(batch B, err error) (more bool) {
 		whole := false
 		defer func() {
 			if !whole {
 				r.over, r.failure = true, r.located(caught(recover()))
 			}
-			r.at(atData) // also where it learns that the run is over: what it then does is not the last task's
+			r.at(atData) // also at the end of the run: what the source then does is not the last task's
 			s.enter()
 		}()
-		more = r.take(ctx, batch, err)
+		more = r.receive(ctx, batch, err)
 		whole = true
 		return more
 	}
-	err, left := s.wait(ctx, begun(func() error { return s.all(data) }))
+	err, left := s.wait(ctx, startShielded(func() error { return s.all(data) }))
 	switch {
 	case left && !r.over:
 		r.failure = r.shielded(func() (err error) { _, err = r.cancelled(ctx); return err })
@@ -228,14 +228,14 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	return r.failure
 }
 
-// take makes the turn of a batch, or what a failure of the data comes to. A batch that was taken has its turn, also where
-// the context ended while it was waited for: the source's place is then that of the state.
-func (r *run[S, B]) take(ctx context.Context, batch B, failure error) (more bool) {
+// receive handles what the data yields: a batch or a failure. A batch has its turn even if the context ended meanwhile: the
+// data's position is then that of the state.
+func (r *run[S, B]) receive(ctx context.Context, batch B, failure error) (more bool) {
 	end, err := false, error(nil)
 	if failure == nil {
 		r.taken++
 		r.turn.Batch = batch
-		end, err = r.next(ctx)
+		end, err = r.beginTurn(ctx)
 	}
 	switch {
 	case end || err != nil:
@@ -252,12 +252,12 @@ func (r *run[S, B]) take(ctx context.Context, batch B, failure error) (more bool
 	return true
 }
 
-// close makes the end of a run that did not fail.
-func (r *run[S, B]) close(ctx context.Context) error {
+// completeRun makes the pending steps and what is due at the end of a run that did not fail.
+func (r *run[S, B]) completeRun(ctx context.Context) error {
 	if r.reason == DataEnded {
 		end := r.flush
 		if ctx.Err() != nil {
-			end = r.cancelled // data that ends because the context did is a cancelled run, not a finished one
+			end = r.cancelled // the data may have ended because the context did
 		}
 		if _, err := end(ctx); err != nil {
 			return err
@@ -266,13 +266,13 @@ func (r *run[S, B]) close(ctx context.Context) error {
 	if !r.begun {
 		return nil
 	}
-	_, err := r.marked(ctx, Schedule.endsAt)
+	_, err := r.runAtEdge(ctx, Schedule.endsAt)
 	return err
 }
 
-// cancelled ends the run at its border; end tells that it was over before the context was.
+// cancelled ends the run after the pending steps; end reports that it is over.
 func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
-	// The batches that wait came before: without blocks, their steps would be made.
+	// The pending batches came before: without blocks, their steps would have been made.
 	if end, err := r.flush(ctx); end || err != nil {
 		return end, err
 	}
@@ -281,11 +281,12 @@ func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
 	return true, r.wrap(context.Cause(ctx))
 }
 
-// next makes the turn of a batch; end tells that it was the last one.
-func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
+// beginTurn runs what is due at the start of the run, counts the examples of the batch, and makes its turn; end reports that
+// it was the last one.
+func (r *run[S, B]) beginTurn(ctx context.Context) (end bool, err error) {
 	if !r.begun {
 		r.begun = true
-		stop, err := r.marked(ctx, Schedule.startsAt)
+		stop, err := r.runAtEdge(ctx, Schedule.startsAt)
 		if err != nil {
 			return false, err
 		}
@@ -305,22 +306,22 @@ func (r *run[S, B]) next(ctx context.Context) (end bool, err error) {
 	return r.makeTurn(ctx, samples)
 }
 
-// finish ends what runs beside the run, the last first, and joins the errors to the run's.
-func (r *run[S, B]) finish(ctx context.Context, err error) error {
-	r.place = "at the end: "
+// endHooks ends the hooks in the reverse order, and joins their errors to that of the run.
+func (r *run[S, B]) endHooks(ctx context.Context, err error) error {
+	r.stage = "at the end: "
 	ending := Ending{Report: r.report(), Reason: r.reason, Err: err, Partial: r.partial}
-	for i := range slices.Backward(r.beside) {
-		b := &r.beside[i]
-		if !b.started() {
+	for i := range slices.Backward(r.hooks) {
+		h := &r.hooks[i]
+		if !h.started() {
 			continue
 		}
-		r.at(Activity{beside: b})
+		r.at(Activity{hook: h})
 		// A cancelled context must not keep a callback from closing what it has open.
-		endErr := Shield(func() error { return b.end(context.WithoutCancel(ctx), ending) })
+		endErr := Shield(func() error { return h.end(context.WithoutCancel(ctx), ending) })
 		if endErr == nil {
 			continue
 		}
-		err = errors.Join(err, r.errorAt(b.String(), endErr))
+		err = errors.Join(err, r.errorAt(h.String(), endErr))
 		if r.reason != Cancelled {
 			r.reason = Failed
 		}

@@ -8,32 +8,33 @@ import (
 
 // blocks gathers batches for a [BlockStepper].
 type blocks[B any] struct {
-	on    bool
-	tasks []blockTask
-	task  int // whose batches are waiting
-	// The lists are used in turns with the spare ones, which are those of the block that is being made.
+	on      bool
+	tasks   []blockTask
+	current int // the task of the batches
+	// The spare lists are those of the block that is being made; both swap with each block.
 	batches, spareBatches []B
-	turns, spareTurns     []gathered
-	due                   []int // the tasks that are due behind the block in its last turn
+	turns, spareTurns     []pendingTurn
+	dueAfter              []int // the tasks that are due in the last turn, after the block
 }
 
-// blockTask is what is known of one task.
+// blockTask is a task, as far as blocks are concerned.
 type blockTask struct {
-	size int // below 2 it makes one step at a time
-	// limit is how many batches may wait. It begins with one and grows as long as steps are short.
+	size int // its BlockSize; below 2 it makes one step at a time
+	// limit is the present length of its blocks: 1 at first, it grows as long as blocks take less than blockTime.
 	limit int
 }
 
-// gathered is a turn whose batch waits.
-type gathered struct {
+// pendingTurn is a turn whose batch waits in a block.
+type pendingTurn struct {
 	elapsed Elapsed
 	samples int64
 }
 
-// blockTime bounds how long a run is deaf: schedules of time, contexts and bars wait for the end of a block.
+// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the context are
+// looked at between blocks only.
 const blockTime = 50 * time.Millisecond
 
-func (b *blocks[B]) waiting() bool { return len(b.batches) > 0 }
+func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
 
 func (r *run[S, B]) startBlocks() {
 	b := &r.blocks
@@ -44,11 +45,11 @@ func (r *run[S, B]) startBlocks() {
 		}
 		b.on = b.on || b.tasks[i].size > 1
 	}
-	r.timed = r.timed || b.on
+	r.readsClock = r.readsClock || b.on
 }
 
-// blockOf is the task whose block the turn can be part of: the only block stepper that is due in it; and where batches wait
-// already, with nothing due before it, which would have to run between two steps of the block. It is -1 if there is none.
+// blockOf returns the task whose block a turn can be part of, -1 if there is none: it must be the only block stepper due in
+// the turn. Where a block has batches already, nothing may be due before it, which would run between two of its steps.
 func (r *run[S, B]) blockOf(before, after Elapsed) int {
 	if !r.blocks.on {
 		return -1
@@ -62,42 +63,42 @@ func (r *run[S, B]) blockOf(before, after Elapsed) int {
 				return -1
 			}
 			task = i
-		case r.blocks.waiting() && task < 0:
+		case r.blocks.pending() && task < 0:
 			return -1
 		}
 	}
 	return task
 }
 
-// callbackDue tells whether a callback is due behind a turn, as far as that can be known before its step.
+// callbackDue reports whether a callback is due after a turn, as far as that can be known before its step.
 func (r *run[S, B]) callbackDue(last, now Elapsed) bool {
-	before := r.seen.callbacks
+	before := r.lastTurn.callbacks
 	before.Steps, before.Samples = last.Steps, last.Samples
-	for i := range r.beside {
-		if b := &r.beside[i]; (b.Entry == "" || b.sparse) && b.due(before, now) {
+	for i := range r.hooks {
+		if h := &r.hooks[i]; !h.waitsForEntry() && h.due(before, now) {
 			return true
 		}
 	}
 	return false
 }
 
-// flush makes the steps of the batches that wait; end tells that the last of their turns was that of the run.
+// flush makes the steps of the pending batches; end reports that the run is over after them.
 func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	b := &r.blocks
-	if !b.waiting() {
+	if !b.pending() {
 		return false, nil
 	}
 	batches, turns := b.batches, b.turns
-	b.batches, b.spareBatches = b.spareBatches[:0], batches // whatever happens now, they do not wait any more
+	b.batches, b.spareBatches = b.spareBatches[:0], batches // whatever happens now, they are no longer pending
 	b.turns, b.spareTurns = b.spareTurns[:0], turns
 	defer clear(batches)
 
-	t := &r.tasks[b.task]
+	t := &r.tasks[b.current]
 	r.turn.Batch, r.elapsed = batches[0], turns[0].elapsed
 	r.at(Activity{when: &t.when, name: t.name})
-	r.entries.ran(b.task)
+	r.expected.ran(b.current)
 	begin := time.Now()
-	state, logs, err := t.block.StepBlock(ofStep(ctx), r.turn.State, batches)
+	state, logs, err := t.block.StepBlock(stepContext(ctx), r.turn.State, batches)
 	stop := isStop(err)
 	if len(logs) > len(turns) || err == nil && len(logs) < len(turns) {
 		wrong := fmt.Errorf("a block of %d batches must give logs for each, got %d", len(turns), len(logs))
@@ -111,7 +112,7 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	}
 	done := turns[:len(logs)]
 	failed := err != nil && !stop
-	if err := r.inside(batches, done, logs, !failed); err != nil {
+	if err := r.keepBlockTurns(batches, done, logs, !failed); err != nil {
 		return false, err
 	}
 	if failed && len(done) < len(turns) {
@@ -120,41 +121,40 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	if err := r.stopOrFail(ctx, err, &stop); err != nil {
 		return false, err
 	}
-	if len(done) == 0 && !r.changed { // it stopped before its first step, and nothing else was done in that turn
-		r.elapsed = r.seen.tasks
-		return r.ended(stop), nil
+	if len(done) == 0 && !r.changed { // it stopped before its first step, and no other task ran in that turn
+		r.elapsed = r.lastTurn.tasks
+		return r.isLast(stop), nil
 	}
-	r.resize(time.Since(begin), logs)
+	r.adaptBlockLimit(time.Since(begin), logs)
 	count := max(len(done), 1)
 	if count == len(turns) {
-		for _, i := range b.due {
-			if err := r.doTask(ctx, i, &stop); err != nil {
+		for _, i := range b.dueAfter {
+			if err := r.runTask(ctx, i, &stop); err != nil {
 				return false, err
 			}
 		}
 	}
-	return r.finishTurn(ctx, turns[count-1], stop)
+	return r.afterTasks(ctx, turns[count-1], stop)
 }
 
-// flushBeforeError makes the steps of the batches that waited when the run failed behind them: as without blocks, what they come to
-// goes before.
+// flushBeforeError makes the steps of the batches that were pending when the run failed: without blocks they would have been
+// made before the failure, so their outcome comes first.
 func (r *run[S, B]) flushBeforeError(ctx context.Context, failure error) error {
 	end, err := r.flush(ctx)
 	switch {
 	case err != nil:
 		return err
 	case end:
-		_, err = r.marked(ctx, Schedule.endsAt)
+		_, err = r.runAtEdge(ctx, Schedule.endsAt)
 		return err
 	}
 	r.reason = Failed
 	return failure
 }
 
-// inside goes through the turns of a block that were made. Nothing is due in them, but they are kept; the last one is
-// left as a turn whose tasks have run, if it is to be finished.
-func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish bool) (err error) {
-	from, to := r.seen.history, r.clock.at(r.elapsed)
+// keepBlockTurns adds the turns of a block to the history. With finish, the last one is left as a turn whose tasks have run.
+func (r *run[S, B]) keepBlockTurns(batches []B, done []pendingTurn, logs []Logs, finish bool) (err error) {
+	from, to := r.lastTurn.history, r.clock.at(r.elapsed)
 	for i, turn := range done {
 		if i > 0 {
 			r.turn.Logs = Logs{} // before the first step, other tasks may have logged
@@ -165,25 +165,25 @@ func (r *run[S, B]) inside(batches []B, done []gathered, logs []Logs, finish boo
 		if finish && err == nil && i == len(done)-1 {
 			return nil
 		}
-		// Nobody measured the single steps: they share the time of the block.
+		// The time of single steps is not known: they share that of the block.
 		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(done))
 		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
 		if name := r.watchedName(logs[i]); name != "" && err == nil {
-			r.reason = Failed // but the other steps are in the state too, and are counted
+			r.reason = Failed // the other steps are in the state too, and are counted
 			err = r.wrap(fmt.Errorf("%s is logged in some steps only: a BlockStepper must log the same names in each", name))
 		}
 		r.keepTurn(turn.samples)
 		r.noteLatest(r.turn.Logs)
-		r.seen.callbacks.Steps, r.seen.callbacks.Samples = turn.elapsed.Steps, turn.elapsed.Samples
-		r.seen.tasks, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
+		r.lastTurn.callbacks.Steps, r.lastTurn.callbacks.Samples = turn.elapsed.Steps, turn.elapsed.Samples
+		r.lastTurn.tasks, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
 	}
 	return err
 }
 
-// resize sets how many batches of a task may wait, by the time that the last block took, and by its logs: where one of
-// them is watched, each step has to be looked at.
-func (r *run[S, B]) resize(took time.Duration, logs []Logs) {
-	t := &r.blocks.tasks[r.blocks.task]
+// adaptBlockLimit sets the limit of a task by the time that its last block took. It stays 1 where a callback waits for a name
+// that the block logs: that is called after each step.
+func (r *run[S, B]) adaptBlockLimit(took time.Duration, logs []Logs) {
+	t := &r.blocks.tasks[r.blocks.current]
 	if len(logs) == 0 || t.limit == 1 && r.watchedName(logs[0]) != "" {
 		return
 	}
@@ -194,18 +194,18 @@ func (r *run[S, B]) resize(took time.Duration, logs []Logs) {
 	t.limit = int(max(min(most, 2*int64(t.limit)), 1))
 }
 
-// watchedName is a name that is watched wherever it is logged, and among the logs, "" if none is.
+// watchedName returns a name among the logs that a callback waits for, "" if there is none.
 func (r *run[S, B]) watchedName(logs Logs) string {
-	for i := range r.beside {
-		if b := &r.beside[i]; b.Entry != "" && !b.sparse && b.When.rule != nil && sees(b.Entry, logs) {
-			return b.Entry
+	for i := range r.hooks {
+		if h := &r.hooks[i]; h.waitsForEntry() && h.When.rule != nil && hasEntry(h.Entry, logs) {
+			return h.Entry
 		}
 	}
 	return ""
 }
 
-// doBlockOfOne makes a single step in the form of a block.
-func doBlockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
+// runBlockOfOne makes a single step by StepBlock.
+func runBlockOfOne[S, B any](ctx context.Context, s BlockStepper[S, B], turn *Turn[S, B]) error {
 	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
 	if err == nil && len(logs) != 1 {
 		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))

@@ -7,46 +7,47 @@ import (
 	"time"
 )
 
-// ErrSourceLeft: the context of a run ended, and the data source neither gave a batch nor ended within half a second. The run
-// ended without it, and left the goroutine that waits for the source behind, because nobody can end a function of Go from
-// outside; it ends when the source comes back. What the source uses may be in use until then.
+// ErrSourceLeft: the context of a run ended, and the data source neither yielded a batch nor ended within half a second. The
+// run ended without it and left its goroutine behind, because a function of Go cannot be ended from outside. That goroutine
+// ends when the source returns; what the source uses may be in use until then.
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (
-	// sourceGrace is how long a source may take to come back when the context has ended: one that ends with the context, or is only
-	// slow, then ends in order, and whoever has it closed finds it unused.
+	// sourceGrace is how long a source may take to return once the context has ended: one that ends with the context, or is
+	// only slow, then ends in order, and can be closed when Run returns.
 	sourceGrace = 500 * time.Millisecond
-	sourceLook  = sourceGrace / 5
+	sourcePoll  = sourceGrace / 5
 )
 
-// source ranges over the data on a goroutine of its own. An iterator cannot be made to give up, so that goroutine may never
-// come back: it then has the source alone, and nothing of the run.
+// source ranges over the data on its own goroutine. An iterator cannot be interrupted, so that goroutine may never return: the
+// run is then taken from it.
 type source[B any] struct {
-	// turn is called with each batch, and must call enter at its end. It is nil when the source is left behind.
+	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
 	turn func(B, error) (more bool)
-	// at counts the ways into the source and out of it: odd is inside. Whoever changes it from there has the run.
-	at atomic.Int64
-	n  int64 // what at was last, for the source's goroutine
-	// free runs have a context that never ends: nobody can take the run away.
-	free bool
+	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd number
+	// owns the run.
+	crossings atomic.Int64
+	count     int64 // crossings, as the source's goroutine left it
+	// uncancelable: the context never ends, so the run stays with the source's goroutine.
+	uncancelable bool
 }
 
 const leftBehind = -1
 
 func (s *source[B]) enter() {
-	if !s.free {
-		s.n++
-		s.at.Store(s.n)
+	if !s.uncancelable {
+		s.count++
+		s.crossings.Store(s.count)
 	}
 }
 
-// leave tells whether the run is still that of the source's goroutine.
+// leave reports whether the run still belongs to the source's goroutine.
 func (s *source[B]) leave() bool {
-	if s.free {
+	if s.uncancelable {
 		return true
 	}
-	s.n++
-	return s.at.CompareAndSwap(s.n-1, s.n)
+	s.count++
+	return s.crossings.CompareAndSwap(s.count-1, s.count)
 }
 
 func (s *source[B]) all(data Data[B]) error {
@@ -59,26 +60,26 @@ func (s *source[B]) all(data Data[B]) error {
 	return nil
 }
 
-// wait waits until the source is over. Where the context ends while the source keeps its goroutine, the run goes to the
-// caller instead.
+// wait waits until the source has ended. If the context ends while the source does not return, left is true: the run then
+// belongs to the caller.
 func (s *source[B]) wait(ctx context.Context, over <-chan error) (err error, left bool) {
 	select {
 	case err := <-over:
 		return err, false
 	case <-ctx.Done():
 	}
-	tick := time.NewTicker(sourceLook)
+	tick := time.NewTicker(sourcePoll)
 	defer tick.Stop()
-	for seen, since := s.at.Load(), time.Now(); ; {
+	for seen, since := s.crossings.Load(), time.Now(); ; {
 		select {
 		case err := <-over:
 			return err, false
 		case <-tick.C:
 		}
-		switch at := s.at.Load(); {
+		switch at := s.crossings.Load(); {
 		case at != seen:
 			seen, since = at, time.Now()
-		case at%2 == 1 && time.Since(since) >= sourceGrace && s.at.CompareAndSwap(at, leftBehind):
+		case at%2 == 1 && time.Since(since) >= sourceGrace && s.crossings.CompareAndSwap(at, leftBehind):
 			s.turn = nil
 			return nil, true
 		}

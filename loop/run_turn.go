@@ -5,74 +5,73 @@ import (
 	"errors"
 )
 
-// makeTurn makes the turn of a batch, or lets the batch wait if its turn has nothing but a step that can be made later
-// with others.
+// makeTurn makes the turn of a batch, or adds the batch to a block if its turn has nothing but a step that can be made later.
 func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err error) {
 	b := &r.blocks
-	last := r.seen.tasks
-	if b.waiting() {
+	last := r.lastTurn.tasks
+	if b.pending() {
 		last = b.turns[len(b.turns)-1].elapsed
 	}
 	now := r.count(last, samples)
 	task := r.blockOf(last, now)
-	if b.waiting() && task != b.task {
+	if b.pending() && task != b.current {
 		batch := r.turn.Batch
-		r.nextIsTaken = true
+		r.nextTaken = true
 		end, err := r.flush(ctx)
-		if r.nextIsTaken = false; end || err != nil {
+		if r.nextTaken = false; end || err != nil {
 			return end, err
 		}
 		r.turn.Batch = batch
 		task = r.blockOf(last, now)
 	}
-	if !b.waiting() {
+	if !b.pending() {
 		r.changed, r.elapsed = false, now
 		r.turn.Elapsed, r.turn.Logs = now, Logs{}
 	}
 	stop := false
-	b.due = b.due[:0]
+	b.dueAfter = b.dueAfter[:0]
 	for i := range r.tasks {
 		switch {
 		case !r.tasks[i].when.Due(last, now) || i == task:
 		case task >= 0 && i > task:
-			b.due = append(b.due, i)
-		default: // in a turn without a block, or in front of one
-			if err := r.doTask(ctx, i, &stop); err != nil {
+			b.dueAfter = append(b.dueAfter, i)
+		default: // in a turn without a block, or before the block
+			if err := r.runTask(ctx, i, &stop); err != nil {
 				return false, err
 			}
 		}
 	}
 	if task < 0 {
-		return r.finishTurn(ctx, gathered{now, samples}, stop)
+		return r.afterTasks(ctx, pendingTurn{now, samples}, stop)
 	}
-	b.task = task
-	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, gathered{now, samples})
+	b.current = task
+	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, pendingTurn{now, samples})
 	if stop {
 		if _, err = r.flush(ctx); err == nil {
 			r.reason = Stopped
 		}
 		return true, err
 	}
-	if len(b.due) == 0 && len(b.batches) < b.tasks[task].limit && now.Time-b.turns[0].elapsed.Time < blockTime &&
+	if len(b.dueAfter) == 0 && len(b.batches) < b.tasks[task].limit && now.Time-b.turns[0].elapsed.Time < blockTime &&
 		!now.Reached(r.until) && !r.callbackDue(last, now) &&
-		(len(r.entries.wanted) == 0 || r.entries.pending > 0) && r.watchedName(r.turn.Logs) == "" {
+		(len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		return false, nil
 	}
 	return r.flush(ctx)
 }
 
-// finishTurn is what comes behind the tasks of a turn.
-func (r *run[S, B]) finishTurn(ctx context.Context, turn gathered, stop bool) (end bool, err error) {
-	if err := r.look(ctx, turn.samples, &stop); err != nil {
+// afterTasks makes the rest of a turn.
+func (r *run[S, B]) afterTasks(ctx context.Context, turn pendingTurn, stop bool) (end bool, err error) {
+	if err := r.callHooks(ctx, turn.samples, &stop); err != nil {
 		return false, err
 	}
-	r.seen.tasks = turn.elapsed
-	return r.ended(stop), nil
+	r.lastTurn.tasks = turn.elapsed
+	return r.isLast(stop), nil
 }
 
-// count is the time of the turn behind last.
+// count is what has elapsed with the turn after last.
 func (r *run[S, B]) count(last Elapsed, samples int64) Elapsed {
-	if r.timed {
+	if r.readsClock {
 		return r.clock.next(last, samples)
 	}
 	last.Steps++
@@ -80,16 +79,16 @@ func (r *run[S, B]) count(last Elapsed, samples int64) Elapsed {
 	return last
 }
 
-// ended tells whether a turn was the last one, and sets the reason.
-func (r *run[S, B]) ended(stop bool) bool {
+// isLast reports whether a turn was the last one, and sets the reason.
+func (r *run[S, B]) isLast(stop bool) bool {
 	r.changed = false
-	if r.untilTimed {
+	if r.untilByClock {
 		r.elapsed = r.clock.at(r.elapsed) // the tasks took time
 	}
 	switch {
 	case stop:
 		r.reason = Stopped
-	case r.nextIsTaken: // only time can be over, and the batch is to have its turn
+	case r.nextTaken: // only a time can be reached, and the batch that was taken is to have its turn
 		return false
 	case r.until != nil && r.elapsed.Reached(r.until):
 		r.reason = UntilReached
@@ -99,84 +98,85 @@ func (r *run[S, B]) ended(stop bool) bool {
 	return true
 }
 
-// look makes the changes of a turn, commits it, and has the callbacks look at it.
-func (r *run[S, B]) look(ctx context.Context, samples int64, stop *bool) error {
-	if len(r.beside) == 0 && r.turn.Logs.Len() == 0 {
-		r.seen.callbacks, r.seen.history = r.elapsed, r.elapsed
+// callHooks makes the changes of a turn, adds it to the history, and calls the callbacks.
+func (r *run[S, B]) callHooks(ctx context.Context, samples int64, stop *bool) error {
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 {
+		r.lastTurn.callbacks, r.lastTurn.history = r.elapsed, r.elapsed
 		return nil
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	r.noteLatest(r.turn.Logs)
-	if err := r.call(ctx, true, nil, stop); err != nil {
+	if err := r.callDue(ctx, true, nil, stop); err != nil {
 		return err
 	}
 	r.keepTurn(samples)
 	if err := r.checkEntries(); err != nil {
 		return err
 	}
-	if err := r.call(ctx, false, nil, stop); err != nil {
+	if err := r.callDue(ctx, false, nil, stop); err != nil {
 		return err
 	}
-	if r.nextIsTaken {
-		r.seen.callbacks.Steps, r.seen.callbacks.Samples = r.elapsed.Steps, r.elapsed.Samples
+	if r.nextTaken {
+		r.lastTurn.callbacks.Steps, r.lastTurn.callbacks.Samples = r.elapsed.Steps, r.elapsed.Samples
 		return nil
 	}
-	r.seen.callbacks = r.elapsed
+	r.lastTurn.callbacks = r.elapsed
 	return nil
 }
 
 func (r *run[S, B]) checkEntries() error {
-	err := r.entries.check(r.latest)
+	err := r.expected.check(r.latest)
 	if err == nil {
 		return nil
 	}
 	r.reason = Failed
-	return r.errorAt(r.activity.String(), err) // not wrap: this turn was made, also where no task was due
+	return r.errorAt(r.activity.String(), err) // not wrap: this turn was made, even if no task was due
 }
 
 func (r *run[S, B]) keepTurn(samples int64) {
-	if r.turn.Logs.Len() > 0 && r.keep.Due(r.seen.history, r.elapsed) {
+	if r.turn.Logs.Len() > 0 && r.keep.Due(r.lastTurn.history, r.elapsed) {
 		r.history.Commit(r.elapsed, r.turn.Logs, samples)
 	}
-	r.seen.history = r.elapsed
+	r.lastTurn.history = r.elapsed
 }
 
-// call calls the changes or the callbacks that are due in this turn, or else at the end of the run that is asked for.
-func (r *run[S, B]) call(ctx context.Context, changes bool, is func(Schedule) bool, stop *bool) error {
-	for i := range r.beside {
-		b := &r.beside[i]
-		if (b.changer != nil) != changes || b.Entry != "" && !sees(b.Entry, r.turn.Logs) {
+// callDue calls the changes or the callbacks that are due in this turn; with is, those that are due at that edge of the run.
+func (r *run[S, B]) callDue(ctx context.Context, changes bool, is func(Schedule) bool, stop *bool) error {
+	for i := range r.hooks {
+		h := &r.hooks[i]
+		if (h.changer != nil) != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
 			continue
 		}
-		if r.nextIsTaken && (b.Entry == "" || b.sparse) { // due by time alone: it waits a turn, for a border at which the data is where the state is
+		// It is due by time alone, and waits for a border at which the data's position is that of the state.
+		if r.nextTaken && !h.waitsForEntry() {
 			continue
 		}
-		if is == nil && !b.due(r.seen.callbacks, r.elapsed) || is != nil && !is(b.When) {
+		if is == nil && !h.due(r.lastTurn.callbacks, r.elapsed) || is != nil && !is(h.When) {
 			continue
 		}
-		r.at(Activity{beside: b})
-		if err := r.stopOrFail(ctx, b.look(ctx, r.report()), stop); err != nil {
+		r.at(Activity{hook: h})
+		if err := r.stopOrFail(ctx, h.call(ctx, r.report()), stop); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// marked runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the last
-// batch. What it logs is a row of its own.
-func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bool, err error) {
+// runAtEdge runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the last
+// batch, with its own row in the history.
+func (r *run[S, B]) runAtEdge(ctx context.Context, is func(Schedule) bool) (stop bool, err error) {
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
 		if is(r.tasks[i].when) {
-			if err := r.doTask(ctx, i, &stop); err != nil {
+			if err := r.runTask(ctx, i, &stop); err != nil {
 				return false, err
 			}
 		}
 	}
-	r.changed = false // such a turn is not counted, whatever it did
+	r.changed = false // such a turn is not counted
 	r.elapsed = r.clock.at(r.elapsed)
 	r.noteLatest(r.turn.Logs)
-	if err := r.call(ctx, true, is, &stop); err != nil {
+	if err := r.callDue(ctx, true, is, &stop); err != nil {
 		return false, err
 	}
 	if r.turn.Logs.Len() > 0 {
@@ -185,20 +185,20 @@ func (r *run[S, B]) marked(ctx context.Context, is func(Schedule) bool) (stop bo
 	if err := r.checkEntries(); err != nil {
 		return false, err
 	}
-	err = r.call(ctx, false, is, &stop)
+	err = r.callDue(ctx, false, is, &stop)
 	return stop, err
 }
 
-func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {
+func (r *run[S, B]) runTask(ctx context.Context, i int, stop *bool) error {
 	t := &r.tasks[i]
 	r.at(Activity{when: &t.when, name: t.name})
-	r.entries.ran(i)
+	r.expected.ran(i)
 	var err error
 	switch {
 	case r.blocks.on && r.blocks.tasks[i].size > 1:
-		err = doBlockOfOne(ofStep(ctx), t.block, &r.turn)
+		err = runBlockOfOne(stepContext(ctx), t.block, &r.turn)
 	case t.steps:
-		err = t.do(ofStep(ctx), &r.turn)
+		err = t.do(stepContext(ctx), &r.turn)
 	default:
 		err = t.do(ctx, &r.turn)
 	}
@@ -206,16 +206,16 @@ func (r *run[S, B]) doTask(ctx context.Context, i int, stop *bool) error {
 	return r.stopOrFail(ctx, err, stop)
 }
 
-// ofStep is the context of a step: the batch is taken, and so its step is made. A context that ends while the step runs is
-// the step's affair.
-func ofStep(ctx context.Context) context.Context {
+// stepContext is the context of a step. The batch is taken, so the step is made even if ctx has ended; if ctx ends while the
+// step runs, the step may end with it.
+func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)
 	}
 	return ctx
 }
 
-// stopOrFail tells the wish to stop from an error.
+// stopOrFail sets *stop if the error is a request to stop, and otherwise fails the run.
 func (r *run[S, B]) stopOrFail(ctx context.Context, err error, stop *bool) error {
 	switch {
 	case err == nil:
@@ -229,13 +229,13 @@ func (r *run[S, B]) stopOrFail(ctx context.Context, err error, stop *bool) error
 	}
 	r.reason = Failed
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		r.reason = Cancelled // the task noticed before the loop did
+		r.reason = Cancelled // the task noticed it before the loop
 	}
 	return r.wrap(err)
 }
 
 func (r *run[S, B]) noteLatest(logs Logs) {
-	if len(r.beside) > 0 {
+	if len(r.hooks) > 0 {
 		r.latest.update(logs)
 	}
 }

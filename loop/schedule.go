@@ -5,32 +5,29 @@ import (
 	"math"
 )
 
-// Schedule says when a task or a callback runs. It is a value: it keeps nothing between turns, so it can be shared by
-// tasks and loops, and a run that is resumed asks it the same questions. The zero Schedule is never due.
-//
-// Ciclo's schedules remember when they fired and must be copied by the loop; ours do not, because what remembers
-// cannot be resumed.
+// Schedule says in which turns a task or a callback is due. It is a value that keeps nothing between turns, so it can be shared by
+// tasks and loops, and is the same in a resumed run. The zero Schedule is never due.
 type Schedule struct {
-	_    [0]func() // schedules do not compare: some have functions
+	_    [0]func() // schedules cannot be compared, as some have functions
 	name string
 	rule rule // nil if never due
 	err  error
-	// starts and ends say that it is due also outside of turns.
+	// starts and ends: it is due before the first, after the last turn of a run.
 	starts, ends bool
-	// compound names are put in brackets where they become part of a longer one.
+	// compound names are put in brackets within a longer one.
 	compound bool
 }
 
-// rule is a pure function of the time before and after a turn.
+// rule is a pure function of what had elapsed before and after a turn.
 type rule interface {
 	due(before, after Elapsed) bool
-	// needs says what it looks at besides steps.
+	// needs says what it depends on besides steps.
 	needs() needs
 }
 
 type needs struct {
 	samples, clock bool
-	// A joint rule may be due in a long turn and in no part of it, an inverse one in a part and not in the whole.
+	// A joint rule may be due in a long turn and in no part of it, an inverse one in a part of it and not in the whole.
 	joint, inverse bool
 }
 
@@ -40,7 +37,7 @@ func (n needs) and(m needs) needs {
 
 func needsOf(p Period) needs {
 	_, isSamples := p.(Samples)
-	return needs{samples: isSamples, clock: timed(p)}
+	return needs{samples: isSamples, clock: byClock(p)}
 }
 
 func needsOfAll(schedules []Schedule) (n needs) {
@@ -50,7 +47,7 @@ func needsOfAll(schedules []Schedule) (n needs) {
 	return n
 }
 
-// never is a mark that does not come.
+// never is a mark that is not reached.
 const never = math.MaxInt64
 
 var (
@@ -64,15 +61,14 @@ var (
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 
-// AndAtStart is s, and due also before the first turn. Ciclo's periods fire on the very first batch, since it counts
-// before a step; here that is said, because a periodic task should not run on a model that has seen one batch only.
+// AndAtStart is s, due also before the first turn of a run.
 func (s Schedule) AndAtStart() Schedule {
 	s = s.extend("at start")
 	s.starts = true
 	return s
 }
 
-// AndAtEnd is s, and due also after the last turn, whether or not it was due in that turn.
+// AndAtEnd is s, due also after the last turn of a run, even if it was due in that turn.
 func (s Schedule) AndAtEnd() Schedule {
 	s = s.extend("at end")
 	s.ends = true
@@ -89,8 +85,8 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When is due where the given function of the time before and after the turn says so. The function must be pure, and
-// is asked in every turn, for it cannot tell when it is due next; the name stands in errors.
+// When is due in the turns for which a function of what had elapsed before and after the turn returns true. The function must be
+// pure. It is called in every turn. The name appears in errors.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	if name == "" {
 		name = "when"
@@ -101,7 +97,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	return Schedule{name: name, rule: when{name, due}}
 }
 
-// String is the name of the schedule, as it stands in errors: "every 100 steps".
+// String is the name of the schedule, as in errors: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
 		return Never.name
@@ -109,17 +105,16 @@ func (s Schedule) String() string {
 	return s.name
 }
 
-// Due tells whether the schedule fires in a turn that takes a run from before to after.
+// Due reports whether the schedule is due in a turn that takes a run from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// Possible tells that there may be turns in which the schedule is due, or that it is due at the start.
+// Possible reports whether the schedule is due at the start, or may be due in some turn.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
-// Err tells what is wrong with the schedule, nil if nothing is. [Loop.Run] refuses a schedule with an error. What is
-// put together of schedules has the errors of all of them.
+// Err is what is wrong with the schedule, nil if nothing is. A combined schedule has the errors of its parts. [Loop.Run] returns it.
 func (s Schedule) Err() error { return s.err }
 
-// inside is the error for a schedule that s becomes a part of: it names the part.
+// inside is the error for a schedule that s is a part of; it names the part.
 func (s Schedule) inside() error {
 	if s.err == nil || s.compound {
 		return s.err
@@ -138,19 +133,19 @@ func (s Schedule) part() string {
 func (s Schedule) startsAt() bool { return s.starts }
 func (s Schedule) endsAt() bool   { return s.ends }
 
-// zero tells that nobody has set the schedule.
+// zero reports whether the schedule was left out.
 func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps gives up to n steps behind from in which the schedule is due, in turns of one step, and whether there may be
-// others. It asks of each step, of so many at most.
+// firstSteps finds up to n steps after from in which the schedule is due, and whether there may be more. It tries at most searched
+// steps.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
 		return nil, false
 	}
 	last, isSteps := until.(Steps)
-	for step := from + 1; step <= from+lookedAt; step++ {
+	for step := from + 1; step <= from+searched; step++ {
 		if isSteps && step > int64(last) {
 			return found, false
 		}
@@ -165,11 +160,11 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 	return found, true // perhaps
 }
 
-// lookedAt bounds the steps that are asked about.
-const lookedAt = 100_000
+// searched bounds the steps that firstSteps tries.
+const searched = 100_000
 
-// never tells that the schedule is surely not due in a run from nothing to until, neither at its start nor its end. Only
-// an end in steps is known: the last turn may go beyond any number of samples, or any time.
+// never reports that the schedule is surely not due in a run from zero to until, nor at its start or end. Only an until in steps
+// bounds a run: the last turn may go beyond any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Time: all, Date: 4 * all}
@@ -211,7 +206,7 @@ func (w when) due(before, after Elapsed) bool {
 	returned := false
 	defer func() {
 		if !returned {
-			panic(&askFault{w.name, caught(recover())})
+			panic(&scheduleFault{w.name, caught(recover())})
 		}
 	}()
 	due := w.f(before, after)
@@ -221,8 +216,8 @@ func (w when) due(before, after Elapsed) bool {
 
 func (when) needs() needs { return needs{samples: true, clock: true, inverse: true} }
 
-// timed tells whether a period is measured by the clock, which goes on by itself.
-func timed(p Period) bool {
+// byClock reports whether a period is measured by the clock.
+func byClock(p Period) bool {
 	switch p.(type) {
 	case Time, Date:
 		return true
@@ -230,7 +225,7 @@ func timed(p Period) bool {
 	return false
 }
 
-// checkPoint tells what is wrong with a period that something begins or happens at, checkLength with one that repeats.
+// checkPoint is what is wrong with a period at which something begins or happens, checkLength with one that repeats.
 func checkPoint(word string, p Period) error {
 	d, isDate := p.(Date)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Any is due where at least one of the schedules is: in turns, at the start and at the end.
+// Any is due where at least one of the schedules is: in turns, at the start and at the end. None at all is an error.
 func Any(schedules ...Schedule) Schedule {
 	s := combine("any", " or ", schedules)
 	for _, part := range schedules {
@@ -19,9 +19,7 @@ func Any(schedules ...Schedule) Schedule {
 	return s
 }
 
-// All is due where each of the schedules is: in turns, at the start and at the end. Ciclo does not ask the second one
-// if the first is not due, which decides where a period of samples begins; here the order means nothing, because
-// schedules keep nothing.
+// All is due where each of the schedules is: in turns, at the start and at the end. None at all is an error.
 func All(schedules ...Schedule) Schedule {
 	s := combine("all", " and ", schedules)
 	s.starts, s.ends = len(schedules) > 0, len(schedules) > 0
@@ -34,7 +32,7 @@ func All(schedules ...Schedule) Schedule {
 	return s
 }
 
-// Not is due in the turns in which s is not. It is never due at the start or the end: those are no turns.
+// Not is due in the turns in which s is not. It is never due at the start or the end, which are no turns.
 func Not(s Schedule) Schedule {
 	if s.err != nil {
 		return Schedule{name: "not " + s.part(), compound: true, err: s.inside()}

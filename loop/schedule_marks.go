@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// marks is due in a turn that reaches or crosses a mark on the line of one unit. Several marks in one turn are one
-// firing. Because a turn asks from its beginning to its end, cutting a run into other turns loses none.
+// marks is due in a turn that reaches or crosses a mark in one unit, once for several marks. A turn is asked from its beginning to
+// its end, so no mark is lost however a run is divided into turns.
 type marks struct {
 	unit Period
-	// following is the first mark beyond x, [never] if there is none.
+	// following is the first mark after x, [never] if there is none.
 	following func(x int64) int64
 }
 
@@ -20,13 +20,9 @@ func (m marks) due(before, after Elapsed) bool {
 
 func (m marks) needs() needs { return needsOf(m.unit) }
 
-// Every is due each time another p is full: Every(Steps(100)) after 100, 200, … steps. Samples and time may jump over
-// a multiple; it is then due once, in the turn that crosses it, and the next one stays where it was.
-//
-// Ciclo counts before the step, so that it fires at 0, 100, 200, …; we count finished steps, because then "every 100
-// steps" has seen 100 steps ([Schedule.AndAtStart] gives the firing at 0). Ciclo measures samples and time from the
-// last firing, and time from when the schedule was made, so that its period drifts; we measure from the start of the run,
-// because a schedule keeps nothing.
+// Every is due at the multiples of p from the start of the run: Every(Steps(100)) after 100, 200, … finished steps, and with
+// [Schedule.AndAtStart] also before the first. Samples and time may jump over a multiple; it is then due once, in the turn that
+// crosses it. p must be positive and no [Date].
 func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}
@@ -39,7 +35,7 @@ func Every(p Period) Schedule {
 	}}}
 }
 
-// At is due once, in the turn that reaches p. A [Date] that was over before the run began is not reached in it.
+// At is due once, in the turn that reaches p. A [Date] before the beginning of the run is not reached in it.
 func At(p Period) Schedule {
 	if err := checkPoint("at", p); err != nil {
 		return Schedule{name: named("at", p), err: err}
@@ -53,14 +49,14 @@ func At(p Period) Schedule {
 	}}}
 }
 
-// Exponential is due at first and then at a multiple of the point before: Exponential(Steps(10), 2) after 10, 20, 40,
-// 80, … steps. Points that are not whole are rounded. The factor must be at least 1.000001.
+// Exponential is due at first and then at factor times the point before: Exponential(Steps(10), 2) after 10, 20, 40, 80, … steps.
+// Points are rounded to whole numbers. The factor must be at least 1.000001.
 func Exponential(first Period, factor float64) Schedule {
 	s := Schedule{name: fmt.Sprintf("%s by %g", named("exponentially from", first), factor)}
 	if s.err = checkLength("exponentially", first); s.err != nil {
 		return s
 	}
-	// Still closer to 1, points would lie nearer to each other than numbers can tell.
+	// With a factor still closer to 1, points would be closer to each other than float64 can represent.
 	if !(factor >= 1.000001) || math.IsInf(factor, 1) {
 		s.err = fmt.Errorf("factor must be greater than 1 (at least 1.000001) and finite, got %g", factor)
 		return s
@@ -70,7 +66,7 @@ func Exponential(first Period, factor float64) Schedule {
 		if x < start {
 			return start
 		}
-		// The logarithm finds the place, but is wrong by one where x is close to a point: start one earlier and look.
+		// The logarithm may be wrong by one where x is close to a point: start one earlier and search.
 		k := max(math.Ceil(math.Log((float64(x)+0.5)/float64(start))*scale)-1, 1)
 		for ; ; k++ {
 			point := math.Round(float64(start) * math.Pow(factor, k))
@@ -109,7 +105,7 @@ func Times(n int, until Period) Schedule {
 	return s
 }
 
-// mulDiv is (a·b+c)/d without overflow on the way; the result must fit.
+// mulDiv is (a·b+c)/d without overflow in between; the result must fit.
 func mulDiv(a, b, d, c uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	low, carry := bits.Add64(low, c, 0)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// After is due in the turn that reaches p and in each one behind it. [Schedule.Then] and [Schedule.Every] begin
-// something there.
+// After is due in the turn that reaches p and in each turn after it. [Schedule.Then] and [Schedule.Every] begin a schedule there.
 func After(p Period) Schedule {
 	if err := checkPoint("after", p); err != nil {
 		return Schedule{name: named("after", p), err: err}
@@ -16,8 +15,8 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then belongs to [After]: After(p).Then(s) is never due up to p, and from then on where s is, with p as its zero (see
-// [Piecewise]).
+// Then belongs to [After]: After(p).Then(s) is not due up to p, and from there on where s is, counted from p (see [Piecewise]). On
+// any other schedule it is an error.
 func (s Schedule) Then(next Schedule) Schedule {
 	from, isAfter := s.rule.(reached)
 	s = Schedule{name: s.String() + ", " + next.part(), compound: true, starts: s.starts, ends: s.ends,
@@ -32,28 +31,22 @@ func (s Schedule) Then(next Schedule) Schedule {
 	return s
 }
 
-// Every belongs to [After]: After(Steps(3)).Every(Steps(5)) is due after 8, 13, 18, … steps. Ciclo counts before the
-// step and fires at 3, 8, 13, …; ours counts finished steps, as [Every] does everywhere, so that the first period is
-// as long as the others.
+// Every belongs to [After]: After(Steps(3)).Every(Steps(5)) is due after 8, 13, 18, … steps.
 func (s Schedule) Every(p Period) Schedule { return s.Then(Every(p)) }
 
-// Phase is a schedule that holds from a point of the run on.
+// Phase is a schedule that is used from a point of the run on.
 type Phase struct {
 	After Period
 	Then  Schedule
 }
 
 // Piecewise is base up to the first phase, then the schedule of one phase after the other. Points are counted from the
-// start of the run and must be ascending, in one unit. Each schedule is asked with the point as its zero, in the unit
-// of the point: in a phase after 1000 steps, Every(Steps(100)) is due after 1100, 1200, … steps. Units that the point
-// does not name go on from the start of the run, so in that phase Every(Time(time.Minute)) is due where it would
-// be anyway.
+// start of the run and must be ascending, in one unit. A phase counts from its point in the unit of the point: in a phase
+// after 1000 steps, Every(Steps(100)) is due after 1100, 1200, … steps. Other units count from the start of the run: in that
+// phase, Every(Time(time.Minute)) is due at whole minutes of the run.
 //
-// The turn that reaches a point still belongs to what was before; where samples or time jump over it, both have
-// their part of the turn. So no point is passed over, however long a turn is.
-//
-// Ciclo begins a phase in the turn that notices it, measures the base from the first turn that it saw, and time from
-// the start of the loop; we take the points themselves, because they are the same after a resume.
+// The turn that reaches a point belongs to the phase before. If samples or time jump over a point, each phase is asked about
+// its part of the turn, so that no mark is lost however long a turn is.
 func Piecewise(base Schedule, next ...Phase) Schedule {
 	list := phases{{Then: base}}
 	names, errs := []string{base.part()}, []error{phaseErr(base)}
@@ -79,7 +72,7 @@ func Piecewise(base Schedule, next ...Phase) Schedule {
 	return s
 }
 
-// phaseErr refuses also a start and an end: which phase they would belong to, nobody could see.
+// phaseErr refuses AndAtStart and AndAtEnd too: it would not be clear whether they mean the run or the phase.
 func phaseErr(s Schedule) error {
 	if s.starts || s.ends {
 		return errors.Join(s.inside(), fmt.Errorf("%s: a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule", s))

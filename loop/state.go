@@ -3,10 +3,76 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
-// Snapshotter is a state that changes in place, and so has to be copied to be kept: a pointer, a map. A state that is a
-// plain value is its own copy and needs no such method.
+// State refers to the state of a run. The zero State refers to none.
+type State struct{ at holder }
+
+// StateAt refers to the state in a variable, for loops written by hand.
+func StateAt[S any](at *S) State { return State{variable[S]{at}} }
+
+// Get is the state, nil if there is none.
+func (s State) Get() any {
+	if s.at == nil {
+		return nil
+	}
+	return s.at.get()
+}
+
+// Set replaces the state. A value of another type is an error, and so is [ErrNoState].
+func (s State) Set(state any) error {
+	if s.at == nil {
+		return ErrNoState
+	}
+	return s.at.set(state)
+}
+
+// ErrNoState: a change was given no state, in a loop written by hand.
+var ErrNoState = errors.New("there is no state: give a Changer one made by loop.StateAt, and a report by loop.WithState")
+
+// holder is a variable with a state of any type.
+type holder interface {
+	get() any
+	pointer() any // to the variable
+	set(state any) error
+}
+
+type variable[S any] struct{ at *S }
+
+func (v variable[S]) get() any     { return *v.at }
+func (v variable[S]) pointer() any { return v.at }
+
+func (v variable[S]) set(state any) error {
+	s, ok := state.(S)
+	if !ok && state != nil {
+		return fmt.Errorf("a state of type %T cannot take the place of one of type %T", state, *v.at)
+	}
+	*v.at = s
+	return nil
+}
+
+func (s State) held() State { return s }
+
+// StateAs asserts that the state of a [Report], an [Ending], a [Beginning] or a [State] implements an interface. If the value
+// does not, a pointer to it may, which has the methods with a pointer receiver too.
+func StateAs[I any](of interface{ held() State }) (found I, ok bool) {
+	s := of.held()
+	if s.at == nil {
+		return found, false
+	}
+	return as[I](s.at.get(), s.at.pointer())
+}
+
+func as[I any](value, pointer any) (found I, ok bool) {
+	if found, ok = value.(I); !ok {
+		found, ok = pointer.(I)
+	}
+	return found, ok
+}
+
+// Snapshotter is a state that changes in place, such as a pointer or a map, and so must be copied to be kept. A state that is a
+// plain value needs no such method.
 type Snapshotter interface {
 	// Snapshot copies the state as it is now.
 	Snapshot(ctx context.Context) (Snapshot, error)
@@ -14,18 +80,18 @@ type Snapshotter interface {
 
 // Snapshot is a copy of a state at one moment.
 type Snapshot interface {
-	// Restore puts the copy back into the state that it was taken of, any number of times.
+	// Restore writes the copy back into the state it was taken of. It may be called any number of times.
 	Restore(ctx context.Context) error
 	// Close frees the copy.
 	Close() error
 }
 
-// LearningRater is a state with a learning rate that can be changed while it trains.
+// LearningRater is a state with a learning rate that can be changed during training.
 type LearningRater interface {
 	LearningRate() (float64, error)
-	// SetLearningRate gives ErrRateTooSmall for a rate that is not 0 and would be held as 0.
+	// SetLearningRate returns ErrRateTooSmall for a rate that is not 0 and would be stored as 0.
 	SetLearningRate(rate float64) error
 }
 
-// ErrRateTooSmall: the number that holds a learning rate would make 0 of it.
+// ErrRateTooSmall: the type of the stored learning rate would round it to 0.
 var ErrRateTooSmall = errors.New("too small a learning rate")

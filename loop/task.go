@@ -7,19 +7,18 @@ import (
 	"iter"
 )
 
-// Data is a sequence of batches. A batch comes with a nil error; an error ends the run. A batch must stay as it is until
-// its step is over; a [BlockStepper] holds several at once. To prefetch, repeat or cut any Data short, see package data.
+// Data is a sequence of batches, each with a nil error; an error ends the run. A batch must not change until its step is over; a
+// [BlockStepper] holds several at once. Package data has functions to prefetch, repeat or shorten any Data.
 //
-// Data is called, and ends, on a goroutine of the run. Data that waits for something should end with the run's context: it is left
-// behind if it does not come back when that ends.
+// Data runs on a goroutine of the run. If it waits for something, it should end when the run's context ends; otherwise the run
+// leaves it behind (see [Loop.Run]).
 type Data[B any] = iter.Seq2[B, error]
 
-// Sized is a batch that knows how many examples it holds: a value, a pointer, or what stands in an interface. A batch that does
-// not counts as one example.
+// Sized is a batch that knows how many examples it holds. A batch without this method counts as one example.
 type Sized interface{ Samples() int }
 
-// Stepper makes one step: from a state and a batch to the next state and what is to be logged. On an error the
-// returned state is not used: the old one must still be good.
+// Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than [ErrStop],
+// the returned state is not used and the old one must still be valid.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
@@ -34,29 +33,28 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 
 // BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop then
 // gives it several batches, never across a point where another task, a callback or the end of the run is due. The run is the
-// same, except that schedules of time are looked at between blocks. A block is made when 50 ms have passed since its first batch
-// came, or when its steps are expected to take 50 ms.
+// same, except that schedules of time are looked at between blocks. A block ends with the first batch that comes 50 ms after its
+// first one, or when its steps are expected to take 50 ms.
 type BlockStepper[S, B any] interface {
 	Stepper[S, B]
-	// BlockSize is how many steps there may be at once. It is asked when a run starts; below 2 the loop calls Step. Else it
-	// calls StepBlock alone, for a single batch too, so that a step computes the same in whatever company.
+	// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step; otherwise it
+	// calls StepBlock only, for a single batch too, so that a step computes the same in blocks of any length.
 	BlockSize() int
-	// StepBlock makes the steps of the batches in their order, with the logs of each, which must have the same names in each
-	// step. With an error, also [ErrStop], it gives the logs of the steps that were made before it, and the state after them. A
-	// panic loses all steps of the block. A context that is cancelled takes effect after the block, unless StepBlock looks at it;
-	// then batches that were taken are not trained, and a place that the data counts is not that of the state ([Report].Ahead).
+	// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same names in
+	// each step. With an error, [ErrStop] included, it returns the logs of the steps that were made before it and the state
+	// after them. A panic loses all steps of the block. If StepBlock ends early because the context is cancelled, batches that
+	// were taken from the data are not in the state ([Report].Ahead).
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 
-// Awaiter is a [Stepper] whose steps may go on when its method has returned, on a device, say, while the loop gets the next
-// batch. The logs of such a step are values that wait. Await waits for all steps that were begun on the state, and gives
-// the error of one that failed; the loop calls it when the last turn is made, also after a failure. A failure that comes
-// so late ends the run, but its step has been counted.
+// Awaiter is a [Stepper] whose steps may still be running when its method returns, as on a device. Reading the logs of such a
+// step waits for it. Await waits for all steps that were begun on the state and returns the error of one that failed. The loop
+// calls it after the last turn, after a failure too. A step that fails then has been counted.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }
 
-// Turn is what a task works on: the state and the logs as the tasks before it left them.
+// Turn is what a task is given: the batch, and the state and logs after the tasks before it.
 type Turn[S, B any] struct {
 	State   S
 	Batch   B
@@ -64,14 +62,14 @@ type Turn[S, B any] struct {
 	Logs    Logs
 }
 
-// Task is something that changes the state, on a schedule.
+// Task changes the state or logs something, on a schedule.
 type Task[S, B any] struct {
 	name string
 	when Schedule
 	do   func(ctx context.Context, turn *Turn[S, B]) error
-	// start makes do for each run, nil if it keeps nothing between turns.
+	// start, if not nil, makes do for each run.
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
-	// ignoresTime tells that it does not look at the time of its turn.
+	// ignoresTime: the time of the turn is not passed to the user's function.
 	ignoresTime bool
 	steps       bool               // it is a Stepper
 	block       BlockStepper[S, B] // nil if it makes one step at a time
@@ -79,7 +77,8 @@ type Task[S, B any] struct {
 	err         error
 }
 
-// On makes a task of a [Stepper], which may be a [BlockStepper].
+// On makes a task of a [Stepper], which may be a [BlockStepper] and an [Awaiter]. If it is a [fmt.Stringer], its text is the
+// task's name.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: ErrNoFunction}
@@ -109,7 +108,7 @@ func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, bat
 	return On[S, B](when, StepFunc[S, B](step))
 }
 
-// OnTurn is the primitive below [On]: the function may look at and change all of the turn.
+// OnTurn makes a task of a function that may read and change all of the turn; [On] is made of it.
 func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if do == nil {
 		return Task[S, B]{when: when, err: ErrNoFunction}
@@ -117,7 +116,7 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 	return Task[S, B]{when: when, do: do}
 }
 
-// OnTurnOf is [OnTurn] for what keeps something between the turns of a run: start makes the function anew for each run.
+// OnTurnOf is [OnTurn] for a task that keeps something between the turns of a run: start makes the function for each run.
 func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if start == nil {
 		return Task[S, B]{when: when, err: ErrNoFunction}
@@ -125,7 +124,7 @@ func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, tu
 	return Task[S, B]{when: when, start: start}
 }
 
-// Named gives the task the name that stands in errors and in the plan.
+// Named sets the task's name in errors and in the plan.
 func (t Task[S, B]) Named(name string) Task[S, B] {
 	t.name = name
 	return t
@@ -139,7 +138,7 @@ func (t Task[S, B]) WithErr(err error) Task[S, B] {
 
 func (t *Task[S, B]) label() string { return label(t.when, t.name) }
 
-// label is how errors call something: its schedule, and its name if it has one.
+// label is a schedule, and a name if there is one.
 func label(when Schedule, name string) string {
 	if name == "" {
 		return when.String()

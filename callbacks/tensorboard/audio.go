@@ -7,23 +7,22 @@ import (
 	"math"
 )
 
-// Audio is sound to be logged with [loop.Logs.Output]. It is written as a WAV file of 16 bits a sample.
+// Audio is sound, logged with [loop.Logs.Output] and written as WAV with 16 bits a sample.
 type Audio struct {
-	// Samples go from -1 to 1; what lies outside is cut, and NaN is silence. With several channels, those of one moment stand
-	// side by side.
+	// Samples are from -1 to 1; values outside are clipped, and NaN is silence. Those of several channels are interleaved.
 	Samples []float32
-	// Rate is how many moments there are in a second.
+	// Rate is the number of samples of each channel in a second, at least 1.
 	Rate int
-	// Channels is 1 for mono, which 0 is too, and 2 for stereo.
+	// Channels is the number of channels, at most 255; 0 is 1.
 	Channels int
 }
 
-// String says how much sound there is.
+// String describes the sound without its samples.
 func (a Audio) String() string {
 	return fmt.Sprintf("audio of %d samples, %d channels, %d Hz", len(a.Samples), a.channels(), a.Rate)
 }
 
-// LogValue is the text of String, so that a structured log does not hold all samples.
+// LogValue is the text of String, so that a structured log does not have all samples.
 func (a Audio) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 func (a Audio) channels() int { return max(a.Channels, 1) }

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a protocol buffer in the making. The numbers of its fields are those of TensorBoard's event.proto, summary.proto,
+// message is a protocol buffer that is appended to. The numbers of its fields are those of TensorBoard's event.proto, summary.proto,
 // tensor.proto and plugin_data.proto.
 type message []byte
 
@@ -53,7 +53,7 @@ const (
 	ofBlobs   = 3
 )
 
-// value is a Summary.Value: a tensor with the plugin that shows it and what that plugin wants to know.
+// value is a Summary.Value: a tensor with the plugin that shows it and that plugin's content.
 func value(tag, plugin string, content message, class int64, tensor message) message {
 	metadata := message{}.bytes(1, message{}.text(1, plugin).bytes(2, content)).integer(4, class)
 	return message{}.text(1, tag).bytes(9, metadata).bytes(8, tensor)
@@ -68,7 +68,7 @@ func tensor(dtype int64, shape ...int) message {
 	return message{}.integer(1, dtype).bytes(2, dimensions)
 }
 
-// float is a number as a tensor. TensorBoard's data server passes over scalars in float64.
+// float is a number as a tensor. TensorBoard's data server ignores scalars in float64.
 func float(v float64) message {
 	return tensor(dtFloat).bytes(4, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(v))))
 }

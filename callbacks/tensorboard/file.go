@@ -22,13 +22,13 @@ const (
 	statusStart = 1
 )
 
-// eventFile is the file of one folder, written from its start.
+// eventFile is the new file of one folder.
 type eventFile struct {
 	out    io.WriteCloser
 	record []byte
-	// older tells that there were event files in the folder before.
+	// older: the folder had event files before.
 	older bool
-	// broken is true once a write failed: behind half a record nothing can be read.
+	// broken: a write failed, and nothing can be read after half a record.
 	broken bool
 }
 
@@ -36,7 +36,7 @@ func createFile(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 }
 
-// openFile makes a new event file in a folder. Steps from purge on that older files there have are hidden by it.
+// openFile makes a new event file in a folder. It hides the steps from purge on of older files there.
 func (s *settings) openFile(folder string, seconds float64, purge int64) (*eventFile, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 		return nil, err
 	}
 	f := &eventFile{older: older}
-	// TensorBoard reads the files of a folder in the order of their names: this one must come behind.
+	// TensorBoard reads the files of a folder in the order of their names: this one must come last.
 	if f.out, err = s.createNamed(folder, max(int64(seconds), newest+1)); err != nil {
 		return nil, err
 	}
 	err = f.write(message{}.float(1, seconds).text(fileVersion, fileVersionText))
-	// The first start that TensorBoard ever meets in a folder purges nothing, and other programs' files have none: so there are two.
+	// The first start that TensorBoard reads in a folder purges nothing, and other programs' files have none: so there are two.
 	for n := 0; n < 2 && err == nil && older; n++ {
 		err = f.write(event(seconds, purge, sessionLog, message{}.integer(1, statusStart)))
 	}
@@ -65,7 +65,7 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, error) {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
-		host = "localhost" // the name says where a file is from, no more
+		host = "localhost" // the host is for information only
 	}
 	host = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {
@@ -95,7 +95,7 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 		}
 		some = true
 		number, _, _ := strings.Cut(rest, ".")
-		// A name that is no time is another program's, and one far in the future has no name behind it.
+		// A name without a time is another program's; after one far in the future there is no later name.
 		if n, err := strconv.ParseInt(number, 10, 64); err == nil && n < 9_999_999_999 {
 			seconds = max(seconds, n)
 		}
@@ -103,7 +103,7 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 	return seconds, some, nil
 }
 
-// write writes an event with one write to the system: a process that is killed leaves at most its last record cut.
+// write writes an event by one write to the system: a process that is killed leaves at most its last record cut.
 func (f *eventFile) write(event []byte) error {
 	f.record = tfrecord.Append(f.record[:0], event)
 	_, err := f.out.Write(f.record)

@@ -7,18 +7,15 @@ import (
 	"sort"
 )
 
-// Histogram is how numbers are spread, to be logged with [loop.Logs.Output]; [NewHistogram] makes one. The buckets go upwards.
-// One without buckets is not written.
+// Histogram is a distribution of numbers, logged with [loop.Logs.Output]; [NewHistogram] makes one. The buckets are ascending. A
+// Histogram without buckets is not written.
 type Histogram struct{ Buckets []Bucket }
 
-// Bucket is how many numbers there are from Low to High. High itself belongs to the next bucket, but in the last one to it.
+// Bucket is the number of values from Low to High. High belongs to the next bucket, except in the last one.
 type Bucket struct{ Low, High, Count float64 }
 
-// NewHistogram counts numbers into buckets of one width: 30, as TensorBoard does, if buckets is 0 or less. If all numbers are
-// the same, there is one bucket of width 1 around them, as in clu. The slice is not kept.
-//
-// NaN and the infinities are in no bucket; clu and TensorFlow fail on them, or count them wrong. A diverged model is when one
-// wants to look.
+// NewHistogram counts values into buckets of equal width: 30 if buckets is 0 or less. If all values are equal, there is one bucket of
+// width 1 around them. NaN and the infinities are in no bucket. The slice is not kept.
 func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -40,7 +37,7 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 	for i := range all {
 		all[i].Low = edge
 		t := float64(i+1) / float64(buckets)
-		// Both ends come out exactly, nothing overflows, and rounding does not let an edge fall behind the one before.
+		// Both ends are exact, nothing overflows, and rounding does not put an edge before the previous one.
 		edge = max(edge, low*(1-t)+high*t)
 		all[i].High = edge
 	}
@@ -55,7 +52,7 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// String says how many numbers there are, and in which range.
+// String says how many values there are, and in which range.
 func (h Histogram) String() string {
 	n := 0.0
 	for _, b := range h.Buckets {

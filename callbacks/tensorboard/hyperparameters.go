@@ -20,7 +20,7 @@ const (
 	sessionFailed = 2
 )
 
-// session is a value of the plugin "hparams", which has all in the metadata: the tensor is empty.
+// session is a value of the plugin "hparams", which has everything in the metadata; the tensor is empty.
 func session(tag string, field protowire.Number, info message) message {
 	return value(tag, "hparams", message{}.bytes(field, info), ofTensors, tensor(dtFloat, 0))
 }
@@ -41,7 +41,7 @@ func sessionEnd(well bool, seconds float64) message {
 	return session(endInfoTag, endInfo, message{}.integer(1, status).float(2, seconds))
 }
 
-// flatten gives the parameters under one name each, as protocol buffers have values of any type.
+// flatten makes a protocol buffer of each parameter, under one name each.
 func flatten(parameters map[string]any) (map[string]message, error) {
 	flat := map[string]message{}
 	for name, v := range parameters {

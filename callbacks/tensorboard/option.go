@@ -23,10 +23,10 @@ type settings struct {
 	err         error
 }
 
-// training is the folder of what no evaluation logged.
+// training is the folder of what is not logged by an evaluation.
 const training = "train"
 
-// queue is longer than loop's own: numbers take little memory.
+// queue is longer than the default: numbers take little memory.
 const queue = 256
 
 func newSettings(options []Option) settings {
@@ -39,8 +39,8 @@ func newSettings(options []Option) settings {
 	return s
 }
 
-// Evaluations names the evaluations of the run, in place of "test" and "val": an entry whose name ends in "_" and one of
-// these goes to the folder of that name, without the ending. With none, all entries are the training's.
+// Evaluations names the evaluations of the run, in place of "test" and "val": an entry whose name ends in "_" and one of these is
+// written to the folder of that name, without the ending. With none, all entries are written to that of the training.
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
@@ -55,16 +55,16 @@ func Evaluations(names ...string) Option {
 	}
 }
 
-// Hyperparameters has the run in TensorBoard's table of hyperparameters, as one session with its scalars: how it was set,
-// when it began, whether it ended well. A map within gives names with dots, a list names with its indices, nil the empty
-// text, as in clu; other values are booleans, numbers, texts, or have a String method. Of a run that was resumed TensorBoard shows
-// the first end that was written: a kill writes none.
+// Hyperparameters adds the run to TensorBoard's table of hyperparameters, as one session with its settings, its start and whether it
+// ended without an error. Within the values, a map makes names with dots, a list names with its indices, and nil an empty text; other
+// values must be booleans, numbers, strings, or have a String method. For a resumed run TensorBoard shows the first end that was
+// written; a killed process writes none.
 func Hyperparameters(values map[string]any) Option {
 	values = maps.Clone(values)
 	return func(s *settings) { s.parameters = values }
 }
 
-// InBackground sets how [Write] runs beside the loop; without it up to 256 reports wait. A Queue of 0 is these 256 too.
+// InBackground sets how [Write] runs beside the loop. A Queue of 0 is 256 reports, which is also the default.
 func InBackground(b callbacks.Background) Option {
 	return func(s *settings) {
 		if b.Queue < 0 || b.Deadline < 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// place is the folder and the tag of an entry. TensorBoard groups tags by what stands before the first slash: the collection.
-func (s *settings) place(e loop.Entry) (folder, tag string) {
+// folderAndTag is where an entry is written. TensorBoard groups tags by the part before the first slash: the collection.
+func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	name, folder := e.Name, training
 	for _, evaluation := range s.evaluations {
 		if rest, is := strings.CutSuffix(name, "_"+evaluation); is && rest != "" {
@@ -21,9 +21,9 @@ func (s *settings) place(e loop.Entry) (folder, tag string) {
 	return folder, strings.ReplaceAll(escape(string(e.Collection)), "/", "%2F") + "/" + escape(name)
 }
 
-// escape gives a name that a protocol buffer takes for text (one that it does not would make TensorBoard pass over the rest of the
-// file), on one line, and another one for each name: bytes that are not UTF-8 and control characters are written as in an
-// address, %0A, and so is a percent sign that looks as if it began one.
+// escape makes a name printable UTF-8 on one line (with another, TensorBoard would ignore the rest of the file), a different one for
+// each name: bytes that are not UTF-8 and control characters are written as in a URL, %0A, and so is a percent sign that would be
+// read as the beginning of one.
 func escape(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -40,7 +40,7 @@ func escape(name string) string {
 	return b.String()
 }
 
-// isEscape tells whether a percent sign is followed by two digits of base 16.
+// isEscape reports whether a percent sign is followed by two hexadecimal digits.
 func isEscape(s string) bool {
 	const digits = "0123456789ABCDEF"
 	return len(s) > 2 && strings.IndexByte(digits, s[1]) >= 0 && strings.IndexByte(digits, s[2]) >= 0

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// encode gives a value as a Summary.Value, nil if it is of a kind that is left out.
+// encode makes a Summary.Value of a value, nil if it is of a type that is left out.
 func encode(tag string, v loop.Value) (message, error) {
 	payload, ok := v.(loop.Payload)
 	if !ok {
@@ -85,7 +85,7 @@ func pictures(tag string, all ...image.Image) (message, error) {
 	return value(tag, "images", nil, ofBlobs, texts(parts, len(parts))), nil
 }
 
-// sounds is each as WAV. TensorFlow puts an empty label beside each, which TensorBoard's loader in Python cannot read.
+// sounds is each as WAV. There is no label beside each: TensorBoard's loader in Python cannot read an empty one.
 func sounds(tag string, all ...Audio) (message, error) {
 	if len(all) == 0 {
 		return nil, nil

@@ -10,25 +10,25 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ErrDropped is in the error of the end where a run was so fast that reports did not get into the files, see
-// [callbacks.Background]. Less often, or a longer queue, helps.
+// ErrDropped is wrapped by the error at the end of a run that was so fast that reports were dropped (see [callbacks.Background]). Write
+// less often, or set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
-// Write writes what is logged in the due turns into event files in dir; see the package for what becomes of what. Folders and
-// files come with the first value that needs them. The step is the number of finished steps, the time that of the turn.
+// Write writes what is logged in the due turns into event files in dir, as the package's documentation describes. Folders and files
+// are made with the first value that needs them. The step is the number of finished steps, the time that of the turn.
 //
-// The run does not wait for it: values are read and written in the background, and only those of due turns ([InBackground]
-// has the settings). Each turn is one write to the system for each folder, so a process that is killed leaves at most the
-// last record of a file cut, which TensorBoard passes over.
+// The run does not wait: values are read and written in the background, and only those of due turns (see [InBackground]). Each turn
+// is one write to the system for each folder, so a process that is killed leaves at most the last record of a file cut, which
+// TensorBoard ignores.
 //
-// Event files cannot be cut as a [callbacks.JSONL] can: a run that finds some begins new ones, whose names come behind, and which tell
-// TensorBoard to forget all later steps than that at which the run begins (see [loop.From]), or all steps if it begins at 0. (Its
-// data server ignores that, but forgets the later steps of an entry when the entry comes again.) An evaluation at the start of
-// a resumed run is of a step that is there already, and is left out.
+// A run that finds event files begins new ones with later names, which make TensorBoard drop all steps after the one at which the run
+// begins (see [loop.From]), or all steps if it begins at 0. (TensorBoard's data server ignores that, but drops the later steps of an
+// entry when the entry is written again.) An evaluation at the start of a resumed run is of a step that is there already, and is left
+// out.
 //
-// Trouble does not end the run. A value that cannot be read or shown is left out; a file that cannot be written is left alone
-// from then on; the first error, and how many reports were dropped ([ErrDropped], unless [callbacks.Background.Dropped] is told), is one
-// of the end. Wrong options are an error before the first turn.
+// Errors do not end the run. A value that cannot be read or shown is left out; a file that cannot be written is not written to again.
+// The first error is returned at the end of the run, and so is [ErrDropped], unless [callbacks.Background.Dropped] is set. Wrong
+// options are an error before the first turn.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, Err: newWriter(dir, s).err}
@@ -37,26 +37,26 @@ func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 		if w.err != nil {
 			return nil, w.err
 		}
-		b, beside := s.background, &beside{}
+		b, queued := s.background, &inBackground{}
 		if b.Dropped == nil {
-			b.Dropped = func(_ string, reports int64) { beside.dropped = reports }
+			b.Dropped = func(_ string, reports int64) { queued.dropped = reports }
 		}
 		var err error
-		beside.Attendant, err = b.Of(loop.Callback{Name: c.Name, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
+		queued.Attendant, err = b.Of(loop.Callback{Name: c.Name, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
 			return w, nil
 		}}).Start(from)
-		return beside, err
+		return queued, err
 	}
 	return c
 }
 
-// beside is the writer in the background, and what is known beside it.
-type beside struct {
+// inBackground is the writer in the background, which counts what was dropped.
+type inBackground struct {
 	loop.Attendant
 	dropped int64
 }
 
-func (b *beside) End(ctx context.Context, e loop.Ending) error {
+func (b *inBackground) End(ctx context.Context, e loop.Ending) error {
 	err := b.Attendant.End(ctx, e)
 	if b.dropped > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %d, write less often or set a longer queue", ErrDropped, b.dropped))
@@ -64,10 +64,10 @@ func (b *beside) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// New makes the writer of [Write] to be used by hand, in no background: Watch writes a report, End closes the files.
+// New makes the writer of [Write] for a loop written by hand, without a background: Watch writes a report, End closes the files.
 func New(dir string, options ...Option) loop.Attendant {
 	w := newWriter(dir, newSettings(options))
-	w.prefix = "tensorboard: " // which the loop puts there otherwise
+	w.prefix = "tensorboard: " // in a run, the loop adds the name
 	return w
 }
 
@@ -110,7 +110,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 		w.begin(r, seconds)
 	}
 	for e := range r.Logs.All() {
-		folder, tag := w.place(e)
+		folder, tag := w.folderAndTag(e)
 		v, err := encode(tag, e.Value)
 		if err != nil {
 			w.note(fmt.Errorf("step %d: %s: %w", r.Elapsed.Steps, e.Path(), err))
@@ -123,7 +123,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// begin hides what is in old files of all folders, not only of those that the run comes to write to.
+// begin hides what old files have in all folders, also those that this run does not write to.
 func (w *writer) begin(r loop.Report, seconds float64) {
 	for _, folder := range append([]string{training}, w.evaluations...) {
 		if _, some, err := newestFile(filepath.Join(w.dir, folder)); err == nil && some {
@@ -153,7 +153,7 @@ func (w *writer) flush(r loop.Report, seconds float64) {
 	clear(w.events)
 }
 
-// isResumedAt tells whether a report is of the step with which an earlier run ended.
+// isResumedAt reports whether a report is of the step with which an earlier run ended.
 func isResumedAt(r loop.Report) bool { return r.From.Steps > 0 && r.Elapsed.Steps <= r.From.Steps }
 
 // file is the event file of a folder, nil if it cannot be made.

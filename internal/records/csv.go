@@ -13,11 +13,7 @@ import (
 // WriteCSV writes rows under a line of column names. A row that lacks a column has an empty cell. each calls do with each row, and is
 // called twice.
 func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
-	var columns []string
-	for _, f := range Fields {
-		columns = append(columns, f.Path())
-	}
-	table := tableOf(columns)
+	table := tableOfFields("")
 	err := each(func(r *Row) error { table.widen(r); return r.Check() })
 	if err == nil {
 		_, err = w.Write(table.header())
@@ -42,33 +38,33 @@ func ReadCSV(r io.Reader, do func(*Row) error) error {
 	}
 	in := csv.NewReader(text)
 	in.ReuseRecord = true
-	row := 1
-	if err := readCSV(in, counted(&row, do)); err != nil {
-		return fmt.Errorf("row %d: %w", row, err)
+	if rows, err := readCSV(in, do); err != nil {
+		return fmt.Errorf("row %d: %w", rows+1, err)
 	}
 	return nil
 }
 
-func readCSV(in *csv.Reader, do func(*Row) error) error {
+// readCSV gives the number of rows before an error.
+func readCSV(in *csv.Reader, do func(*Row) error) (rows int, err error) {
 	first, err := in.Read()
 	if err == io.EOF {
-		return errors.New("no line of column names")
+		return 0, errors.New("no line of column names")
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	columns := slices.Clone(first)
 	if err := checkColumns(columns); err != nil {
-		return fmt.Errorf("line 1: %w", err)
+		return 0, fmt.Errorf("line 1: %w", err)
 	}
 	var row Row
-	for {
+	for ; ; rows++ {
 		cells, err := in.Read()
 		if err == io.EOF {
-			return nil
+			return rows, nil
 		}
 		if err != nil {
-			return err
+			return rows, err
 		}
 		row.Reset(Elapsed{Batch: UnknownBatch})
 		for i, text := range cells {
@@ -77,12 +73,12 @@ func readCSV(in *csv.Reader, do func(*Row) error) error {
 			}
 			if err := row.set(columns[i], text); err != nil {
 				line, at := in.FieldPos(i)
-				return fmt.Errorf("line %d, byte %d: %s: %w", line, at, columns[i], err)
+				return rows, fmt.Errorf("line %d, byte %d: %s: %w", line, at, columns[i], err)
 			}
 		}
 		if err := do(&row); err != nil {
 			line, _ := in.FieldPos(0)
-			return fmt.Errorf("line %d: %w", line, err)
+			return rows, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 }
@@ -127,6 +123,17 @@ type table struct {
 	at      map[string]int
 	cells   []float64 // of one line
 	filled  []bool
+}
+
+// tableOfFields has the columns of all fields but one.
+func tableOfFields(without string) *table {
+	t := tableOf(nil)
+	for _, f := range Fields {
+		if f.Name != without {
+			t.put(f.Path())
+		}
+	}
+	return t
 }
 
 func tableOf(columns []string) *table {

@@ -2,7 +2,6 @@ package records
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,25 +41,14 @@ func ReadJSON(r io.Reader, do func(*Row) error) error {
 	}
 	d := json.NewDecoder(text)
 	d.UseNumber()
-	row := 1
-	if err := readJSON(d, counted(&row, do)); err != nil {
-		return fmt.Errorf("row %d, before byte %d: %w", row, mark+d.InputOffset(), err)
+	if rows, err := readJSON(d, do); err != nil {
+		return fmt.Errorf("row %d, before byte %d: %w", rows+1, mark+d.InputOffset(), err)
 	}
 	return nil
 }
 
-// counted is do, and counts the rows that it took.
-func counted(row *int, do func(*Row) error) func(*Row) error {
-	return func(r *Row) error {
-		err := do(r)
-		if err == nil {
-			*row++
-		}
-		return err
-	}
-}
-
-func readJSON(d *json.Decoder, do func(*Row) error) error {
+// readJSON gives the number of rows before an error.
+func readJSON(d *json.Decoder, do func(*Row) error) (rows int, err error) {
 	token, err := d.Token()
 	array := token == json.Delim('[')
 	if array {
@@ -69,25 +57,26 @@ func readJSON(d *json.Decoder, do func(*Row) error) error {
 	var row Row
 	for ; err == nil && token == json.Delim('{'); token, err = d.Token() {
 		if err := readObject(d, &row); err != nil {
-			return noEOF(err)
+			return rows, noEOF(err)
 		}
 		if err := do(&row); err != nil {
-			return err
+			return rows, err
 		}
+		rows++
 	}
 	switch {
 	case array && err == nil && token == json.Delim(']'):
 		if token, err = d.Token(); err == nil {
-			return fmt.Errorf("want nothing behind the array, got %v", token)
+			return rows, fmt.Errorf("want nothing behind the array, got %v", token)
 		}
 		array = false
 	case err == nil:
-		return fmt.Errorf("want an object for a row, got %v", token)
+		return rows, fmt.Errorf("want an object for a row, got %v", token)
 	}
 	if err == io.EOF && !array {
-		return nil
+		return rows, nil
 	}
-	return noEOF(err)
+	return rows, noEOF(err)
 }
 
 func noEOF(err error) error {
@@ -175,24 +164,4 @@ func quoted(b []byte, start int) []byte {
 	copy(b[start+1:], b[start:])
 	b[start] = '"'
 	return b
-}
-
-// readJSONLine reads a row from a line of JSON.
-func readJSONLine(line []byte, r *Row) error {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	token, err := d.Token()
-	if err != nil {
-		return noEOF(err)
-	}
-	if token != json.Delim('{') {
-		return fmt.Errorf("want an object, got %v", token)
-	}
-	if err := readObject(d, r); err != nil {
-		return noEOF(err)
-	}
-	if token, err = d.Token(); err != io.EOF {
-		return fmt.Errorf("want nothing behind the object, got %v", token)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 )
 
@@ -28,12 +29,14 @@ func CSVLines() Lines { return &csvLines{} }
 
 type jsonLines struct{}
 
-func (jsonLines) Read(line []byte) (int64, bool, error) {
-	var r Row
-	if err := readJSONLine(line, &r); err != nil {
-		return 0, false, err
+func (jsonLines) Read(line []byte) (steps int64, isRow bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	rows, err := readJSON(d, func(r *Row) error { steps = r.Steps; return nil })
+	if err == nil && (rows != 1 || line[0] != '{') {
+		err = fmt.Errorf("want one object, got %.40q", line)
 	}
-	return r.Steps, true, nil
+	return steps, true, err
 }
 
 func (jsonLines) Start() string { return `{"` + stepsField + `":` }
@@ -72,13 +75,7 @@ func (l *csvLines) Forget() { l.table = nil }
 
 func (l *csvLines) Widen(r *Row) (header, behind []byte) {
 	if l.table == nil {
-		var columns []string
-		for _, f := range Fields {
-			if f.Name != "batch" { // a callback does not know it
-				columns = append(columns, f.Path())
-			}
-		}
-		l.table = tableOf(columns)
+		l.table = tableOfFields("batch") // which a callback does not know
 		l.table.widen(r)
 		return l.table.header(), nil
 	}

@@ -1,4 +1,4 @@
-package loop_test
+package callbacks_test
 
 import (
 	"context"

@@ -1,0 +1,103 @@
+package loop
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Activity is what a run is doing: running a task or a callback, or waiting for data. Its text is made only when it is asked
+// for, because an activity is set several times a turn.
+type Activity struct {
+	when *Schedule // nil if it has none
+	name string
+	hook *hook
+}
+
+var atData = Activity{name: "data"}
+
+// Kind is "task" or "callback", and "" for the data and what the run itself does.
+func (a Activity) Kind() string {
+	switch {
+	case a.hook != nil:
+		return "callback"
+	case a.when != nil:
+		return "task"
+	}
+	return ""
+}
+
+// String is the schedule, and the name if there is one, as in errors; or "data".
+func (a Activity) String() string {
+	switch {
+	case a.hook != nil:
+		return a.hook.String()
+	case a.when != nil:
+		return label(*a.when, a.name)
+	}
+	return a.name
+}
+
+func (r *run[S, B]) at(a Activity) {
+	r.activity = a
+	if r.observers != nil {
+		r.callObservers()
+	}
+}
+
+// callObservers stands apart from at, which is called several times a turn and so must be cheap.
+func (r *run[S, B]) callObservers() {
+	step := r.elapsed.Steps
+	if r.activity == atData {
+		step = r.nextStep()
+	}
+	for _, o := range r.observers {
+		o.At(step, r.activity)
+	}
+}
+
+// nextStep is the step that the next batch is for.
+func (r *run[S, B]) nextStep() int64 {
+	if r.over {
+		return r.elapsed.Steps
+	}
+	return r.elapsed.Steps + max(int64(len(r.blocks.turns)), 1)
+}
+
+// wrap adds to an error where in the run it came up.
+func (r *run[S, B]) wrap(err error) error {
+	step := r.elapsed.Steps
+	if r.activity == atData {
+		step = r.nextStep()
+	}
+	where := r.activity.String()
+	if _, ok := err.(withPoint); ok && r.activity.name != "" && r.activity.when != nil && r.activity.when.name == EachStep.name {
+		where = r.activity.name // a step whose error has a Point is named by its name alone
+	}
+	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, step, where), err}
+}
+
+func (r *run[S, B]) errorAt(where string, err error) error {
+	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, r.elapsed.Steps, where), err}
+}
+
+// runError is an error with where it came up in a run. If the error has a method Point, which leaves its package's name and
+// its work out, the message names one package, this one.
+type runError struct {
+	where string
+	err   error
+}
+
+func (p *runError) Error() string { return "loop: " + p.Point() }
+func (p *runError) Unwrap() error { return p.err }
+
+// Point is the error without the name of this package.
+func (p *runError) Point() string { return p.where + ": " + point(p.err) }
+
+type withPoint interface{ Point() string }
+
+func point(err error) string {
+	if p, ok := err.(withPoint); ok {
+		return p.Point()
+	}
+	return strings.TrimPrefix(err.Error(), "loop: ")
+}
