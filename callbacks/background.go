@@ -11,23 +11,25 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Background runs callbacks on goroutines of their own, each with its own queue, so that a slow disk or server never delays a step:
+// Background runs callbacks on goroutines of their own, each with its own queue, so that a slow disk or server never
+// delays a step:
 //
 //	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
-// The callback gets the reports of the turns in which it was due, in their order, but later. When its queue is full the oldest
-// report is dropped and counted. The reports have no History and no State, which belong to the loop. Their values are read on that
-// goroutine, so [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is due next.
+// The callback gets the reports of the turns in which it was due, in their order, but later. When its queue is full the
+// oldest report is dropped and counted. The reports have no History and no State, which belong to the loop. Their
+// values are read on that goroutine, so [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes
+// effect when the callback is due next.
 type Background struct {
 	// Queue is how many reports may wait for each callback; 64 if it is 0.
 	Queue int
-	// Deadline bounds how long the end of the run waits for the queue of each callback; 10 s if it is 0. Then the rest of the
-	// queue is dropped, and the context of the callback is cancelled.
+	// Deadline bounds how long the end of the run waits for the queue of each callback; 10 s if it is 0. Then the rest
+	// of the queue is dropped, and the context of the callback is cancelled.
 	Deadline time.Duration
 	// Dropped, if it is set, is called at the end of the run for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict makes an error of a callback an error of the run, when the callback is due next. Otherwise the callback goes on with
-	// the next report, and its first error is returned at the end of the run.
+	// Strict makes an error of a callback an error of the run, when the callback is due next. Otherwise the callback
+	// goes on with the next report, and its first error is returned at the end of the run.
 	Strict bool
 }
 
@@ -38,8 +40,9 @@ const (
 	grace = time.Second
 )
 
-// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll] callback, an
-// [loop.Observer] and an [loop.Interrupter] must be called on the run's goroutine: those are an error of the run.
+// Of is a callback in the background. Its goroutine begins with the first Watch and ends in End. A [loop.BeforeAll]
+// callback, an [loop.Observer] and an [loop.Interrupter] must be called on the run's goroutine: those are an error of
+// the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:

@@ -10,10 +10,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Bar shows the progress of a run: how much is done, the time left, the newest losses and metrics, examples a second. On a
-// terminal it is one line that is redrawn at most 20 times a second; elsewhere it is plain lines: after the first turn, for
-// each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and fetched from a device) only when a line is
-// written, and blocks of steps are not split between the lines (see [loop.BlockStepper]).
+// Bar shows the progress of a run: how much is done, the time left, the newest losses and metrics, examples a second.
+// On a terminal it is one line that is redrawn at most 20 times a second; elsewhere it is plain lines: after the first
+// turn, for each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and fetched from a device)
+// only when a line is written, and blocks of steps are not split between the lines (see [loop.BlockStepper]).
 //
 // Other output while the bar is shown is mixed with it, unless it is written through [Lines].
 //
@@ -27,7 +27,8 @@ type Bar struct {
 	before   loop.Elapsed
 	begun    bool
 	latest   loop.Logs // for reports without Latest
-	// The rate and the time left are measured from recent, which advances. It starts after the first turn, which may compile.
+	// The rate and the time left are measured from recent, which advances. It starts after the first turn, which may
+	// compile.
 	first, recent, last measurePoint
 	above               []*Lines
 	screen              screen // its writer is nil if nothing is to be shown
@@ -48,8 +49,8 @@ const (
 // BarOption is a setting of a [Bar].
 type BarOption func(*Bar)
 
-// BarShows sets the collections that are shown, in place of [loop.Losses], [loop.Metrics] and [loop.Stateful]. Without arguments, no
-// values are shown.
+// BarShows sets the collections that are shown, in place of [loop.Losses], [loop.Metrics] and [loop.Stateful]. Without
+// arguments, no values are shown.
 func BarShows(collections ...loop.Collection) BarOption {
 	collections = slices.Clone(collections)
 	return func(b *Bar) { b.shown = collections }
@@ -64,8 +65,8 @@ func BarOff(off bool) BarOption {
 	}
 }
 
-// ProgressBar shows a [Bar] on a writer, usually [os.Stderr]. A writer that fails is not written to again and does not end the run,
-// not even if it is a standard output that nobody reads any more. With a nil writer nothing is shown.
+// ProgressBar shows a [Bar] on a writer, usually [os.Stderr]. A writer that fails is not written to again and does not
+// end the run, not even if it is a standard output that nobody reads any more. With a nil writer nothing is shown.
 func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 	options = slices.Clone(options)
 	probe := NewBar(w, options...)
@@ -148,8 +149,8 @@ func measurePointOf(r loop.Report) measurePoint {
 	return m
 }
 
-// progress is how much of a run is done, and the whole, in the unit of Until; all is 0 if it is unknown. A date is measured in
-// time, from the start of this run.
+// progress is how much of a run is done, and the whole, in the unit of Until; all is 0 if it is unknown. A date is
+// measured in time, from the start of this run.
 type progress struct {
 	done, all int64
 	isTime    bool // the unit is nanoseconds

@@ -164,8 +164,8 @@ func thousands(n int64) string {
 	return s
 }
 
-// columnsOf is how many columns of a terminal a character may take. All beyond the Latin ones count as two, though not all take
-// two: a line may be cut early, but never wraps.
+// columnsOf is how many columns of a terminal a character may take. All beyond the Latin ones count as two, though not
+// all take two: a line may be cut early, but never wraps.
 func columnsOf(r rune) int {
 	if r < 0x300 {
 		return 1

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// quietPipe is a file on which writing fails if nobody reads it any more. Through an [os.File], such a write to a standard output
-// ends the process, and a training would be lost.
+// quietPipe is a file on which writing fails if nobody reads it any more. Through an [os.File], such a write to a
+// standard output ends the process, and a training would be lost.
 func quietPipe(f *os.File) io.Writer {
 	conn, err := f.SyscallConn()
 	if err != nil {

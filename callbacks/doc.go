@@ -1,15 +1,15 @@
-// Package callbacks has callbacks for the runs of package loop: early stopping ([StopEarly]), the best state ([KeepBest], [OnBest]),
-// a lower learning rate ([ReduceOnPlateau]), recovery from NaN ([NonFinite]), a progress bar ([ProgressBar]), recorders ([CSV],
-// [JSONL], [Log]), measurements ([Measure], [Profile], [LogThroughput]) and supervision ([Watchdog], [Heartbeat], [TimeLimit],
-// [WarnSpike]). Each is an option of a run:
+// Package callbacks has callbacks for the runs of package loop: early stopping ([StopEarly]), the best state
+// ([KeepBest], [OnBest]), a lower learning rate ([ReduceOnPlateau]), recovery from NaN ([NonFinite]), a progress bar
+// ([ProgressBar]), recorders ([CSV], [JSONL], [Log]), measurements ([Measure], [Profile], [LogThroughput]) and
+// supervision ([Watchdog], [Heartbeat], [TimeLimit], [WarnSpike]). Each is an option of a run:
 //
 //	result, err := training.Run(ctx, state, batches,
 //		callbacks.ProgressBar(os.Stderr),
 //		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3)),
 //		callbacks.KeepBest("loss_test", loop.Lowest))
 //
-// They are values of two types: a [loop.Callback] observes the run, a [loop.Change] may change its state. In a loop written by hand,
-// call Start, then Watch or Change in each pass, then End:
+// They are values of two types: a [loop.Callback] observes the run, a [loop.Change] may change its state. In a loop
+// written by hand, call Start, then Watch or Change in each pass, then End:
 //
 //	early, err := callbacks.StopEarly("loss", loop.Lowest, loop.Steps(100)).Start(loop.Beginning{})
 //	…

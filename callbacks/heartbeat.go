@@ -11,12 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Heartbeat writes a line with the step number and the time to a file each time it is due, so that other processes can see
-// whether a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is made, or
-// emptied, when the run starts: an empty file says that no step is done yet.
+// Heartbeat writes a line with the step number and the time to a file each time it is due, so that other processes can
+// see whether a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is
+// made, or emptied, when the run starts: an empty file says that no step is done yet.
 //
-// The file is opened for each line, so it is made again after it was removed. A line that cannot be written is left out; the
-// first such error is returned at the end of the run. What is no regular file, such as a pipe, is an error too.
+// The file is opened for each line, so it is made again after it was removed. A line that cannot be written is left
+// out; the first such error is returned at the end of the run. What is no regular file, such as a pipe, is an error
+// too.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}

@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// OnBest calls a function in each turn in which an entry has a better value than ever before, to save the best state for example.
-// The first finite value counts as better. An error of the function ends the run. A run that is resumed with its history
-// ([loop.From]) starts from the best value of the earlier one.
+// OnBest calls a function in each turn in which an entry has a better value than ever before, to save the best state
+// for example. The first finite value counts as better. An error of the function ends the run. A run that is resumed
+// with its history ([loop.From]) starts from the best value of the earlier one.
 func OnBest(entry string, mode loop.Mode, do loop.Watcher, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
 	return watchValue("on best", entry, func() (*onBest, error) { return newOnBest(entry, mode, do, options) })
@@ -47,14 +47,14 @@ func (b *onBest) resume(from loop.Beginning) error {
 	return nil
 }
 
-// KeepBest copies the state each time an entry has a better value, and restores the best one at the end: [loop.Result].State is
-// then that of [loop.History.Best], while [loop.Result].Elapsed stays that of the last turn. It does so if the run ended without an
-// error (see [loop.Ending.Normal]). A run that was cancelled or has failed keeps its last state, so that it can be resumed; so
-// does one without a better value.
+// KeepBest copies the state each time an entry has a better value, and restores the best one at the end:
+// [loop.Result].State is then that of [loop.History.Best], while [loop.Result].Elapsed stays that of the last turn. It
+// does so if the run ended without an error (see [loop.Ending.Normal]). A run that was cancelled or has failed keeps
+// its last state, so that it can be resumed; so does one without a better value.
 //
-// The copy is lost with the process. A run that is resumed with its history ([loop.From]) knows the best value of the earlier run;
-// if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last step. runs.KeepBest
-// restores the best state from a folder, after restarts too.
+// The copy is lost with the process. A run that is resumed with its history ([loop.From]) knows the best value of the
+// earlier run; if it finds no better one, it ends with the error [ErrBestGone], and the state is that of its last step.
+// runs.KeepBest restores the best state from a folder, after restarts too.
 //
 // A state that changes in place must be a [loop.Snapshotter]; the copy takes as much memory again. Callbacks and
 // changes before it in the options end after it, and see the best state then.
@@ -63,8 +63,8 @@ func KeepBest(entry string, mode loop.Mode, options ...MonitorOption) loop.Chang
 	return changeByValue("keep best", entry, func() (*keepBest, error) { return newKeepBest(entry, mode, options) })
 }
 
-// ErrBestGone is wrapped by the error of a resumed run whose best value is that of the earlier run, of which [KeepBest] has no copy.
-// The run is complete otherwise: the state is that of the last step.
+// ErrBestGone is wrapped by the error of a resumed run whose best value is that of the earlier run, of which [KeepBest]
+// has no copy. The run is complete otherwise: the state is that of the last step.
 var ErrBestGone = errors.New("the best state is gone")
 
 type keepBest struct {

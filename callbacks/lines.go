@@ -17,8 +17,8 @@ import (
 //
 // For the standard logger call log.SetOutput(NewLines(os.Stderr)) and give those Lines to the bar too.
 //
-// While a bar is shown, only whole lines are written, and the rest of a line waits for its end. Lines may be used from several
-// goroutines.
+// While a bar is shown, only whole lines are written, and the rest of a line waits for its end. Lines may be used from
+// several goroutines.
 type Lines struct {
 	out io.Writer
 
@@ -27,8 +27,8 @@ type Lines struct {
 	rest []byte  // of a line that has no end yet
 }
 
-// NewLines makes Lines that write to w, which may be another writer than the bar's. If that is a standard output that nobody reads
-// any more, Write returns the error and does not end the process.
+// NewLines makes Lines that write to w, which may be another writer than the bar's. If that is a standard output that
+// nobody reads any more, Write returns the error and does not end the process.
 func NewLines(w io.Writer) *Lines {
 	if f, ok := w.(*os.File); ok {
 		w = quietPipe(f)

@@ -13,8 +13,8 @@ import (
 // MonitorOption is a setting of what follows an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
 type MonitorOption func(*monitor)
 
-// MinDelta counts a value as better only if it is better than the best one by more than delta, which must be 0 or more and finite.
-// The default is 0: any strictly better value.
+// MinDelta counts a value as better only if it is better than the best one by more than delta, which must be 0 or more
+// and finite. The default is 0: any strictly better value.
 func MinDelta(delta float64) MonitorOption {
 	return func(m *monitor) {
 		if !(delta >= 0) || math.IsInf(delta, 0) {
@@ -24,8 +24,8 @@ func MinDelta(delta float64) MonitorOption {
 	}
 }
 
-// Baseline is the best value at the start: a first value that is not better than it is no better value, and the patience runs. It
-// must be finite.
+// Baseline is the best value at the start: a first value that is not better than it is no better value, and the
+// patience runs. It must be finite.
 func Baseline(value float64) MonitorOption {
 	return func(m *monitor) {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
@@ -35,8 +35,8 @@ func Baseline(value float64) MonitorOption {
 	}
 }
 
-// StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the best one, and no
-// patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
+// StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the
+// best one, and no patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
 func StartAt(p loop.Period) MonitorOption {
 	return func(m *monitor) {
 		if p == nil || p.Length() < 0 {
@@ -161,7 +161,8 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal is why a callback cannot be started, with the callback's name. A run uses its Point, as it adds the name itself.
+// refusal is why a callback cannot be started, with the callback's name. A run uses its Point, as it adds the name
+// itself.
 type refusal struct {
 	name string
 	err  error
@@ -178,7 +179,8 @@ func refused(c loop.Callback, err error) loop.Callback {
 	return c
 }
 
-// resumer continues from the history of an earlier run. An error that wraps [loop.ErrStop] says that the earlier run was over.
+// resumer continues from the history of an earlier run. An error that wraps [loop.ErrStop] says that the earlier run
+// was over.
 type resumer interface {
 	resume(from loop.Beginning) error
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery says what [NonFinite] does about a bad turn, which is one with a value that is NaN or infinite. The zero Recovery is
-// [FailRun].
+// Recovery says what [NonFinite] does about a bad turn, which is one with a value that is NaN or infinite. The zero
+// Recovery is [FailRun].
 type Recovery struct {
 	name  string
 	limit int
@@ -20,20 +20,22 @@ type Recovery struct {
 	newest bool
 }
 
-// FailRun ends the run with an error that wraps [loop.ErrNonFinite]; the reason is [loop.Failed]. The state is that after the bad turn.
+// FailRun ends the run with an error that wraps [loop.ErrNonFinite]; the reason is [loop.Failed]. The state is that
+// after the bad turn.
 var FailRun = Recovery{}
 
-// SkipTurn restores the state from before a bad turn, up to limit times in a run; the next bad turn is an error as with [FailRun],
-// with the restored state. The state is copied after each turn, and two copies are kept: a step can spoil the state while its own
-// loss is still finite, so if the turn after a skipped one is bad too, the older copy is restored, which has led to a finite value.
+// SkipTurn restores the state from before a bad turn, up to limit times in a run; the next bad turn is an error as with
+// [FailRun], with the restored state. The state is copied after each turn, and two copies are kept: a step can spoil
+// the state while its own loss is still finite, so if the turn after a skipped one is bad too, the older copy is
+// restored, which has led to a finite value.
 func SkipTurn(limit int) Recovery {
 	return Recovery{name: "skip turn", limit: limit, copies: loop.EachStep, newest: true}
 }
 
-// RestoreCopy restores a copy of the state after a bad turn, up to limit times in a run; the next bad turn is an error as with
-// [FailRun], with the restored state. A copy is made at the start, and on the schedule while all values are finite. It is used once
-// a later turn has shown finite values, because a step can spoil the state while its own loss is still finite; until then the copy
-// before is kept too.
+// RestoreCopy restores a copy of the state after a bad turn, up to limit times in a run; the next bad turn is an error
+// as with [FailRun], with the restored state. A copy is made at the start, and on the schedule while all values are
+// finite. It is used once a later turn has shown finite values, because a step can spoil the state while its own loss
+// is still finite; until then the copy before is kept too.
 func RestoreCopy(limit int, copies loop.Schedule) Recovery {
 	return Recovery{name: "restore copy", limit: limit, copies: copies}
 }
@@ -50,23 +52,25 @@ func (p Recovery) undoes() bool { return p.name != "" }
 // NonFiniteOption is a setting of [NonFinite].
 type NonFiniteOption func(*finiteGuard)
 
-// CheckEntries sets the entries that are checked, in place of all [loop.Losses]. They may be any numbers, such as the norm of the
-// gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every turn. If all tasks had a
-// turn and none logged it, the run ends with an error; if it was in no turn that was checked, that is an error at the end.
+// CheckEntries sets the entries that are checked, in place of all [loop.Losses]. They may be any numbers, such as the
+// norm of the gradients, which shows earlier than the loss that the state is spoiled. An entry need not be in every
+// turn. If all tasks had a turn and none logged it, the run ends with an error; if it was in no turn that was checked,
+// that is an error at the end.
 func CheckEntries(names ...string) NonFiniteOption {
 	names = slices.Clone(names)
 	return func(g *finiteGuard) { g.names = append(g.names, names...) }
 }
 
-// CheckWhen sets the turns that are checked, in place of every one; the start and the end are checked too. Reading a value from a
-// device takes a fetch. With Every(Steps(100)), a bad value is found up to 100 steps late, and not at all if the values are finite
-// again by then. [SkipTurn] must check each turn.
+// CheckWhen sets the turns that are checked, in place of every one; the start and the end are checked too. Reading a
+// value from a device takes a fetch. With Every(Steps(100)), a bad value is found up to 100 steps late, and not at all
+// if the values are finite again by then. [SkipTurn] must check each turn.
 func CheckWhen(when loop.Schedule) NonFiniteOption {
 	return func(g *finiteGuard) { g.when, g.whenSet = when, true }
 }
 
-// OnUndo calls a function when a bad turn was undone, to lower the learning rate or write a log for example. Its report has the
-// restored state. The cause wraps [loop.ErrNonFinite]. An error of the function ends the run, [loop.ErrStop] included.
+// OnUndo calls a function when a bad turn was undone, to lower the learning rate or write a log for example. Its report
+// has the restored state. The cause wraps [loop.ErrNonFinite]. An error of the function ends the run, [loop.ErrStop]
+// included.
 func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonFiniteOption {
 	return func(g *finiteGuard) {
 		if do == nil {
@@ -76,15 +80,15 @@ func OnUndo(do func(ctx context.Context, r loop.Report, cause error) error) NonF
 	}
 }
 
-// NonFinite looks for losses that are NaN or infinite and handles them by the policy: [FailRun], [SkipTurn] or [RestoreCopy]. It
-// looks after the tasks of a turn, before the other changes, the history and all callbacks: a checkpoint of a bad turn has the
-// restored state, or is not made if the run fails. The turn still counts, and other callbacks and the history see its values. The
-// whole state is restored, with learning rate and random numbers. For SkipTurn and RestoreCopy, a state that changes in place must
-// be a [loop.Snapshotter].
+// NonFinite looks for losses that are NaN or infinite and handles them by the policy: [FailRun], [SkipTurn] or
+// [RestoreCopy]. It looks after the tasks of a turn, before the other changes, the history and all callbacks: a
+// checkpoint of a bad turn has the restored state, or is not made if the run fails. The turn still counts, and other
+// callbacks and the history see its values. The whole state is restored, with learning rate and random numbers. For
+// SkipTurn and RestoreCopy, a state that changes in place must be a [loop.Snapshotter].
 //
-// A loss is computed from the state before its step. If a step spoils the state while its loss is still finite, the callbacks of
-// that turn see a spoiled state, and the next turn is the bad one. To find that earlier, log the norm of the gradients and check it
-// too ([CheckEntries]).
+// A loss is computed from the state before its step. If a step spoils the state while its loss is still finite, the
+// callbacks of that turn see a spoiled state, and the next turn is the bad one. To find that earlier, log the norm of
+// the gradients and check it too ([CheckEntries]).
 func NonFinite(policy Recovery, options ...NonFiniteOption) loop.Change {
 	options = slices.Clone(options)
 	g, err := newFiniteGuard(policy, options)
@@ -208,8 +212,8 @@ func check(e loop.Entry) (bad, err error) {
 	return fmt.Errorf("%s is %v: %w", e.Path(), v, loop.ErrNonFinite), nil
 }
 
-// keep copies the state of a turn without a bad value, if a copy is due. Finite values show that the state before the turn was
-// good, but not the one after it.
+// keep copies the state of a turn without a bad value, if a copy is due. Finite values show that the state before the
+// turn was good, but not the one after it.
 func (g *finiteGuard) keep(ctx context.Context, r loop.Report, s loop.State, looked bool) error {
 	if !g.policy.undoes() {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better value for the
-// patience, which then starts again. It is called in the turns in which the entry was logged. A state that is no
-// [loop.LearningRater] is an error at the start. [Cooldown] sets how long after a reduction the patience does not run, [MinRate] a
-// lower bound of the rate, [OnReduce] a function that is called after each reduction. In a run that is resumed with its history
-// ([loop.From]) the patience goes on; the rate is part of the state.
+// ReduceOnPlateau multiplies the learning rate of the state by a factor between 0 and 1 when an entry had no better
+// value for the patience, which then starts again. It is called in the turns in which the entry was logged. A state
+// that is no [loop.LearningRater] is an error at the start. [Cooldown] sets how long after a reduction the patience
+// does not run, [MinRate] a lower bound of the rate, [OnReduce] a function that is called after each reduction. In a
+// run that is resumed with its history ([loop.From]) the patience goes on; the rate is part of the state.
 func ReduceOnPlateau(entry string, mode loop.Mode, factor float64, patience Patience, options ...MonitorOption) loop.Change {
 	options = slices.Clone(options)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, mode, factor, patience, options) })
@@ -27,8 +27,9 @@ type plateauSettings struct {
 	onReduce func(ctx context.Context, r loop.Report, from, to float64) error
 }
 
-// Cooldown is how long after a reduction the patience of [ReduceOnPlateau] does not run: Evaluations(1) leaves out one value. In
-// steps, samples or time, the patience runs from the last value within it. Better values are noticed meanwhile.
+// Cooldown is how long after a reduction the patience of [ReduceOnPlateau] does not run: Evaluations(1) leaves out one
+// value. In steps, samples or time, the patience runs from the last value within it. Better values are noticed
+// meanwhile.
 func Cooldown(p Patience) MonitorOption {
 	return func(m *monitor) {
 		m.plateau.options = append(m.plateau.options, "cooldown")
@@ -42,9 +43,9 @@ func Cooldown(p Patience) MonitorOption {
 // lowestRate is the smallest normal float32: below it a rate loses digits, and then is 0.
 const lowestRate = 0x1p-126
 
-// MinRate is the lower bound of the learning rate for [ReduceOnPlateau]; a rate that is below it at the start is an error. It must be
-// 0 or more and finite; it is at least 1.2e-38, the smallest normal float32, which is the default. A rate of a type that cannot hold
-// a smaller number stays as it is ([loop.ErrRateTooSmall]).
+// MinRate is the lower bound of the learning rate for [ReduceOnPlateau]; a rate that is below it at the start is an
+// error. It must be 0 or more and finite; it is at least 1.2e-38, the smallest normal float32, which is the default. A
+// rate of a type that cannot hold a smaller number stays as it is ([loop.ErrRateTooSmall]).
 func MinRate(rate float64) MonitorOption {
 	return func(m *monitor) {
 		m.plateau.options = append(m.plateau.options, "min rate")
@@ -55,7 +56,8 @@ func MinRate(rate float64) MonitorOption {
 	}
 }
 
-// OnReduce calls a function when [ReduceOnPlateau] has changed the learning rate. An error of the function ends the run.
+// OnReduce calls a function when [ReduceOnPlateau] has changed the learning rate. An error of the function ends the
+// run.
 func OnReduce(do func(ctx context.Context, r loop.Report, from, to float64) error) MonitorOption {
 	return func(m *monitor) {
 		m.plateau.options = append(m.plateau.options, "on reduce")
@@ -163,7 +165,8 @@ func (p *plateau) resume(from loop.Beginning) error {
 	return nil
 }
 
-// belowMinRate finds a rate that no reduction would change. One that is there by rounding is right: of bfloat16 it is 0.4 %.
+// belowMinRate finds a rate that no reduction would change. One that is there by rounding is right: of bfloat16 it is
+// 0.4 %.
 func (p *plateau) belowMinRate(state loop.LearningRater) error {
 	rate, err := state.LearningRate()
 	if lowest := p.plateau.minRate; err == nil && rate < lowest*0.99 { // another error the first reduction gives

@@ -15,9 +15,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Profile profiles a window of a run: length long, after from, both in one unit (a [loop.Date] takes a length of [loop.Time]). With
-// Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which compiles. It writes into the
-// directory
+// Profile profiles a window of a run: length long, after from, both in one unit (a [loop.Date] takes a length of
+// [loop.Time]). With Steps(100) and Steps(10), these are the steps 101 to 110; Steps(0) begins with the first, which
+// compiles. It writes into the directory
 //
 //	trace.out   for go tool trace
 //	time.pprof  how the run's goroutine spent its time, waiting or not, by 100 samples a second; for go tool pprof
@@ -25,8 +25,8 @@ import (
 //	heap.pprof  the memory in use at the end of the window; for go tool pprof
 //	xla         what the state writes at the beginning of the window, if it is an [XLADumper]
 //
-// A run that ends before cuts the window short, or has none. What fails is an error at the end of the run. A process can have one CPU
-// profile and one trace at a time, so windows must not overlap.
+// A run that ends before cuts the window short, or has none. What fails is an error at the end of the run. A process
+// can have one CPU profile and one trace at a time, so windows must not overlap.
 func Profile(dir string, from, length loop.Period) loop.Callback {
 	begin, end, err := window(from, length)
 	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), Err: err}
@@ -77,7 +77,8 @@ func windowSchedule(begin, end loop.Period) loop.Schedule {
 	return loop.Any(loop.At(begin), loop.At(end))
 }
 
-// XLADumper is a state that can write the programs that its steps were compiled to into a directory, as [Profile] wants it.
+// XLADumper is a state that can write the programs that its steps were compiled to into a directory, as [Profile] wants
+// it.
 type XLADumper interface {
 	DumpXLA(dir string) error
 }

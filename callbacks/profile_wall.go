@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// wall samples the stack of a run's goroutine a hundred times a second. The CPU profile has Go's threads only, and a step spends its
-// time on those of the device.
+// wall samples the stack of a run's goroutine a hundred times a second. The CPU profile has Go's threads only, and a
+// step spends its time on those of the device.
 type wall struct {
 	root    string // the outermost function of the goroutine
 	began   time.Time

@@ -9,10 +9,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// LogProgress writes a record of level Info to a structured logger each time it is due: the steps a second since the record before,
-// and with [loop.Until] the part that is done and the time left at this speed: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". There is no
-// record at the start, which only begins to measure; in a loop written by hand the first call does. It reads no logged values. With
-// a nil logger nothing is logged.
+// LogProgress writes a record of level Info to a structured logger each time it is due: the steps a second since the
+// record before, and with [loop.Until] the part that is done and the time left at this speed: "8.3 steps/s, 40.0%
+// (4/10), ETA: 1h12m". There is no record at the start, which only begins to measure; in a loop written by hand the
+// first call does. It reads no logged values. With a nil logger nothing is logged.
 func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("progress log")

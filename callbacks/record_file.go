@@ -165,8 +165,8 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite replaces the first line by header and appends behind to each other line. The new file replaces the old one at once: a kill
-// leaves one of the two.
+// rewrite replaces the first line by header and appends behind to each other line. The new file replaces the old one at
+// once: a kill leaves one of the two.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err

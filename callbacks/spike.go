@@ -24,11 +24,12 @@ func (s Spike) String() string {
 		s.Elapsed.Steps, s.Entry, s.Value, s.Value/s.Median, s.Median, s.Window)
 }
 
-// WarnSpike calls a function when a value of an entry is more than factor times the median of the last window values: a sign of a
-// bad batch or of a learning rate that is too high. The factor must be greater than 1, the window positive. There is no warning
-// before window values were logged, nor while the median is not positive: it is for losses and norms. Values that stay high are
-// spikes until they fill half of the window. NaN is no spike and not counted; see [NonFinite]. Each value is read, which for a value
-// on a device is a fetch in each step. An error of the function ends the run, [loop.ErrStop] included.
+// WarnSpike calls a function when a value of an entry is more than factor times the median of the last window values: a
+// sign of a bad batch or of a learning rate that is too high. The factor must be greater than 1, the window positive.
+// There is no warning before window values were logged, nor while the median is not positive: it is for losses and
+// norms. Values that stay high are spikes until they fill half of the window. NaN is no spike and not counted; see
+// [NonFinite]. Each value is read, which for a value on a device is a fetch in each step. An error of the function ends
+// the run, [loop.ErrStop] included.
 func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
 	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
 		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)

@@ -50,15 +50,16 @@ func checkPatience(p Patience) error {
 	return nil
 }
 
-// StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Lowest, Evaluations(3)) stops at
-// the third evaluation in a row that was not better than the best. It is called in the turns in which the entry was logged. The
-// patience runs from the best value, or from the first one if none was better; it must be positive. NaN and infinities are never
-// better (see [NonFinite]). The reason of the run is then [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError].
-// [loop.History.Best] finds the best value; [KeepBest] restores the best state.
+// StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Lowest,
+// Evaluations(3)) stops at the third evaluation in a row that was not better than the best. It is called in the turns
+// in which the entry was logged. The patience runs from the best value, or from the first one if none was better; it
+// must be positive. NaN and infinities are never better (see [NonFinite]). The reason of the run is then
+// [loop.Stopped], and [loop.Result].Stop has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest]
+// restores the best state.
 //
-// In a run that is resumed with its history ([loop.From]) the patience goes on. If the earlier run was stopped by the same rule, the
-// resumed run makes no turn and ends for the same reason; with more patience, or without the rule, it goes on. A later [loop.Until]
-// alone changes nothing.
+// In a run that is resumed with its history ([loop.From]) the patience goes on. If the earlier run was stopped by the
+// same rule, the resumed run makes no turn and ends for the same reason; with more patience, or without the rule, it
+// goes on. A later [loop.Until] alone changes nothing.
 func StopEarly(entry string, mode loop.Mode, patience Patience, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
 	return watchValue("stop early", entry, func() (*stopEarly, error) { return newStopEarly(entry, mode, patience, options) })
@@ -107,8 +108,8 @@ func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 type EarlyStopError struct {
 	Entry string
 	Mode  loop.Mode
-	// Best is the best value and when it was. If no value was better than the [Baseline], it is that at step 0; without a
-	// baseline it is then +Inf, or -Inf for Highest.
+	// Best is the best value and when it was. If no value was better than the [Baseline], it is that at step 0; without
+	// a baseline it is then +Inf, or -Inf for Highest.
 	Best     loop.Best
 	Patience Patience
 	MinDelta float64

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// terminalColumns is the width of a terminal. The system call is made here because the package imports the standard library only.
+// terminalColumns is the width of a terminal. The system call is made here because the package imports the standard
+// library only.
 func terminalColumns(f *os.File) (columns int, ok bool) {
 	var size struct{ rows, columns, x, y uint16 }
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))

@@ -13,8 +13,8 @@ type Throughput struct {
 	begun bool
 }
 
-// Logs has the metrics steps_per_second and samples_per_second since the call before. It is empty at the first call, which begins to
-// measure, and if no time has passed.
+// Logs has the metrics steps_per_second and samples_per_second since the call before. It is empty at the first call,
+// which begins to measure, and if no time has passed.
 func (t *Throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	if !t.begun {
 		t.begun, t.last = true, now
@@ -30,8 +30,8 @@ func (t *Throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	return logs
 }
 
-// LogThroughput is a task that logs the [Throughput] since it was last due, the first time since the first batch. It should stand
-// after the steps. The first numbers include what is done once, such as compiling.
+// LogThroughput is a task that logs the [Throughput] since it was last due, the first time since the first batch. It
+// should stand after the steps. The first numbers include what is done once, such as compiling.
 func LogThroughput[S, B any](when loop.Schedule) loop.Task[S, B] {
 	return loop.OnTurnOf(when.AndAtStart(), func() func(context.Context, *loop.Turn[S, B]) error {
 		var t Throughput

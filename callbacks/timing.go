@@ -20,14 +20,15 @@ type Timing struct {
 	Parts []Part
 }
 
-// Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right after it, such as
-// adding to the history.
+// Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right
+// after it, such as adding to the history.
 type Part struct {
 	// Kind is "task" or "callback", and empty for the data and for parts of a loop written by hand.
 	Kind string
 	// Name is the schedule, and the name if there is one, as in errors; or "data".
 	Name string
-	// Calls is the number of calls: a block of steps is one (see [loop.BlockStepper]), a callback's start and end are two.
+	// Calls is the number of calls: a block of steps is one (see [loop.BlockStepper]), a callback's start and end are
+	// two.
 	Calls          int64
 	Total, Longest time.Duration
 	// First is the time of the first call. That of a step includes compiling.
@@ -149,8 +150,8 @@ func (s *Stopwatch) Timing() Timing {
 	return t
 }
 
-// Measure measures how the time of a run is spent, and calls a function with it when the run is over, however it ended. It reads the
-// clock each time the loop begins another part.
+// Measure measures how the time of a run is spent, and calls a function with it when the run is over, however it ended.
+// It reads the clock each time the loop begins another part.
 //
 // A device may still be working when a step returns: its time is then part of whatever reads a value first.
 func Measure(done func(Timing)) loop.Callback {

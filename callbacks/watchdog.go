@@ -12,9 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Watchdog writes a report when one activity of the loop takes longer than a limit: the step, the task, callback or data that it waits
-// for, and the stacks of all goroutines. Each is reported once, and the run goes on. A whole evaluation is one activity. If writing
-// fails, the report is lost. The limit must be positive.
+// Watchdog writes a report when one activity of the loop takes longer than a limit: the step, the task, callback or
+// data that it waits for, and the stacks of all goroutines. Each is reported once, and the run goes on. A whole
+// evaluation is one activity. If writing fails, the report is lost. The limit must be positive.
 func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	c := loop.Callback{Name: "watchdog", When: loop.Never, Place: loop.BeforeAll}
 	switch {

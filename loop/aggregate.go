@@ -20,8 +20,9 @@ var (
 	// Last and First take one value, which need not be a number.
 	Last  = Aggregation{name: "last", pick: func(n int) int { return n - 1 }}
 	First = Aggregation{name: "first", pick: func(int) int { return 0 }}
-	// SampleMean weights each value by the number of examples in its batch: of batch means it makes the mean over all examples.
-	// If no row had examples, as those that are logged at the end of a run ([AtEnd]) have none, it is the Mean.
+	// SampleMean weights each value by the number of examples in its batch: of batch means it makes the mean over all
+	// examples. If no row had examples, as those that are logged at the end of a run ([AtEnd]) have none, it is the
+	// Mean.
 	SampleMean = Aggregation{name: "sample mean", of: sampleMean}
 	// Mean weights all values equally.
 	Mean = Aggregation{name: "mean", of: func(v, _ []float64) float64 { return total(v) / float64(len(v)) }}
@@ -31,16 +32,16 @@ var (
 	Max = Aggregation{name: "max", of: func(v, _ []float64) float64 { return fold(v, math.Max) }}
 )
 
-// AggregateBy makes an aggregation of a function. It is given the values of all rows that had the name, at least one and oldest
-// first, and the numbers of examples in their batches.
+// AggregateBy makes an aggregation of a function. It is given the values of all rows that had the name, at least one
+// and oldest first, and the numbers of examples in their batches.
 func AggregateBy(name string, of func(values, samples []float64) float64) Aggregation {
 	return Aggregation{name: name, of: of}
 }
 
 func (a Aggregation) String() string { return a.name }
 
-// Aggregations says how each collection is aggregated. The defaults are [SampleMean] for [Losses] and [Metrics], and [Last] for
-// all others.
+// Aggregations says how each collection is aggregated. The defaults are [SampleMean] for [Losses] and [Metrics], and
+// [Last] for all others.
 type Aggregations map[Collection]Aggregation
 
 func (as Aggregations) of(c Collection) Aggregation {

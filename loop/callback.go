@@ -7,33 +7,34 @@ import (
 	"slices"
 )
 
-// Callback is an [Option] that observes a run: it is called after the tasks of a turn and changes nothing. One value serves
-// any number of runs. Most functions of package callbacks return one. In a loop written by hand, call Start, then Watch in
-// each pass in which it is due, then End.
+// Callback is an [Option] that observes a run: it is called after the tasks of a turn and changes nothing. One value
+// serves any number of runs. Most functions of package callbacks return one. In a loop written by hand, call Start,
+// then Watch in each pass in which it is due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
-	// When says in which turns it is called. If WhenRun is set, it computes the schedule from where a run begins and ends.
+	// When says in which turns it is called. If WhenRun is set, it computes the schedule from where a run begins and
+	// ends.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
 	// Entry, if set, restricts the calls to turns in which a value was logged under this name (see [Logs.Get]), such as
-	// "loss_test" after each evaluation. When may then be left out. If every task of the loop had a turn and none logged the
-	// name, the run ends with an error that lists the names there are.
+	// "loss_test" after each evaluation. When may then be left out. If every task of the loop had a turn and none
+	// logged the name, the run ends with an error that lists the names there are.
 	Entry string
 	// Monitor says that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
 	// Place orders the callbacks of a run.
 	Place Place
-	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that wraps
-	// [ErrStop] ends it before its first turn, without an error: the earlier run that this one resumes was over.
+	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that
+	// wraps [ErrStop] ends it before its first turn, without an error: the earlier run that this one resumes was over.
 	Start func(Beginning) (Attendant, error)
 	// Err is what is wrong with the callback. A run with such a callback returns the error before anything is started.
 	Err error
 }
 
-// Change is an [Option] that is called as a [Callback] is and may change the state: restore an earlier one, set the learning
-// rate. It is called after the tasks of a turn, before the turn is added to the history and before all callbacks, so that
-// those see the changed state. The fields are those of Callback.
+// Change is an [Option] that is called as a [Callback] is and may change the state: restore an earlier one, set the
+// learning rate. It is called after the tasks of a turn, before the turn is added to the history and before all
+// callbacks, so that those see the changed state. The fields are those of Callback.
 type Change struct {
 	Name  string
 	When  Schedule
@@ -49,10 +50,11 @@ type Change struct {
 
 // Attendant is what a [Callback] starts for one run.
 type Attendant interface {
-	// Watch is called in each turn in which the callback is due. An error ends the run; [ErrStop] ends it after the turn.
+	// Watch is called in each turn in which the callback is due. An error ends the run; [ErrStop] ends it after the
+	// turn.
 	Watch(ctx context.Context, report Report) error
-	// End is called once at the end of the run, whatever happened, in the reverse order of the starts. The context is not
-	// cancelled.
+	// End is called once at the end of the run, whatever happened, in the reverse order of the starts. The context is
+	// not cancelled.
 	End(ctx context.Context, ending Ending) error
 }
 
@@ -62,8 +64,8 @@ type Changer interface {
 	End(ctx context.Context, ending Ending, state State) error
 }
 
-// Observer is an [Attendant] whose method At is called each time that the run begins another activity: the data, a task, a
-// callback. It is called on the run's goroutine and must be quick.
+// Observer is an [Attendant] whose method At is called each time that the run begins another activity: the data, a
+// task, a callback. It is called on the run's goroutine and must be quick.
 type Observer interface {
 	Attendant
 	At(step int64, what Activity)
@@ -76,8 +78,8 @@ type Interrupter interface {
 	Interrupts() bool
 }
 
-// Place is the position of a callback or a change among the others of a run. Within one place they are started and called in
-// the order of the options, and ended in the reverse order.
+// Place is the position of a callback or a change among the others of a run. Within one place they are started and
+// called in the order of the options, and ended in the reverse order.
 type Place int
 
 const (

@@ -16,8 +16,8 @@ type Elapsed struct {
 	Samples int64
 	// Time is how long the run has been active, by the monotonic clock.
 	Time time.Duration
-	// Date is the wall clock at the start with the monotonic time since then added to it, so that setting the clock during the
-	// run does not change it.
+	// Date is the wall clock at the start with the monotonic time since then added to it, so that setting the clock
+	// during the run does not change it.
 	Date Date
 }
 
@@ -29,8 +29,8 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// Check gives an error for steps, samples or a time that are not 0 to 2^62: sums and differences of those that are never
-// overflow. [From] and files take no others.
+// Check gives an error for steps, samples or a time that are not 0 to 2^62: sums and differences of those that are
+// never overflow. [From] and files take no others.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Time < 0:
@@ -41,8 +41,8 @@ func (e Elapsed) Check() error {
 	return nil
 }
 
-// Reached reports whether e is at p or beyond it; a nil p is never reached. A period has one unit. For whichever of several comes
-// first, combine schedules: Any(At(Steps(100)), At(Time(time.Hour))).
+// Reached reports whether e is at p or beyond it; a nil p is never reached. A period has one unit. For whichever of
+// several comes first, combine schedules: Any(At(Steps(100)), At(Time(time.Hour))).
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
 // Period is a length of a run: [Steps], [Samples] or [Time]; or a [Date] at which it is over.
@@ -65,10 +65,11 @@ type Samples int64
 // Time is a period of active running time.
 type Time time.Duration
 
-// Date is a moment by the wall clock, in nanoseconds since 1970; zero is no date. It has no length, so it can be used where
-// something begins or happens ([At], [After], [Until]) but not in [Every].
+// Date is a moment by the wall clock, in nanoseconds since 1970; zero is no date. It has no length, so it can be used
+// where something begins or happens ([At], [After], [Until]) but not in [Every].
 //
-// It is a number and not a [time.Time] because an Elapsed is copied several times a turn, and a pointer in it costs time.
+// It is a number and not a [time.Time] because an Elapsed is copied several times a turn, and a pointer in it costs
+// time.
 type Date int64
 
 // DateOf is the date of a time. Times before 1970 become 0, times after 2262 the last date.

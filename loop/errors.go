@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// ErrStop is returned by a task or callback to end the run after the present turn. The state and logs that a task returns with it
-// are used, the other tasks and callbacks of the turn still run, and [Loop.Run] returns no error.
+// ErrStop is returned by a task or callback to end the run after the present turn. The state and logs that a task
+// returns with it are used, the other tasks and callbacks of the turn still run, and [Loop.Run] returns no error.
 var ErrStop = errors.New("stop")
 
-// ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further turns, whereas one that
-// was stopped otherwise stays ended (see [Ended]). callbacks.TimeLimit uses it.
+// ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further turns,
+// whereas one that was stopped otherwise stays ended (see [Ended]). callbacks.TimeLimit uses it.
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -48,7 +48,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Shield calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a [*PanicError].
+// Shield calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a
+// [*PanicError].
 func Shield(f func() error) error { return <-startShielded(f) }
 
 // startShielded is Shield without the wait.
@@ -77,8 +78,8 @@ func caught(value any) *PanicError {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
-// scheduleFault is a panic of the function of [When]. The run does not note which schedule it is asking, because that would cost
-// time in each turn, so the panic carries the name.
+// scheduleFault is a panic of the function of [When]. The run does not note which schedule it is asking, because that
+// would cost time in each turn, so the panic carries the name.
 type scheduleFault struct {
 	schedule string
 	*PanicError

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Evaluation is a loop within a loop, on other data. For each name that it logs, the turn of the outer loop gets one entry, with "_"
-// and the evaluation's name appended: accuracy_test. A loop may have any number of them:
+// Evaluation is a loop within a loop, on other data. For each name that it logs, the turn of the outer loop gets one
+// entry, with "_" and the evaluation's name appended: accuracy_test. A loop may have any number of them:
 //
 //	test := loop.Evaluation[State, Batch]{Name: "test", Loop: testing, Data: testData}
 //	training := loop.New(loop.On(loop.EachStep, trainStep), test.On(loop.Every(loop.Steps(500)).AndAtStart()))
@@ -21,8 +21,8 @@ type Evaluation[S, B any] struct {
 	// Length ends an evaluation before its data does; nil takes all.
 	Length    Period
 	Aggregate Aggregations
-	// KeepState makes the state at the end of the inner loop that of the outer one; otherwise it is dropped. (What the inner steps
-	// do to a state that changes in place stays in either case.)
+	// KeepState makes the state at the end of the inner loop that of the outer one; otherwise it is dropped. (What the
+	// inner steps do to a state that changes in place stays in either case.)
 	KeepState bool
 	// Options are those of the inner run.
 	Options []Option
@@ -39,8 +39,8 @@ func Fixed[B any](data Data[B]) func(context.Context) (Data[B], error) {
 	return func(context.Context) (Data[B], error) { return data, nil }
 }
 
-// On makes a task of the evaluation. Errors in the inner loop or its options are found before the outer loop runs. An entry that
-// the turn has already is an error: give the evaluation another Name.
+// On makes a task of the evaluation. Errors in the inner loop or its options are found before the outer loop runs. An
+// entry that the turn has already is an error: give the evaluation another Name.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	do := func(ctx context.Context, turn *Turn[S, B]) error {
 		_, err := e.evaluate(ctx, turn)
@@ -49,8 +49,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.Err()}
 }
 
-// Run evaluates once, for loops written by hand. The error of a cancelled evaluation wraps the cause of the context. An [ErrStop]
-// within ends the evaluation only.
+// Run evaluates once, for loops written by hand. The error of a cancelled evaluation wraps the cause of the context. An
+// [ErrStop] within ends the evaluation only.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
 	turn := Turn[S, B]{State: state}
 	if _, err := e.Evaluate(ctx, &turn); err != nil {
@@ -59,8 +59,8 @@ func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
 	return turn.State, turn.Logs, nil
 }
 
-// Evaluate does in a turn what the task of [Evaluation.On] does, for a task that needs the result of the inner loop: its
-// history, what stopped it.
+// Evaluate does in a turn what the task of [Evaluation.On] does, for a task that needs the result of the inner loop:
+// its history, what stopped it.
 func (e Evaluation[S, B]) Evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
 	if err := e.Err(); err != nil {
 		return Result[S]{}, err
@@ -121,8 +121,8 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError is the error of a loop within a loop. Its text lacks the second "loop: ", and an ErrStop that it wraps (a panic with
-// it, data that ended with it) does not stop the outer loop, which would end a failed run without an error.
+// nestedError is the error of a loop within a loop. Its text lacks the second "loop: ", and an ErrStop that it wraps (a
+// panic with it, data that ended with it) does not stop the outer loop, which would end a failed run without an error.
 type nestedError struct{ err error }
 
 func (e nestedError) Error() string        { return point(e.err) }

@@ -10,8 +10,8 @@ import (
 // History is what was logged in a run: one row for each turn that was kept (see [Keep], [Limit] and [Thin]) and that
 // logged anything. The zero History is empty. It must not be used from several goroutines at once.
 //
-// Names are those of [Logs.Get]. They are looked up in the whole history, so a name that is a loss in one row and a metric in
-// another is ambiguous. When each row was is in the collection "elapsed":
+// Names are those of [Logs.Get]. They are looked up in the whole history, so a name that is a loss in one row and a
+// metric in another is ambiguous. When each row was is in the collection "elapsed":
 //
 //	elapsed.steps    turns so far
 //	elapsed.samples  examples so far
@@ -19,7 +19,8 @@ import (
 //	elapsed.time     active time so far, in seconds
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read from the device when it is first asked for, and is kept as a number from then on. A [Payload] is not.
+// A [Value] is read from the device when it is first asked for, and is kept as a number from then on. A [Payload] is
+// not.
 type History struct {
 	bounds  bounds
 	every   int64 // in a thinned history: rows with a number that this divides are there to stay
@@ -42,8 +43,8 @@ type entryKey struct {
 	name       string
 }
 
-// Commit adds a row, for loops written by hand: what was logged in the turn that elapsed ends with, and the number of examples in
-// its batch. The entries are copied.
+// Commit adds a row, for loops written by hand: what was logged in the turn that elapsed ends with, and the number of
+// examples in its batch. The entries are copied.
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 	h.dropProvisional()
 	h.number++
@@ -106,8 +107,8 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	}
 }
 
-// Since is the part of the history after a step, as a new history. Values that were not read yet stay unread, and are read once
-// for both.
+// Since is the part of the history after a step, as a new history. Values that were not read yet stay unread, and are
+// read once for both.
 func (h *History) Since(step int64) *History {
 	part := &History{}
 	first := h.rows.search(func(r *row) bool { return r.elapsed.Steps > step })
@@ -146,8 +147,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect reads the rows that have all of the names: a list of values for each name, all of one length, oldest first; empty
-// lists if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
+// Collect reads the rows that have all of the names: a list of values for each name, all of one length, oldest first;
+// empty lists if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {
@@ -175,8 +176,8 @@ rows:
 	return lists, nil
 }
 
-// Series reads all values that were logged under a name, with the elapsed of each. The error wraps [ErrNoEntry] if no row has
-// the name.
+// Series reads all values that were logged under a name, with the elapsed of each. The error wraps [ErrNoEntry] if no
+// row has the name.
 func (h *History) Series(name string) (at []Elapsed, values []float64, err error) {
 	err = h.each(name, func(r row, v float64) { at, values = append(at, r.elapsed), append(values, v) })
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 type column struct {
 	entryKey
 	cells list[cell]
-	// unread has the values that were not read yet, nil where cells has the number. It stays empty as long as all are numbers:
-	// the column then has no pointers, and a long history costs the garbage collector nothing.
+	// unread has the values that were not read yet, nil where cells has the number. It stays empty as long as all are
+	// numbers: the column then has no pointers, and a long history costs the garbage collector nothing.
 	unread list[Value]
 }
 

@@ -5,8 +5,8 @@ import "sort"
 // piece is how many elements of a list lie together.
 const piece = 512
 
-// list grows at its end and shrinks at both ends. It consists of pieces, so that a long one is not copied when it grows, and what
-// was dropped at its front is freed.
+// list grows at its end and shrinks at both ends. It consists of pieces, so that a long one is not copied when it
+// grows, and what was dropped at its front is freed.
 type list[T any] struct {
 	pieces [][]T
 	first  int // index of the first element, in the first piece

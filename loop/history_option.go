@@ -8,12 +8,13 @@ type bounds struct {
 	spread bool
 }
 
-// Limit keeps only the newest rows of the history, so that its memory is bounded, on the device too. Dropped values are not read.
-// Of Limit and [Thin] the last option holds. rows must be positive.
+// Limit keeps only the newest rows of the history, so that its memory is bounded, on the device too. Dropped values are
+// not read. Of Limit and [Thin] the last option holds. rows must be positive.
 func Limit(rows int) Option { return setBounds("limit", bounds{rows: rows}) }
 
-// Thin keeps at most so many rows of the history, spread over the whole run: every k-th row and the newest. When there are too
-// many, k is doubled and every second row dropped. [History.Mean] is the mean of the rows that are left. rows must be positive.
+// Thin keeps at most so many rows of the history, spread over the whole run: every k-th row and the newest. When there
+// are too many, k is doubled and every second row dropped. [History.Mean] is the mean of the rows that are left. rows
+// must be positive.
 func Thin(rows int) Option { return setBounds("thin", bounds{rows: rows, spread: true}) }
 
 func setBounds(name string, b bounds) Option {

@@ -34,15 +34,16 @@ type Logs struct {
 	inline  *inline // nil if the entries are shared with other logs: then they are copied before a change
 }
 
-// inline holds the first entries and their numbers in one allocation. A step logs a few numbers in each turn, mostly a loss and a
-// metric; with four of each, logging three took 15 ns more.
+// inline holds the first entries and their numbers in one allocation. A step logs a few numbers in each turn, mostly a
+// loss and a metric; with four of each, logging three took 15 ns more.
 type inline struct {
 	entries [3]Entry
 	numbers [3]Number
 	filled  int
 }
 
-// NewLogs makes logs of entries; it keeps the slice. No two may have the same collection and name, and none a nil value.
+// NewLogs makes logs of entries; it keeps the slice. No two may have the same collection and name, and none a nil
+// value.
 func NewLogs(entries []Entry) Logs { return Logs{entries: entries} }
 
 // Set logs a value; an entry with the same collection and name is replaced.
@@ -92,8 +93,8 @@ func (l *Logs) number(c Collection, name string, v float64) {
 	l.inline.filled = len(l.entries)
 }
 
-// Loss logs a number in [Losses], and in the collections also: Loss("loss", v, Metrics) is a metric too. Its short name is then
-// ambiguous.
+// Loss logs a number in [Losses], and in the collections also: Loss("loss", v, Metrics) is a metric too. Its short name
+// is then ambiguous.
 func (l *Logs) Loss(name string, v float64, also ...Collection) {
 	l.number(Losses, name, v)
 	for _, c := range also {
@@ -116,14 +117,15 @@ func (l *Logs) Output(name string, v any) {
 	l.Set(Outputs, name, value)
 }
 
-// Merge adds the entries of other; where both have an entry, the value of other is used. Later changes of l do not change other.
+// Merge adds the entries of other; where both have an entry, the value of other is used. Later changes of l do not
+// change other.
 func (l *Logs) Merge(other Logs) {
 	switch {
 	case len(other.entries) == 0:
 		return
 	case len(l.entries) == 0:
-		// The usual case is one task that logs: share its entries. The capacity is cut, so that a later entry of this turn is
-		// not written into the slice of the task.
+		// The usual case is one task that logs: share its entries. The capacity is cut, so that a later entry of this
+		// turn is not written into the slice of the task.
 		*l = other.view()
 		return
 	}
@@ -152,8 +154,8 @@ func (l Logs) view() Logs {
 // Clone is a copy that later changes of l do not change.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// Suffix is a copy with "_" and the suffix appended to each name, for the logs of a nested loop beside those of the outer one. An
-// empty suffix changes nothing.
+// Suffix is a copy with "_" and the suffix appended to each name, for the logs of a nested loop beside those of the
+// outer one. An empty suffix changes nothing.
 func (l Logs) Suffix(suffix string) Logs {
 	if suffix == "" {
 		return l.view()
@@ -172,8 +174,9 @@ func (l Logs) Len() int { return len(l.entries) }
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
 // Get finds an entry by its name ("loss") or by its full name ("losses.loss"). A name may itself hold dots
-// ("metrics.layer.1" is "layer.1" in the metrics), and a full name is preferred to a short one, so that every entry can be
-// reached by its [Entry.Path]. The error wraps [ErrNoEntry], [ErrAmbiguous] or [ErrName] and lists the names there are.
+// ("metrics.layer.1" is "layer.1" in the metrics), and a full name is preferred to a short one, so that every entry can
+// be reached by its [Entry.Path]. The error wraps [ErrNoEntry], [ErrAmbiguous] or [ErrName] and lists the names there
+// are.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {

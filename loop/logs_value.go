@@ -5,15 +5,15 @@ import (
 	"reflect"
 )
 
-// Value is a logged value. It is read lazily: Float may wait for a device and copy from there. It may be called more than once,
-// with the same result each time.
+// Value is a logged value. It is read lazily: Float may wait for a device and copy from there. It may be called more
+// than once, with the same result each time.
 type Value interface {
 	// Float is the value as a number. For a value that is none, such as an array, it returns an error.
 	Float() (float64, error)
 }
 
-// Payload is a [Value] that may be more than a number, such as an array or a text. Files of a history leave out those that are no
-// number.
+// Payload is a [Value] that may be more than a number, such as an array or a text. Files of a history leave out those
+// that are no number.
 type Payload interface {
 	Value
 	// Any is the value. It may wait for a device.

@@ -16,27 +16,29 @@ func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Cl
 type Result[S any] struct {
 	State   S
 	History *History
-	// Elapsed counts the turns that are in State. A turn that failed half way counts if one of its tasks had changed the state
-	// already, as when an evaluation after a training step was cancelled.
+	// Elapsed counts the turns that are in State. A turn that failed half way counts if one of its tasks had changed
+	// the state already, as when an evaluation after a training step was cancelled.
 	Elapsed Elapsed
 	Reason  Reason
-	// Stop is set if the Reason is [Stopped]: an error that wraps [ErrStop] and names the task or callback that returned it.
+	// Stop is set if the Reason is [Stopped]: an error that wraps [ErrStop] and names the task or callback that
+	// returned it.
 	Stop error
 }
 
-// Run makes a turn for each batch of the data until the data ends, [Until] is reached, a task or callback returns [ErrStop], the
-// context is cancelled, or something fails.
+// Run makes a turn for each batch of the data until the data ends, [Until] is reached, a task or callback returns
+// [ErrStop], the context is cancelled, or something fails.
 //
-// A cancelled context, or one past its deadline, ends the run at the next border between turns; the error wraps the cause of the
-// context. A run that waits for its data ends within a second, whatever the data does: a batch that comes in the next half
-// second still has its turn, so that the data's position stays that of the state. If none comes, the run ends without it and the
-// goroutine that waits in the source is left behind until the source returns ([ErrSourceLeft]). A task, a callback or a step
-// that blocks holds the run: each is given the context to end with. A step that begins after the context has ended is made
-// nevertheless, with a context that has not. A compilation cannot be interrupted: the run ends after it.
+// A cancelled context, or one past its deadline, ends the run at the next border between turns; the error wraps the
+// cause of the context. A run that waits for its data ends within a second, whatever the data does: a batch that comes
+// in the next half second still has its turn, so that the data's position stays that of the state. If none comes, the
+// run ends without it and the goroutine that waits in the source is left behind until the source returns
+// ([ErrSourceLeft]). A task, a callback or a step that blocks holds the run: each is given the context to end with. A
+// step that begins after the context has ended is made nevertheless, with a context that has not. A compilation cannot
+// be interrupted: the run ends after it.
 //
-// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …".
-// A panic in a task, a callback or the data becomes a [*PanicError], and so does a [runtime.Goexit]; the turns run on their own
-// goroutine for that reason.
+// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic in a task, a callback or
+// the data becomes a [*PanicError], and so does a [runtime.Goexit]; the turns run on their own goroutine for that
+// reason.
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...Option) (Result[S], error) {
 	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	r.elapsed, r.history = r.from, r.resumed

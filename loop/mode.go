@@ -13,9 +13,9 @@ import (
 type Mode int
 
 const (
-	// Auto decides by the words in the name of the entry: Highest if one ends in acc, accuracy or auc, else Lowest. If there are
-	// several such words, or words that end in loss or error, the last one decides: "accuracy_test" is an accuracy, "auc_loss"
-	// a loss. It knows no other names: use Highest for a precision.
+	// Auto decides by the words in the name of the entry: Highest if one ends in acc, accuracy or auc, else Lowest. If
+	// there are several such words, or words that end in loss or error, the last one decides: "accuracy_test" is an
+	// accuracy, "auc_loss" a loss. It knows no other names: use Highest for a precision.
 	Auto Mode = iota
 	// Lowest is for losses and errors.
 	Lowest
@@ -64,8 +64,8 @@ func endsIn(word string, endings ...string) bool {
 	return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(word, e) })
 }
 
-// Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf is a fault,
-// and nothing could be better than it.
+// Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf
+// is a fault, and nothing could be better than it.
 func (m Mode) Better(v, best, delta float64) bool {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -90,8 +90,8 @@ type Best struct {
 	Elapsed Elapsed
 }
 
-// Best finds the best value that was logged under a name in the rows that were kept; of equal ones, the first. NaN and infinities
-// are left out; if there are no others, the error wraps [ErrNonFinite].
+// Best finds the best value that was logged under a name in the rows that were kept; of equal ones, the first. NaN and
+// infinities are left out; if there are no others, the error wraps [ErrNonFinite].
 func (h *History) Best(entry string, mode Mode) (Best, error) {
 	mode, err := mode.Of(entry)
 	if err != nil {

@@ -63,8 +63,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored}
 }
 
-// Until ends the run when the period is reached, counted from the start of the first of the runs that continue each other (see
-// [From]). With a period of zero the run makes no turn. A negative period is an error.
+// Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
+// other (see [From]). With a period of zero the run makes no turn. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -78,9 +78,9 @@ func Until(p Period) Option {
 // Keep sets which turns are added to the history; without it all are that logged anything.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
-// MonitorsWhen restricts callbacks that follow the values of an entry, such as callbacks.StopEarly, to the turns in which a
-// schedule is due, even if the entry is logged in each step. A patience in evaluations then counts these turns: epochs with
-// Every(Steps(n)), n the steps of an epoch. Such a callback does not split blocks of steps.
+// MonitorsWhen restricts callbacks that follow the values of an entry, such as callbacks.StopEarly, to the turns in
+// which a schedule is due, even if the entry is logged in each step. A patience in evaluations then counts these turns:
+// epochs with Every(Steps(n)), n the steps of an epoch. Such a callback does not split blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -90,9 +90,9 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// From continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history, which may be
-// nil. The data must begin after the batches of that run. Time is active time, without the pause between the runs. An elapsed
-// that [Elapsed.Check] refuses is an error.
+// From continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history, which
+// may be nil. The data must begin after the batches of that run. Time is active time, without the pause between the
+// runs. An elapsed that [Elapsed.Check] refuses is an error.
 func From(elapsed Elapsed, history *History) Option {
 	return setting(func(s *settings) {
 		if err := elapsed.Check(); err != nil {
@@ -103,9 +103,10 @@ func From(elapsed Elapsed, history *History) Option {
 	})
 }
 
-// Ended is used with [From] if the earlier run was stopped: this run then makes no turn, its [Reason] is [Stopped], and its
-// [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], "" if it had none; with
-// another Until this run goes on. A run that callbacks.StopEarly stopped needs no Ended, because its history shows it.
+// Ended is used with [From] if the earlier run was stopped: this run then makes no turn, its [Reason] is [Stopped], and
+// its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], "" if it had
+// none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no Ended, because its history
+// shows it.
 func Ended(by error, until string) Option {
 	return setting(func(s *settings) {
 		if by == nil || !isStop(by) {

@@ -26,8 +26,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }
 
-// Over counts for a loop written by hand: it yields each batch with what has elapsed, and ends as [Loop.Run] does by [Until] or with
-// the data. It takes [From] without a history and [SamplesBy] too; any other option is an error.
+// Over counts for a loop written by hand: it yields each batch with what has elapsed, and ends as [Loop.Run] does by
+// [Until] or with the data. It takes [From] without a history and [SamplesBy] too; any other option is an error.
 //
 //	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
 //		if err != nil {
@@ -41,8 +41,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //	}
 //
-// An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks holds the
-// loop.
+// An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks
+// holds the loop.
 func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

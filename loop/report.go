@@ -14,8 +14,8 @@ type Report struct {
 	Until Period
 	// Stop is the first request to stop, as [Result].Stop will have it; nil if there is none.
 	Stop error
-	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0 unless a step failed or
-	// returned [ErrStop] within a block.
+	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0 unless a step
+	// failed or returned [ErrStop] within a block.
 	Ahead int64
 	state State
 }
@@ -32,8 +32,8 @@ func WithState[S any](r Report, state *S) Report {
 	return r
 }
 
-// Detached is a copy of the report that does not change when the loop goes on, for use on another goroutine. It has no History
-// and no State, which belong to the loop.
+// Detached is a copy of the report that does not change when the loop goes on, for use on another goroutine. It has no
+// History and no State, which belong to the loop.
 func (r Report) Detached() Report {
 	r.Logs, r.Latest = r.Logs.Clone(), r.Latest.Clone()
 	r.History, r.state = nil, State{}
@@ -46,8 +46,8 @@ type Ending struct {
 	Reason Reason
 	// Err is the error of the run, nil if there was none.
 	Err error
-	// Partial says that the last turn counts but was not completed, as when an evaluation after a training step was cancelled.
-	// A run resumed from this state would lack the rest of that turn.
+	// Partial says that the last turn counts but was not completed, as when an evaluation after a training step was
+	// cancelled. A run resumed from this state would lack the rest of that turn.
 	Partial bool
 }
 

@@ -15,7 +15,8 @@ type run[S, B any] struct {
 	history *History
 	latest  Logs // the newest value of each name, if there are callbacks
 	clock   clock
-	// readsClock is false where the time of a turn cannot be observed: reading the clock takes longer than the rest of it.
+	// readsClock is false where the time of a turn cannot be observed: reading the clock takes longer than the rest of
+	// it.
 	readsClock, untilByClock bool
 	size                     func() int // of the batch of the turn, nil if it counts as one
 	elapsed                  Elapsed
@@ -37,8 +38,8 @@ type run[S, B any] struct {
 	observers []Observer
 }
 
-// lastTurn is what had elapsed in the last whole turn when the tasks, the callbacks and the history were asked: tasks and
-// callbacks take time, and each schedule must be asked about one line of time without gaps.
+// lastTurn is what had elapsed in the last whole turn when the tasks, the callbacks and the history were asked: tasks
+// and callbacks take time, and each schedule must be asked about one line of time without gaps.
 type lastTurn struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
@@ -97,7 +98,8 @@ func (r *run[S, B]) startTasks() {
 	}
 }
 
-// needsClock reports whether the time at which a turn begins can be observed. (Logs are committed with the time after the tasks.)
+// needsClock reports whether the time at which a turn begins can be observed. (Logs are committed with the time after
+// the tasks.)
 func (r *run[S, B]) needsClock() bool {
 	return r.untilByClock || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
@@ -193,8 +195,8 @@ func (r *run[S, B]) countFailedTurn() {
 	}
 }
 
-// eachBatch makes a turn for each batch. Whatever ends the run, the source only sees that no further batch is asked for; the
-// error of a failed turn is kept here and does not pass through the source.
+// eachBatch makes a turn for each batch. Whatever ends the run, the source only sees that no further batch is asked
+// for; the error of a failed turn is kept here and does not pass through the source.
 func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	if ctx.Err() != nil {
 		_, err := r.cancelled(ctx)
@@ -228,8 +230,8 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	return r.failure
 }
 
-// receive handles what the data yields: a batch or a failure. A batch has its turn even if the context ended meanwhile: the
-// data's position is then that of the state.
+// receive handles what the data yields: a batch or a failure. A batch has its turn even if the context ended meanwhile:
+// the data's position is then that of the state.
 func (r *run[S, B]) receive(ctx context.Context, batch B, failure error) (more bool) {
 	end, err := false, error(nil)
 	if failure == nil {
@@ -281,8 +283,8 @@ func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
 	return true, r.wrap(context.Cause(ctx))
 }
 
-// beginTurn runs what is due at the start of the run, counts the examples of the batch, and makes its turn; end reports that
-// it was the last one.
+// beginTurn runs what is due at the start of the run, counts the examples of the batch, and makes its turn; end reports
+// that it was the last one.
 func (r *run[S, B]) beginTurn(ctx context.Context) (end bool, err error) {
 	if !r.begun {
 		r.begun = true

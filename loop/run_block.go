@@ -30,8 +30,8 @@ type pendingTurn struct {
 	samples int64
 }
 
-// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the context are
-// looked at between blocks only.
+// blockTime bounds how long a block is gathered, and how long it is expected to take: schedules of time and the context
+// are looked at between blocks only.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -48,8 +48,9 @@ func (r *run[S, B]) startBlocks() {
 	r.readsClock = r.readsClock || b.on
 }
 
-// blockOf returns the task whose block a turn can be part of, -1 if there is none: it must be the only block stepper due in
-// the turn. Where a block has batches already, nothing may be due before it, which would run between two of its steps.
+// blockOf returns the task whose block a turn can be part of, -1 if there is none: it must be the only block stepper
+// due in the turn. Where a block has batches already, nothing may be due before it, which would run between two of its
+// steps.
 func (r *run[S, B]) blockOf(before, after Elapsed) int {
 	if !r.blocks.on {
 		return -1
@@ -137,8 +138,8 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	return r.afterTasks(ctx, turns[count-1], stop)
 }
 
-// flushBeforeError makes the steps of the batches that were pending when the run failed: without blocks they would have been
-// made before the failure, so their outcome comes first.
+// flushBeforeError makes the steps of the batches that were pending when the run failed: without blocks they would have
+// been made before the failure, so their outcome comes first.
 func (r *run[S, B]) flushBeforeError(ctx context.Context, failure error) error {
 	end, err := r.flush(ctx)
 	switch {
@@ -152,7 +153,8 @@ func (r *run[S, B]) flushBeforeError(ctx context.Context, failure error) error {
 	return failure
 }
 
-// keepBlockTurns adds the turns of a block to the history. With finish, the last one is left as a turn whose tasks have run.
+// keepBlockTurns adds the turns of a block to the history. With finish, the last one is left as a turn whose tasks have
+// run.
 func (r *run[S, B]) keepBlockTurns(batches []B, done []pendingTurn, logs []Logs, finish bool) (err error) {
 	from, to := r.lastTurn.history, r.clock.at(r.elapsed)
 	for i, turn := range done {
@@ -180,8 +182,8 @@ func (r *run[S, B]) keepBlockTurns(batches []B, done []pendingTurn, logs []Logs,
 	return err
 }
 
-// adaptBlockLimit sets the limit of a task by the time that its last block took. It stays 1 where a callback waits for a name
-// that the block logs: that is called after each step.
+// adaptBlockLimit sets the limit of a task by the time that its last block took. It stays 1 where a callback waits for
+// a name that the block logs: that is called after each step.
 func (r *run[S, B]) adaptBlockLimit(took time.Duration, logs []Logs) {
 	t := &r.blocks.tasks[r.blocks.current]
 	if len(logs) == 0 || t.limit == 1 && r.watchedName(logs[0]) != "" {

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// ErrSourceLeft: the context of a run ended, and the data source neither yielded a batch nor ended within half a second. The
-// run ended without it and left its goroutine behind, because a function of Go cannot be ended from outside. That goroutine
-// ends when the source returns; what the source uses may be in use until then.
+// ErrSourceLeft: the context of a run ended, and the data source neither yielded a batch nor ended within half a
+// second. The run ended without it and left its goroutine behind, because a function of Go cannot be ended from
+// outside. That goroutine ends when the source returns; what the source uses may be in use until then.
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (
-	// sourceGrace is how long a source may take to return once the context has ended: one that ends with the context, or is
-	// only slow, then ends in order, and can be closed when Run returns.
+	// sourceGrace is how long a source may take to return once the context has ended: one that ends with the context,
+	// or is only slow, then ends in order, and can be closed when Run returns.
 	sourceGrace = 500 * time.Millisecond
 	sourcePoll  = sourceGrace / 5
 )
 
-// source ranges over the data on its own goroutine. An iterator cannot be interrupted, so that goroutine may never return: the
-// run is then taken from it.
+// source ranges over the data on its own goroutine. An iterator cannot be interrupted, so that goroutine may never
+// return: the run is then taken from it.
 type source[B any] struct {
 	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
 	turn func(B, error) (more bool)
-	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd number
-	// owns the run.
+	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd
+	// number owns the run.
 	crossings atomic.Int64
 	count     int64 // crossings, as the source's goroutine left it
 	// uncancelable: the context never ends, so the run stays with the source's goroutine.
@@ -60,8 +60,8 @@ func (s *source[B]) all(data Data[B]) error {
 	return nil
 }
 
-// wait waits until the source has ended. If the context ends while the source does not return, left is true: the run then
-// belongs to the caller.
+// wait waits until the source has ended. If the context ends while the source does not return, left is true: the run
+// then belongs to the caller.
 func (s *source[B]) wait(ctx context.Context, over <-chan error) (err error, left bool) {
 	select {
 	case err := <-over:

@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// makeTurn makes the turn of a batch, or adds the batch to a block if its turn has nothing but a step that can be made later.
+// makeTurn makes the turn of a batch, or adds the batch to a block if its turn has nothing but a step that can be made
+// later.
 func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.lastTurn.tasks
@@ -140,7 +141,8 @@ func (r *run[S, B]) keepTurn(samples int64) {
 	r.lastTurn.history = r.elapsed
 }
 
-// callDue calls the changes or the callbacks that are due in this turn; with is, those that are due at that edge of the run.
+// callDue calls the changes or the callbacks that are due in this turn; with is, those that are due at that edge of the
+// run.
 func (r *run[S, B]) callDue(ctx context.Context, changes bool, is func(Schedule) bool, stop *bool) error {
 	for i := range r.hooks {
 		h := &r.hooks[i]
@@ -162,8 +164,8 @@ func (r *run[S, B]) callDue(ctx context.Context, changes bool, is func(Schedule)
 	return nil
 }
 
-// runAtEdge runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the last
-// batch, with its own row in the history.
+// runAtEdge runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the
+// last batch, with its own row in the history.
 func (r *run[S, B]) runAtEdge(ctx context.Context, is func(Schedule) bool) (stop bool, err error) {
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
@@ -206,8 +208,8 @@ func (r *run[S, B]) runTask(ctx context.Context, i int, stop *bool) error {
 	return r.stopOrFail(ctx, err, stop)
 }
 
-// stepContext is the context of a step. The batch is taken, so the step is made even if ctx has ended; if ctx ends while the
-// step runs, the step may end with it.
+// stepContext is the context of a step. The batch is taken, so the step is made even if ctx has ended; if ctx ends
+// while the step runs, the step may end with it.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Schedule says in which turns a task or a callback is due. It is a value that keeps nothing between turns, so it can be shared by
-// tasks and loops, and is the same in a resumed run. The zero Schedule is never due.
+// Schedule says in which turns a task or a callback is due. It is a value that keeps nothing between turns, so it can
+// be shared by tasks and loops, and is the same in a resumed run. The zero Schedule is never due.
 type Schedule struct {
 	_    [0]func() // schedules cannot be compared, as some have functions
 	name string
@@ -85,8 +85,8 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When is due in the turns for which a function of what had elapsed before and after the turn returns true. The function must be
-// pure. It is called in every turn. The name appears in errors.
+// When is due in the turns for which a function of what had elapsed before and after the turn returns true. The
+// function must be pure. It is called in every turn. The name appears in errors.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	if name == "" {
 		name = "when"
@@ -111,7 +111,8 @@ func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.ru
 // Possible reports whether the schedule is due at the start, or may be due in some turn.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
-// Err is what is wrong with the schedule, nil if nothing is. A combined schedule has the errors of its parts. [Loop.Run] returns it.
+// Err is what is wrong with the schedule, nil if nothing is. A combined schedule has the errors of its parts.
+// [Loop.Run] returns it.
 func (s Schedule) Err() error { return s.err }
 
 // inside is the error for a schedule that s is a part of; it names the part.
@@ -138,8 +139,8 @@ func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps finds up to n steps after from in which the schedule is due, and whether there may be more. It tries at most searched
-// steps.
+// firstSteps finds up to n steps after from in which the schedule is due, and whether there may be more. It tries at
+// most searched steps.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
 		return nil, false
@@ -163,8 +164,8 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 // searched bounds the steps that firstSteps tries.
 const searched = 100_000
 
-// never reports that the schedule is surely not due in a run from zero to until, nor at its start or end. Only an until in steps
-// bounds a run: the last turn may go beyond any number of samples and any time.
+// never reports that the schedule is surely not due in a run from zero to until, nor at its start or end. Only an until
+// in steps bounds a run: the last turn may go beyond any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Time: all, Date: 4 * all}

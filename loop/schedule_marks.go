@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// marks is due in a turn that reaches or crosses a mark in one unit, once for several marks. A turn is asked from its beginning to
-// its end, so no mark is lost however a run is divided into turns.
+// marks is due in a turn that reaches or crosses a mark in one unit, once for several marks. A turn is asked from its
+// beginning to its end, so no mark is lost however a run is divided into turns.
 type marks struct {
 	unit Period
 	// following is the first mark after x, [never] if there is none.
@@ -20,9 +20,9 @@ func (m marks) due(before, after Elapsed) bool {
 
 func (m marks) needs() needs { return needsOf(m.unit) }
 
-// Every is due at the multiples of p from the start of the run: Every(Steps(100)) after 100, 200, … finished steps, and with
-// [Schedule.AndAtStart] also before the first. Samples and time may jump over a multiple; it is then due once, in the turn that
-// crosses it. p must be positive and no [Date].
+// Every is due at the multiples of p from the start of the run: Every(Steps(100)) after 100, 200, … finished steps, and
+// with [Schedule.AndAtStart] also before the first. Samples and time may jump over a multiple; it is then due once, in
+// the turn that crosses it. p must be positive and no [Date].
 func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}
@@ -49,8 +49,8 @@ func At(p Period) Schedule {
 	}}}
 }
 
-// Exponential is due at first and then at factor times the point before: Exponential(Steps(10), 2) after 10, 20, 40, 80, … steps.
-// Points are rounded to whole numbers. The factor must be at least 1.000001.
+// Exponential is due at first and then at factor times the point before: Exponential(Steps(10), 2) after 10, 20, 40,
+// 80, … steps. Points are rounded to whole numbers. The factor must be at least 1.000001.
 func Exponential(first Period, factor float64) Schedule {
 	s := Schedule{name: fmt.Sprintf("%s by %g", named("exponentially from", first), factor)}
 	if s.err = checkLength("exponentially", first); s.err != nil {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// After is due in the turn that reaches p and in each turn after it. [Schedule.Then] and [Schedule.Every] begin a schedule there.
+// After is due in the turn that reaches p and in each turn after it. [Schedule.Then] and [Schedule.Every] begin a
+// schedule there.
 func After(p Period) Schedule {
 	if err := checkPoint("after", p); err != nil {
 		return Schedule{name: named("after", p), err: err}
@@ -15,8 +16,8 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then belongs to [After]: After(p).Then(s) is not due up to p, and from there on where s is, counted from p (see [Piecewise]). On
-// any other schedule it is an error.
+// Then belongs to [After]: After(p).Then(s) is not due up to p, and from there on where s is, counted from p (see
+// [Piecewise]). On any other schedule it is an error.
 func (s Schedule) Then(next Schedule) Schedule {
 	from, isAfter := s.rule.(reached)
 	s = Schedule{name: s.String() + ", " + next.part(), compound: true, starts: s.starts, ends: s.ends,
@@ -41,12 +42,12 @@ type Phase struct {
 }
 
 // Piecewise is base up to the first phase, then the schedule of one phase after the other. Points are counted from the
-// start of the run and must be ascending, in one unit. A phase counts from its point in the unit of the point: in a phase
-// after 1000 steps, Every(Steps(100)) is due after 1100, 1200, … steps. Other units count from the start of the run: in that
-// phase, Every(Time(time.Minute)) is due at whole minutes of the run.
+// start of the run and must be ascending, in one unit. A phase counts from its point in the unit of the point: in a
+// phase after 1000 steps, Every(Steps(100)) is due after 1100, 1200, … steps. Other units count from the start of the
+// run: in that phase, Every(Time(time.Minute)) is due at whole minutes of the run.
 //
-// The turn that reaches a point belongs to the phase before. If samples or time jump over a point, each phase is asked about
-// its part of the turn, so that no mark is lost however long a turn is.
+// The turn that reaches a point belongs to the phase before. If samples or time jump over a point, each phase is asked
+// about its part of the turn, so that no mark is lost however long a turn is.
 func Piecewise(base Schedule, next ...Phase) Schedule {
 	list := phases{{Then: base}}
 	names, errs := []string{base.part()}, []error{phaseErr(base)}

@@ -17,14 +17,14 @@ func (e *SignalError) Error() string { return e.Signal.String() }
 // ExitCode is the exit code of a process that this signal has ended: 130 for SIGINT, 143 for SIGTERM.
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
-// WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a run then ends at
-// the next border between turns (see [Loop.Run]), and its callbacks end. What cannot be interrupted, such as a compilation or a
-// long step, ends first. The second signal ends the process at once. Call stop when the run is over; from then on signals do what
-// they did before.
+// WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a run
+// then ends at the next border between turns (see [Loop.Run]), and its callbacks end. What cannot be interrupted, such
+// as a compilation or a long step, ends first. The second signal ends the process at once. Call stop when the run is
+// over; from then on signals do what they did before.
 //
-// Until then a write to a standard output or error that nobody reads any more (a pipe to head, a closed terminal) returns an error;
-// without WithSignals, Go ends the process for it, and a training would be lost. callbacks.ProgressBar and callbacks.Lines never
-// end the process.
+// Until then a write to a standard output or error that nobody reads any more (a pipe to head, a closed terminal)
+// returns an error; without WithSignals, Go ends the process for it, and a training would be lost.
+// callbacks.ProgressBar and callbacks.Lines never end the process.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -59,8 +59,8 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// catchBrokenPipes makes writes to broken standard outputs fail, until it is undone. It listens to the signal: ignoring it would be
-// inherited by the programs that this one starts.
+// catchBrokenPipes makes writes to broken standard outputs fail, until it is undone. It listens to the signal: ignoring
+// it would be inherited by the programs that this one starts.
 func catchBrokenPipes() (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
@@ -77,8 +77,8 @@ func resend(s os.Signal) {
 	}
 }
 
-// ExitCode is the exit code of a program after a run: 0 without an error, 128 plus the number of the signal that ended the run, or 1
-// for any other error. A signal that comes while callbacks end has not ended the run.
+// ExitCode is the exit code of a program after a run: 0 without an error, 128 plus the number of the signal that ended
+// the run, or 1 for any other error. A signal that comes while callbacks end has not ended the run.
 func ExitCode(err error) int {
 	var signalled *SignalError
 	switch {
@@ -90,8 +90,8 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Exit ends the program if err is not nil: it prints err by the standard logger and exits with its [ExitCode]. Deferred calls do not
-// run. It is for the main of a program, in place of the panic of package must:
+// Exit ends the program if err is not nil: it prints err by the standard logger and exits with its [ExitCode]. Deferred
+// calls do not run. It is for the main of a program, in place of the panic of package must:
 //
 //	must.M = loop.Exit
 func Exit(err error) {

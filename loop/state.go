@@ -54,8 +54,8 @@ func (v variable[S]) set(state any) error {
 
 func (s State) held() State { return s }
 
-// StateAs asserts that the state of a [Report], an [Ending], a [Beginning] or a [State] implements an interface. If the value
-// does not, a pointer to it may, which has the methods with a pointer receiver too.
+// StateAs asserts that the state of a [Report], an [Ending], a [Beginning] or a [State] implements an interface. If the
+// value does not, a pointer to it may, which has the methods with a pointer receiver too.
 func StateAs[I any](of interface{ held() State }) (found I, ok bool) {
 	s := of.held()
 	if s.at == nil {
@@ -71,8 +71,8 @@ func as[I any](value, pointer any) (found I, ok bool) {
 	return found, ok
 }
 
-// Snapshotter is a state that changes in place, such as a pointer or a map, and so must be copied to be kept. A state that is a
-// plain value needs no such method.
+// Snapshotter is a state that changes in place, such as a pointer or a map, and so must be copied to be kept. A state
+// that is a plain value needs no such method.
 type Snapshotter interface {
 	// Snapshot copies the state as it is now.
 	Snapshot(ctx context.Context) (Snapshot, error)

@@ -7,18 +7,18 @@ import (
 	"iter"
 )
 
-// Data is a sequence of batches, each with a nil error; an error ends the run. A batch must not change until its step is over; a
-// [BlockStepper] holds several at once. Package data has functions to prefetch, repeat or shorten any Data.
+// Data is a sequence of batches, each with a nil error; an error ends the run. A batch must not change until its step
+// is over; a [BlockStepper] holds several at once. Package data has functions to prefetch, repeat or shorten any Data.
 //
-// Data runs on a goroutine of the run. If it waits for something, it should end when the run's context ends; otherwise the run
-// leaves it behind (see [Loop.Run]).
+// Data runs on a goroutine of the run. If it waits for something, it should end when the run's context ends; otherwise
+// the run leaves it behind (see [Loop.Run]).
 type Data[B any] = iter.Seq2[B, error]
 
 // Sized is a batch that knows how many examples it holds. A batch without this method counts as one example.
 type Sized interface{ Samples() int }
 
-// Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than [ErrStop],
-// the returned state is not used and the old one must still be valid.
+// Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
+// [ErrStop], the returned state is not used and the old one must still be valid.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
@@ -32,24 +32,25 @@ func (f StepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 }
 
 // BlockStepper is a [Stepper] that can make several steps at once, which is faster where a step is small. The loop then
-// gives it several batches, never across a point where another task, a callback or the end of the run is due. The run is the
-// same, except that schedules of time are looked at between blocks. A block ends with the first batch that comes 50 ms after its
-// first one, or when its steps are expected to take 50 ms.
+// gives it several batches, never across a point where another task, a callback or the end of the run is due. The run
+// is the same, except that schedules of time are looked at between blocks. A block ends with the first batch that comes
+// 50 ms after its first one, or when its steps are expected to take 50 ms.
 type BlockStepper[S, B any] interface {
 	Stepper[S, B]
-	// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step; otherwise it
-	// calls StepBlock only, for a single batch too, so that a step computes the same in blocks of any length.
+	// BlockSize is the largest number of steps at once. It is called when a run starts. Below 2 the loop calls Step;
+	// otherwise it calls StepBlock only, for a single batch too, so that a step computes the same in blocks of any
+	// length.
 	BlockSize() int
-	// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same names in
-	// each step. With an error, [ErrStop] included, it returns the logs of the steps that were made before it and the state
-	// after them. A panic loses all steps of the block. If StepBlock ends early because the context is cancelled, batches that
-	// were taken from the data are not in the state ([Report].Ahead).
+	// StepBlock makes the steps of the batches in their order and returns the logs of each, which must have the same
+	// names in each step. With an error, [ErrStop] included, it returns the logs of the steps that were made before it
+	// and the state after them. A panic loses all steps of the block. If StepBlock ends early because the context is
+	// cancelled, batches that were taken from the data are not in the state ([Report].Ahead).
 	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 }
 
-// Awaiter is a [Stepper] whose steps may still be running when its method returns, as on a device. Reading the logs of such a
-// step waits for it. Await waits for all steps that were begun on the state and returns the error of one that failed. The loop
-// calls it after the last turn, after a failure too. A step that fails then has been counted.
+// Awaiter is a [Stepper] whose steps may still be running when its method returns, as on a device. Reading the logs of
+// such a step waits for it. Await waits for all steps that were begun on the state and returns the error of one that
+// failed. The loop calls it after the last turn, after a failure too. A step that fails then has been counted.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }
@@ -77,8 +78,8 @@ type Task[S, B any] struct {
 	err         error
 }
 
-// On makes a task of a [Stepper], which may be a [BlockStepper] and an [Awaiter]. If it is a [fmt.Stringer], its text is the
-// task's name.
+// On makes a task of a [Stepper], which may be a [BlockStepper] and an [Awaiter]. If it is a [fmt.Stringer], its text
+// is the task's name.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: ErrNoFunction}
@@ -116,7 +117,8 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 	return Task[S, B]{when: when, do: do}
 }
 
-// OnTurnOf is [OnTurn] for a task that keeps something between the turns of a run: start makes the function for each run.
+// OnTurnOf is [OnTurn] for a task that keeps something between the turns of a run: start makes the function for each
+// run.
 func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if start == nil {
 		return Task[S, B]{when: when, err: ErrNoFunction}

@@ -9,7 +9,8 @@ import (
 
 // Audio is sound, logged with [loop.Logs.Output] and written as WAV with 16 bits a sample.
 type Audio struct {
-	// Samples are from -1 to 1; values outside are clipped, and NaN is silence. Those of several channels are interleaved.
+	// Samples are from -1 to 1; values outside are clipped, and NaN is silence. Those of several channels are
+	// interleaved.
 	Samples []float32
 	// Rate is the number of samples of each channel in a second, at least 1.
 	Rate int

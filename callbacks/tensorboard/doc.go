@@ -3,8 +3,8 @@
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)),
 //		tensorboard.Write("runs/1", loop.Every(loop.Steps(10))))
 //
-// and then "tensorboard --logdir runs". What an evaluation logs (loss_test, accuracy_val) is written as another run beside that of the
-// training, so that the curves of both are in one chart:
+// and then "tensorboard --logdir runs". What an evaluation logs (loss_test, accuracy_val) is written as another run
+// beside that of the training, so that the curves of both are in one chart:
 //
 //	runs/1/train  losses/loss, metrics/accuracy, …
 //	runs/1/test   losses/loss, metrics/accuracy, …
@@ -17,6 +17,7 @@
 //	string, or a list of them          text, in Markdown
 //	[Histogram]                        a histogram
 //
-// Values other than numbers are logged with [loop.Logs.Output]. A payload of another type is left out. TensorFlow is not needed: the
-// package writes records in TensorFlow's framing, with the field numbers of TensorBoard's protocol buffers.
+// Values other than numbers are logged with [loop.Logs.Output]. A payload of another type is left out. TensorFlow is
+// not needed: the package writes records in TensorFlow's framing, with the field numbers of TensorBoard's protocol
+// buffers.
 package tensorboard

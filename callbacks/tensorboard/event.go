@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a protocol buffer that is appended to. The numbers of its fields are those of TensorBoard's event.proto, summary.proto,
-// tensor.proto and plugin_data.proto.
+// message is a protocol buffer that is appended to. The numbers of its fields are those of TensorBoard's event.proto,
+// summary.proto, tensor.proto and plugin_data.proto.
 type message []byte
 
 func (m message) bytes(field protowire.Number, v []byte) message {

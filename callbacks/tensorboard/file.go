@@ -51,7 +51,8 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 		return nil, err
 	}
 	err = f.write(message{}.float(1, seconds).text(fileVersion, fileVersionText))
-	// The first start that TensorBoard reads in a folder purges nothing, and other programs' files have none: so there are two.
+	// The first start that TensorBoard reads in a folder purges nothing, and other programs' files have none: so there
+	// are two.
 	for n := 0; n < 2 && err == nil && older; n++ {
 		err = f.write(event(seconds, purge, sessionLog, message{}.integer(1, statusStart)))
 	}

@@ -7,15 +7,15 @@ import (
 	"sort"
 )
 
-// Histogram is a distribution of numbers, logged with [loop.Logs.Output]; [NewHistogram] makes one. The buckets are ascending. A
-// Histogram without buckets is not written.
+// Histogram is a distribution of numbers, logged with [loop.Logs.Output]; [NewHistogram] makes one. The buckets are
+// ascending. A Histogram without buckets is not written.
 type Histogram struct{ Buckets []Bucket }
 
 // Bucket is the number of values from Low to High. High belongs to the next bucket, except in the last one.
 type Bucket struct{ Low, High, Count float64 }
 
-// NewHistogram counts values into buckets of equal width: 30 if buckets is 0 or less. If all values are equal, there is one bucket of
-// width 1 around them. NaN and the infinities are in no bucket. The slice is not kept.
+// NewHistogram counts values into buckets of equal width: 30 if buckets is 0 or less. If all values are equal, there is
+// one bucket of width 1 around them. NaN and the infinities are in no bucket. The slice is not kept.
 func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {

@@ -39,8 +39,9 @@ func newSettings(options []Option) settings {
 	return s
 }
 
-// Evaluations names the evaluations of the run, in place of "test" and "val": an entry whose name ends in "_" and one of these is
-// written to the folder of that name, without the ending. With none, all entries are written to that of the training.
+// Evaluations names the evaluations of the run, in place of "test" and "val": an entry whose name ends in "_" and one
+// of these is written to the folder of that name, without the ending. With none, all entries are written to that of the
+// training.
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
@@ -55,10 +56,10 @@ func Evaluations(names ...string) Option {
 	}
 }
 
-// Hyperparameters adds the run to TensorBoard's table of hyperparameters, as one session with its settings, its start and whether it
-// ended without an error. Within the values, a map makes names with dots, a list names with its indices, and nil an empty text; other
-// values must be booleans, numbers, strings, or have a String method. For a resumed run TensorBoard shows the first end that was
-// written; a killed process writes none.
+// Hyperparameters adds the run to TensorBoard's table of hyperparameters, as one session with its settings, its start
+// and whether it ended without an error. Within the values, a map makes names with dots, a list names with its indices,
+// and nil an empty text; other values must be booleans, numbers, strings, or have a String method. For a resumed run
+// TensorBoard shows the first end that was written; a killed process writes none.
 func Hyperparameters(values map[string]any) Option {
 	values = maps.Clone(values)
 	return func(s *settings) { s.parameters = values }

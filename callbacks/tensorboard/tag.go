@@ -9,7 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// folderAndTag is where an entry is written. TensorBoard groups tags by the part before the first slash: the collection.
+// folderAndTag is where an entry is written. TensorBoard groups tags by the part before the first slash: the
+// collection.
 func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	name, folder := e.Name, training
 	for _, evaluation := range s.evaluations {
@@ -21,9 +22,9 @@ func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	return folder, strings.ReplaceAll(escape(string(e.Collection)), "/", "%2F") + "/" + escape(name)
 }
 
-// escape makes a name printable UTF-8 on one line (with another, TensorBoard would ignore the rest of the file), a different one for
-// each name: bytes that are not UTF-8 and control characters are written as in a URL, %0A, and so is a percent sign that would be
-// read as the beginning of one.
+// escape makes a name printable UTF-8 on one line (with another, TensorBoard would ignore the rest of the file), a
+// different one for each name: bytes that are not UTF-8 and control characters are written as in a URL, %0A, and so is
+// a percent sign that would be read as the beginning of one.
 func escape(name string) string {
 	var b strings.Builder
 	for i, r := range name {

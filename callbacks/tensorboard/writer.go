@@ -10,25 +10,26 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ErrDropped is wrapped by the error at the end of a run that was so fast that reports were dropped (see [callbacks.Background]). Write
-// less often, or set a longer queue.
+// ErrDropped is wrapped by the error at the end of a run that was so fast that reports were dropped (see
+// [callbacks.Background]). Write less often, or set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
-// Write writes what is logged in the due turns into event files in dir, as the package's documentation describes. Folders and files
-// are made with the first value that needs them. The step is the number of finished steps, the time that of the turn.
+// Write writes what is logged in the due turns into event files in dir, as the package's documentation describes.
+// Folders and files are made with the first value that needs them. The step is the number of finished steps, the time
+// that of the turn.
 //
-// The run does not wait: values are read and written in the background, and only those of due turns (see [InBackground]). Each turn
-// is one write to the system for each folder, so a process that is killed leaves at most the last record of a file cut, which
-// TensorBoard ignores.
+// The run does not wait: values are read and written in the background, and only those of due turns (see
+// [InBackground]). Each turn is one write to the system for each folder, so a process that is killed leaves at most the
+// last record of a file cut, which TensorBoard ignores.
 //
-// A run that finds event files begins new ones with later names, which make TensorBoard drop all steps after the one at which the run
-// begins (see [loop.From]), or all steps if it begins at 0. (TensorBoard's data server ignores that, but drops the later steps of an
-// entry when the entry is written again.) An evaluation at the start of a resumed run is of a step that is there already, and is left
-// out.
+// A run that finds event files begins new ones with later names, which make TensorBoard drop all steps after the one at
+// which the run begins (see [loop.From]), or all steps if it begins at 0. (TensorBoard's data server ignores that, but
+// drops the later steps of an entry when the entry is written again.) An evaluation at the start of a resumed run is of
+// a step that is there already, and is left out.
 //
-// Errors do not end the run. A value that cannot be read or shown is left out; a file that cannot be written is not written to again.
-// The first error is returned at the end of the run, and so is [ErrDropped], unless [callbacks.Background.Dropped] is set. Wrong
-// options are an error before the first turn.
+// Errors do not end the run. A value that cannot be read or shown is left out; a file that cannot be written is not
+// written to again. The first error is returned at the end of the run, and so is [ErrDropped], unless
+// [callbacks.Background.Dropped] is set. Wrong options are an error before the first turn.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, Err: newWriter(dir, s).err}
@@ -64,7 +65,8 @@ func (b *inBackground) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// New makes the writer of [Write] for a loop written by hand, without a background: Watch writes a report, End closes the files.
+// New makes the writer of [Write] for a loop written by hand, without a background: Watch writes a report, End closes
+// the files.
 func New(dir string, options ...Option) loop.Attendant {
 	w := newWriter(dir, newSettings(options))
 	w.prefix = "tensorboard: " // in a run, the loop adds the name

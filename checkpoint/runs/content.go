@@ -22,7 +22,7 @@ const (
 	historyTensor = "loop.history"
 )
 
-// position is how far a run was, in the manifest.
+// position is how far a run was, as the manifest has it.
 type position struct {
 	Steps   int64 `json:"steps"`
 	Samples int64 `json:"samples"`
@@ -31,12 +31,9 @@ type position struct {
 	Date loop.Date     `json:"date"`
 }
 
-// most bounds each part of a position: what runs that go on from there add to it never overflows.
-const most = 1 << 62
-
 func (p position) check() error {
-	if p.Steps < 0 || p.Samples < 0 || p.Time < 0 || max(p.Steps, p.Samples, int64(p.Time)) > most {
-		return fmt.Errorf("section %q says %d steps, %d samples and %d ns: expected 0 to 2^62 of each", loopSection, p.Steps, p.Samples, p.Time)
+	if err := loop.Elapsed(p).Check(); err != nil {
+		return fmt.Errorf("section %q: expected 0 to 2^62 of each: %w", loopSection, err)
 	}
 	return nil
 }
@@ -47,7 +44,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 	if !ok {
 		return checkpoint.Content{}, fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
 	}
-	at := position{r.Elapsed.Steps, r.Elapsed.Samples, r.Elapsed.Time, r.Elapsed.Date}
+	at := position(r.Elapsed)
 	if err := at.check(); err != nil { // nobody could resume from it
 		return checkpoint.Content{}, fmt.Errorf("checkpoint: %w", err)
 	}

@@ -134,8 +134,7 @@ func startOf(folder *checkpoint.Folder, c *checkpoint.Checkpoint) (Start, error)
 	if p.Steps != int64(c.Step) {
 		return Start{}, fmt.Errorf("section %q says %d steps, %d samples and %s: expected %d steps", loopSection, p.Steps, p.Samples, p.Time, c.Step)
 	}
-	start := Start{Found: true, Elapsed: loop.Elapsed{Steps: p.Steps, Samples: p.Samples, Time: p.Time, Date: p.Date},
-		History: &loop.History{}, PassedOver: c.PassedOver, folder: folder, saved: *c}
+	start := Start{Found: true, Elapsed: loop.Elapsed(p), History: &loop.History{}, PassedOver: c.PassedOver, folder: folder, saved: *c}
 	start.saved.Tensors = nil
 	var err error
 	if start.settings, err = textsOf(c, settingsSection); err != nil {

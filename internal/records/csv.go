@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// WriteCSV writes rows under a line of column names. A row that lacks a column has an empty cell. each calls do with each row, and is
-// called twice.
+// WriteCSV writes rows under a line of column names. A row that lacks a column has an empty cell. each calls do with
+// each row, and is called twice.
 func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	table := tableOfFields("")
 	err := each(func(r *Row) error { table.widen(r); return r.Check() })
@@ -29,8 +29,8 @@ func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	})
 }
 
-// ReadCSV calls do with each row of a table; only the column elapsed.steps must be there. An error says where; do was called with the
-// rows before it.
+// ReadCSV calls do with each row of a table; only the column elapsed.steps must be there. An error says where; do was
+// called with the rows before it.
 func ReadCSV(r io.Reader, do func(*Row) error) error {
 	text, _, err := skipMark(r)
 	if err != nil {

@@ -140,7 +140,8 @@ func parseNumber(text string) (float64, error) {
 	return v, nil
 }
 
-// SplitColumn takes the name of a column apart. Names that a file could not give back as they were are errors that wrap ErrName.
+// SplitColumn takes the name of a column apart. Names that a file could not give back as they were are errors that wrap
+// ErrName.
 func SplitColumn(column string) (collection, name string, err error) {
 	collection, name, _ = strings.Cut(column, ".")
 	switch {

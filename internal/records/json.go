@@ -8,7 +8,8 @@ import (
 	"io"
 )
 
-// WriteJSON writes rows as an array of flat objects, one a line. NaN and the infinities are texts. each calls do with each row.
+// WriteJSON writes rows as an array of flat objects, one a line. NaN and the infinities are texts. each calls do with
+// each row.
 func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	out := bufio.NewWriter(w)
 	begin := "[\n"
@@ -32,8 +33,8 @@ func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	return out.Flush()
 }
 
-// ReadJSON calls do with each row of an array that WriteJSON wrote, or of objects that stand one behind the other. An error says where;
-// do was called with the rows before it.
+// ReadJSON calls do with each row of an array that WriteJSON wrote, or of objects that stand one behind the other. An
+// error says where; do was called with the rows before it.
 func ReadJSON(r io.Reader, do func(*Row) error) error {
 	text, mark, err := skipMark(r)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package records reads and writes the rows of a history as files have them: objects of JSON, and tables of CSV. Numbers come back to
-// the last bit. It is for package loop, whose histories are written whole, and for the recorders of package callbacks, which add a line
-// at a time.
+// Package records reads and writes the rows of a history as files have them: objects of JSON, and tables of CSV.
+// Numbers come back to the last bit. It is for package loop, whose histories are written whole, and for the recorders
+// of package callbacks, which add a line at a time.
 package records
 
 import (
@@ -20,7 +20,8 @@ type Elapsed struct {
 const (
 	// UnknownBatch is written as nothing. A reader takes the examples since the row before.
 	UnknownBatch = -1
-	// Most is the most steps, samples or nanoseconds of a row: what a run adds to it, and the difference of two, never overflow.
+	// Most is the most steps, samples or nanoseconds of a row: what a run adds to it, and the difference of two, never
+	// overflow.
 	Most = 1 << 62
 )
 
