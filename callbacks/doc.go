@@ -15,6 +15,6 @@
 //	…
 //	if err := early.Watch(ctx, pass.Report(logs, nil)); errors.Is(err, loop.ErrStop) {
 //
-// [Background] runs a callback on its own goroutine. Package callbacks/tensorboard writes event files for TensorBoard, package
-// checkpoint checkpoints.
+// [Background] runs a callback on its own goroutine. Package callbacks/tensorboard writes event files for TensorBoard,
+// package checkpoint/runs saves checkpoints.
 package callbacks
