@@ -7,10 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // The lines must have the fields that the peers' have, so that one reader takes both.
@@ -43,12 +44,9 @@ func TestLines(t *testing.T) {
 }
 
 func TestTimeToFirstStep(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "bench")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
-	command := exec.Command(binary, "-workload", "ttfs", "-repeats", "1")
+	command := exec.Command(plugintest.UncachedProgram(t, "."), "-workload", "ttfs", "-repeats", "1")
 	command.Stderr = os.Stderr
-	out, err = command.Output()
+	out, err := command.Output()
 	require.NoError(t, err)
 	d, n := json.NewDecoder(bytes.NewReader(out)), 0
 	for ; d.More(); n++ {

@@ -2,10 +2,8 @@
 package examples
 
 import (
-	"bytes"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -13,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // The same training at each level: it learns, and takes at most as many lines as Ciclo's own program of that kind (its
@@ -25,17 +25,13 @@ func TestLevels(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			lines := linesOf(t, filepath.Join(row.name, "main.go"))
 			require.LessOrEqual(t, lines, row.ciclo)
-			var stderr bytes.Buffer
-			child := exec.Command("go", "run", "./"+row.name)
-			child.Stderr = &stderr
-			out, err := child.Output()
-			require.NoError(t, err, stderr.String())
+			out, stderr := said(t, plugintest.Program(t, row.name))
 			match := regexp.MustCompile(`^test accuracy: ([01]\.\d{3})\n$`).FindStringSubmatch(string(out))
 			require.NotNil(t, match, string(out))
 			accuracy, err := strconv.ParseFloat(match[1], 64)
 			require.NoError(t, err)
 			require.Greater(t, accuracy, 0.88, "a linear classifier of these digits")
-			require.Contains(t, stderr.String(), "1000/1000 - ")
+			require.Contains(t, stderr, "1000/1000 - ")
 			t.Logf("%s: %d lines of code, Ciclo %d; test accuracy %.3f", row.name, lines, row.ciclo, accuracy)
 		})
 	}
@@ -53,19 +49,15 @@ func TestFit(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	require.Contains(t, string(readme), "```go\n"+regexp.MustCompile(`(?m)^\t`).ReplaceAllString(body, "")+"\n```\n", "the README shows another program than examples/fit/main.go")
-	var sum float64
+	fit, sum := plugintest.Program(t, "fit"), 0.0
 	for _, seed := range []string{"0", "1", "2"} {
-		var stderr bytes.Buffer
-		child := exec.Command("go", "run", "./fit", "-seed", seed)
-		child.Stderr = &stderr
-		out, err := child.Output()
-		require.NoError(t, err, stderr.String())
+		out, stderr := said(t, fit, "-seed", seed)
 		match := regexp.MustCompile(`^test accuracy: ([01]\.\d{3})\n$`).FindStringSubmatch(string(out))
 		require.NotNil(t, match, string(out))
 		accuracy, err := strconv.ParseFloat(match[1], 64)
 		require.NoError(t, err)
 		sum += accuracy
-		require.Contains(t, stderr.String(), "440/440 - ")
+		require.Contains(t, stderr, "440/440 - ")
 	}
 	t.Logf("%d lines; mean test accuracy of seeds 0-2: %.3f", lines, sum/3)
 	require.GreaterOrEqual(t, sum/3, 0.91)
@@ -73,8 +65,7 @@ func TestFit(t *testing.T) {
 
 // It prints a value on its way, and the line that makes the first NaN, as the README shows.
 func TestEager(t *testing.T) {
-	out, err := exec.Command("go", "run", "./eager").Output()
-	require.NoError(t, err)
+	out, _ := said(t, plugintest.Program(t, "eager"))
 	lines := strings.Split(string(out), "\n")
 	require.Equal(t, "sums: [[3] [0]]", lines[0])
 	place := regexp.MustCompile(`eager/main\.go:(\d+): Div\(\(Float32\)\[2, 2\], \(Float32\)\[2, 1\]\) -> \(Float32\)\[2, 2\] is the first to make NaN`).FindStringSubmatch(lines[1])
@@ -96,8 +87,7 @@ func TestEager(t *testing.T) {
 func TestGAN(t *testing.T) {
 	lines := linesOf(t, "gan/main.go")
 	require.LessOrEqual(t, lines, 60)
-	out, err := exec.Command("go", "run", "./gan").Output()
-	require.NoError(t, err)
+	out, _ := said(t, plugintest.Program(t, "gan"))
 	n := numbersOf(t, `^mean of the data: 4, of the generator: (\S+) at first, (\S+) at last\n$`, out)
 	require.Greater(t, math.Abs(4-n[0]), 2.0)
 	require.Less(t, math.Abs(4-n[1]), 0.5)
@@ -108,8 +98,7 @@ func TestGAN(t *testing.T) {
 func TestRateFinder(t *testing.T) {
 	lines := linesOf(t, "lrfinder/main.go")
 	require.LessOrEqual(t, lines, 40)
-	out, err := exec.Command("go", "run", "./lrfinder").Output()
-	require.NoError(t, err)
+	out, _ := said(t, plugintest.Program(t, "lrfinder"))
 	n := numbersOf(t, `^suggested rate: (\S+); loss with it: (\S+) at first, (\S+) at last\n$`, out)
 	require.Greater(t, n[0], 1e-3)
 	require.Less(t, n[0], 1e-1)

@@ -14,12 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // A classifier of sentences of several lengths sees the order of the words, for without it half of the answers would be wrong,
 // and padding changes none of them.
 func TestTransformer(t *testing.T) {
-	out := runs(t, "transformer", "-steps", "250")
+	out := runs(t, plugintest.Program(t, "transformer"), "-steps", "250")
 	n := numbersOf(t, `^test accuracy of sentences padded to 10 words: (\S+)\ntest accuracy of sentences padded to 16 words: (\S+)\n$`, out)
 	t.Logf("250 steps: accuracy %.3f of 1,024 sentences, by the set of words alone 0.5", n[0])
 	require.Greater(t, n[0], 0.9)
@@ -28,7 +29,8 @@ func TestTransformer(t *testing.T) {
 
 // A language model of the project's documents tells the next character much better than how often each comes does.
 func TestCharacterModel(t *testing.T) {
-	out := runs(t, "charlm", "-steps", "120", "-sample", "40")
+	charlm := plugintest.Program(t, "charlm")
+	out := runs(t, charlm, "-steps", "120", "-sample", "40")
 	n := numbersOf(t, `^perplexity: (\S+) \(by frequencies alone: (\S+); characters: (\d+)\)\n(?s:.{40})\n$`, out)
 	t.Logf("120 steps: perplexity %.1f, by frequencies alone %.1f, of %.0f characters", n[0], n[1], n[2])
 	require.Less(t, n[0], 0.75*n[1])
@@ -36,7 +38,7 @@ func TestCharacterModel(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "short.txt"), []byte("short"), 0o600))
-	message, err := exec.Command("go", "run", "./charlm", "-text", dir).CombinedOutput()
+	message, err := exec.Command(charlm, "-text", dir).CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(message), "have 5 characters, expected 1280 or more: name another folder with -text")
 }
@@ -44,7 +46,7 @@ func TestCharacterModel(t *testing.T) {
 // Both losses of an autoencoder come to what they should, and what it paints looks like digits, of nearly all kinds.
 func TestVariationalAutoencoder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "digits.png")
-	n := numbersOf(t, `^reconstruction: (\S+), kl: (\S+)\n$`, runs(t, "vae", "-steps", "1500", "-out", path))
+	n := numbersOf(t, `^reconstruction: (\S+), kl: (\S+)\n$`, runs(t, plugintest.Program(t, "vae"), "-steps", "1500", "-out", path))
 	require.Less(t, n[0], 24.0, "the mean picture alone has 27.1, the pixels themselves 13.7")
 	require.Greater(t, n[1], 1.0, "the numbers say something about the picture")
 
@@ -94,7 +96,8 @@ func TestTransfer(t *testing.T) {
 		require.NotNil(t, match, string(out))
 		return match[1:]
 	}
-	long := runs(t, "transfer", "-seed", "1")
+	transfer := plugintest.Program(t, "transfer")
+	long := runs(t, transfer, "-seed", "1")
 	n := numbersOf(t, `^digits 0 to 4: test accuracy (\S+)\ndigits 5 to 9: test accuracy (\S+)\nbody`, long)
 	t.Logf("accuracy %.3f on digits 0 to 4; with a new head, trained for 100 steps, %.3f on 5 to 9", n[0], n[1])
 	require.Greater(t, n[0], 0.97)
@@ -104,7 +107,7 @@ func TestTransfer(t *testing.T) {
 		same       bool
 	}{{"the same seed", "1", true}, {"another seed", "2", false}} {
 		t.Run(row.name, func(t *testing.T) {
-			a, b := hashes(long), hashes(runs(t, "transfer", "-steps", "1", "-seed", row.seed))
+			a, b := hashes(long), hashes(runs(t, transfer, "-steps", "1", "-seed", row.seed))
 			require.NotEqual(t, "e3b0c44298fc1c14", string(a[0]), "no parameters at all")
 			for _, h := range [][][]byte{a, b} {
 				require.Equal(t, h[0], h[1], "the body")
@@ -117,13 +120,9 @@ func TestTransfer(t *testing.T) {
 }
 
 // runs gives what an example writes to its stdout; its progress is to be on stderr.
-func runs(t *testing.T, name string, args ...string) []byte {
+func runs(t *testing.T, binary string, args ...string) []byte {
 	t.Helper()
-	var stderr bytes.Buffer
-	child := exec.Command("go", append([]string{"run", "./" + name}, args...)...)
-	child.Stderr = &stderr
-	out, err := child.Output()
-	require.NoError(t, err, stderr.String())
-	require.Contains(t, stderr.String(), " examples/s")
+	out, stderr := said(t, binary, args...)
+	require.Contains(t, stderr, " examples/s")
 	return out
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // said runs a program and gives what it says on both outputs.
@@ -24,15 +26,6 @@ func said(t *testing.T, binary string, args ...string) (stdout []byte, stderr st
 	return out, errs.String()
 }
 
-// built is a program of this folder, for all of a test's runs.
-func built(t *testing.T, name string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), name)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+name).CombinedOutput()
-	require.NoError(t, err, string(out))
-	return binary
-}
-
 // short tells that what a person reads first is no more than a page or so.
 func short(t *testing.T, name string) {
 	t.Helper()
@@ -42,7 +35,7 @@ func short(t *testing.T, name string) {
 // The three shapes are one training: they end with the same figures.
 func TestLinear(t *testing.T) {
 	short(t, "linear")
-	linear := built(t, "linear")
+	linear := plugintest.Program(t, "linear")
 	var first []byte
 	for _, shape := range []string{"loop", "manual", "train"} {
 		out, stderr := said(t, linear, "-shape", shape)
@@ -66,7 +59,7 @@ func TestLinear(t *testing.T) {
 // The CNN learns, says so behind each inner loop, and goes on from its checkpoints.
 func TestCNN(t *testing.T) {
 	short(t, "cnn")
-	cnn, dir := built(t, "cnn"), t.TempDir()
+	cnn, dir := plugintest.Program(t, "cnn"), t.TempDir()
 	out, _ := said(t, cnn, "-dir", dir, "-steps", "200")
 	require.Contains(t, string(out), "/conv_1/conv ")
 	require.Equal(t, 2, bytes.Count(out, []byte("| test loss ")))
@@ -98,7 +91,7 @@ func line500(t *testing.T, out []byte) string {
 // Four devices train it as one does.
 func TestResNet(t *testing.T) {
 	short(t, "resnet")
-	resnet := built(t, "resnet")
+	resnet := plugintest.Program(t, "resnet")
 	var accuracy []float64
 	for _, devices := range []string{"4", "1"} {
 		out, stderr := said(t, resnet, "-devices", devices, "-epochs", "4")
@@ -120,7 +113,7 @@ func TestOwnState(t *testing.T) {
 	require.NotContains(t, string(deps), "gomlx")
 	require.NotContains(t, string(deps), "lazo/xla")
 
-	own, dir := built(t, "own"), t.TempDir()
+	own, dir := plugintest.Program(t, "own"), t.TempDir()
 	whole, stderr := said(t, own)
 	n := numbersOf(t, `^stopped after (\d+) steps, best test loss (\S+) at step (\d+)\ntest accuracy: (\S+)\n$`, whole)
 	require.Contains(t, stderr, "/20000 - ")

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,10 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
+// linkedCache is the folder of a program's compile cache when it gives none. Only the linker sets it (-X), for the programs
+// that tests start: internal/plugintest.Program.
+var linkedCache string
+
 type cache struct {
 	dir   string
 	limit int64
@@ -46,6 +51,9 @@ type cache struct {
 	on   string
 	log  *slog.Logger
 	hits atomic.Int64
+
+	lock sync.Mutex
+	room int64 // bytes that may be written before the folder is counted again
 }
 
 const (
@@ -166,10 +174,16 @@ func (c *cache) keep(e *pjrt.Executable, name string) error {
 	if err := writeWhole(name, []byte(cacheMagic), entryDigest(name, compiled), compiled); err != nil {
 		return err
 	}
-	return c.trim(name)
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.room -= int64(len(compiled)); c.room < 0 {
+		return c.trim(name)
+	}
+	return nil
 }
 
-// trim removes what was used longest ago until the folder fits its limit; the newest stays.
+// trim removes what was used longest ago until the folder fits its limit; the newest stays. To count thousands of entries
+// takes 10 ms and more, so an eighth of what is free may be written before the next count: other processes write too.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -197,6 +211,7 @@ func (c *cache) trim(newest string) error {
 		}
 		total -= f.Size()
 	}
+	c.room = (c.limit - total) / 8
 	return nil
 }
 

@@ -46,6 +46,9 @@ func InstallIfMissing(progress func(line string)) Option {
 
 func newOptions(opts []Option) (*options, error) {
 	o := &options{client: map[string]any{}, progress: func(string) {}, programs: idlePrograms, log: slog.New(slog.DiscardHandler)}
+	if linkedCache != "" {
+		CompileCache(linkedCache, 0)(o)
+	}
 	for _, apply := range opts {
 		if apply != nil {
 			apply(o)

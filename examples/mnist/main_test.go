@@ -16,7 +16,21 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
+
+// trained runs the built program, which finds what earlier runs compiled.
+func trained(t *testing.T, binary string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	child := exec.CommandContext(t.Context(), binary, args...)
+	child.Stdout, child.Stderr = &out, &errs
+	if err := child.Run(); err != nil {
+		require.ErrorAs(t, err, new(*exec.ExitError))
+	}
+	return child.ProcessState.ExitCode(), out.String(), errs.String()
+}
 
 // command runs the program in this process.
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -39,9 +53,9 @@ func accuracyOf(t *testing.T, stdout string) float64 {
 
 // The example is the acceptance test: each of three seeds, and their mean.
 func TestAccuracy(t *testing.T) {
-	sum := 0.0
+	binary, sum := plugintest.Program(t, "."), 0.0
 	for seed := range 3 {
-		code, stdout, stderr := command(t, "-seed", strconv.Itoa(seed))
+		code, stdout, stderr := trained(t, binary, "-seed", strconv.Itoa(seed))
 		require.Equal(t, 0, code, stderr)
 		a := accuracyOf(t, stdout)
 		require.GreaterOrEqual(t, a, 0.90, "seed %d", seed)
@@ -57,11 +71,11 @@ func TestAccuracy(t *testing.T) {
 }
 
 func TestSameSeedSameResult(t *testing.T) {
-	args := []string{"-quiet", "-epochs", "2", "-seed", "7"}
-	code, first, stderr := command(t, args...)
+	binary, args := plugintest.Program(t, "."), []string{"-quiet", "-epochs", "2", "-seed", "7"}
+	code, first, stderr := trained(t, binary, args...)
 	require.Equal(t, 0, code, stderr)
 	require.Empty(t, stderr, "-quiet")
-	_, second, _ := command(t, args...)
+	_, second, _ := trained(t, binary, args...)
 	require.Equal(t, accuracyOf(t, first), accuracyOf(t, second))
 }
 
@@ -114,9 +128,7 @@ func TestHelp(t *testing.T) {
 
 // The first signal ends the run at a step border, with a summary and the exit code that a shell expects.
 func TestSignals(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "mnist")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
+	binary := plugintest.Program(t, ".")
 	for _, row := range []struct {
 		signal syscall.Signal
 		code   int

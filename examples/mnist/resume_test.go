@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // killedRuns is how many runs are killed.
@@ -47,9 +47,7 @@ func newest(t *testing.T, dir string) (checkpoint.Step, string) {
 
 // What is killed at any moment and resumed ends as what was not.
 func TestF10_killedAndResumed(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "mnist")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
+	binary := plugintest.Program(t, ".")
 	start := func(dir string, stderr io.Writer, stdout io.Writer) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), binary, "-epochs", "10", "-seed", "3", "-resume", dir)
 		cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -120,9 +118,7 @@ var signalledRuns = 4
 // A signal at any moment: the exit code that a shell expects, the step that was made last is on the disk, and from there the
 // run ends as one that had no signal.
 func TestF09_signalledAndResumed(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "mnist")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
+	binary := plugintest.UncachedProgram(t, ".")
 	run := func(dir string, sent syscall.Signal, after time.Duration) (code int, text string, took time.Duration) {
 		cmd := exec.CommandContext(t.Context(), binary, "-epochs", "10", "-seed", "3", "-resume", dir)
 		var stderr bytes.Buffer
@@ -189,16 +185,16 @@ func TestF09_signalledAndResumed(t *testing.T) {
 }
 
 func TestResumeMistakes(t *testing.T) {
-	dir := t.TempDir()
-	code, _, stderr := command(t, "-epochs", "1", "-resume", dir)
+	binary, dir := plugintest.Program(t, "."), t.TempDir()
+	code, _, stderr := trained(t, binary, "-epochs", "1", "-resume", dir)
 	require.Equal(t, 0, code, stderr)
-	code, _, stderr = command(t, "-epochs", "1", "-batch", "16", "-seed", "1", "-resume", dir)
+	code, _, stderr = trained(t, binary, "-epochs", "1", "-batch", "16", "-seed", "1", "-resume", dir)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, `section "flags": the run was saved with other settings: Batch was 32 and is 16, Seed was 0 and is 1; give it the same ones, or begin in another folder`)
 	f, err := checkpoint.Open(dir, checkpoint.Options{})
 	require.NoError(t, err)
 	defer f.Close()
-	code, _, stderr = command(t, "-epochs", "1", "-resume", dir)
+	code, _, stderr = trained(t, binary, "-epochs", "1", "-resume", dir)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "writes there")
 	ctx, cancel := context.WithCancel(t.Context())

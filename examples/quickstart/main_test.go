@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // The README's program is this one: same text, and it runs.
@@ -22,7 +24,7 @@ func TestReadme(t *testing.T) {
 	require.Contains(t, string(program), shown, "the README shows another program than examples/quickstart/main.go")
 	require.LessOrEqual(t, strings.Count(shown, "\n"), 32)
 
-	out, err := exec.Command("go", "run", ".").Output()
+	out, err := exec.Command(plugintest.Program(t, ".")).Output()
 	require.NoError(t, err)
 	require.Regexp(t, `^test accuracy: 0\.9\d\d\n$`, string(out))
 }

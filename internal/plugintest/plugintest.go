@@ -1,9 +1,10 @@
-// Package plugintest opens plugins for tests. `make setup` installs the CPU plugin; without it the tests fail, none
-// skips.
+// Package plugintest opens plugins for tests, and builds the programs that tests start. `make setup` installs the CPU
+// plugin; without it the tests fail, none skips.
 package plugintest
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -26,11 +27,48 @@ func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 
 // Kept is the option that makes [CPU] of [Uncached], for examples, which have no test to hand over.
 func Kept() (xla.Option, error) {
+	dir, err := folder()
+	return xla.CompileCache(dir, 256<<20), err
+}
+
+func folder() (dir string, err error) {
 	cache, err := owners.Cache()
 	if err != nil {
-		return nil, fmt.Errorf("where tests keep compiled programs: %w", err)
+		return "", fmt.Errorf("where tests keep compiled programs: %w", err)
 	}
-	return xla.CompileCache(filepath.Join(cache, "lazo", "tests"), 256<<20), nil
+	return filepath.Join(cache, "lazo", "tests"), nil
+}
+
+// Program builds the program of a source folder, and gives the path of the executable, which is there until the end of the
+// test. What it compiles is kept where [CPU] keeps it.
+func Program(t testing.TB, source string) (path string) {
+	t.Helper()
+	dir, err := folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program(t, source, "-X 'github.com/lazo-ml/lazo/xla.linkedCache="+dir+"'")
+}
+
+// UncachedProgram is [Program] without what earlier runs compiled: the executable compiles each program anew.
+func UncachedProgram(t testing.TB, source string) (path string) {
+	t.Helper()
+	return program(t, source, "")
+}
+
+// program has go run copy what it built: unlike go build, it keeps linked programs for the next time.
+func program(t testing.TB, source, flags string) (path string) {
+	t.Helper()
+	full, err := filepath.Abs(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), filepath.Base(full))
+	build := exec.CommandContext(t.Context(), "go", "run", "-ldflags", flags, "-exec", "cp", full, path)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", source, err, out)
+	}
+	return path
 }
 
 // Devices opens the CPU plugin with n devices, as [CPU] does.
