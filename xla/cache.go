@@ -25,9 +25,10 @@ import (
 // CompileCache keeps compiled programs in a folder, so that a later process loads in milliseconds what takes a second
 // to compile. The key is the program's text, how it is compiled, the plugin's file, what the plugin read of the
 // environment (XLA_FLAGS, or the file that it names, and like variables), the client's options, the devices and the
-// processors: with any of these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB);
-// what was used longest ago goes first. An entry that is damaged, or that the plugin does not take, is passed over with
-// a warning (see [Log]) and replaced. dir is made if it is missing; "" is lazo's folder in the user's cache.
+// processors: with any of these changed, a program is compiled anew. The folder takes at most limit bytes (0: 1 GiB),
+// for a moment more while several processes write; what was used longest ago goes first. An entry that is damaged, or
+// that the plugin does not take, is passed over with a warning (see [Log]) and replaced. dir is made if it is missing;
+// "" is lazo's folder in the user's cache.
 //
 // A compiled program is code: the folder must be the user's own, and each entry in it (docs/security.md). A folder that
 // others may write to is an error of Open, an entry of others is passed over as a damaged one is.
