@@ -77,3 +77,12 @@ func (a attributes) pairs(name string) [][2]int {
 func (a attributes) sub(name string) attributes {
 	return attributes{node: a.node, inputs: a.field(name, reflect.Struct)}
 }
+
+// function gives a field that is a function of the graph.
+func (a attributes) function(name string) *graph.Function {
+	f := a.field(name, reflect.Pointer)
+	if f.Type() != reflect.TypeFor[*graph.Function]() {
+		panic(a.unknown(name, "*Function", f))
+	}
+	return (*graph.Function)(f.UnsafePointer())
+}

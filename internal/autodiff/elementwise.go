@@ -57,7 +57,7 @@ func pow(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
 	flat := graph.Equal(a, zero)
-	if b.IsConstantExpression() {
+	if constant(b) {
 		flat = graph.LessOrEqual(a, zero)
 	}
 	return []*graph.Node{

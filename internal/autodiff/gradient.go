@@ -28,7 +28,7 @@ func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 // and gets 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) {
-		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) {
+		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil {
 			panic(errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
 				"(what a closure takes from outside would get 0): use graph.Where or a loop in Go, or put graph.StopGradient around its results"))
 		}

@@ -51,5 +51,6 @@ func replaceRules() {
 	for kind, r := range rules() {
 		next[kind] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return r(node, vs[0]) }
 	}
+	next[graph.NodeTypeWhile] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return whileGradient(node, vs) }
 	graph.VJPRegistration = next
 }

@@ -1,0 +1,152 @@
+package autodiff
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// traced is the part of a graph between some nodes and what was computed from them: a function that can be rewritten again, as
+// the body of a loop, with other nodes in the place of its parameters.
+type traced struct {
+	params, outputs []*graph.Node
+	nodes           []*graph.Node // that lie between, in the order in which they were made
+	captured        []*graph.Node // what the nodes take besides the parameters, without constants
+}
+
+// placeholder is a node that stands for a parameter while a function is traced. Nothing computes it, and no gradient goes
+// behind it.
+func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
+	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
+}
+
+// nodesSince are the nodes of a graph from a number on.
+func nodesSince(g *graph.Graph, first int) []*graph.Node { return g.Nodes()[first:] }
+
+// cut finds the part of the nodes made from number first on that lies between params and outputs.
+func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
+	t := &traced{params: params, outputs: outputs}
+	varies := map[*graph.Node]bool{}
+	for _, p := range params {
+		varies[p] = true
+	}
+	for _, n := range nodesSince(g, first) {
+		if !varies[n] && slices.ContainsFunc(n.Inputs(), func(in *graph.Node) bool { return varies[in] }) {
+			varies[n] = true
+			t.nodes = append(t.nodes, n)
+		}
+	}
+	needed := map[*graph.Node]bool{}
+	for _, o := range outputs {
+		needed[o] = true
+	}
+	for _, n := range slices.Backward(t.nodes) {
+		if needed[n] {
+			for _, in := range n.Inputs() {
+				needed[in] = true
+			}
+		}
+	}
+	// All outputs of a node of several stay, also those that only its gradient takes.
+	t.nodes = slices.DeleteFunc(t.nodes, func(n *graph.Node) bool {
+		return !needed[n] && (n.Type() != graph.NodeTypeSplitNode || !needed[n.Inputs()[0]])
+	})
+	known := map[*graph.Node]bool{}
+	capture := func(n *graph.Node) {
+		if !varies[n] && !known[n] && !constant(n) {
+			t.captured = append(t.captured, n)
+		}
+		known[n] = true
+	}
+	for _, n := range t.nodes {
+		for _, in := range n.Inputs() {
+			capture(in)
+		}
+	}
+	for _, o := range outputs {
+		capture(o)
+	}
+	return t
+}
+
+// at writes the function again, with other nodes for its parameters and what else it takes. It gives what the nodes are now.
+func (t *traced) at(params, captured []*graph.Node) rewritten {
+	if len(params) != len(t.params) || len(captured) != len(t.captured) {
+		panic(fmt.Errorf("autodiff: a function of %d parameters and %d captured values was given %d and %d",
+			len(t.params), len(t.captured), len(params), len(captured)))
+	}
+	now := make(rewritten, len(t.nodes)+len(params)+len(captured))
+	for i, p := range t.params {
+		now[p] = params[i]
+	}
+	for i, c := range t.captured {
+		now[c] = captured[i]
+	}
+	for _, n := range t.nodes {
+		now[n] = n.CloneWithInputs(now.all(n.Inputs())...)
+	}
+	return now
+}
+
+// rewritten is what stands for the nodes of a traced function where it was rewritten again.
+type rewritten map[*graph.Node]*graph.Node
+
+func (w rewritten) of(n *graph.Node) *graph.Node {
+	if m, ok := w[n]; ok {
+		return m
+	}
+	return n
+}
+
+func (w rewritten) all(nodes []*graph.Node) []*graph.Node {
+	list := make([]*graph.Node, len(nodes))
+	for i, n := range nodes {
+		list[i] = w.of(n)
+	}
+	return list
+}
+
+// factorOf lists the nodes that take a parameter, if all of them are products of it and something else that is no output of the
+// function.
+func (t *traced) factorOf(param *graph.Node) []*graph.Node {
+	if slices.Contains(t.outputs, param) {
+		return nil
+	}
+	var products []*graph.Node
+	for _, n := range t.nodes {
+		in := n.Inputs()
+		switch uses := len(in) > 0 && slices.Contains(in, param); {
+		case !uses:
+		case n.Type() != graph.NodeTypeDotGeneral || in[0] == in[1]:
+			return nil
+		default:
+			products = append(products, n)
+		}
+	}
+	return products
+}
+
+// constant tells whether a node depends on nothing but constants. What stands for a parameter is none.
+func constant(n *graph.Node) bool {
+	seen := map[*graph.Node]bool{}
+	var of func(n *graph.Node) bool
+	of = func(n *graph.Node) bool {
+		if seen[n] {
+			return true // or it would have ended
+		}
+		seen[n] = true
+		switch n.Type() {
+		case graph.NodeTypeParameter, graph.NodeTypeOptimizationBarrier:
+			return false
+		}
+		for _, in := range n.Inputs() {
+			if !of(in) {
+				return false
+			}
+		}
+		return true
+	}
+	return of(n)
+}
