@@ -146,10 +146,12 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 				graphs.At(s.build, func() { s.update(state, b.loss()) })
 				train.ExecPerStepUpdateGraphFn(g)
 			}
-			used, built = state.model.slots(g)
-			c.changes = nil
-			for _, slot := range built.State {
-				c.changes = append(c.changes, slot.New != nil)
+			used, built = state.slots(g)
+			if c.program == nil { // else it is built again, by eager, which may take another branch
+				c.changes = nil
+				for _, slot := range built.State {
+					c.changes = append(c.changes, slot.New != nil)
+				}
 			}
 			built.State = append(built.State, b.sets...)
 			if logs := b.pack(); logs != nil {

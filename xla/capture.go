@@ -16,6 +16,18 @@ import (
 type capture struct {
 	*Runtime
 	program *Program
+	lower   *hlo.Builder // nil before Builder, and where the plugin has another
+}
+
+// BeginTrace, TraceBody and EndTrace are the builder's: see [hlo.Builder.BeginTrace].
+func (c *capture) BeginTrace() { c.traced((*hlo.Builder).BeginTrace) }
+func (c *capture) TraceBody()  { c.traced((*hlo.Builder).TraceBody) }
+func (c *capture) EndTrace()   { c.traced((*hlo.Builder).EndTrace) }
+
+func (c *capture) traced(do func(*hlo.Builder)) {
+	if c.lower != nil {
+		do(c.lower)
+	}
 }
 
 func (c *capture) Builder(name string) compute.Builder {
@@ -26,7 +38,8 @@ func (c *capture) Builder(name string) compute.Builder {
 		}
 		return c.Runtime.Builder(name)
 	}
-	return c.program.builder(on.builder(name, func(m *hlo.Module) (compute.Executable, error) { return c.takeModule(on, m) }))
+	c.lower = on.builder(name, func(m *hlo.Module) (compute.Executable, error) { return c.takeModule(on, m) })
+	return c.program.builder(c.lower)
 }
 
 // builder makes a builder that places the values of the program's graph.

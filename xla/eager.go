@@ -219,3 +219,9 @@ func (e *Eager) simple(name string, shape shapes.Shape, build func(f compute.Fun
 	}
 	return outputs[0], nil
 }
+
+// IsEager tells whether a graph is run operation by operation, so that [Value] can read its nodes.
+func IsEager(g *graph.Graph) bool {
+	_, eager := g.Backend().(*eagerRun)
+	return eager
+}

@@ -21,7 +21,7 @@ func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Mod
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
 	}
-	l := &lowering{capture: &capture{r, &Program{name: name}}}
+	l := &lowering{capture: &capture{Runtime: r, program: &Program{name: name}}}
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(l, name)
 		l.program.built = build(g)
@@ -44,10 +44,11 @@ type lowering struct {
 func (l *lowering) Capabilities() compute.Capabilities { return hlo.Capabilities() }
 
 func (l *lowering) Builder(name string) compute.Builder {
-	return l.program.builder(hlo.New(name, func(m *hlo.Module) (compute.Executable, error) {
+	l.lower = hlo.New(name, func(m *hlo.Module) (compute.Executable, error) {
 		l.module = m
 		return lowered{&executable{module: m}}, nil
-	}).Plain())
+	}).Plain()
+	return l.program.builder(l.lower)
 }
 
 // lowered is what a graph takes for its executable.

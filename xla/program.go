@@ -84,7 +84,7 @@ func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.
 		return nil, during(err, "compile %s", name)
 	}
 	p := &Program{name: name, place: place}
-	c := &capture{r, p}
+	c := &capture{Runtime: r, program: p}
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(c, name)
 		p.built = build(g)

@@ -130,7 +130,7 @@ func TestGoMLXIsWrong(t *testing.T) {
 			t.Run(c.name+"/"+backend.Name(), func(t *testing.T) {
 				g := graph.NewGraph(backend, "wrong")
 				defer g.Finalize()
-				x, y := graph.Parameter(g, "x", shapesOf(len(c.x))), graph.Parameter(g, "y", shapesOf(len(c.y)))
+				x, y := graph.Parameter(g, "x", shape32(len(c.x))), graph.Parameter(g, "y", shape32(len(c.y)))
 				loss := graph.ReduceAllSum(graph.Mul(graph.Reshape(c.f(x, y), -1), graph.Const(g, c.v)))
 				g.Compile(Gradient(loss, x)[0], stockGradient(loss, x)[0])
 				results := g.Run(c.x, c.y)
@@ -157,7 +157,7 @@ func TestGradientsInFloat16(t *testing.T) {
 			g := graph.NewGraph(plugintest.CPU(t), "half")
 			defer g.Finalize()
 			parameter := func(name string) node {
-				return graph.ConvertDType(graph.Parameter(g, name, shapesOf()), dtypes.Float16)
+				return graph.ConvertDType(graph.Parameter(g, name, shape32()), dtypes.Float16)
 			}
 			x, y, v := parameter("x"), parameter("y"), parameter("v")
 			out := graph.Mul(v, c.f(x, y)) // with a 1 that XLA does not know: it takes (a/b)/b for a/b²
@@ -185,7 +185,7 @@ func TestLargeWindowsAreLeftToGoMLX(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := lower(func(g *graph.Graph) []node {
-				x := graph.IotaFull(g, shapesOf(1, 20, 20, 1))
+				x := graph.IotaFull(g, shape32(1, 20, 20, 1))
 				loss := graph.ReduceAllSum(c.pool(x).Window(c.size).Strides(1).Done())
 				return append([]node{loss}, Gradient(loss, x)...)
 			})

@@ -17,13 +17,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-func shapesOf(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
+func shape32(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 
 // TestAttributes fails if GoMLX changes a field that the rules read.
 func TestAttributes(t *testing.T) {
 	g := graph.NewGraph(plugintest.CPU(t), "attributes")
 	defer g.Finalize()
-	x := graph.Parameter(g, "x", shapesOf(4, 6, 6, 2))
+	x := graph.Parameter(g, "x", shape32(4, 6, 6, 2))
 
 	a := attributesOf(graph.DotGeneral(x, []int{1, 2}, []int{0}, x, []int{2, 1}, []int{0}))
 	require.Equal(t, []int{1, 2}, a.ints("lhsContractingAxes"))
@@ -31,7 +31,7 @@ func TestAttributes(t *testing.T) {
 	require.Equal(t, []int{2, 1}, a.ints("rhsContractingAxes"))
 	require.Equal(t, []int{0}, a.ints("rhsBatchAxes"))
 
-	kernel := graph.Parameter(g, "kernel", shapesOf(3, 3, 1, 2))
+	kernel := graph.Parameter(g, "kernel", shape32(3, 3, 1, 2))
 	axes := compute.ConvolveAxesConfig{
 		InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2},
 		KernelInputChannels: 2, KernelOutputChannels: 3, KernelSpatial: []int{0, 1},
@@ -63,7 +63,7 @@ func TestAttributes(t *testing.T) {
 func TestAttributesThatAreNotThere(t *testing.T) {
 	g := graph.NewGraph(plugintest.CPU(t), "attributes")
 	defer g.Finalize()
-	dot := graph.DotGeneral(graph.Parameter(g, "x", shapesOf(2)), nil, nil, graph.Parameter(g, "y", shapesOf(2)), nil, nil)
+	dot := graph.DotGeneral(graph.Parameter(g, "x", shape32(2)), nil, nil, graph.Parameter(g, "y", shape32(2)), nil, nil)
 	for name, read := range map[string]func(attributes){
 		"missing":             func(a attributes) { a.ints("axes") },
 		"int, not a slice":    func(a attributes) { a.int("lhsBatchAxes") },
@@ -237,14 +237,14 @@ func TestGradientPanicsAsGraphGradientDoes(t *testing.T) {
 	defer g.Finalize()
 	other := graph.NewGraph(plugintest.CPU(t), "other")
 	defer other.Finalize()
-	x := graph.Parameter(g, "x", shapesOf(2))
+	x := graph.Parameter(g, "x", shape32(2))
 	for _, c := range []struct {
 		name string
 		f    func()
 		want string
 	}{
 		{"not a scalar", func() { Gradient(x, x) }, "only gradients of a non-complex scalar"},
-		{"a node of another graph", func() { Gradient(graph.ReduceAllSum(x), graph.Parameter(other, "x", shapesOf(2))) }, "different graphs"},
+		{"a node of another graph", func() { Gradient(graph.ReduceAllSum(x), graph.Parameter(other, "x", shape32(2))) }, "different graphs"},
 		{"no node", func() { Gradient(graph.ReduceAllSum(x), nil) }, "nil"},
 		{"no loss", func() { Gradient(nil, x) }, "nil"},
 	} {

@@ -56,20 +56,16 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 }
 
 // Run traces the body and writes the loop: places are stacked on their first axis, of which a turn gets one, and so are outs. fixed
-// are the same in each turn, as is any other node of the graph that body uses. What it changes beside its results is named by changed, asked when the body was traced: values
-// that the body has taken and what they are behind it; the loop carries them, and last has them behind the others.
+// are the same in each turn, as is any other node of the graph that body uses. What the body changes beside its results is asked
+// of changed when it was traced: values that it has taken, and what they are now. The loop carries them, and last ends with
+// them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
-	first := len(g.Nodes())
-	carryIn, placesIn, fixedIn := make([]*graph.Node, len(carry)), make([]*graph.Node, len(places)), make([]*graph.Node, len(fixed))
-	for i, c := range carry {
-		carryIn[i] = placeholder(g, c.Shape())
+	at := shapesOf(places)
+	for i, stack := range at {
+		at[i] = placeOf(stack)
 	}
-	for i, p := range places {
-		placesIn[i] = placeholder(g, placeOf(p.Shape()))
-	}
-	for i, f := range fixed {
-		fixedIn[i] = placeholder(g, f.Shape())
-	}
+	params, first, end := tracing(g, shapesOf(carry), at, shapesOf(fixed))
+	carryIn, placesIn, fixedIn := params[0], params[1], params[2]
 	next, out := body(carryIn, placesIn, fixedIn)
 	if err := sameShapes("the carried values", carry, next); err != nil {
 		panic(err)
@@ -79,6 +75,7 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 		carry, carryIn, next = concat(carry, before), concat(carryIn, before), concat(next, after)
 	}
 	of := cut(g, first, concat(carryIn, placesIn, fixedIn), concat(next, out, carryIn))
+	end()
 	fixed = concat(fixed, of.captured)
 	made := &loop{Loop: l, body: of, carry: len(carry), places: len(places), fixed: len(fixed), out: len(out)}
 	return made.write(g, carry, places, fixed)

@@ -22,6 +22,43 @@ func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
 
+// A tracer is a backend that knows what a body makes while it is traced, and refuses it outside.
+type tracer interface {
+	BeginTrace() // the parameters come
+	TraceBody()  // the body comes
+	EndTrace()
+}
+
+// tracing traces a body on parameters of some shapes, and gives the number of its first node. Call end when what the body made was
+// read.
+func tracing(g *graph.Graph, lists ...[]shapes.Shape) (params [][]*graph.Node, first int, end func()) {
+	t, ok := g.Backend().(tracer)
+	if ok {
+		t.BeginTrace()
+	}
+	first = len(g.Nodes())
+	for _, list := range lists {
+		in := make([]*graph.Node, len(list))
+		for i, shape := range list {
+			in[i] = placeholder(g, shape)
+		}
+		params = append(params, in)
+	}
+	if !ok {
+		return params, first, func() {}
+	}
+	t.TraceBody()
+	return params, first, t.EndTrace
+}
+
+func shapesOf(nodes []*graph.Node) []shapes.Shape {
+	list := make([]shapes.Shape, len(nodes))
+	for i, n := range nodes {
+		list[i] = n.Shape()
+	}
+	return list
+}
+
 // nodesSince are the nodes of a graph from a number on.
 func nodesSince(g *graph.Graph, first int) []*graph.Node { return g.Nodes()[first:] }
 

@@ -44,6 +44,8 @@ type Builder struct {
 	places     graphs.Places
 	written    []written
 	zeros      map[*value]int // see literal
+	traces     []trace        // that are being made, the innermost last
+	left       map[*value]bool
 	numbers    int            // of values so far
 }
 
@@ -133,6 +135,9 @@ func (f *Function) values(operands []compute.Value) ([]*value, error) {
 // value is the value of an operand inside a function. A closure captures what it did not make itself; whether that can
 // be seen there is checked when the closure becomes a part of an operation. A constant scalar is written anew.
 func (f *Function) value(o *op) (*value, error) {
+	if f.b.left[o.value] {
+		return nil, ErrTraced
+	}
 	if o.in == f {
 		return o.value, nil
 	}
@@ -198,6 +203,7 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	for i, v := range results {
 		ops[i] = &op{in: f, value: v}
 	}
+	f.b.trace(kind, operands, ops)
 	return ops, nil
 }
 

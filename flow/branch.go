@@ -1,0 +1,154 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Cond runs one of two functions, as a scalar of bool says, and gives what it gives: nodes of the same shapes and types in both.
+// The other function is not run; its gradient is 0.
+func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
+	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
+		panic(fmt.Errorf("flow: cond: condition %s, expected a scalar of bool", shapeText(condition)))
+	}
+	return branch("cond", []*Node{condition, graph.LogicalNot(condition)}, []func() []*Node{onTrue, onFalse})
+}
+
+// Switch runs one of several functions, by a scalar of whole numbers: that of 0, 1, and so on. A number below 0 is the first, one
+// above the last. All functions give nodes of the same shapes and types. The others are not run; their gradient is 0.
+func Switch(number *Node, branches ...func() []*Node) []*Node {
+	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
+		panic(fmt.Errorf("flow: switch: number %s, expected a scalar of whole numbers", shapeText(number)))
+	}
+	if len(branches) == 0 {
+		panic(fmt.Errorf("flow: switch: no function given"))
+	}
+	g, t := number.Graph(), number.DType()
+	chosen := make([]*Node, len(branches))
+	for i := range branches {
+		at := graph.Scalar(g, t, float64(i))
+		switch {
+		case len(branches) == 1:
+			chosen[i] = graph.Equal(at, at)
+		case i == 0:
+			chosen[i] = graph.LessOrEqual(number, at)
+		case i == len(branches)-1:
+			chosen[i] = graph.GreaterOrEqual(number, at)
+		default:
+			chosen[i] = graph.Equal(number, at)
+		}
+	}
+	return branch("switch", chosen, branches)
+}
+
+func shapeText(n *Node) string {
+	if n == nil {
+		return "nil"
+	}
+	return n.Shape().String()
+}
+
+// branch runs the function whose condition is true: one is. Each is a loop of one turn or none, whose gradient is known.
+func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
+	g := chosen[0].Graph()
+	if xla.IsEager(g) {
+		return eagerBranch(what, chosen, branches)
+	}
+	var results []*Node
+	for i, f := range branches {
+		if f == nil {
+			panic(fmt.Errorf("flow: %s: function %d is nil", what, i))
+		}
+		l := autodiff.Loop{Length: 1, Times: graph.ConvertDType(chosen[i], dtypes.Int32)}
+		_, outs := run(l, g, what, nil, nil, func(_, _ []*Node) (next, out []*Node) {
+			out = slices.Clone(f())
+			checkBranch(what, i, out, results)
+			return nil, out
+		})
+		for k, o := range outs {
+			outs[k] = graph.Reshape(o, o.Shape().Dimensions[1:]...)
+			if i > 0 {
+				outs[k] = graph.Where(chosen[i], outs[k], results[k])
+			}
+		}
+		results = outs
+	}
+	return results
+}
+
+func checkBranch(what string, i int, out, first []*Node) {
+	checkGiven(fmt.Sprintf("%s: function %d: result", what, i), out)
+	if i == 0 {
+		if len(out) == 0 {
+			panic(fmt.Errorf("flow: %s: function 0 gives nothing", what))
+		}
+		return
+	}
+	if len(out) != len(first) {
+		panic(fmt.Errorf("flow: %s: function %d gives %d results, the first one %d", what, i, len(out), len(first)))
+	}
+	for k, o := range out {
+		if !o.Shape().Equal(first[k].Shape()) {
+			panic(fmt.Errorf("flow: %s: function %d gives %s as result %d, the first one %s", what, i, o.Shape(), k, first[k].Shape()))
+		}
+	}
+}
+
+func eagerBranch(what string, chosen []*Node, branches []func() []*Node) []*Node {
+	for i, f := range branches {
+		if truth(what, chosen[i]) {
+			if f == nil {
+				panic(fmt.Errorf("flow: %s: function %d is nil", what, i))
+			}
+			out := slices.Clone(f())
+			checkBranch(what, 0, out, nil)
+			return out
+		}
+	}
+	panic(fmt.Errorf("flow: %s: no condition is true", what))
+}
+
+// truth reads a condition under eager.
+func truth(what string, n *Node) bool {
+	t, err := xla.Value(n)
+	if err != nil {
+		panic(fmt.Errorf("flow: %s: condition: %w", what, err))
+	}
+	return t.Value().(bool)
+}
+
+// While calls a body, which gives new values for values, as long as a condition of them, a scalar of bool, is true. It has no
+// gradient: where the number of turns has a bound, Scan has. Both functions are traced once.
+func While(condition func(values []*Node) *Node, body func(values []*Node) []*Node, values ...*Node) []*Node {
+	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
+		panic(fmt.Errorf("flow: while: a condition, a body and one value at least are needed, and none may be nil"))
+	}
+	g := values[0].Graph()
+	check := func(n *Node) *Node {
+		if n == nil || n.DType() != dtypes.Bool || n.Rank() != 0 {
+			panic(fmt.Errorf("flow: while: condition %s, expected a scalar of bool", shapeText(n)))
+		}
+		return n
+	}
+	turn := func(values []*Node) []*Node {
+		next := body(slices.Clone(values))
+		checkCarry("while", values, next)
+		return next
+	}
+	if xla.IsEager(g) {
+		for truth("while", check(condition(slices.Clone(values)))) {
+			values = turn(values)
+		}
+		return values
+	}
+	v := variablesOf(g)
+	last := autodiff.While(g, values, func(values []*Node) *Node { return check(condition(slices.Clone(values))) }, turn, v.changed)
+	v.set(last[len(values):])
+	return last[:len(values)]
+}

@@ -1,0 +1,178 @@
+package flow_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla/hlo"
+)
+
+type node = graph.Node
+
+// recurrent is a step with everything in it: a scan over ragged sequences, with another one, a condition and random numbers in its
+// body, variables set in bodies, a switch, a while.
+func recurrent(b *managed.Builder) {
+	x, y, n := b.Node("x"), b.Node("y"), b.Node("n")
+	g, s := x.Graph(), b.Scope()
+	batch, places, features := x.Shape().Dimensions[0], x.Shape().Dimensions[1], x.Shape().Dimensions[2]
+	const hidden = 5
+	weights := func(name string, dims ...int) *node {
+		return s.VariableWithShape(name, shapes.Make(dtypes.Float32, dims...)).NodeValue(g)
+	}
+	seen := s.At("count").VariableWithValue("seen", float32(0)).SetTrainable(false)
+	rare := s.At("count").VariableWithValue("rare", float32(0)).SetTrainable(false)
+	u := weights("u", hidden, hidden)
+	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, batch, hidden))
+	_, hs := flow.Scan([]*node{zero}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+		w := weights("w", features, hidden) // made in the body
+		noise := s.RandomUniform(g, shapes.Make(dtypes.Float32, batch, hidden))
+		h := graph.Tanh(graph.Add(graph.Dot(at[0], w).Product(), graph.Dot(carry[0], u).Product()))
+		h = graph.Where(graph.LessThan(noise, graph.Scalar(g, dtypes.Float32, 0.9)), h, graph.MulScalar(h, 0.5))
+		inner, _ := flow.Scan([]*node{h}, nil, func(carry, _ []*node) (next, out []*node) {
+			seen.SetNodeValue(graph.AddScalar(seen.NodeValue(g), 1))
+			return []*node{graph.Sin(graph.Add(carry[0], graph.Dot(h, u).Product()))}, nil
+		}, flow.Length(3))
+		big := graph.LessThan(graph.ReduceAllMean(noise), graph.Scalar(g, dtypes.Float32, 0.5))
+		h = flow.Cond(big,
+			func() []*node {
+				rare.SetNodeValue(graph.AddScalar(rare.NodeValue(g), 1))
+				return []*node{graph.MulScalar(graph.Dot(inner[0], u).Product(), 0.5)}
+			},
+			func() []*node { return []*node{graph.Square(h)} })[0]
+		return []*node{h}, []*node{h}
+	}, flow.Axis(1), flow.Lengths(n), flow.Reverse())
+	h := graph.ReduceSum(hs[0], 1)
+	h = flow.Switch(graph.ReduceAllMax(n),
+		func() []*node { return []*node{graph.MulScalar(h, 1e30)} },
+		func() []*node { return []*node{h} })[0]
+	loss := graph.ReduceMean(graph.Square(graph.Sub(graph.ReduceSum(h, 1), graph.Reshape(y, batch))))
+	b.Loss("loss", loss)
+	turns := flow.While(func(v []*node) *node { return graph.LessThan(v[0], graph.Scalar(g, dtypes.Float32, 100)) },
+		func(v []*node) []*node {
+			return []*node{graph.Add(graph.MulScalar(v[0], 3), loss), graph.AddScalar(v[1], 1)}
+		}, graph.ScalarOne(g, dtypes.Float32), graph.ScalarZero(g, dtypes.Float32))
+	b.Metric("turns", turns[1])
+	b.Metric("places", graph.Scalar(g, dtypes.Float32, float64(places)))
+}
+
+func sequences(t *testing.T, n, places, features int) *data.Set {
+	x, y, lengths := make([]float32, n*places*features), make([]float32, n), make([]int32, n)
+	for i := range x {
+		x[i] = float32(math.Mod(0.37*float64(i+1), 2) - 1)
+	}
+	for i := range y {
+		lengths[i] = int32(i%places + 1)
+		y[i] = x[i*places*features]
+	}
+	set, err := data.New(data.X(x, n, places, features), data.Y(y, n), data.Field{Name: "n", Array: data.Array{Flat: lengths, Dims: []int{n}}})
+	require.NoError(t, err)
+	return set
+}
+
+// Eager calls the bodies place by place and knows no While: the other strategies must come to the same numbers.
+func TestStrategies(t *testing.T) {
+	set := sequences(t, 16, 6, 3)
+	type figures struct{ losses, turns, u, w, seen, rare []float64 }
+	run := func(t *testing.T, s strategies.Strategy, devices int) (f figures) {
+		state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.05).Done()), managed.WithSeed(7))
+		require.NoError(t, err)
+		step := managed.TrainStep(recurrent)
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8, data.Forever()), loop.Until(loop.Steps(12)))
+		require.NoError(t, err)
+		_, f.losses, err = result.History.Series("loss")
+		require.NoError(t, err)
+		_, f.turns, err = result.History.Series("turns")
+		require.NoError(t, err)
+		for name, to := range map[string]*[]float64{"/u": &f.u, "/w": &f.w, "/count/seen": &f.seen, "/count/rare": &f.rare} {
+			v, err := state.Value(name)
+			require.NoError(t, err)
+			for _, x := range tensors.MustCopyFlatData[float32](v) {
+				*to = append(*to, float64(x))
+			}
+		}
+		require.NoError(t, step.Close())
+		require.NoError(t, state.Close())
+		return f
+	}
+	want := run(t, strategies.Eager(plugintest.Devices(t, 1)), 1)
+	require.Equal(t, []float64{12 * 6 * 3}, want.seen)
+	require.NotZero(t, want.rare[0])
+	require.Less(t, want.rare[0], 12.0*6)
+	require.Less(t, want.losses[11], want.losses[0]*0.9, "it learns")
+	for name, open := range map[string]func() strategies.Strategy{
+		"jit": func() strategies.Strategy { return strategies.Jit(plugintest.CPU(t)) },
+		"data parallel": func() strategies.Strategy {
+			s, err := strategies.DataParallel(plugintest.Devices(t, 2))
+			require.NoError(t, err)
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, open(), 1)
+			require.InDeltaSlice(t, want.losses, got.losses, 1e-4*want.losses[0])
+			require.Equal(t, want.turns, got.turns)
+			require.Equal(t, want.seen, got.seen)
+			require.Equal(t, want.rare, got.rare)
+			require.InDeltaSlice(t, want.u, got.u, 5e-4)
+			require.InDeltaSlice(t, want.w, got.w, 5e-4)
+		})
+	}
+}
+
+// lower builds a step without running it.
+func lower(t *testing.T, build managed.Build) error {
+	t.Helper()
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	defer state.Close()
+	step := managed.TrainStep(build)
+	defer step.Close()
+	for batch, err := range sequences(t, 4, 3, 2).Batches(4) {
+		require.NoError(t, err)
+		_, _, err = step.Step(t.Context(), state, batch)
+		return err
+	}
+	return nil
+}
+
+func TestWhatABodyMakesStaysThere(t *testing.T) {
+	leak := func(use func(b *managed.Builder, inside *node)) error {
+		return lower(t, func(b *managed.Builder) {
+			x := b.Node("x")
+			w := b.Scope().VariableWithShape("w", shapes.Make(dtypes.Float32, 2)).NodeValue(x.Graph())
+			var inside *node
+			last, _ := flow.Scan([]*node{graph.ReduceSum(x, 1)}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+				inside = graph.Add(carry[0], graph.Mul(at[0], graph.BroadcastToDims(graph.Reshape(w, 1, 2), 4, 2)))
+				return []*node{inside}, nil
+			}, flow.Axis(1))
+			b.Loss("loss", graph.ReduceAllSum(last[0]))
+			use(b, inside)
+		})
+	}
+	require.NoError(t, leak(func(*managed.Builder, *node) {}))
+	for name, use := range map[string]func(b *managed.Builder, inside *node){
+		"a loss":    func(b *managed.Builder, inside *node) { b.Loss("other", graph.ReduceAllSum(inside)) },
+		"an output": func(b *managed.Builder, inside *node) { b.Output("o", inside) },
+		"another body": func(b *managed.Builder, inside *node) {
+			last, _ := flow.Scan([]*node{graph.ZerosLike(inside)}, nil, func(carry, _ []*node) (next, out []*node) {
+				return []*node{graph.Add(carry[0], inside)}, nil
+			}, flow.Length(2))
+			b.Output("o", last[0])
+		},
+	} {
+		t.Run(name, func(t *testing.T) { require.ErrorIs(t, leak(use), hlo.ErrTraced) })
+	}
+}

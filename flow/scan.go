@@ -1,0 +1,211 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Node is a value of a graph.
+type Node = graph.Node
+
+// Option is a setting of [Scan].
+type Option func(*scan)
+
+// Length is the number of places. It is needed where nothing is stacked, and else must be what the stacks say.
+func Length(n int) Option { return func(s *scan) { s.length, s.lengthGiven = n, true } }
+
+// Reverse goes from the last place to the first. Outputs stand at the place that they were made at.
+func Reverse() Option { return func(s *scan) { s.reverse = true } }
+
+// Lengths are how many places each example of a batch has, [batch] of whole numbers: at the places behind them its carried
+// values stay as they are, and its outputs are 0. Carried values and outputs then have the batch as their first axis. In
+// reverse an example begins at its own last place.
+func Lengths(lengths *Node) Option { return func(s *scan) { s.lengths, s.masked = lengths, true } }
+
+// Axis is the axis along which the places are stacked, in and out; 0 if it is not said. Sequences are mostly [batch, places, …]:
+// Axis(1).
+func Axis(axis int) Option { return func(s *scan) { s.axis = axis } }
+
+// Remat has the gradient take the carried values alone from the loop, and compute all else again: it takes less memory and more
+// time.
+func Remat() Option { return func(s *scan) { s.remat = true } }
+
+type scan struct {
+	length              int
+	lengthGiven, masked bool
+	lengths             *Node
+	reverse, remat      bool
+	axis                int
+}
+
+// Scan calls a body for each place of xs, which are stacked along an axis: with the carried values, at first carry, and what stands
+// at the place. It gives the carried values behind the last place, and the outputs, stacked as xs are.
+//
+// The body gives carried values of the same shapes and types. xs and outputs may be of any number and shapes, also none.
+//
+// The gradient goes through the places once more, in the other direction. It keeps the carried values of each place and computes
+// the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.
+func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), options ...Option) (last, outs []*Node) {
+	var s scan
+	for _, o := range options {
+		if o != nil {
+			o(&s)
+		}
+	}
+	g, err := s.check(carry, xs, body)
+	if err != nil {
+		panic(fmt.Errorf("flow: scan: %w", err))
+	}
+	if s.axis != 0 {
+		xs = slices.Clone(xs)
+		for i, x := range xs {
+			xs[i] = moveAxis(x, s.axis, 0)
+		}
+	}
+	turn := func(carry, at, place []*Node) (next, out []*Node) {
+		next, out = body(slices.Clone(carry), at)
+		checkCarry("scan", carry, next)
+		checkGiven("scan: output", out)
+		if s.masked {
+			next, out = s.mask(carry, next, out, place[0])
+		}
+		return next, out
+	}
+	var places []*Node
+	if s.masked {
+		places = []*Node{graph.Iota(g, shapeOf(dtypes.Int32, s.length), 0)}
+	}
+	if xla.IsEager(g) {
+		last, outs = s.eager(carry, xs, places, turn)
+	} else {
+		l := autodiff.Loop{Length: s.length, Reverse: s.reverse, Remat: s.remat}
+		last, outs = run(l, g, "scan", carry, slices.Concat(xs, places), func(carry, at []*Node) (next, out []*Node) {
+			return turn(carry, at[:len(xs)], at[len(xs):])
+		})
+	}
+	for i, o := range outs {
+		if s.axis != 0 {
+			outs[i] = moveAxis(o, 0, s.axis)
+		}
+	}
+	return last, outs
+}
+
+func (s *scan) check(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node)) (*graph.Graph, error) {
+	if body == nil {
+		return nil, errors.New("the body is nil")
+	}
+	all := slices.Concat(carry, xs)
+	if s.masked {
+		all = append(all, s.lengths)
+	}
+	if slices.Contains(all, nil) {
+		return nil, errors.New("a carried value, a stack or Lengths is nil")
+	}
+	if len(all) == 0 {
+		return nil, errors.New("nothing is carried and nothing is stacked: each turn would be the same")
+	}
+	if s.axis < 0 {
+		return nil, fmt.Errorf("axis %d, expected 0 or more", s.axis)
+	}
+	for i, x := range xs {
+		if x.Rank() <= s.axis {
+			return nil, fmt.Errorf("stack %d is %s, expected an axis %d of places", i, x.Shape(), s.axis)
+		}
+		n := x.Shape().Dimensions[s.axis]
+		if !s.lengthGiven {
+			s.length, s.lengthGiven = n, true
+		}
+		if n != s.length {
+			return nil, fmt.Errorf("stack %d is %s: %d places along axis %d, expected %d", i, x.Shape(), n, s.axis, s.length)
+		}
+	}
+	switch {
+	case !s.lengthGiven:
+		return nil, errors.New("the number of places is not known: give Length, or something that is stacked")
+	case s.length < 1:
+		return nil, fmt.Errorf("%d places, expected one at least", s.length)
+	case s.masked && (s.lengths.Rank() != 1 || !s.lengths.DType().IsInt()):
+		return nil, fmt.Errorf("Lengths are %s, expected whole numbers [batch]", s.lengths.Shape())
+	}
+	return all[0].Graph(), nil
+}
+
+// mask leaves examples as they are behind their last place.
+func (s *scan) mask(carry, next, out []*Node, place *Node) (_, _ []*Node) {
+	here := graph.LessThan(graph.ConvertDType(place, s.lengths.DType()), s.lengths)
+	for i := range next {
+		next[i] = choose("carried value", i, here, next[i], carry[i])
+	}
+	for i := range out {
+		out[i] = choose("output", i, here, out[i], graph.Zeros(out[i].Graph(), out[i].Shape()))
+	}
+	return next, out
+}
+
+func choose(what string, i int, here, yes, no *Node) *Node {
+	if yes.Rank() == 0 || yes.Shape().Dimensions[0] != here.Shape().Dimensions[0] {
+		panic(fmt.Errorf("flow: scan: %s %d is %s, expected the %d examples of Lengths as its first axis", what, i, yes.Shape(), here.Shape().Dimensions[0]))
+	}
+	dims := slices.Repeat([]int{1}, yes.Rank())
+	dims[0] = here.Shape().Dimensions[0]
+	return graph.Where(graph.BroadcastToDims(graph.Reshape(here, dims...), yes.Shape().Dimensions...), yes, no)
+}
+
+// eager calls the body place by place.
+func (s *scan) eager(carry, xs, places []*Node, turn func(carry, at, place []*Node) (next, out []*Node)) (last, outs []*Node) {
+	last = carry
+	at := func(stacks []*Node, place int) []*Node {
+		list := make([]*Node, len(stacks))
+		for i, x := range stacks {
+			list[i] = graph.Reshape(graph.Slice(x, graph.AxisElem(place)), x.Shape().Dimensions[1:]...)
+		}
+		return list
+	}
+	var made [][]*Node
+	for i := range s.length {
+		place := i
+		if s.reverse {
+			place = s.length - 1 - i
+		}
+		var out []*Node
+		last, out = turn(last, at(xs, place), at(places, place))
+		if made == nil {
+			made = make([][]*Node, len(out))
+		}
+		if len(out) != len(made) {
+			panic(fmt.Errorf("flow: scan: place %d has %d outputs, the first one had %d", place, len(out), len(made)))
+		}
+		for k, o := range out {
+			made[k] = append(made[k], o)
+		}
+	}
+	for _, list := range made {
+		if s.reverse {
+			slices.Reverse(list)
+		}
+		outs = append(outs, graph.Stack(list, 0))
+	}
+	return last, outs
+}
+
+// moveAxis puts an axis in another place.
+func moveAxis(x *Node, from, to int) *Node {
+	order := make([]int, 0, x.Rank())
+	for i := range x.Rank() {
+		if i != from {
+			order = append(order, i)
+		}
+	}
+	if to > len(order) {
+		panic(fmt.Errorf("flow: scan: an output of rank %d cannot be stacked along axis %d", x.Rank()-1, to))
+	}
+	return graph.TransposeAllAxes(x, slices.Insert(order, to, from)...)
+}
