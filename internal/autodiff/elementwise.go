@@ -21,24 +21,76 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX. GoMLX subtracts, and gives NaN
-// where both are the same infinity.
+// larger is the rule of Max: the larger operand gets v, at a tie each gets half of it, as in JAX. Against a constant 0 it is the
+// rectifier, whose slope at 0 is 0, as that of jax.nn.relu. GoMLX subtracts, and gives NaN where both are the same infinity.
 func larger(node, v *graph.Node) []*graph.Node {
-	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
+	return choose(node, v, graph.GreaterThan(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// smaller is the rule of Min. At a tie the second operand gets all of v, as in GoMLX.
+// smaller is the rule of Min, likewise.
 func smaller(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.LessThan(node.Inputs()[0], node.Inputs()[1]))
 }
 
+// choose gives v to the first operand where it was chosen, to the second where it was not and is no tie.
 func choose(node, v, first *graph.Node) []*graph.Node {
-	zero := graph.ScalarZero(v.Graph(), v.DType())
+	a, b := node.Inputs()[0], node.Inputs()[1]
+	zero, none := graph.ScalarZero(v.Graph(), v.DType()), []*graph.Node{nil, nil}
+	// A constant takes no gradient: at a tie with 0 nobody does, at one with another constant half of it is lost, as in JAX.
+	switch {
+	case isZero(b):
+		none[0] = unbroadcast(graph.Where(first, v, zero), a)
+		return none
+	case isZero(a):
+		none[1] = unbroadcast(graph.Where(graph.LogicalOr(first, graph.Equal(a, b)), zero, v), b)
+		return none
+	}
+	tied := graph.Where(graph.Equal(a, b), graph.MulScalar(v, 0.5), zero)
 	return []*graph.Node{
-		unbroadcast(graph.Where(first, v, zero), node.Inputs()[0]),
-		unbroadcast(graph.Where(first, zero, v), node.Inputs()[1]),
+		unbroadcast(graph.Where(first, v, tied), a),
+		unbroadcast(graph.Where(graph.LogicalOr(first, graph.Equal(a, b)), tied, v), b),
 	}
 }
+
+// clamp: v where x lies between the bounds, to a bound where x lies beyond it. At a bound itself nothing gets v, as in JAX.
+func clamp(node, v *graph.Node) []*graph.Node {
+	low, x, high := node.Inputs()[0], node.Inputs()[1], node.Inputs()[2]
+	zero := graph.ScalarZero(v.Graph(), v.DType())
+	within := graph.LogicalAnd(graph.GreaterThan(x, low), graph.LessThan(x, high))
+	return []*graph.Node{
+		unbroadcast(graph.Where(graph.LessThan(x, low), v, zero), low),
+		graph.Where(within, v, zero),
+		unbroadcast(graph.Where(graph.GreaterThan(x, high), v, zero), high),
+	}
+}
+
+// rsqrt: d(1/√x) = -½ · (1/√x) / x.
+func rsqrt(node, v *graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Mul(v, graph.MulScalar(graph.Div(node, node.Inputs()[0]), -0.5))}
+}
+
+// expm1: d(eˣ - 1) = eˣ.
+func expm1(node, v *graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Mul(v, graph.Exp(node.Inputs()[0]))}
+}
+
+// rem: a - b·trunc(a/b), whose whole number does not move.
+func rem(node, v *graph.Node) []*graph.Node {
+	a, b := node.Inputs()[0], node.Inputs()[1]
+	ratio := graph.Div(a, b)
+	whole := graph.Mul(graph.Sign(ratio), graph.Floor(graph.Abs(ratio)))
+	return []*graph.Node{unbroadcast(v, a), unbroadcast(graph.Neg(graph.Mul(v, whole)), b)}
+}
+
+// atan2 of y and x: (x·dy - y·dx) / (x² + y²).
+func atan2(node, v *graph.Node) []*graph.Node {
+	y, x := node.Inputs()[0], node.Inputs()[1]
+	share := graph.Div(v, graph.Add(graph.Square(x), graph.Square(y)))
+	return []*graph.Node{unbroadcast(graph.Mul(share, x), y), unbroadcast(graph.Neg(graph.Mul(share, y)), x)}
+}
+
+// level is the rule of what is constant but for its jumps: it has slope 0, as in JAX.
+func level(node, _ *graph.Node) []*graph.Node { return make([]*graph.Node, len(node.Inputs())) }
 
 // div: d(a/b) = da/b - (a/b)·db/b. The quotient is the node itself, and b does not vary over the axes that it is
 // broadcast along, so the division by it can follow the sum. GoMLX divides by b², which float16 has up to 255² alone.

@@ -35,6 +35,22 @@ func rules() map[graph.NodeType]rule {
 	}
 }
 
+// missing are the rules for operations of one output that GoMLX has none for; a Sort and a While have theirs beside them.
+func missing() map[graph.NodeType]rule {
+	return map[graph.NodeType]rule{
+		graph.NodeTypeReduceProduct: productOfAll,
+		graph.NodeTypeClamp:         clamp,
+		graph.NodeTypeRsqrt:         rsqrt,
+		graph.NodeTypeExpm1:         expm1,
+		graph.NodeTypeRem:           rem,
+		graph.NodeTypeAtan2:         atan2,
+		graph.NodeTypeRound:         level,
+		graph.NodeTypeFloor:         level,
+		graph.NodeTypeCeil:          level,
+		graph.NodeTypeSign:          level,
+	}
+}
+
 // stock are GoMLX's own rules, for the cases that those of this package hand on.
 var stock = maps.Clone(graph.VJPRegistration)
 
@@ -48,9 +64,12 @@ var install sync.Once
 func replaceRules() {
 	// GoMLX reads the map without a lock: a new map leaves a reader of the old one unharmed.
 	next := maps.Clone(graph.VJPRegistration)
-	for kind, r := range rules() {
-		next[kind] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return r(node, vs[0]) }
+	for _, list := range []map[graph.NodeType]rule{rules(), missing()} {
+		for kind, r := range list {
+			next[kind] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return r(node, vs[0]) }
+		}
 	}
+	next[graph.NodeTypeSort] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return sorted(node, vs) }
 	next[graph.NodeTypeWhile] = func(node *graph.Node, vs []*graph.Node, _ shapes.Shape) []*graph.Node { return whileGradient(node, vs) }
 	graph.VJPRegistration = next
 }

@@ -5,21 +5,71 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum is the rule of ReduceMax and ReduceMin. Every element that equals the extremum gets v, as in GoMLX. GoMLX
-// subtracts, and gives NaN where the extremum is an infinity.
+// extremum is the rule of ReduceMax and ReduceMin. The elements that equal the extremum share v, as in JAX (in GoMLX each gets
+// all of it). GoMLX subtracts, and gives NaN where the extremum is an infinity.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
-	kept := x.Shape().Clone()
-	axes := attributesOf(node).ints("axes")
-	if len(axes) == 0 {
+	axes, kept := reducedAxes(node)
+	zero, one := graph.ScalarZero(v.Graph(), v.DType()), graph.ScalarOne(v.Graph(), v.DType())
+	chosen := graph.Equal(x, graph.ReshapeWithShape(node, kept))
+	sharers := graph.ReduceSum(graph.Where(chosen, one, graph.ZerosLike(x)), axes...)
+	share := graph.ReshapeWithShape(graph.Div(v, sharers), kept) // beside NaN nothing is chosen, and nothing taken
+	return []*graph.Node{graph.Where(chosen, graph.BroadcastToShape(share, x.Shape()), zero)}
+}
+
+// reducedAxes are the axes that a node is reduced over, and the shape of its result where these are kept, with one element.
+func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
+	x := node.Inputs()[0]
+	if axes = attributesOf(node).ints("axes"); len(axes) == 0 {
 		axes = axesFrom(0, x.Rank())
 	}
+	kept = x.Shape().Clone()
 	for _, axis := range axes {
 		kept.Dimensions[axis] = 1
 	}
-	chosen := graph.Equal(x, graph.ReshapeWithShape(node, kept))
-	spread := graph.BroadcastToShape(graph.ReshapeWithShape(v, kept), x.Shape())
-	return []*graph.Node{graph.Where(chosen, spread, graph.ScalarZero(v.Graph(), v.DType()))}
+	return axes, kept
+}
+
+// productOfAll is the rule of ReduceProduct: v times all elements but one, which no division finds where an element is 0. Axis by axis
+// they are the product of those before it and those behind it.
+func productOfAll(node, v *graph.Node) []*graph.Node {
+	x := node.Inputs()[0]
+	axes, kept := reducedAxes(node)
+	others := graph.Ones(x.Graph(), x.Shape())
+	left := x // with one element along the axes that are done
+	for _, axis := range axes {
+		all := graph.ReduceMultiply(left, axis)
+		others = graph.Mul(others, graph.BroadcastToShape(othersAlong(left, axis), x.Shape()))
+		shape := left.Shape().Clone()
+		shape.Dimensions[axis] = 1
+		left = graph.ReshapeWithShape(all, shape)
+	}
+	return []*graph.Node{graph.Mul(graph.BroadcastToShape(graph.ReshapeWithShape(v, kept), x.Shape()), others)}
+}
+
+// othersAlong gives for each element the product of the others along an axis.
+func othersAlong(x *graph.Node, axis int) *graph.Node {
+	n := x.Shape().Dimensions[axis]
+	shift := func(x *graph.Node, by int) *graph.Node { // filled with ones; by > 0 towards the end
+		fill, rest := x.Shape().Clone(), make([]graph.SliceAxisSpec, x.Rank())
+		for i := range rest {
+			rest[i] = graph.AxisRange()
+		}
+		if by > 0 {
+			fill.Dimensions[axis], rest[axis] = by, graph.AxisRange(0, n-by)
+			return graph.Concatenate([]*graph.Node{graph.Ones(x.Graph(), fill), graph.Slice(x, rest...)}, axis)
+		}
+		fill.Dimensions[axis], rest[axis] = -by, graph.AxisRange(-by, n)
+		return graph.Concatenate([]*graph.Node{graph.Slice(x, rest...), graph.Ones(x.Graph(), fill)}, axis)
+	}
+	if n == 1 {
+		return graph.OnesLike(x)
+	}
+	before, behind := shift(x, 1), shift(x, -1)
+	for by := 1; by < n; by *= 2 {
+		before, behind = graph.Mul(before, shift(before, by)), graph.Mul(behind, shift(behind, -by))
+	}
+	return graph.Mul(before, behind)
 }
 
 // unlessEmpty is the rule of what GoMLX differentiates well but for arrays without elements, which it cannot broadcast
