@@ -13,6 +13,8 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/grad"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -174,5 +176,129 @@ func TestWhatABodyMakesStaysThere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorIs(t, leak(use), hlo.ErrTraced) })
+	}
+}
+
+// compiled builds a graph of one parameter and runs it.
+func compiled(t *testing.T, x any, build func(x *node) []*node) []*tensors.Tensor {
+	t.Helper()
+	g := graph.NewGraph(plugintest.CPU(t), "flow")
+	defer g.Finalize()
+	value := tensors.MustFromAnyValue(x)
+	g.Compile(build(graph.Parameter(g, "x", value.Shape()))...)
+	return g.Run(value)
+}
+
+func TestScan_addsUp(t *testing.T) {
+	x := [][]float64{{1, 10}, {2, 20}, {3, 30}, {4, 40}} // places, batch
+	sum := func(x *node, options ...flow.Option) []*node {
+		last, outs := flow.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+			y := graph.Add(carry[0], at[0])
+			return []*node{y}, []*node{y, graph.Neg(at[0])}
+		}, options...)
+		return append(last, outs...)
+	}
+	got := compiled(t, x, func(x *node) []*node { return sum(x) })
+	require.Equal(t, []float64{10.5, 100.25}, got[0].Value())
+	require.Equal(t, [][]float64{{1.5, 10.25}, {3.5, 30.25}, {6.5, 60.25}, {10.5, 100.25}}, got[1].Value())
+	require.Equal(t, [][]float64{{-1, -10}, {-2, -20}, {-3, -30}, {-4, -40}}, got[2].Value())
+	got = compiled(t, x, func(x *node) []*node { return sum(x, flow.Reverse(), nil) })
+	require.Equal(t, [][]float64{{10.5, 100.25}, {9.5, 90.25}, {7.5, 70.25}, {4.5, 40.25}}, got[1].Value())
+	got = compiled(t, x, func(x *node) []*node { return sum(x, flow.Lengths(graph.Const(x.Graph(), []int32{2, 4}))) })
+	require.Equal(t, []float64{3.5, 100.25}, got[0].Value())
+	require.Equal(t, [][]float64{{1.5, 10.25}, {3.5, 30.25}, {0, 60.25}, {0, 100.25}}, got[1].Value())
+	got = compiled(t, x, func(x *node) []*node {
+		return sum(x, flow.Reverse(), flow.Lengths(graph.Const(x.Graph(), []int32{2, 0})))
+	})
+	require.Equal(t, []float64{3.5, 0.25}, got[0].Value())
+	require.Equal(t, [][]float64{{3.5, 0}, {2.5, 0}, {0, 0}, {0, 0}}, got[1].Value())
+	got = compiled(t, [][]float64{{1, 2, 3, 4}, {10, 20, 30, 40}}, func(x *node) []*node { return sum(x, flow.Axis(1)) })
+	require.Equal(t, [][]float64{{1.5, 3.5, 6.5, 10.5}, {10.25, 30.25, 60.25, 100.25}}, got[1].Value())
+}
+
+// A branch that is not run has gradient 0, and not NaN where it would not be a number.
+func TestBranches(t *testing.T) {
+	branches := func(x *node) []func() []*node {
+		return []func() []*node{
+			func() []*node { return []*node{graph.Sqrt(x)} },
+			func() []*node { return []*node{graph.MulScalar(x, 3)} },
+			func() []*node { return []*node{graph.Neg(graph.Log(graph.Neg(x)))} },
+		}
+	}
+	for number, want := range map[int32][2]float64{0: {2, 0.25}, -5: {2, 0.25}, 1: {12, 3}} {
+		got := compiled(t, 4.0, func(x *node) []*node {
+			y := flow.Switch(graph.Const(x.Graph(), number), branches(x)...)
+			return append(y, grad.Gradient(y[0], x)...)
+		})
+		require.Equal(t, want, [2]float64{tensors.ToScalar[float64](got[0]), tensors.ToScalar[float64](got[1])})
+	}
+	for x, want := range map[float64][2]float64{4: {2, 0.25}, -1: {-3, 3}} {
+		got := compiled(t, x, func(x *node) []*node {
+			b := branches(x)
+			y := flow.Cond(graph.GreaterThan(x, graph.ScalarZero(x.Graph(), x.DType())), b[0], b[1])
+			return append(y, grad.Gradient(y[0], x)...)
+		})
+		require.Equal(t, want, [2]float64{tensors.ToScalar[float64](got[0]), tensors.ToScalar[float64](got[1])})
+	}
+}
+
+func TestWhile(t *testing.T) {
+	got := compiled(t, 1.0, func(x *node) []*node {
+		bound := graph.MulScalar(x, 1000)
+		return flow.While(func(v []*node) *node { return graph.LessThan(v[0], bound) },
+			func(v []*node) []*node { return []*node{graph.Add(v[0], v[0]), graph.OnePlus(v[1])} }, x, graph.Const(x.Graph(), int32(0)))
+	})
+	require.Equal(t, 1024.0, got[0].Value())
+	require.Equal(t, int32(10), got[1].Value())
+}
+
+func TestWrongArguments(t *testing.T) {
+	g := graph.NewGraph(plugintest.CPU(t), "wrong")
+	defer g.Finalize()
+	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 4, 3))
+	bit := graph.Parameter(g, "bit", shapes.Make(dtypes.Bool))
+	same := func(carry, at []*node) (next, out []*node) { return carry, at }
+	one := func() []*node { return []*node{x} }
+	list := func(n ...*node) []*node { return n }
+	for want, f := range map[string]func(){
+		"flow: scan: the body is nil":                                               func() { flow.Scan(nil, list(x), nil) },
+		"flow: scan: nothing is carried and nothing is stacked":                     func() { flow.Scan(nil, nil, same, flow.Length(2)) },
+		"flow: scan: the number of places is not known":                             func() { flow.Scan(list(x), nil, same) },
+		"flow: scan: 0 places, expected one at least":                               func() { flow.Scan(list(x), nil, same, flow.Length(0)) },
+		"flow: scan: stack 0 is (Float32)[4, 3]: 4 places along axis 0, expected 5": func() { flow.Scan(nil, list(x), same, flow.Length(5)) },
+		"flow: scan: stack 0 is (Float32)[4, 3], expected an axis 2 of places":      func() { flow.Scan(nil, list(x), same, flow.Axis(2)) },
+		"flow: scan: a carried value, a stack or Lengths is nil":                    func() { flow.Scan(list(nil), nil, same, flow.Length(1)) },
+		"flow: scan: Lengths are (Float32)[4, 3], expected whole numbers [batch]":   func() { flow.Scan(nil, list(x), same, flow.Lengths(x)) },
+		"flow: scan: the body gives 0 carried values, expected 1 as it is given": func() {
+			flow.Scan(list(x), nil, func(_, _ []*node) (next, out []*node) { return nil, nil }, flow.Length(1))
+		},
+		"flow: scan: carried value 0 is (Float32) when the body gives it, expected (Float32)[4, 3] as it is given": func() {
+			flow.Scan(list(x), nil, func(c, _ []*node) (next, out []*node) { return list(graph.ReduceAllSum(c[0])), nil }, flow.Length(1))
+		},
+		"flow: scan: output 0 is nil": func() { flow.Scan(nil, list(x), func(_, _ []*node) (next, out []*node) { return nil, list(nil) }) },
+		"flow: scan: the body draws random numbers, which would be the same in each turn": func() {
+			flow.Scan(nil, list(x), func(_, at []*node) (next, out []*node) {
+				_, r := graph.RandomUniform(graph.Const(g, []uint64{1, 2, 3}), at[0].Shape())
+				return nil, list(r)
+			})
+		},
+		"flow: cond: condition (Float32)[4, 3], expected a scalar of bool": func() { flow.Cond(x, one, one) },
+		"flow: cond: function 1 is nil":                                    func() { flow.Cond(bit, one, nil) },
+		"flow: cond: function 0 gives nothing":                             func() { flow.Cond(bit, func() []*node { return nil }, one) },
+		"flow: cond: function 1 gives (Float32) as result 0, the first one (Float32)[4, 3]": func() {
+			flow.Cond(bit, one, func() []*node { return list(graph.ReduceAllSum(x)) })
+		},
+		"flow: switch: number nil, expected a scalar of whole numbers": func() { flow.Switch(nil, one) },
+		"flow: switch: no function given":                              func() { flow.Switch(graph.Const(g, int32(0))) },
+		"flow: while: condition (Float32)[4, 3], expected a scalar of bool": func() {
+			flow.While(func(v []*node) *node { return v[0] }, func(v []*node) []*node { return v }, x)
+		},
+		"flow: while: a condition, a body and one value at least are needed": func() { flow.While(nil, nil, x) },
+		"the loss depends on an If or a While": func() {
+			y := flow.While(func(v []*node) *node { return bit }, func(v []*node) []*node { return v }, x)
+			grad.Gradient(graph.ReduceAllSum(y[0]), x)
+		},
+	} {
+		require.ErrorContains(t, graphs.Catch(f), want)
 	}
 }

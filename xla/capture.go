@@ -20,9 +20,9 @@ type capture struct {
 }
 
 // BeginTrace, TraceBody and EndTrace are the builder's: see [hlo.Builder.BeginTrace].
-func (c *capture) BeginTrace() { c.traced((*hlo.Builder).BeginTrace) }
-func (c *capture) TraceBody()  { c.traced((*hlo.Builder).TraceBody) }
-func (c *capture) EndTrace()   { c.traced((*hlo.Builder).EndTrace) }
+func (c *capture) BeginTrace(whole bool) { c.traced(func(b *hlo.Builder) { b.BeginTrace(whole) }) }
+func (c *capture) TraceBody()            { c.traced((*hlo.Builder).TraceBody) }
+func (c *capture) EndTrace()             { c.traced((*hlo.Builder).EndTrace) }
 
 func (c *capture) traced(do func(*hlo.Builder)) {
 	if c.lower != nil {

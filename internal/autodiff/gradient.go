@@ -15,8 +15,25 @@ func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	return graph.Gradient(loss, wrt...)
 }
 
-// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point
-// numbers alone, with no StopGradient between.
+// Weighted is the sum of values times weights of their shapes, as a real number: what is differentiated for the product of
+// weights and a Jacobian.
+func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
+	for i, y := range values {
+		y = graph.ReduceAllSum(graph.Mul(y, weights[i]))
+		if t := y.DType(); t.IsComplex() {
+			y = graph.ConvertDType(y, t.RealDType())
+		}
+		if sum == nil {
+			sum = y
+		} else {
+			sum = graph.Add(sum, graph.ConvertDType(y, sum.DType()))
+		}
+	}
+	return sum
+}
+
+// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point numbers
+// alone, with no StopGradient between.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	found := false
 	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })

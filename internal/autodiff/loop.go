@@ -60,11 +60,12 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 // of changed when it was traced: values that it has taken, and what they are now. The loop carries them, and last ends with
 // them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
+	whole := l.Times != nil
 	at := shapesOf(places)
 	for i, stack := range at {
 		at[i] = placeOf(stack)
 	}
-	params, first, end := tracing(g, shapesOf(carry), at, shapesOf(fixed))
+	params, first, end := tracing(g, whole, shapesOf(carry), at, shapesOf(fixed))
 	carryIn, placesIn, fixedIn := params[0], params[1], params[2]
 	next, out := body(carryIn, placesIn, fixedIn)
 	if err := sameShapes("the carried values", carry, next); err != nil {
@@ -74,7 +75,7 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 		before, after := changed()
 		carry, carryIn, next = concat(carry, before), concat(carryIn, before), concat(next, after)
 	}
-	of := cut(g, first, concat(carryIn, placesIn, fixedIn), concat(next, out, carryIn))
+	of := cut(g, first, whole, concat(carryIn, placesIn, fixedIn), concat(next, out, carryIn))
 	end()
 	fixed = concat(fixed, of.captured)
 	made := &loop{Loop: l, body: of, carry: len(carry), places: len(places), fixed: len(fixed), out: len(out)}
@@ -288,23 +289,14 @@ func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node
 	ofOut, params := at[:len(b.ofOut)], at[len(b.ofOut):]
 	now := b.at(params, fixed)
 	results := now.all(b.body.outputs)
-	var loss *graph.Node
-	add := func(y, v *graph.Node) {
-		y = graph.ConvertDType(graph.ReduceAllSum(graph.Mul(y, v)), sumType(y.DType()))
-		if loss == nil {
-			loss = y
-		} else {
-			loss = graph.Add(loss, graph.ConvertDType(y, loss.DType()))
-		}
+	var wrt, values []*graph.Node
+	for _, i := range b.ofCarry {
+		wrt, values = append(wrt, params[i]), append(values, results[i])
 	}
-	var wrt []*graph.Node
-	for k, i := range b.ofCarry {
-		add(results[i], carry[k])
-		wrt = append(wrt, params[i])
+	for _, i := range b.ofOut {
+		values = append(values, results[b.carry+i])
 	}
-	for k, i := range b.ofOut {
-		add(results[b.carry+i], ofOut[k])
-	}
+	loss := Weighted(values, concat(carry[:len(b.ofCarry)], ofOut))
 	for _, i := range b.ofPlaces {
 		wrt = append(wrt, params[b.carry+i])
 	}
@@ -378,14 +370,6 @@ func shifted(axes []int) []int {
 		list[i] = axis + 1
 	}
 	return list
-}
-
-// sumType is the type that a sum which nobody reads is written in: what is differentiated must be a real number.
-func sumType(t dtypes.DType) dtypes.DType {
-	if t.IsComplex() {
-		return t.RealDType()
-	}
-	return t
 }
 
 // floats are the numbers of the nodes that have a gradient.

@@ -24,17 +24,17 @@ func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 
 // A tracer is a backend that knows what a body makes while it is traced, and refuses it outside.
 type tracer interface {
-	BeginTrace() // the parameters come
-	TraceBody()  // the body comes
+	BeginTrace(whole bool) // the parameters come; whole: all but constants and parameters is of the body
+	TraceBody()            // the body comes
 	EndTrace()
 }
 
 // tracing traces a body on parameters of some shapes, and gives the number of its first node. Call end when what the body made was
 // read.
-func tracing(g *graph.Graph, lists ...[]shapes.Shape) (params [][]*graph.Node, first int, end func()) {
+func tracing(g *graph.Graph, whole bool, lists ...[]shapes.Shape) (params [][]*graph.Node, first int, end func()) {
 	t, ok := g.Backend().(tracer)
 	if ok {
-		t.BeginTrace()
+		t.BeginTrace(whole)
 	}
 	first = len(g.Nodes())
 	for _, list := range lists {
@@ -62,15 +62,17 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 // nodesSince are the nodes of a graph from a number on.
 func nodesSince(g *graph.Graph, first int) []*graph.Node { return g.Nodes()[first:] }
 
-// cut finds the part of the nodes made from number first on that lies between params and outputs.
-func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
+// cut finds the part of the nodes made from number first on that lies between params and outputs. What depends on no parameter is
+// the same each time and stays outside, unless the whole is asked for: of a body that may not be run at all.
+func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
 	for _, p := range params {
 		varies[p] = true
 	}
 	for _, n := range nodesSince(g, first) {
-		if !varies[n] && slices.ContainsFunc(n.Inputs(), func(in *graph.Node) bool { return varies[in] }) {
+		inside := whole && n.Type() != graph.NodeTypeParameter && !constant(n)
+		if !varies[n] && (inside || slices.ContainsFunc(n.Inputs(), func(in *graph.Node) bool { return varies[in] })) {
 			varies[n] = true
 			t.nodes = append(t.nodes, n)
 		}

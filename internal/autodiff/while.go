@@ -10,7 +10,7 @@ import (
 // While traces a condition and a body, and writes a loop of them. changed is as in [Loop.Run]. It has no gradient.
 func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node,
 	changed func() (before, after []*graph.Node)) (last []*graph.Node) {
-	params, first, end := tracing(g, shapesOf(values))
+	params, first, end := tracing(g, false, shapesOf(values))
 	in := params[0]
 	more := condition(in)
 	if before, _ := changed(); len(before) > 0 {
@@ -19,7 +19,7 @@ func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.
 	next := body(in)
 	before, after := changed()
 	values, next, in = concat(values, before), concat(next, after), concat(in, before)
-	turn, ask := cut(g, first, in, next), cut(g, first, in, []*graph.Node{more})
+	turn, ask := cut(g, first, false, in, next), cut(g, first, false, in, []*graph.Node{more})
 	end()
 	state := concat(values, turn.captured, ask.captured)
 	parameters := func(g *graph.Graph) []*graph.Node {

@@ -1,0 +1,98 @@
+// Package grad has derivatives for the graph of a step, of any order, also inside of each other and inside the bodies of package
+// flow: gradients, products with the Jacobian from either side, and the gradient of each example of a batch.
+//
+//	dw := grad.Gradient(loss, w)[0]
+//	hv := grad.JVP([]*graph.Node{dw}, []*graph.Node{w}, []*graph.Node{v})[0] // the Hessian times v
+//
+// docs/gradients.md says which operations have derivatives, and what they are where a function has no single slope.
+//
+// These are functions of a graph, as GoMLX's are: they panic with an error, which the step that is being built gives as its own.
+package grad
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+)
+
+// Node is a value of a graph.
+type Node = graph.Node
+
+// Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their shapes. One that
+// the loss does not depend on has zeros.
+func Gradient(loss *Node, wrt ...*Node) []*Node { return autodiff.Gradient(loss, wrt...) }
+
+// VJP gives, for outputs that were computed from wrt, the product of adjoints, one of each output's shape, and the Jacobian: the
+// sum over all outputs, in the shapes of wrt.
+func VJP(outputs, adjoints, wrt []*Node) []*Node {
+	if err := pairs("adjoint", "output", adjoints, outputs); err != nil {
+		panic(fmt.Errorf("grad: VJP: %w", err))
+	}
+	return autodiff.Gradient(autodiff.Weighted(outputs, adjoints), wrt...)
+}
+
+// JVP gives, for outputs that were computed from wrt, the product of the Jacobian and tangents, one of the shape of each of wrt:
+// how the outputs change where wrt move by the tangents. It differentiates twice, so the operations between need a second
+// derivative.
+func JVP(outputs, wrt, tangents []*Node) []*Node {
+	if err := pairs("tangent", "input", tangents, wrt); err != nil {
+		panic(fmt.Errorf("grad: JVP: %w", err))
+	}
+	// The product with adjoints is linear in them, so that its own gradient by them is what is asked for.
+	adjoints := make([]*Node, len(outputs))
+	for i, o := range outputs {
+		if o == nil {
+			panic(fmt.Errorf("grad: JVP: output %d is nil", i))
+		}
+		adjoints[i] = graph.OptimizationBarrier(graph.Zeros(o.Graph(), o.Shape()))
+	}
+	return VJP(VJP(outputs, adjoints, wrt), tangents, adjoints)
+}
+
+func pairs(what, of string, a, b []*Node) error {
+	if len(a) != len(b) || len(a) == 0 {
+		return fmt.Errorf("%d %ss, expected one for each of the %d %ss, and one at least", len(a), what, len(b), of)
+	}
+	for i := range a {
+		if a[i] == nil || b[i] == nil || !a[i].Shape().Equal(b[i].Shape()) {
+			return fmt.Errorf("%s %d is %s, expected %s as the %s", what, i, text(a[i]), text(b[i]), of)
+		}
+	}
+	return nil
+}
+
+func text(n *Node) string {
+	if n == nil {
+		return "nil"
+	}
+	return n.Shape().String()
+}
+
+// PerExample gives the loss of each example, [batch], and the gradients of each with respect to each of wrt, [batch, …]. Fields have
+// the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a scalar. The program has the
+// model once, and works on one example at a time.
+func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *Node, gradients []*Node) {
+	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {
+		panic(errors.New("grad: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil"))
+	}
+	_, outs := flow.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
+		example := make([]*Node, len(at))
+		for i, x := range at {
+			example[i] = graph.Reshape(x, append([]int{1}, x.Shape().Dimensions...)...)
+		}
+		l := loss(example)
+		if l == nil || l.Rank() != 0 || !floating(l.DType()) {
+			panic(fmt.Errorf("grad: per example: the loss is %s, expected a scalar of a floating-point type", text(l)))
+		}
+		return nil, append([]*Node{l}, Gradient(l, wrt...)...)
+	})
+	return outs[0], outs[1:]
+}
+
+func floating(t dtypes.DType) bool { return t.IsFloat() }
