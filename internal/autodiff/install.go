@@ -32,6 +32,7 @@ func rules() map[graph.NodeType]rule {
 		graph.NodeTypeDiv:          div,
 		graph.NodeTypePow:          pow,
 		graph.NodeTypeLog:          log,
+		graph.NodeTypeWhere:        chosen,
 	}
 }
 

@@ -19,7 +19,7 @@ type Loop struct {
 	Times *graph.Node
 	// Reverse runs from the last place to the first.
 	Reverse bool
-	// Remat has the gradient compute again what the body computes.
+	// Remat has the gradient compute again all that the body computes, from the carried values alone.
 	Remat bool
 }
 
@@ -27,12 +27,34 @@ type Loop struct {
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
 // loop is a Loop with its body. Its state in the graph's While is the counter, Times if it is given, the carried values, the
-// places, the captured values, and the stacks of the outputs, of which the last are the carried values before each turn: the
-// gradient takes these.
+// places, the captured values, and the stacks: the outputs, the carried values before each turn, and the saved nodes. The gradient
+// takes the last two.
 type loop struct {
 	Loop
 	body                      *traced
 	carry, places, fixed, out int // how many
+	saved                     []*graph.Node
+}
+
+// costly are the operations whose results are saved for the gradient. Those of single elements are not: to compute one again takes
+// about as long as to read it, and memory besides.
+var costly = map[graph.NodeType]bool{
+	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
+	graph.NodeTypeRNGBitGenerator: true,
+}
+
+// toSave are the nodes of a body that are costly, with one output each.
+func (t *traced) toSave() (list []*graph.Node) {
+	for _, n := range t.nodes {
+		of := n
+		if n.Type() == graph.NodeTypeSplitNode {
+			of = n.Inputs()[0]
+		}
+		if costly[of.Type()] && n.NumOutputs() == 1 && !slices.Contains(t.outputs, n) {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 type loopsKey struct{}
@@ -79,6 +101,10 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 	end()
 	fixed = concat(fixed, of.captured)
 	made := &loop{Loop: l, body: of, carry: len(carry), places: len(places), fixed: len(fixed), out: len(out)}
+	if !l.Remat {
+		made.saved = of.toSave()
+		of.outputs = concat(of.outputs, made.saved)
+	}
 	return made.write(g, carry, places, fixed)
 }
 
@@ -153,7 +179,7 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 		for _, stack := range rest[l.carry : l.carry+l.places] {
 			params = append(params, slicePlace(stack, place, zero))
 		}
-		results := l.at(params, rest[l.carry+l.places:l.carry+l.places+l.fixed]).all(l.body.outputs)
+		results := l.at(params, rest[l.carry+l.places:l.carry+l.places+l.fixed], nil).all(l.body.outputs)
 		copy(next[at:], results[:l.carry])
 		stacks := at + l.carry + l.places + l.fixed
 		for i, o := range results[l.carry:] {
@@ -168,9 +194,9 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 }
 
 // at writes the body for carried values and places, and what is fixed.
-func (l *loop) at(turn, fixed []*graph.Node) rewritten {
+func (l *loop) at(turn, fixed []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	given := len(fixed) - len(l.body.captured)
-	return l.body.at(concat(turn, fixed[:given]), fixed[given:])
+	return l.body.at(concat(turn, fixed[:given]), fixed[given:], known)
 }
 
 func starts(rank int, place, zero *graph.Node) []*graph.Node {
@@ -212,7 +238,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	places := inputs[at+l.carry : at+l.carry+l.places]
 	fixed := inputs[at+l.carry+l.places : at+l.carry+l.places+l.fixed]
 	stacks := at + l.carry + l.places + l.fixed
-	kept := results[stacks+l.out:]
+	kept, saved := results[stacks+l.out:stacks+l.out+l.carry], results[stacks+l.out+l.carry:]
 	turns := concat(kept, places) // the parameters of each turn, stacked
 
 	b.ofCarry, b.ofPlaces = floats(kept), floats(places)
@@ -235,7 +261,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 			b.ofOut, fed = append(b.ofOut, i), append(fed, v)
 		}
 	}
-	last, outs := back.Run(g, carry, concat(fed, turns), fixed, b.turn, nil)
+	last, outs := back.Run(g, carry, concat(fed, turns, saved), fixed, b.turn, nil)
 
 	gradients := make([]*graph.Node, len(inputs))
 	add := func(i int, d *graph.Node) {
@@ -287,7 +313,12 @@ type product struct {
 // adjoints of outputs, and what the turn was given; it gives the adjoints of the places, and what the products need.
 func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node) {
 	ofOut, params := at[:len(b.ofOut)], at[len(b.ofOut):]
-	now := b.at(params, fixed)
+	params, saved := params[:b.carry+b.places], params[b.carry+b.places:]
+	known := map[*graph.Node]*graph.Node{}
+	for i, n := range b.saved {
+		known[n] = saved[i]
+	}
+	now := b.at(params, fixed, known)
 	results := now.all(b.body.outputs)
 	var wrt, values []*graph.Node
 	for _, i := range b.ofCarry {

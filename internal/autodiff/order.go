@@ -63,7 +63,7 @@ func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 			}
 			pairs = append(pairs, graph.Parameter(g, fmt.Sprintf("l%d", i), shapes.Make(t)), graph.Parameter(g, fmt.Sprintf("r%d", i), shapes.Make(t)))
 		}
-		return order.at(pairs[:len(params)], nil).all(order.outputs)
+		return order.at(pairs[:len(params)], nil, nil).all(order.outputs)
 	})
 }
 

@@ -110,8 +110,9 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 	return t
 }
 
-// at writes the function again, with other nodes for its parameters and what else it takes. It gives what the nodes are now.
-func (t *traced) at(params, captured []*graph.Node) rewritten {
+// at writes the function again, with other nodes for its parameters and what else it takes. It gives what the nodes are now. Where
+// the value of a node is known, it is taken; its gradient goes the way of the node all the same.
+func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	if len(params) != len(t.params) || len(captured) != len(t.captured) {
 		panic(fmt.Errorf("autodiff: a function of %d parameters and %d captured values was given %d and %d",
 			len(t.params), len(t.captured), len(params), len(captured)))
@@ -125,8 +126,37 @@ func (t *traced) at(params, captured []*graph.Node) rewritten {
 	}
 	for _, n := range t.nodes {
 		now[n] = n.CloneWithInputs(now.all(n.Inputs())...)
+		if value := known[n]; value != nil {
+			now[n] = instead(value, now[n])
+		}
 	}
 	return now
+}
+
+type alwaysKey struct{}
+
+// always is a constant of the graph that is always true; it stands for nothing but instead.
+func always(g *graph.Graph) *graph.Node {
+	if n, ok := g.State(alwaysKey{}).(*graph.Node); ok {
+		return n
+	}
+	n := graph.Const(g, true)
+	g.AttachState(alwaysKey{}, n)
+	return n
+}
+
+// instead is a value that a node has, in the place of the node. XLA leaves the node out; the gradient goes to it and not to the
+// value.
+func instead(value, node *graph.Node) *graph.Node {
+	return graph.Where(always(node.Graph()), value, node)
+}
+
+// chosen is the rule of Where, which knows instead.
+func chosen(node, v *graph.Node) []*graph.Node {
+	if t, ok := node.Graph().State(alwaysKey{}).(*graph.Node); ok && node.Inputs()[0] == t {
+		return []*graph.Node{nil, nil, v}
+	}
+	return stock[graph.NodeTypeWhere](node, []*graph.Node{v}, shapes.Shape{})
 }
 
 // rewritten is what stands for the nodes of a traced function where it was rewritten again.

@@ -32,11 +32,11 @@ func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.
 	n, k := len(values), len(turn.captured)
 	cond := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := parameters(g)
-		return ask.at(p[:n], p[n+k:]).all(ask.outputs)
+		return ask.at(p[:n], p[n+k:], nil).all(ask.outputs)
 	})
 	loop := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := parameters(g)
-		return concat(turn.at(p[:n], p[n:n+k]).all(turn.outputs), p[n:])
+		return concat(turn.at(p[:n], p[n:n+k], nil).all(turn.outputs), p[n:])
 	})
 	return graph.While(cond, loop, state...)[:n]
 }
