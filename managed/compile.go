@@ -146,7 +146,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 				graphs.At(s.build, func() { s.update(state, b.loss()) })
 				train.ExecPerStepUpdateGraphFn(g)
 			}
-			used, built = state.slots(g)
+			used, built = state.model.slots(g)
 			if c.program == nil { // else it is built again, by eager, which may take another branch
 				c.changes = nil
 				for _, slot := range built.State {
