@@ -141,6 +141,7 @@ func While(condition func(values []*Node) *Node, body func(values []*Node) []*No
 		checkCarry("while", values, next)
 		return next
 	}
+	values = slices.Clone(values)
 	if xla.IsEager(g) {
 		for truth("while", check(condition(slices.Clone(values)))) {
 			values = turn(values)

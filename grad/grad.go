@@ -1,12 +1,3 @@
-// Package grad has derivatives for the graph of a step, of any order, also inside of each other and inside the bodies of package
-// flow: gradients, products with the Jacobian from either side, and the gradient of each example of a batch.
-//
-//	dw := grad.Gradient(loss, w)[0]
-//	hv := grad.JVP([]*graph.Node{dw}, []*graph.Node{w}, []*graph.Node{v})[0] // the Hessian times v
-//
-// docs/gradients.md says which operations have derivatives, and what they are where a function has no single slope.
-//
-// These are functions of a graph, as GoMLX's are: they panic with an error, which the step that is being built gives as its own.
 package grad
 
 import (
@@ -78,6 +69,7 @@ func text(n *Node) string {
 // the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a scalar. The program has the
 // model once, and works on one example at a time.
 func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *Node, gradients []*Node) {
+	wrt = slices.Clone(wrt)
 	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {
 		panic(errors.New("grad: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil"))
 	}

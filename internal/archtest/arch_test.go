@@ -32,6 +32,8 @@ var allowed = map[string][]string{
 	"internal/records":      {},
 	"internal/regular":      {},
 	"internal/autodiff":     {"internal/graphs"},
+	"flow":                  {"internal/autodiff", "xla"},
+	"grad":                  {"flow", "internal/autodiff"},
 	"internal/archtest":     {},
 	"internal/mutants":      {},
 	"internal/vfs":          {"internal/regular"},
