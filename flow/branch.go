@@ -60,6 +60,9 @@ func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
 	if xla.IsEager(g) {
 		return eagerBranch(what, chosen, branches)
 	}
+	if !hasLoops(g) {
+		panic(fmt.Errorf("flow: %s: the backend %q has no DynamicSlice: use one of XLA's plugins", what, g.Backend().Name()))
+	}
 	var results []*Node
 	for i, f := range branches {
 		if f == nil {

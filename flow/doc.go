@@ -17,7 +17,8 @@
 // outside of it; it must be returned.
 //
 // A body is a function of the graph: it is called once, to be traced, and never with values. Under the strategy Eager it is
-// called once for each place instead, and the values of its nodes can be read by xla.Value.
+// called once for each place instead, and the values of its nodes can be read by xla.Value. So it is on GoMLX's backend in Go, which
+// has no Cond and no Switch.
 //
 // # Errors
 //

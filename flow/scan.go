@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -82,8 +83,8 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 	if s.masked {
 		places = []*Node{graph.Iota(g, shapeOf(dtypes.Int32, s.length), 0)}
 	}
-	if xla.IsEager(g) {
-		last, outs = s.eager(carry, xs, places, turn)
+	if xla.IsEager(g) || !hasLoops(g) {
+		last, outs = s.unrolled(carry, xs, places, turn)
 	} else {
 		l := autodiff.Loop{Length: s.length, Reverse: s.reverse, Remat: s.remat}
 		last, outs = run(l, g, "scan", carry, slices.Concat(xs, places), func(carry, at []*Node) (next, out []*Node) {
@@ -159,8 +160,14 @@ func choose(what string, i int, here, yes, no *Node) *Node {
 	return graph.Where(graph.BroadcastToDims(graph.Reshape(here, dims...), yes.Shape().Dimensions...), yes, no)
 }
 
-// eager calls the body place by place.
-func (s *scan) eager(carry, xs, places []*Node, turn func(carry, at, place []*Node) (next, out []*Node)) (last, outs []*Node) {
+// hasLoops tells whether a graph's backend can cut places out of stacks: GoMLX's own, in Go, cannot.
+func hasLoops(g *graph.Graph) bool {
+	can := g.Backend().Capabilities().Operations
+	return can[compute.OpTypeDynamicSlice] && can[compute.OpTypeDynamicUpdateSlice]
+}
+
+// unrolled calls the body place by place.
+func (s *scan) unrolled(carry, xs, places []*Node, turn func(carry, at, place []*Node) (next, out []*Node)) (last, outs []*Node) {
 	last = carry
 	at := func(stacks []*Node, place int) []*Node {
 		list := make([]*Node, len(stacks))

@@ -1,0 +1,9 @@
+//go:build !nightly
+
+package flow_test
+
+import "github.com/lazo-ml/lazo/internal/plugintest"
+
+const programs = 12
+
+var openPrograms = plugintest.CPU

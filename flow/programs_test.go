@@ -1,0 +1,160 @@
+package flow_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/grad"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// control is the control flow that a drawn program is built with.
+type control struct {
+	choose func(condition *node, yes, no func() []*node) []*node
+	while  func(condition func(v []*node) *node, body func(v []*node) []*node, v ...*node) []*node
+}
+
+// The reference runs on GoMLX's backend in Go, where Scan calls its body place by place; it computes both branches, and goes through
+// a while as often as one can take.
+var (
+	ours      = control{flow.Cond, flow.While}
+	reference = control{
+		choose: func(condition *node, yes, no func() []*node) []*node {
+			a, b := yes(), no()
+			for i := range a {
+				a[i] = graph.Where(condition, a[i], b[i])
+			}
+			return a
+		},
+		while: func(condition func(v []*node) *node, body func(v []*node) []*node, v ...*node) []*node {
+			for range mostTurns {
+				next, more := body(v), condition(v)
+				for i := range next {
+					next[i] = graph.Where(more, next[i], v[i])
+				}
+				v = next
+			}
+			return v
+		},
+	}
+)
+
+const mostTurns = 4
+
+// draw builds a program of a seed: the same one each time that it is called. x is [3, 2], w is [2, 2].
+func draw(c control, seed uint64, depth int, x, w *node) *node {
+	r := rand.New(rand.NewPCG(seed, 1))
+	g := x.Graph()
+	for range 1 + r.IntN(3) {
+		inner, kind := r.Uint64(), r.IntN(9)
+		if depth == 0 {
+			kind %= 5
+		}
+		switch kind {
+		case 0:
+			x = graph.Tanh(graph.Dot(x, w).Product())
+		case 1:
+			x = graph.Add(graph.Sin(x), graph.MulScalar(x, r.Float64()))
+		case 2:
+			x = graph.Mul(x, graph.Logistic(graph.Reverse(x, 0)))
+		case 3:
+			x = graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0))
+		case 4:
+			x = graph.Add(x, graph.Sin(graph.BroadcastToDims(graph.ReduceAndKeep(w, graph.ReduceSum, 0), 3, 2)))
+		case 5, 6: // over the rows of x, or a number of places
+			over, options := []*node{graph.Concatenate([]*node{x, graph.Mul(x, x)}, 0)}, []flow.Option{}
+			if kind == 6 {
+				over, options = nil, append(options, flow.Length(1+r.IntN(3)))
+			}
+			for _, o := range []flow.Option{flow.Reverse(), flow.Remat()} {
+				if r.IntN(2) == 0 {
+					options = append(options, o)
+				}
+			}
+			before := x
+			last, outs := flow.Scan([]*node{x, graph.Const(g, int32(1))}, over, func(carry, at []*node) (next, out []*node) {
+				y := carry[0]
+				if len(at) > 0 {
+					y = graph.Add(y, graph.BroadcastToDims(graph.Reshape(at[0], 1, 2), 3, 2))
+				}
+				y = draw(c, inner, depth-1, graph.Add(graph.MulScalar(y, 0.5), graph.Cos(before)), w)
+				y = graph.Div(y, graph.ConvertDType(carry[1], dtypes.Float64))
+				return []*node{y, graph.AddScalar(carry[1], 1)}, []*node{graph.ReduceSum(graph.Mul(y, y), 1)}
+			}, options...)
+			x = graph.Add(last[0], graph.Reshape(graph.ReduceSum(outs[0], 0), 3, 1))
+		case 7:
+			before := x
+			x = c.choose(graph.GreaterThan(graph.ReduceAllSum(x), graph.Scalar(g, dtypes.Float64, r.Float64()-0.5)),
+				func() []*node { return []*node{draw(c, inner, depth-1, before, w)} },
+				func() []*node { return []*node{draw(c, inner+1, depth-1, graph.Sin(before), w)} })[0]
+		case 8: // it has no gradient
+			fixed := graph.StopGradient(x)
+			most := graph.Const(g, int32(r.IntN(mostTurns)))
+			v := c.while(func(v []*node) *node {
+				return graph.And(graph.LessThan(v[1], most), graph.LessThan(graph.ReduceAllMax(v[0]), graph.Scalar(g, dtypes.Float64, 3)))
+			}, func(v []*node) []*node {
+				return []*node{draw(c, inner, depth-1, graph.Add(v[0], fixed), graph.StopGradient(w)), graph.AddScalar(v[1], 1)}
+			}, fixed, graph.Const(g, int32(0)))
+			x = graph.Add(x, graph.StopGradient(v[0]))
+		}
+	}
+	return x
+}
+
+// TestPrograms holds drawn programs of loops and branches in each other, and their gradients, to GoMLX's backend in Go.
+func TestPrograms(t *testing.T) {
+	on := map[string]*xla.Runtime{"ours": openPrograms(t), "reference": plugintest.Go(t)}
+	looped, differences := 0, 0
+	for seed := range uint64(programs) {
+		values := rand.New(rand.NewPCG(seed, 2))
+		tensor := func(dims ...int) *tensors.Tensor {
+			v := tensors.FromShape(shapes.Make(dtypes.Float64, dims...))
+			tensors.MustMutableFlatData(v, func(flat []float64) {
+				for i := range flat {
+					flat[i] = values.Float64()*2 - 1
+				}
+			})
+			return v
+		}
+		x, w := tensor(3, 2), tensor(2, 2)
+		run := func(c control, backend *xla.Runtime) (results [][]float64) {
+			g := graph.NewGraph(backend, fmt.Sprint("program ", seed))
+			defer g.Finalize()
+			xs, ws := graph.Parameter(g, "x", x.Shape()), graph.Parameter(g, "w", w.Shape())
+			y := draw(c, seed, 2, xs, ws)
+			for _, n := range g.Nodes() {
+				if n.Type() == graph.NodeTypeWhile {
+					looped++
+					break
+				}
+			}
+			loss := graph.ReduceAllSum(graph.Mul(y, graph.Cos(y)))
+			g.Compile(append([]*node{y}, grad.Gradient(loss, xs, ws)...)...)
+			for _, o := range g.Run(x.Value(), w.Value()) {
+				results = append(results, tensors.MustCopyFlatData[float64](o))
+			}
+			return results
+		}
+		want, got := run(reference, on["reference"]), run(ours, on["ours"])
+		for i := range want {
+			for k, v := range want[i] {
+				if d := got[i][k] - v; !(d <= 1e-8*max(1, v, -v) && -d <= 1e-8*max(1, v, -v)) {
+					differences++
+					t.Errorf("program %d, result %d: %v, expected %v", seed, i, got[i], want[i])
+					break
+				}
+			}
+		}
+	}
+	require.Greater(t, looped, programs/2)
+	t.Logf("%d programs, %d with loops or branches: %d differences", programs, looped, differences)
+}
