@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"cmp"
 	"io"
 	"path"
 	"sync/atomic"
@@ -91,76 +92,47 @@ type hooked struct {
 	before func(Call) error
 }
 
-func (h *hooked) Create(name string) (File, error) {
-	if err := h.before(Call{OpCreate, name}); err != nil {
-		return nil, err
+// named makes a call with a name alone, unless the hook has an error for it.
+func (h *hooked) named(op Op, name string, call func(name string) error) error {
+	if err := h.before(Call{op, name}); err != nil {
+		return err
 	}
-	return h.file(name)(h.fs.Create(name))
+	return call(name)
 }
 
-func (h *hooked) Open(name string) (File, error) {
-	if err := h.before(Call{OpOpen, name}); err != nil {
-		return nil, err
-	}
-	return h.file(name)(h.fs.Open(name))
+// looked is named for calls that give something.
+func looked[T any](h *hooked, op Op, name string, call func(name string) (T, error)) (given T, err error) {
+	err = h.named(op, name, func(string) error {
+		given, err = call(name)
+		return err
+	})
+	return given, err
 }
 
-func (h *hooked) file(name string) func(File, error) (File, error) {
-	return func(f File, err error) (File, error) {
-		if err != nil {
-			return nil, err
-		}
-		return &hookedFile{f, h, name}, nil
+func (h *hooked) file(op Op, name string, call func(name string) (File, error)) (File, error) {
+	f, err := looked(h, op, name, call)
+	if err != nil {
+		return nil, err
 	}
+	return &hookedFile{f, h, name}, nil
 }
+
+func (h *hooked) Create(name string) (File, error) { return h.file(OpCreate, name, h.fs.Create) }
+func (h *hooked) Open(name string) (File, error)   { return h.file(OpOpen, name, h.fs.Open) }
+func (h *hooked) Remove(name string) error         { return h.named(OpRemove, name, h.fs.Remove) }
+func (h *hooked) Mkdir(name string) error          { return h.named(OpMkdir, name, h.fs.Mkdir) }
+func (h *hooked) SyncDir(name string) error        { return h.named(OpSyncDir, name, h.fs.SyncDir) }
+func (h *hooked) ReadDir(name string) ([]string, error) {
+	return looked(h, OpReadDir, name, h.fs.ReadDir)
+}
+func (h *hooked) Stat(name string) (Info, error) { return looked(h, OpStat, name, h.fs.Stat) }
 
 func (h *hooked) Rename(from, to string) error {
-	if err := h.before(Call{OpRename, from}); err != nil {
-		return err
-	}
-	return h.fs.Rename(from, to)
-}
-
-func (h *hooked) Remove(name string) error {
-	if err := h.before(Call{OpRemove, name}); err != nil {
-		return err
-	}
-	return h.fs.Remove(name)
-}
-
-func (h *hooked) Mkdir(name string) error {
-	if err := h.before(Call{OpMkdir, name}); err != nil {
-		return err
-	}
-	return h.fs.Mkdir(name)
-}
-
-func (h *hooked) ReadDir(name string) ([]string, error) {
-	if err := h.before(Call{OpReadDir, name}); err != nil {
-		return nil, err
-	}
-	return h.fs.ReadDir(name)
-}
-
-func (h *hooked) Stat(name string) (Info, error) {
-	if err := h.before(Call{OpStat, name}); err != nil {
-		return Info{}, err
-	}
-	return h.fs.Stat(name)
-}
-
-func (h *hooked) SyncDir(name string) error {
-	if err := h.before(Call{OpSyncDir, name}); err != nil {
-		return err
-	}
-	return h.fs.SyncDir(name)
+	return h.named(OpRename, from, func(string) error { return h.fs.Rename(from, to) })
 }
 
 func (h *hooked) Lock(name, note string) (io.Closer, error) {
-	if err := h.before(Call{OpLock, name}); err != nil {
-		return nil, err
-	}
-	return h.fs.Lock(name, note)
+	return looked(h, OpLock, name, func(string) (io.Closer, error) { return h.fs.Lock(name, note) })
 }
 
 func (h *hooked) Close() error { return h.fs.Close() }
@@ -180,30 +152,17 @@ func (f *hookedFile) Write(p []byte) (int, error) {
 }
 
 func (f *hookedFile) ReadAt(p []byte, offset int64) (int, error) {
-	if err := f.fs.before(Call{OpRead, f.name}); err != nil {
-		return 0, err
-	}
-	return f.File.ReadAt(p, offset)
+	return looked(f.fs, OpRead, f.name, func(string) (int, error) { return f.File.ReadAt(p, offset) })
 }
 
 func (f *hookedFile) Sync() error {
-	if err := f.fs.before(Call{OpSync, f.name}); err != nil {
-		return err
-	}
-	return f.File.Sync()
+	return f.fs.named(OpSync, f.name, func(string) error { return f.File.Sync() })
 }
 
 func (f *hookedFile) Size() (int64, error) {
-	if err := f.fs.before(Call{OpStat, f.name}); err != nil {
-		return 0, err
-	}
-	return f.File.Size()
+	return looked(f.fs, OpStat, f.name, func(string) (int64, error) { return f.File.Size() })
 }
 
 func (f *hookedFile) Close() error {
-	err := f.fs.before(Call{OpClose, f.name})
-	if closeErr := f.File.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(f.fs.before(Call{OpClose, f.name}), f.File.Close())
 }
