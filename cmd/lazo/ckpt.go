@@ -36,16 +36,22 @@ func (f folderArg) read() (*checkpoint.Folder, error) {
 	return checkpoint.Open(f.Dir, checkpoint.Options{ReadOnly: true})
 }
 
+// load reads the checkpoint of a step, or the newest.
+func (f folderArg) load(s session, step int64, newest bool) (c *checkpoint.Checkpoint, err error) {
+	folder, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	if newest {
+		return folder.Newest(s.ctx)
+	}
+	return folder.Load(s.ctx, checkpoint.Step(step))
+}
+
 // stepArg says which checkpoint; the newest if it is negative.
 type stepArg struct {
 	Step int64 `default:"-1" help:"Step of the checkpoint; the newest if it is not given."`
-}
-
-func (a stepArg) load(s session, f *checkpoint.Folder) (*checkpoint.Checkpoint, error) {
-	if a.Step < 0 {
-		return f.Newest(s.ctx)
-	}
-	return f.Load(s.ctx, checkpoint.Step(a.Step))
 }
 
 type ckptLs struct{ folderArg }
@@ -90,13 +96,8 @@ type ckptShow struct {
 	stepArg
 }
 
-func (c ckptShow) Run(s session) (err error) {
-	f, err := c.read()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	at, err := c.load(s, f)
+func (c ckptShow) Run(s session) error {
+	at, err := c.load(s, c.Step, c.Step < 0)
 	if err != nil {
 		return err
 	}

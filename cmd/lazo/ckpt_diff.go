@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -36,11 +35,11 @@ func (c ckptDiff) Run(s session) error {
 	if c.Other != "" {
 		other.Dir = c.Other
 	}
-	a, err := loadStep(s, c.folderArg, c.A)
+	a, err := c.load(s, c.A, false)
 	if err != nil {
 		return err
 	}
-	b, err := loadStep(s, other, c.B)
+	b, err := other.load(s, c.B, false)
 	if err != nil {
 		return err
 	}
@@ -73,22 +72,13 @@ func (c ckptDiff) Run(s session) error {
 	return nil
 }
 
-func loadStep(s session, in folderArg, step int64) (c *checkpoint.Checkpoint, err error) {
-	f, err := in.read()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return f.Load(s.ctx, checkpoint.Step(step))
-}
-
 func namesOf(all ...*checkpoint.Checkpoint) (names []string) {
 	for _, c := range all {
 		for _, t := range c.Tensors {
 			names = append(names, t.Name)
 		}
 	}
-	slices.SortFunc(names, strings.Compare)
+	slices.Sort(names)
 	return slices.Compact(names)
 }
 

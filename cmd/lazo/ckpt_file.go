@@ -18,12 +18,7 @@ type ckptExport struct {
 }
 
 func (c ckptExport) Run(s session) (err error) {
-	f, err := c.read()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	at, err := c.load(s, f)
+	at, err := c.load(s, c.Step, c.Step < 0)
 	if err != nil {
 		return err
 	}
