@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -90,9 +91,7 @@ func (e *RowError) Unwrap() error { return e.Err }
 // ReadCSV reads all rows of r, packed by gzip or not, into a set. What is wrong with the file is a [*RowError], or a
 // [*FormatError] for the gzip stream.
 func ReadCSV(r io.Reader, format CSV) (*Set, error) {
-	if format.Limit == 0 {
-		format.Limit = 1 << 30
-	}
+	format.Limit = cmp.Or(format.Limit, 1<<30)
 	set, err := readCSV(r, format)
 	if err != nil {
 		return nil, fmt.Errorf("data: read csv: %w", err)
@@ -104,9 +103,7 @@ func ReadCSV(r io.Reader, format CSV) (*Set, error) {
 func OpenCSV(path string, format CSV) (*Set, error) {
 	var set *Set
 	err := withFile(path, func(file *os.File, size int64) error {
-		if format.Limit == 0 {
-			format.Limit = 4*size + 16<<20
-		}
+		format.Limit = cmp.Or(format.Limit, 4*size+16<<20)
 		var err error
 		set, err = readCSV(file, format)
 		return err
@@ -159,9 +156,7 @@ func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, c
 	if err != nil {
 		return err
 	}
-	if size == 0 {
-		size = int(csvChunk/rows.width) + 1
-	}
+	size = cmp.Or(size, int(csvChunk/rows.width)+1)
 	at := 0
 	for ended := false; !ended; {
 		n := 0

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -54,14 +55,8 @@ type csvRows struct {
 }
 
 func openRows(r io.Reader, format CSV) (*csvRows, error) {
-	most := min(format.MaxRow, math.MaxInt-csvBuffer)
-	if most == 0 {
-		most = csvMaxRow
-	}
-	comma := format.Comma
-	if comma == 0 {
-		comma = ','
-	}
+	most := cmp.Or(min(format.MaxRow, math.MaxInt-csvBuffer), csvMaxRow)
+	comma := cmp.Or(format.Comma, ',')
 	if most < 0 || comma == '"' || comma == '\n' || comma == '\r' || comma == 0xFFFD {
 		return nil, fmt.Errorf("the format has Comma %q and MaxRow %d: expected a separator that is no quote or line end, and no negative length", comma, format.MaxRow)
 	}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"encoding/binary"
@@ -29,10 +30,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	path := e.Path
-	if path == "" {
-		path = "input"
-	}
+	path := cmp.Or(e.Path, "input")
 	return fmt.Sprintf("%s: byte %d: %v", path, e.Offset, e.Err)
 }
 

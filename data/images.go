@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -76,12 +77,8 @@ func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 }
 
 func (f *ImageFormat) check() error {
-	if f.Channels == 0 {
-		f.Channels = 3
-	}
-	if f.MaxPixels == 0 {
-		f.MaxPixels = imagePixels
-	}
+	f.Channels = cmp.Or(f.Channels, 3)
+	f.MaxPixels = cmp.Or(f.MaxPixels, imagePixels)
 	switch {
 	case f.Height < 1 || f.Width < 1 || f.Height > imageSide || f.Width > imageSide:
 		return fmt.Errorf("the images are to have %d x %d pixels (height, width), expected 1 to %d", f.Height, f.Width, imageSide)

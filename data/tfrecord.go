@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"fmt"
@@ -45,9 +46,7 @@ func TFRecordFile(path string, limit int64) iter.Seq2[[]byte, error] {
 }
 
 func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) error {
-	if limit == 0 {
-		limit = tfRecordLimit
-	}
+	limit = cmp.Or(limit, tfRecordLimit)
 	if limit < 0 {
 		return fmt.Errorf("the limit of a record is %d bytes, expected at least 1, or 0 for %d", limit, tfRecordLimit)
 	}

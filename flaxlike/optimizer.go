@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -33,8 +34,6 @@ func optimizerByName(name string, rate float64) (managed.Optimizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rate == 0 {
-		rate = r.rate
-	}
+	rate = cmp.Or(rate, r.rate)
 	return optim.New(rate, r.chain...), nil
 }

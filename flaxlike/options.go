@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -220,9 +221,7 @@ func WithClassWeights(weights map[int]float64) Option {
 // optimizerOf is what the settings ask for.
 func (s *settings) optimizerOf() (managed.Optimizer, error) {
 	if s.optimizer == nil {
-		if s.optimizerName == "" {
-			s.optimizerName = "adam"
-		}
+		s.optimizerName = cmp.Or(s.optimizerName, "adam")
 		return optimizerByName(s.optimizerName, s.rate)
 	}
 	if s.optimizerName != "" || s.rate != 0 {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -61,9 +62,7 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 			return
 		}
 		c := newClock(s.from)
-		if p.Elapsed.Date == 0 {
-			p.Elapsed.Date = c.date
-		}
+		p.Elapsed.Date = cmp.Or(p.Elapsed.Date, c.date)
 		for batch, err := range data {
 			p.Before, p.Batch = p.Elapsed, batch
 			samples := int64(1)

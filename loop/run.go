@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ func (r *run[S, B]) start() error {
 		return err
 	}
 	r.clock = newClock(r.from)
-	if r.elapsed.Date == 0 {
-		r.elapsed.Date = r.clock.date // or all dates since 1970 would be due at once
-	}
+	r.elapsed.Date = cmp.Or(r.elapsed.Date, r.clock.date) // or all dates since 1970 would be due at once
 	r.lastTurn = lastTurn{r.elapsed, r.elapsed, r.elapsed}
 	return r.startHooks()
 }

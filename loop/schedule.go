@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -88,9 +89,7 @@ func (s Schedule) extend(word string) Schedule {
 // When is due in the turns for which a function of what had elapsed before and after the turn returns true. The
 // function must be pure. It is called in every turn. The name appears in errors.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
-	if name == "" {
-		name = "when"
-	}
+	name = cmp.Or(name, "when")
 	if due == nil {
 		return Schedule{name: name, err: fmt.Errorf("schedule %q has no function", name)}
 	}

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -84,9 +85,6 @@ func (a number) whereBelow(b, yes, no number) number {
 		}
 		return no
 	}
-	beside := a.node
-	if beside == nil {
-		beside = b.node
-	}
+	beside := cmp.Or(a.node, b.node)
 	return number{node: graph.Where(graph.LessThan(a.like(beside), b.like(beside)), yes.like(beside), no.like(beside))}
 }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -92,9 +93,7 @@ func (c Chain) scales() (scales map[string][]Schedule, rule string, err error) {
 				scales[name] = append(scales[name], of[""]...)
 			}
 		}
-		if rule == "" {
-			rule = its
-		}
+		rule = cmp.Or(rule, its)
 	}
 	return scales, rule, nil
 }

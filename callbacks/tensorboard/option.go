@@ -1,6 +1,7 @@
 package tensorboard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -71,9 +72,7 @@ func InBackground(b callbacks.Background) Option {
 		if b.Queue < 0 || b.Deadline < 0 {
 			s.err = errors.Join(s.err, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
 		}
-		if b.Queue == 0 {
-			b.Queue = queue
-		}
+		b.Queue = cmp.Or(b.Queue, queue)
 		s.background = b
 	}
 }

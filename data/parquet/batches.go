@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -17,9 +18,7 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 	}
 	defer r.close()
 	total := r.footer.rows
-	if size == 0 {
-		size = total
-	}
+	size = cmp.Or(size, total)
 	for {
 		n := int64(0)
 		for want := min(size, total-r.row); n < want; n++ {

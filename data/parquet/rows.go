@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +34,7 @@ func openRows(file io.ReaderAt, size int64, format Format) (*rows, error) {
 	if format.Limit < 0 {
 		return nil, fmt.Errorf("the limit is %d bytes, expected at least 1, or 0 for twice the file and 56 MB", format.Limit)
 	}
-	if format.Limit == 0 {
-		format.Limit = 2*size + 56<<20
-	}
+	format.Limit = cmp.Or(format.Limit, 2*size+56<<20)
 	if len(format.Fields) == 0 {
 		format.Fields = []Field{{Name: "x"}}
 	}

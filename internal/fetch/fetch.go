@@ -6,6 +6,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -72,9 +73,7 @@ type Client struct {
 // left. A process killed in here leaves one: a later Download into dir removes those older than the total timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
-	if f.Name == "" {
-		f.Name = path.Base(redact(f.URL))
-	}
+	f.Name = cmp.Or(f.Name, path.Base(redact(f.URL)))
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("fetch: %s from %s: %w", cut(f.Name), redact(f.URL), Short(err))

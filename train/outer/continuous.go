@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,10 +189,7 @@ func (r *continuousRun[S, B]) stopped(ctx context.Context) (bool, error) {
 
 // wait tells whether the context lasted.
 func (r *continuousRun[S, B]) wait(ctx context.Context) bool {
-	poll := r.Poll
-	if poll == 0 {
-		poll = defaultPoll
-	}
+	poll := cmp.Or(r.Poll, defaultPoll)
 	timer := time.NewTimer(poll)
 	defer timer.Stop()
 	select {

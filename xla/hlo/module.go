@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -90,10 +91,7 @@ func (d Devices) clone() Devices {
 // Text is the program in StableHLO, as MLIR's text.
 func (m *Module) Text() string {
 	var text strings.Builder
-	name := stablehlo.NormalizeIdentifier(m.Name)
-	if name == "" {
-		name = "module"
-	}
+	name := cmp.Or(stablehlo.NormalizeIdentifier(m.Name), "module")
 	fmt.Fprintf(&text, "module @%s", name)
 	var attributes []string
 	if m.Devices.Replicas > 0 || m.Devices.Shardy() {

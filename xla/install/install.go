@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,9 +232,7 @@ func sweep(folder, keep string) {
 
 // word makes a version fit to be part of a file name.
 func word(version string) string {
-	if version == "" {
-		version = "local"
-	}
+	version = cmp.Or(version, "local")
 	return strings.Map(func(r rune) rune {
 		if r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
