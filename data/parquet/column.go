@@ -34,7 +34,7 @@ func (f *footer) next(wanted map[int]int) (group, error) {
 	f.count--
 	t := &f.groups
 	columns := 0
-	t.fields(func(id int64, kind byte) bool {
+	t.fields(func(id int64, kind byte) {
 		switch id {
 		case 1:
 			n, of := t.list(kind)
@@ -49,10 +49,7 @@ func (f *footer) next(wanted map[int]int) (group, error) {
 			}
 		case 3:
 			g.rows = t.int(kind)
-		default:
-			return false
 		}
-		return true
 	})
 	if t.err == nil && columns != len(f.leaves) {
 		t.err = fmt.Errorf("a row group has %d columns, the schema %d", columns, len(f.leaves))
@@ -66,12 +63,12 @@ func (f *footer) next(wanted map[int]int) (group, error) {
 func columnChunk(t *thrift, kind byte) chunk {
 	var c chunk
 	dictionary := int64(0)
-	t.structure(kind, func(id int64, kind byte) bool {
+	t.structure(kind, func(id int64, kind byte) {
 		switch id {
 		case 1:
 			c.elsewhere = len(t.bytes(kind)) > 0
 		case 3:
-			t.structure(kind, func(id int64, kind byte) bool {
+			t.structure(kind, func(id int64, kind byte) {
 				switch id {
 				case 1:
 					c.typ = small(t, kind)
@@ -85,18 +82,11 @@ func columnChunk(t *thrift, kind byte) chunk {
 					c.at = t.int(kind)
 				case 11:
 					dictionary = t.int(kind)
-				default:
-					return false
 				}
-				return true
 			})
 		case 8, 9:
 			c.encrypted = true
-			return false
-		default:
-			return false
 		}
-		return true
 	})
 	if dictionary > 0 && dictionary < c.at {
 		c.at = dictionary

@@ -111,17 +111,17 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	t := &thrift{b: b}
 	var elements []element
 	found := false
-	t.fields(func(id int64, kind byte) bool {
+	t.fields(func(id int64, kind byte) {
 		switch id {
 		case 2:
 			n, of := t.list(kind)
 			if n > 2*mostColumns {
 				t.fail(fmt.Errorf("the schema has %d elements, expected at most %d: %w", n, 2*mostColumns, data.ErrLimit))
-				return true
+				return
 			}
 			if err := mem.take(int64(n) * (elementSize + leafSize)); err != nil {
 				t.fail(err)
-				return true
+				return
 			}
 			elements = make([]element, 0, n)
 			for ; n > 0 && t.err == nil; n-- {
@@ -136,10 +136,7 @@ func (f *footer) parse(b []byte, mem *memory) error {
 			}
 			f.groups, f.count, found = *t, n, true
 			t.skipElements(n, of)
-		default:
-			return false
 		}
-		return true
 	})
 	if t.err != nil {
 		return t.err
@@ -155,11 +152,10 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	groups := f.groups
 	for range f.count {
 		n := int64(0)
-		groups.fields(func(id int64, kind byte) bool {
+		groups.fields(func(id int64, kind byte) {
 			if id == 3 {
 				n = groups.int(kind)
 			}
-			return id == 3
 		})
 		if n < 0 || n > f.rows-rows {
 			return fmt.Errorf("a row group has %d rows, behind %d of the file's %d", n, rows, f.rows)
@@ -174,7 +170,7 @@ func (f *footer) parse(b []byte, mem *memory) error {
 
 func schemaElement(t *thrift, kind byte) element {
 	e := element{typ: -1}
-	t.structure(kind, func(id int64, kind byte) bool {
+	t.structure(kind, func(id int64, kind byte) {
 		switch id {
 		case 1:
 			e.typ = small(t, kind)
@@ -191,23 +187,18 @@ func schemaElement(t *thrift, kind byte) element {
 			e.unsigned = e.unsigned || c >= 11 && c <= 14
 			e.decimal = e.decimal || c == 5
 		case 10:
-			t.structure(kind, func(id int64, kind byte) bool {
+			t.structure(kind, func(id int64, kind byte) {
 				e.decimal = e.decimal || id == 5
 				if id != 10 {
-					return false
+					return
 				}
-				t.structure(kind, func(id int64, kind byte) bool {
+				t.structure(kind, func(id int64, kind byte) {
 					if id == 2 {
 						e.unsigned = !t.bool(kind)
 					}
-					return id == 2
 				})
-				return true
 			})
-		default:
-			return false
 		}
-		return true
 	})
 	return e
 }

@@ -37,7 +37,7 @@ const (
 
 func parsePageHeader(t *thrift) pageHeader {
 	h := pageHeader{isPacked: true, levels: [2]int{encodingRuns, encodingRuns}}
-	t.fields(func(id int64, kind byte) bool {
+	t.fields(func(id int64, kind byte) {
 		switch id {
 		case 1:
 			h.typ = small(t, kind)
@@ -49,25 +49,21 @@ func parsePageHeader(t *thrift) pageHeader {
 			h.crc, h.hasCRC = uint32(t.int(kind)), true
 		case 5, 7:
 			h.hasOwnHeader = true
-			t.structure(kind, func(id int64, kind byte) bool {
+			t.structure(kind, func(id int64, kind byte) {
 				switch id {
 				case 1:
 					h.values = small(t, kind)
 				case 2:
 					h.encoding = small(t, kind)
 				case 3, 4:
-					if kind != thriftInt32 { // a dictionary's says whether it is sorted
-						return false
+					if kind == thriftInt32 { // a dictionary's says whether it is sorted
+						h.levels[id-3] = small(t, kind)
 					}
-					h.levels[id-3] = small(t, kind)
-				default:
-					return false
 				}
-				return true
 			})
 		case 8:
 			h.hasOwnHeader = true
-			t.structure(kind, func(id int64, kind byte) bool {
+			t.structure(kind, func(id int64, kind byte) {
 				switch id {
 				case 1:
 					h.values = small(t, kind)
@@ -79,15 +75,9 @@ func parsePageHeader(t *thrift) pageHeader {
 					h.repBytes = small(t, kind)
 				case 7:
 					h.isPacked = t.bool(kind)
-				default:
-					return false
 				}
-				return true
 			})
-		default:
-			return false
 		}
-		return true
 	})
 	return h
 }

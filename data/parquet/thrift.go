@@ -110,7 +110,7 @@ func (t *thrift) bool(kind byte) bool {
 	return kind == thriftTrue
 }
 
-func (t *thrift) structure(kind byte, field func(id int64, kind byte) bool) {
+func (t *thrift) structure(kind byte, field func(id int64, kind byte)) {
 	if kind != thriftStruct {
 		t.fail(fmt.Errorf("a field of the header has kind %d, expected a structure", kind))
 		return
@@ -118,8 +118,9 @@ func (t *thrift) structure(kind byte, field func(id int64, kind byte) bool) {
 	t.fields(field)
 }
 
-// fields calls field for each field of a structure, and passes over the value where it says false.
-func (t *thrift) fields(field func(id int64, kind byte) bool) {
+// fields calls field for each field of a structure, and passes over the value where it reads nothing. (The value of true
+// and false is their kind: there is nothing to read.)
+func (t *thrift) fields(field func(id int64, kind byte)) {
 	if t.depth++; t.depth > thriftDepth {
 		t.fail(fmt.Errorf("the header is nested more than %d deep", thriftDepth))
 	}
@@ -134,8 +135,10 @@ func (t *thrift) fields(field func(id int64, kind byte) bool) {
 		} else {
 			id = t.varint()
 		}
-		if kind := head & 15; t.err == nil && !field(id, kind) {
-			t.skip(kind)
+		if kind, at := head&15, t.at; t.err == nil {
+			if field(id, kind); t.at == at {
+				t.skip(kind)
+			}
 		}
 	}
 }
@@ -182,7 +185,7 @@ func (t *thrift) skip(kind byte) {
 			}
 		}
 	case thriftStruct:
-		t.fields(func(int64, byte) bool { return false })
+		t.fields(func(int64, byte) {})
 	default:
 		t.fail(fmt.Errorf("a field of the header is of the unknown kind %d", kind))
 	}

@@ -12,11 +12,7 @@ import (
 // always true, which XLA cannot know: a number times 0 is 0, or NaN.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
-		both, err := stablehlo.OptimizationBarrier(x, other)
-		if err != nil {
-			return nil, err
-		}
-		return both[0], nil
+		return kept(x, other)
 	}
 	c := &chain{}
 	limits := slices.Repeat([]int{1}, other.Shape().Rank())
@@ -25,6 +21,5 @@ func (f *Function) behind(x, other *value) (*value, error) {
 	zero := c.do(func() (*value, error) { return scalar(f.text, other.Shape().DType, 0) })
 	product := c.two(stablehlo.Multiply, first, zero)
 	always := c.two(stablehlo.Or, c.compare(product, zero, types.CompareEQ), c.compare(product, product, types.CompareNE))
-	never := c.do(func() (*value, error) { return full(f.text, x.Shape(), 0) })
-	return c.choose(always, x, never), c.err
+	return c.choose(always, x, f.like(c, x, 0)), c.err
 }

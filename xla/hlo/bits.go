@@ -26,16 +26,10 @@ func convert(v *value, to dtypes.DType) (*value, error) {
 		}
 		return convert(re, to)
 	}
-	return parts(v, func(re, im *value) (*value, error) {
-		re, err := stablehlo.Convert(re, dtypes.Bool)
-		if err != nil {
-			return nil, err
-		}
-		if im, err = stablehlo.Convert(im, dtypes.Bool); err != nil {
-			return nil, err
-		}
-		return stablehlo.Or(re, im)
-	})
+	c := &chain{}
+	isTrue := func(v *value) (*value, error) { return stablehlo.Convert(v, dtypes.Bool) }
+	re, im := c.parts(v)
+	return c.two(stablehlo.Or, c.one(isTrue, re), c.one(isTrue, im)), c.err
 }
 
 // Bitcast reads the bytes of the elements as elements of another type. Smaller ones come on a new last axis, larger
@@ -72,17 +66,12 @@ func withoutParts(x *value) (*value, error) {
 	case boolean:
 		return convert(x, dtypes.Uint8)
 	case complexes:
-		return parts(x, func(re, im *value) (*value, error) {
-			stacked := append(slices.Clone(dims(x)), 1)
-			re, err := reshape(re, stacked...)
-			if err != nil {
-				return nil, err
-			}
-			if im, err = reshape(im, stacked...); err != nil {
-				return nil, err
-			}
-			return stablehlo.Concatenate(len(stacked)-1, re, im)
-		})
+		c := &chain{}
+		last := x.Shape().Rank()
+		stacked := func(v *value) (*value, error) { return reshape(v, append(slices.Clone(dims(x)), 1)...) }
+		join := func(re, im *value) (*value, error) { return stablehlo.Concatenate(last, re, im) }
+		re, im := c.parts(x)
+		return c.two(join, c.one(stacked, re), c.one(stacked, im)), c.err
 	}
 	return x, nil
 }
@@ -91,15 +80,9 @@ func withoutParts(x *value) (*value, error) {
 func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value, error) {
 	switch classes[target] {
 	case boolean:
-		bytes, err := cast(x, dtypes.Uint8, output)
-		if err != nil {
-			return nil, err
-		}
-		zero, err := full(f.text, bytes.Shape(), 0)
-		if err != nil {
-			return nil, err
-		}
-		return compare(bytes, zero, types.CompareNE)
+		c := &chain{}
+		bytes := c.do(func() (*value, error) { return cast(x, dtypes.Uint8, output) })
+		return c.compare(bytes, f.like(c, bytes, 0), types.CompareNE), c.err
 	case complexes:
 		both, err := cast(x, target.RealDType(), append(slices.Clone(output), 2))
 		if err != nil {
@@ -160,26 +143,10 @@ func unsignedOf(bytes int) dtypes.DType {
 // sign are inverted. StableHLO has such a comparison, but XLA folds it wrongly for constants that are NaN, and its CPU
 // does not do it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
-	size := v.Shape().DType.Size()
-	bits, err := stablehlo.BitcastConvert(v, map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size])
-	if err != nil {
-		return nil, err
-	}
-	last, err := full(f.text, bits.Shape(), 8*size-1)
-	if err != nil {
-		return nil, err
-	}
-	rest, err := full(f.text, bits.Shape(), highest(bits.Shape().DType))
-	if err != nil {
-		return nil, err
-	}
-	sign, err := stablehlo.ShiftRightArithmetic(bits, last)
-	if err != nil {
-		return nil, err
-	}
-	turn, err := stablehlo.And(sign, rest)
-	if err != nil {
-		return nil, err
-	}
-	return stablehlo.Xor(bits, turn)
+	c, size := &chain{}, v.Shape().DType.Size()
+	as := map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size]
+	bits := c.do(func() (*value, error) { return stablehlo.BitcastConvert(v, as) })
+	last, rest := f.like(c, bits, 8*size-1), f.like(c, bits, highest(as))
+	sign := c.two(stablehlo.ShiftRightArithmetic, bits, last)
+	return c.two(stablehlo.Xor, bits, c.two(stablehlo.And, sign, rest)), c.err
 }

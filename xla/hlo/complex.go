@@ -8,17 +8,9 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// parts gives a complex value's two parts to f.
-func parts(x *value, f func(re, im *value) (*value, error)) (*value, error) {
-	re, err := stablehlo.Real(x)
-	if err != nil {
-		return nil, err
-	}
-	im, err := stablehlo.Imag(x)
-	if err != nil {
-		return nil, err
-	}
-	return f(re, im)
+// parts are a complex value's two.
+func (c *chain) parts(x *value) (re, im *value) {
+	return c.one(stablehlo.Real, x), c.one(stablehlo.Imag, x)
 }
 
 // Real is the real part; of a float itself.
@@ -44,13 +36,9 @@ func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 // Conj turns the sign of the imaginary part.
 func (f *Function) Conj(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeConj, complexes, x, func(x *value) (*value, error) {
-		return parts(x, func(re, im *value) (*value, error) {
-			im, err := stablehlo.Negate(im)
-			if err != nil {
-				return nil, err
-			}
-			return stablehlo.Complex(re, im)
-		})
+		c := &chain{}
+		re, im := c.parts(x)
+		return c.two(stablehlo.Complex, re, c.one(stablehlo.Negate, im)), c.err
 	})
 }
 

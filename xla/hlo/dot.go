@@ -56,26 +56,16 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		// Nothing is added up or crossed. Of constants, XLA folds such a dot wrongly on the CPU if the axes are out of
 		// order, and it is a plain product.
 		c := &chain{}
-		in := func(order []int) func(v *value) (*value, error) {
-			return func(v *value) (*value, error) {
-				v, err := transpose(v, order)
-				if err != nil {
-					return nil, err
-				}
-				return convert(v, sum)
-			}
+		in := func(v *value, order []int) *value {
+			return c.convert(c.do(func() (*value, error) { return transpose(v, order) }), sum)
 		}
-		return c.two(stablehlo.Multiply, c.one(in(l.batch), lhs), c.one(in(r.batch), rhs)), c.err
+		return c.two(stablehlo.Multiply, in(lhs, l.batch), in(rhs, r.batch)), c.err
 	}
 	if f.b.cpu && packsLess(lhs, l, rhs, r) {
-		product, err := stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).OutputDType(sum).Done()
-		if err != nil {
-			return nil, err
-		}
-		if product, err = kept(product); err != nil { // XLA would turn (y·xᵀ)ᵀ back into x·yᵀ
-			return nil, err
-		}
-		return transpose(product, []int{1, 0})
+		c := &chain{}
+		product := c.do(stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).OutputDType(sum).Done)
+		product = c.do(func() (*value, error) { return kept(product) }) // XLA would turn (y·xᵀ)ᵀ back into x·yᵀ
+		return c.do(func() (*value, error) { return transpose(product, []int{1, 0}) }), c.err
 	}
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
 }
@@ -104,9 +94,9 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	return false
 }
 
-// kept gives a value that XLA does not see through.
-func kept(v *value) (*value, error) {
-	same, err := stablehlo.OptimizationBarrier(v)
+// kept gives a value that XLA does not see through, and that is there once the others are.
+func kept(v *value, others ...*value) (*value, error) {
+	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -43,14 +43,9 @@ var unaries = map[compute.OpType]unary{
 // leadingZeros counts without a sign: XLA folds constants below 0, of 8 or 16 bits, wrongly.
 func leadingZeros(x *value) (*value, error) {
 	dtype := x.Shape().DType
-	bits, err := unsignedBits(x)
-	if err != nil {
-		return nil, err
-	}
-	if bits, err = stablehlo.CountLeadingZeros(bits); err != nil {
-		return nil, err
-	}
-	return convert(bits, dtype)
+	c := &chain{}
+	zeros := c.one(stablehlo.CountLeadingZeros, c.one(unsignedBits, x))
+	return c.convert(zeros, dtype), c.err
 }
 
 func (f *Function) unary(kind compute.OpType, x compute.Value) (compute.Value, error) {
@@ -230,11 +225,8 @@ func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 		if classOf(x) != unsigned {
 			return stablehlo.Sign(x)
 		}
-		one, err := full(f.text, x.Shape(), 1)
-		if err != nil {
-			return nil, err
-		}
-		return stablehlo.Minimum(x, one)
+		c := &chain{}
+		return c.two(stablehlo.Minimum, x, f.like(c, x, 1)), c.err
 	})
 }
 
@@ -244,16 +236,9 @@ func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 		if classOf(x) == float {
 			return stablehlo.IsFinite(x)
 		}
-		return parts(x, func(re, im *value) (*value, error) {
-			re, err := stablehlo.IsFinite(re)
-			if err != nil {
-				return nil, err
-			}
-			if im, err = stablehlo.IsFinite(im); err != nil {
-				return nil, err
-			}
-			return stablehlo.And(re, im)
-		})
+		c := &chain{}
+		re, im := c.parts(x)
+		return c.two(stablehlo.And, c.one(stablehlo.IsFinite, re), c.one(stablehlo.IsFinite, im)), c.err
 	})
 }
 

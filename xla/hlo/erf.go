@@ -26,14 +26,8 @@ func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 		case dtypes.Float32:
 			return f.erf32(x)
 		default:
-			wide, err := convert(x, dtypes.Float32)
-			if err != nil {
-				return nil, err
-			}
-			if wide, err = f.erf32(wide); err != nil {
-				return nil, err
-			}
-			return convert(wide, dtype)
+			c := &chain{}
+			return c.convert(c.one(f.erf32, c.convert(x, dtypes.Float32)), dtype), c.err
 		}
 	})
 }
@@ -63,37 +57,32 @@ var (
 
 func (f *Function) erf32(x *value) (*value, error) {
 	c := &chain{}
-	low, high := f.number(c, x, -erfLast), f.number(c, x, erfLast)
+	low, high := f.like(c, x, -erfLast), f.like(c, x, erfLast)
 	x = c.do(func() (*value, error) { return stablehlo.Clamp(low, x, high) })
 	square := c.two(stablehlo.Multiply, x, x)
 	top := c.two(stablehlo.Multiply, x, f.polynomial(c, square, erfTop))
 	y := c.two(stablehlo.Divide, top, f.polynomial(c, square, erfBottom))
-	low, high = f.number(c, x, -1), f.number(c, x, 1) // rounding leads past it
+	low, high = f.like(c, x, -1), f.like(c, x, 1) // rounding leads past it
 	return c.do(func() (*value, error) { return stablehlo.Clamp(low, y, high) }), c.err
 }
 
 func (f *Function) erf64(x *value) (*value, error) {
 	c := &chain{}
-	one := f.number(c, x, 1)
+	one := f.like(c, x, 1)
 	square := c.two(stablehlo.Multiply, x, x)
 	inner := c.two(stablehlo.Divide, c.two(stablehlo.Multiply, x, f.polynomial(c, square, erfT)), f.polynomial(c, square, erfU))
-	distance := c.two(stablehlo.Minimum, c.one(stablehlo.Abs, x), f.number(c, x, erfEnd))
+	distance := c.two(stablehlo.Minimum, c.one(stablehlo.Abs, x), f.like(c, x, erfEnd))
 	falling := c.one(stablehlo.Exponential, c.one(stablehlo.Negate, c.two(stablehlo.Multiply, distance, distance)))
 	rest := c.two(stablehlo.Divide, c.two(stablehlo.Multiply, falling, f.polynomial(c, distance, erfP)), f.polynomial(c, distance, erfQ))
 	outer := c.two(stablehlo.Multiply, c.one(stablehlo.Sign, x), c.two(stablehlo.Subtract, one, rest))
 	return c.choose(c.compare(distance, one, types.CompareLE), inner, outer), c.err
 }
 
-// number is an array like x of one number.
-func (f *Function) number(c *chain, x *value, n float64) *value {
-	return c.do(func() (*value, error) { return full(f.text, x.Shape(), n) })
-}
-
 // polynomial is Horner's.
 func (f *Function) polynomial(c *chain, x *value, coefficients []float64) *value {
-	sum := f.number(c, x, coefficients[0])
+	sum := f.like(c, x, coefficients[0])
 	for _, n := range coefficients[1:] {
-		sum = c.two(stablehlo.Add, c.two(stablehlo.Multiply, sum, x), f.number(c, x, n))
+		sum = c.two(stablehlo.Add, c.two(stablehlo.Multiply, sum, x), f.like(c, x, n))
 	}
 	return sum
 }

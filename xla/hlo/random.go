@@ -36,12 +36,9 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 		}
 		switch classes[shape.DType] {
 		case boolean:
-			half, err := full(f.text, bits.Shape(), 128)
-			if err != nil {
-				return nil, err
-			}
-			bits, err = compare(bits, half, types.CompareLT)
-			return []*value{next, bits}, err
+			c := &chain{}
+			bits = c.compare(bits, f.like(c, bits, 128), types.CompareLT)
+			err = c.err
 		case float:
 			bits, err = stablehlo.BitcastConvert(bits, toXLA(shape).DType)
 		}

@@ -178,21 +178,16 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType
 			return nil, fmt.Errorf("axis %d has no elements", axis)
 		}
 		places := toXLA(placeShape(dims(x)))
-		place, err := f.text.Iota(places, axis)
-		if err != nil {
-			return nil, err
-		}
 		worst, direction := lowest(x.Shape().DType), types.CompareGT
 		if isMin {
 			worst, direction = highest(x.Shape().DType), types.CompareLT
 		}
-		start, err := scalar(f.text, x.Shape().DType, worst)
-		if err != nil {
-			return nil, err
-		}
-		behind, err := scalar(f.text, places.DType, highest(places.DType))
-		if err != nil {
-			return nil, err
+		c := &chain{}
+		place := c.do(func() (*value, error) { return f.text.Iota(places, axis) })
+		start := c.do(func() (*value, error) { return scalar(f.text, x.Shape().DType, worst) })
+		behind := c.do(func() (*value, error) { return scalar(f.text, places.DType, highest(places.DType)) })
+		if c.err != nil {
+			return nil, c.err
 		}
 		pick, err := f.picking(x.Shape().DType, places.DType, direction)
 		if err != nil {
@@ -262,4 +257,13 @@ func (c *chain) compare(lhs, rhs *value, direction types.ComparisonDirection) *v
 
 func (c *chain) choose(condition, onTrue, onFalse *value) *value {
 	return c.do(func() (*value, error) { return stablehlo.Select(condition, onTrue, onFalse) })
+}
+
+func (c *chain) convert(v *value, to dtypes.DType) *value {
+	return c.do(func() (*value, error) { return convert(v, to) })
+}
+
+// like is an array like x of one number.
+func (f *Function) like(c *chain, x *value, n any) *value {
+	return c.do(func() (*value, error) { return full(f.text, x.Shape(), n) })
 }

@@ -78,13 +78,6 @@ func unsignedNaN(v *value) (*value, error) {
 	if classOf(v) != float {
 		return v, nil
 	}
-	isNaN, err := stablehlo.Compare(v, v, types.CompareNE, types.CompareFloat)
-	if err != nil {
-		return nil, err
-	}
-	unsigned, err := stablehlo.Abs(v)
-	if err != nil {
-		return nil, err
-	}
-	return stablehlo.Select(isNaN, unsigned, v)
+	c := &chain{}
+	return c.choose(c.compare(v, v, types.CompareNE), c.one(stablehlo.Abs, v), v), c.err
 }

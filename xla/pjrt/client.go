@@ -68,23 +68,22 @@ func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client
 func (c *Client) describe() error {
 	api := c.plugin.api
 	name := C.lazo_Client_PlatformName_Args{client: c.ptr}
-	if err := invoke(c.plugin, "Client_PlatformName", api.Client_PlatformName, &name); err != nil {
-		return err
-	}
 	text := C.lazo_Client_PlatformVersion_Args{client: c.ptr}
-	if err := invoke(c.plugin, "Client_PlatformVersion", api.Client_PlatformVersion, &text); err != nil {
-		return err
-	}
 	index := C.lazo_Client_ProcessIndex_Args{client: c.ptr}
-	if err := invoke(c.plugin, "Client_ProcessIndex", api.Client_ProcessIndex, &index); err != nil {
+	all := C.lazo_Client_Devices_Args{client: c.ptr}
+	local := C.lazo_Client_AddressableDevices_Args{client: c.ptr}
+	err := firstError(
+		invoke(c.plugin, "Client_PlatformName", api.Client_PlatformName, &name),
+		invoke(c.plugin, "Client_PlatformVersion", api.Client_PlatformVersion, &text),
+		invoke(c.plugin, "Client_ProcessIndex", api.Client_ProcessIndex, &index),
+		invoke(c.plugin, "Client_Devices", api.Client_Devices, &all),
+		invoke(c.plugin, "Client_AddressableDevices", api.Client_AddressableDevices, &local),
+	)
+	if err != nil {
 		return err
 	}
 	c.name, c.text = goString(name.platform_name, name.platform_name_size), goString(text.platform_version, text.platform_version_size)
 	c.index = int(index.process_index)
-	all := C.lazo_Client_Devices_Args{client: c.ptr}
-	if err := invoke(c.plugin, "Client_Devices", api.Client_Devices, &all); err != nil {
-		return err
-	}
 	for _, ptr := range unsafe.Slice(all.devices, int(all.num_devices)) {
 		d, err := newDevice(c, ptr)
 		if err != nil {
@@ -92,11 +91,6 @@ func (c *Client) describe() error {
 		}
 		c.all = append(c.all, d)
 	}
-	local := C.lazo_Client_AddressableDevices_Args{client: c.ptr}
-	if err := invoke(c.plugin, "Client_AddressableDevices", api.Client_AddressableDevices, &local); err != nil {
-		return err
-	}
-	var err error
 	c.local, err = c.devicesOf(unsafe.Slice(local.addressable_devices, int(local.num_addressable_devices)))
 	return err
 }

@@ -26,19 +26,15 @@ func newDevice(c *Client, ptr unsafe.Pointer) (*Device, error) {
 	}
 	d := &Device{client: c, ptr: ptr, description: about.device_description}
 	id := C.lazo_DeviceDescription_Id_Args{device_description: d.description}
-	if err := invoke(p, "DeviceDescription_Id", p.api.DeviceDescription_Id, &id); err != nil {
-		return nil, err
-	}
 	process := C.lazo_DeviceDescription_ProcessIndex_Args{device_description: d.description}
-	if err := invoke(p, "DeviceDescription_ProcessIndex", p.api.DeviceDescription_ProcessIndex, &process); err != nil {
-		return nil, err
-	}
 	kind := C.lazo_DeviceDescription_Kind_Args{device_description: d.description}
-	if err := invoke(p, "DeviceDescription_Kind", p.api.DeviceDescription_Kind, &kind); err != nil {
-		return nil, err
-	}
 	text := C.lazo_DeviceDescription_DebugString_Args{device_description: d.description}
-	if err := invoke(p, "DeviceDescription_DebugString", p.api.DeviceDescription_DebugString, &text); err != nil {
+	if err := firstError(
+		invoke(p, "DeviceDescription_Id", p.api.DeviceDescription_Id, &id),
+		invoke(p, "DeviceDescription_ProcessIndex", p.api.DeviceDescription_ProcessIndex, &process),
+		invoke(p, "DeviceDescription_Kind", p.api.DeviceDescription_Kind, &kind),
+		invoke(p, "DeviceDescription_DebugString", p.api.DeviceDescription_DebugString, &text),
+	); err != nil {
 		return nil, err
 	}
 	d.id, d.process = int(id.id), int(process.process_index)
@@ -86,22 +82,18 @@ func (d *Device) Memories() ([]Memory, error) {
 	}
 	defer d.client.done()
 	p := d.client.plugin
-	list := C.lazo_Device_AddressableMemories_Args{device: d.ptr}
-	if err := invoke(p, "Device_AddressableMemories", p.api.Device_AddressableMemories, &list); err != nil {
-		return nil, err
-	}
-	usual := C.lazo_Device_DefaultMemory_Args{device: d.ptr}
-	if err := invoke(p, "Device_DefaultMemory", p.api.Device_DefaultMemory, &usual); err != nil {
+	list, usual := C.lazo_Device_AddressableMemories_Args{device: d.ptr}, C.lazo_Device_DefaultMemory_Args{device: d.ptr}
+	if err := firstError(
+		invoke(p, "Device_AddressableMemories", p.api.Device_AddressableMemories, &list),
+		invoke(p, "Device_DefaultMemory", p.api.Device_DefaultMemory, &usual),
+	); err != nil {
 		return nil, err
 	}
 	var memories []Memory
 	for _, ptr := range unsafe.Slice(list.memories, int(list.num_memories)) {
-		id := C.lazo_Memory_Id_Args{memory: ptr}
-		if err := invoke(p, "Memory_Id", p.api.Memory_Id, &id); err != nil {
-			return nil, err
-		}
-		kind := C.lazo_Memory_Kind_Args{memory: ptr}
-		if err := invoke(p, "Memory_Kind", p.api.Memory_Kind, &kind); err != nil {
+		id, kind := C.lazo_Memory_Id_Args{memory: ptr}, C.lazo_Memory_Kind_Args{memory: ptr}
+		err := firstError(invoke(p, "Memory_Id", p.api.Memory_Id, &id), invoke(p, "Memory_Kind", p.api.Memory_Kind, &kind))
+		if err != nil {
 			return nil, err
 		}
 		memories = append(memories, Memory{int(id.id), goString(kind.kind, kind.kind_size), ptr == usual.memory})

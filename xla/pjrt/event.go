@@ -5,6 +5,7 @@ package pjrt
 import "C"
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/cgo"
 	"unsafe"
@@ -111,11 +112,4 @@ func lazoReady(raw, cell unsafe.Pointer) {
 // host's memory or replaces arguments, is waited for, and its error given.
 func (e *Event) Close() error { return e.close() }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func firstError(errs ...error) error { return cmp.Or(errs...) }

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -116,24 +117,20 @@ func (e *Executable) describe() error {
 	}
 	e.pair = args.executable
 	name := C.lazo_Executable_Name_Args{executable: e.pair}
-	if err := invoke(p, "Executable_Name", api.Executable_Name, &name); err != nil {
-		return err
-	}
-	e.name = goString(name.executable_name, name.executable_name_size)
 	on := C.lazo_LoadedExecutable_AddressableDevices_Args{executable: e.ptr}
-	err := invoke(p, "LoadedExecutable_AddressableDevices", api.LoadedExecutable_AddressableDevices, &on)
+	types := C.lazo_Executable_OutputElementTypes_Args{executable: e.pair}
+	dims := C.lazo_Executable_OutputDimensions_Args{executable: e.pair}
+	err := firstError(
+		invoke(p, "Executable_Name", api.Executable_Name, &name),
+		invoke(p, "LoadedExecutable_AddressableDevices", api.LoadedExecutable_AddressableDevices, &on),
+		invoke(p, "Executable_OutputElementTypes", api.Executable_OutputElementTypes, &types),
+		invoke(p, "Executable_OutputDimensions", api.Executable_OutputDimensions, &dims),
+	)
+	e.name = goString(name.executable_name, name.executable_name_size)
 	if err == nil {
 		e.devices, err = e.client.devicesOf(unsafe.Slice(on.addressable_devices, int(on.num_addressable_devices)))
 	}
 	if err != nil {
-		return err
-	}
-	types := C.lazo_Executable_OutputElementTypes_Args{executable: e.pair}
-	if err := invoke(p, "Executable_OutputElementTypes", api.Executable_OutputElementTypes, &types); err != nil {
-		return err
-	}
-	dims := C.lazo_Executable_OutputDimensions_Args{executable: e.pair}
-	if err := invoke(p, "Executable_OutputDimensions", api.Executable_OutputDimensions, &dims); err != nil {
 		return err
 	}
 	if types.num_output_types != dims.num_outputs {
@@ -172,9 +169,7 @@ func (e *Executable) Parameters() ([]Shape, error) {
 func (e *Executable) Donated() (map[int]int, error) {
 	s, err := e.entry()
 	donated := map[int]int{}
-	for output, parameter := range s.donated {
-		donated[output] = parameter
-	}
+	maps.Copy(donated, s.donated)
 	return donated, err
 }
 
