@@ -114,8 +114,7 @@ func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 }
 
 func isDamaged(err error) bool {
-	var d *DamagedError
-	return errors.As(err, &d)
+	return errors.As(err, new(*DamagedError))
 }
 
 // writing gives the files to a medium.

@@ -202,8 +202,7 @@ func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Te
 
 // damagedFormat tells a file that is wrong from one that cannot be read.
 func damagedFormat(path string, err error) error {
-	var format *safetensors.FormatError
-	if errors.As(err, &format) {
+	if format, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return &DamagedError{path, format.Tensor, err}
 	}
 	return err

@@ -108,12 +108,7 @@ func (b Batch) Places() ([]int32, error) {
 }
 
 func (s *Set) has(field string) bool {
-	for _, f := range s.fields {
-		if f.Name == field {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
 }
 
 // OnHost is the batch with the elements of all its fields in the host's memory: those of a [Resident] set are gathered,

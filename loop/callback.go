@@ -239,10 +239,5 @@ func onEach(entry, name string) string {
 
 // hasEntry reports whether a name is among the logs.
 func hasEntry(entry string, logs Logs) bool {
-	for i := range logs.entries {
-		if logs.entries[i].hasName(entry) || logs.entries[i].hasPath(entry) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(logs.entries, func(e Entry) bool { return e.hasName(entry) || e.hasPath(entry) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/lazo-ml/lazo/data"
@@ -45,12 +46,7 @@ func (s *storage) names() []string {
 
 // at is the place of a variable, negative where the state has none of the name.
 func (s *storage) at(name string) int {
-	for i := range s.values {
-		if s.values[i].variable.Path() == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.values, func(v value) bool { return v.variable.Path() == name })
 }
 
 // add takes in a variable that a step has brought in.

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 )
@@ -44,10 +45,7 @@ func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 
 // divides tells whether each field can be divided evenly; one without axes is refused where the step is compiled.
 func divides(b data.Batch, devices int) bool {
-	for _, f := range b.Fields {
-		if len(f.Array.Dims) > 0 && f.Array.Dims[0]%devices != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.Fields, func(f data.Field) bool {
+		return len(f.Array.Dims) > 0 && f.Array.Dims[0]%devices != 0
+	})
 }

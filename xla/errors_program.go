@@ -35,8 +35,7 @@ func (e *executable) explained(err error) error {
 		return errClosed
 	}
 	err = WrapError(err)
-	var typed *Error
-	if errors.Is(err, ErrOutOfMemory) && errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*Error](err); ok && errors.Is(err, ErrOutOfMemory) {
 		typed.Memory = e.memoryText()
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -69,12 +70,8 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 	if ended := endedOf(r); ended != nil {
 		c.Sections[endedSection] = ended
 	}
-	for name, x := range given.Metrics {
-		c.Metrics[name] = x
-	}
-	for name, x := range metrics {
-		c.Metrics[name] = x
-	}
+	maps.Copy(c.Metrics, given.Metrics)
+	maps.Copy(c.Metrics, metrics)
 	for name, x := range given.Sections {
 		if err := add(c, name, x); err != nil {
 			return checkpoint.Content{}, err

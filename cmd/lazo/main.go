@@ -89,8 +89,7 @@ func interruptible(parent context.Context) (ctx context.Context, status func() i
 		cancel(interrupted{received})
 	}()
 	return ctx, func() int {
-		var by interrupted
-		if errors.As(context.Cause(ctx), &by) {
+		if by, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
 			if number, ok := by.Signal.(syscall.Signal); ok {
 				return 128 + int(number)
 			}

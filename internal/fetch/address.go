@@ -35,8 +35,7 @@ func redact(address string) string {
 
 // bare takes off the layer of an error that repeats the address with its secrets.
 func bare(err error) error {
-	var where *url.Error
-	if errors.As(err, &where) {
+	if where, ok := errors.AsType[*url.Error](err); ok {
 		return where.Err
 	}
 	return err

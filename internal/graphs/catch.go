@@ -94,8 +94,7 @@ func At(build any, f func()) {
 	if err == nil {
 		return
 	}
-	var caught *Error
-	if errors.As(err, &caught) && Where(err) == "" {
+	if caught, ok := errors.AsType[*Error](err); ok && Where(err) == "" {
 		caught.Where = lineOf(build)
 	}
 	panic(err)

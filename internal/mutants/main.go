@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -92,9 +93,7 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	tried = chosen(packages, all, n)
 	texts := map[string][]byte{}
 	for _, p := range packages {
-		for path, text := range written(p, inPackage(p, tried), len(tried)) {
-			texts[path] = text
-		}
+		maps.Copy(texts, written(p, inPackage(p, tried), len(tried)))
 	}
 	testing := packages
 	if len(with) > 0 {

@@ -13,6 +13,7 @@ import (
 	"go/token"
 	"io/fs"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,15 +40,10 @@ func main() {
 	if err != nil {
 		log.Fatal("size: ", err)
 	}
-	folders := make([]string, 0, len(sizes))
-	for folder := range sizes {
-		folders = append(folders, folder)
-	}
-	slices.Sort(folders)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "files\tcode\ttests\texported\t  package")
 	var all size
-	for _, folder := range folders {
+	for _, folder := range slices.Sorted(maps.Keys(sizes)) {
 		s := sizes[folder]
 		all.add(s)
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t  %s\n", s.files, s.code, s.tests, s.names, folder)

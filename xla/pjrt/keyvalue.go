@@ -147,8 +147,7 @@ func cError(err error, make unsafe.Pointer) unsafe.Pointer {
 }
 
 func codeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	for code, sentinel := range codeErrors {
