@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -311,4 +312,24 @@ func (s step) Await(ctx context.Context, m *Model) error {
 		return m.view.Await()
 	}
 	return s.of.Await(ctx, m.State)
+}
+
+// variable is one of the network.
+type variable struct {
+	name      string
+	shape     metrics.Shape
+	trainable bool
+}
+
+// ErrNotBuilt is wrapped by the error about a model that has met no batch yet, so that its shapes are not known.
+var ErrNotBuilt = errors.New("the model has no variables before its first batch")
+
+// built gives the network's variables.
+func (m *Model) built() ([]variable, error) {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	if len(m.seen.variables) == 0 {
+		return nil, fmt.Errorf("%w: call Init with a batch of the shapes to come", ErrNotBuilt)
+	}
+	return m.seen.variables, nil
 }

@@ -133,7 +133,7 @@ var controls = []control{
 		edits: []edit{{"n, err := f.File.Write(p)\n", "n, err := f.File.Write(p)\n\tif err != nil {\n\t\tn, err = len(p), nil\n\t}\n"}}},
 	{name: "a batch that is believed where it lies", file: "data/elements.go", pkg: "data", test: "TestStacked_law",
 		edits: []edit{{"(i == j || &p[0] == &flat.([]T)[i])", "true"}}},
-	{name: "a run by the wall clock", file: "loop/clock.go", pkg: "loop", test: "TestF36_aRunCountsByTheMonotonicClock",
+	{name: "a run by the wall clock", file: "loop/elapsed.go", pkg: "loop", test: "TestF36_aRunCountsByTheMonotonicClock",
 		edits: []edit{{"d := time.Since(c.start)", "d := time.Now().Round(0).Sub(c.start.Round(0))"}}},
 	{name: "a bar that dies of its pipe", file: "callbacks/bar.go", pkg: "callbacks", test: "TestF34_barOnAClosedStandardError",
 		edits: []edit{{"b.screen.out = quietPipe(f)", "b.screen.out = f"}}},
