@@ -40,22 +40,17 @@ func Conv(channels, kernel int) Layer {
 
 // MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch,
 // spatial…, n].
-func MaxPool(window int) Layer {
-	return part("MaxPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("MaxPool", "window", window)
-		spatial("MaxPool", scope, x)
-		holds("MaxPool", scope, x, window)
-		return graph.MaxPool(x).Window(window).Done()
-	})
-}
+func MaxPool(window int) Layer { return pool("MaxPool", window, graph.MaxPool) }
 
 // MeanPool is [MaxPool] with means.
-func MeanPool(window int) Layer {
-	return part("MeanPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("MeanPool", "window", window)
-		spatial("MeanPool", scope, x)
-		holds("MeanPool", scope, x, window)
-		return graph.MeanPool(x).Window(window).Done()
+func MeanPool(window int) Layer { return pool("MeanPool", window, graph.MeanPool) }
+
+func pool(layer string, window int, build func(x *managed.Node) *graph.PoolBuilder) Layer {
+	return part(layer, func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne(layer, "window", window)
+		spatial(layer, scope, x)
+		holds(layer, scope, x, window)
+		return build(x).Window(window).Done()
 	})
 }
 
@@ -131,23 +126,21 @@ func Dropout(rate float64) Layer {
 // and offset. They are corrected for their start, as Adam's, so that a test after the first epoch does not see a mix
 // with the values that they began with.
 func BatchNorm() Layer {
-	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return normal(scope, x, func(x *managed.Node) *managed.Node { return managed.BatchNorm(scope, x) })
-	})
+	return part("BatchNorm", normal(managed.BatchNorm))
 }
 
 // LayerNorm is GoMLX's norm.LayerNorm over the last axis.
 func LayerNorm() Layer {
-	return part("LayerNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return normal(scope, x, func(x *managed.Node) *managed.Node { return norm.LayerNorm(scope, x, -1).Done() })
-	})
+	return part("LayerNorm", normal(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return norm.LayerNorm(scope, x, -1).Done()
+	}))
 }
 
 // RMSNorm is GoMLX's norm.RMSNorm over the last axis.
 func RMSNorm() Layer {
-	return part("RMSNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return normal(scope, x, func(x *managed.Node) *managed.Node { return norm.RMSNorm(scope, x).Done() })
-	})
+	return part("RMSNorm", normal(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return norm.RMSNorm(scope, x).Done()
+	}))
 }
 
 // Embedding is GoMLX's layers.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0

@@ -14,26 +14,20 @@ import (
 
 // Attention is GoMLX's attention.SelfAttention of a sequence with itself: [batch, time, n] to [batch, time, n]. For
 // masks, write a [Layer] with GoMLX's builder.
-func Attention(heads, width int) Layer {
-	return part("Attention", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("Attention", "heads", heads)
-		atLeastOne("Attention", "width", width)
-		return selfAttention("Attention", scope, x, heads, width).Done()
-	})
-}
+func Attention(heads, width int) Layer { return selfAttention("Attention", heads, width, false) }
 
 // CausalAttention is [Attention] in which each place sees itself and those before it.
 func CausalAttention(heads, width int) Layer {
-	return part("CausalAttention", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("CausalAttention", "heads", heads)
-		atLeastOne("CausalAttention", "width", width)
-		return selfAttention("CausalAttention", scope, x, heads, width).WithCausalMask(true).Done()
-	})
+	return selfAttention("CausalAttention", heads, width, true)
 }
 
-func selfAttention(layer string, scope *managed.Scope, x *managed.Node, heads, width int) *attention.MultiHeadAttentionBuilder {
-	sequence(layer, scope, x)
-	return attention.SelfAttention(scope, x, heads, width)
+func selfAttention(layer string, heads, width int, causal bool) Layer {
+	return part(layer, func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		atLeastOne(layer, "heads", heads)
+		atLeastOne(layer, "width", width)
+		sequence(layer, scope, x)
+		return attention.SelfAttention(scope, x, heads, width).WithCausalMask(causal).Done()
+	})
 }
 
 // PositionEmbedding adds a vector to each place, so that their order is known: [batch, time, n] to [batch, time, n],

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/edits"
 )
 
 // ErrUnknownName is wrapped by the error about a loss, metric, optimizer, activation or output that does not exist.
@@ -29,7 +31,7 @@ func nearest(name string, names []string) string {
 	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))
 	best, least := "", max(2, len(plain)/3)+1
 	for _, n := range names {
-		if d := changes(plain, n); d < least {
+		if d := edits.Distance(plain, n, least); d < least {
 			best, least = n, d
 		}
 	}
@@ -42,25 +44,4 @@ func nearest(name string, names []string) string {
 		}
 	}
 	return ""
-}
-
-// changes is how many letters must be put in, taken out or replaced to make b of a (Levenshtein 1966).
-func changes(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

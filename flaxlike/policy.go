@@ -80,11 +80,13 @@ func dtypeOf(scope *managed.Scope, x *managed.Node) managed.DType {
 }
 
 // normal builds a normalisation, in float32: its sums would lose too much in 16 bits.
-func normal(scope *managed.Scope, x *managed.Node, build func(x *managed.Node) *managed.Node) *managed.Node {
-	if x.DType().Size() > 2 {
-		return build(x)
+func normal(build Layer) Layer {
+	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		if x.DType().Size() > 2 {
+			return build(scope, x)
+		}
+		return managed.FullPrecision(scope, x, func(x *managed.Node) *managed.Node { return build(scope, x) })
 	}
-	return managed.FullPrecision(scope, x, build)
 }
 
 // uncast is a field of the batch as it came in: under a policy, layers see it in fewer bits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/edits"
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
@@ -83,7 +84,7 @@ func hint(entries []Entry, name string) string {
 	nearest, best := "", len(name)/3+2
 	for _, e := range entries {
 		for _, candidate := range []string{e.Name, e.Path()} {
-			if d := distance(strings.ToLower(name), strings.ToLower(candidate), best); d < best {
+			if d := edits.Distance(strings.ToLower(name), strings.ToLower(candidate), best); d < best {
 				nearest, best = e.Path(), d
 			}
 		}
@@ -92,27 +93,4 @@ func hint(entries []Entry, name string) string {
 		return ""
 	}
 	return " (did you mean " + nearest + "?)"
-}
-
-// distance is the number of bytes to insert, delete or replace to turn a into b; beyond most it may be inexact.
-func distance(a, b string, most int) int {
-	if len(a)-len(b) > most || len(b)-len(a) > most {
-		return most + 1
-	}
-	row := make([]int, len(b)+1) // row[j]: from the bytes of a so far to b[:j]
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
