@@ -14,24 +14,19 @@ import (
 // with its history ([loop.From]) starts from the best value of the earlier one.
 func OnBest(entry string, mode loop.Mode, do loop.Watcher, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
-	return watchValue("on best", entry, func() (*onBest, error) { return newOnBest(entry, mode, do, options) })
+	return watchValue("on best", entry, func() (*onBest, error) {
+		if do == nil {
+			return nil, loop.ErrNoFunction
+		}
+		m, err := newMonitor(entry, mode, options)
+		return &onBest{monitor: m, do: do}, err
+	})
 }
 
 type onBest struct {
 	noEnd
 	monitor
 	do loop.Watcher
-}
-
-func newOnBest(entry string, mode loop.Mode, do loop.Watcher, options []MonitorOption) (*onBest, error) {
-	if do == nil {
-		return nil, loop.ErrNoFunction
-	}
-	m, err := newMonitor(entry, mode, options)
-	if err != nil {
-		return nil, err
-	}
-	return &onBest{monitor: m, do: do}, nil
 }
 
 func (b *onBest) Watch(ctx context.Context, r loop.Report) error {
@@ -60,7 +55,10 @@ func (b *onBest) resume(from loop.Beginning) error {
 // changes before it in the options end after it, and see the best state then.
 func KeepBest(entry string, mode loop.Mode, options ...MonitorOption) loop.Change {
 	options = slices.Clone(options)
-	return changeByValue("keep best", entry, func() (*keepBest, error) { return newKeepBest(entry, mode, options) })
+	return changeByValue("keep best", entry, func() (*keepBest, error) {
+		m, err := newMonitor(entry, mode, options)
+		return &keepBest{monitor: m}, err
+	})
 }
 
 // ErrBestGone is wrapped by the error of a resumed run whose best value is that of the earlier run, of which [KeepBest]
@@ -70,14 +68,6 @@ var ErrBestGone = errors.New("the best state is gone")
 type keepBest struct {
 	monitor
 	state copied
-}
-
-func newKeepBest(entry string, mode loop.Mode, options []MonitorOption) (*keepBest, error) {
-	m, err := newMonitor(entry, mode, options)
-	if err != nil {
-		return nil, err
-	}
-	return &keepBest{monitor: m}, nil
 }
 
 func (k *keepBest) Change(ctx context.Context, r loop.Report, s loop.State) error {

@@ -62,24 +62,19 @@ func checkPatience(p Patience) error {
 // goes on. A later [loop.Until] alone changes nothing.
 func StopEarly(entry string, mode loop.Mode, patience Patience, options ...MonitorOption) loop.Callback {
 	options = slices.Clone(options)
-	return watchValue("stop early", entry, func() (*stopEarly, error) { return newStopEarly(entry, mode, patience, options) })
+	return watchValue("stop early", entry, func() (*stopEarly, error) {
+		if err := checkPatience(patience); err != nil {
+			return nil, err
+		}
+		m, err := newMonitor(entry, mode, options)
+		return &stopEarly{monitor: m, patience: patience}, err
+	})
 }
 
 type stopEarly struct {
 	noEnd
 	monitor
 	patience Patience
-}
-
-func newStopEarly(entry string, mode loop.Mode, patience Patience, options []MonitorOption) (*stopEarly, error) {
-	if err := checkPatience(patience); err != nil {
-		return nil, err
-	}
-	m, err := newMonitor(entry, mode, options)
-	if err != nil {
-		return nil, err
-	}
-	return &stopEarly{monitor: m, patience: patience}, nil
 }
 
 func (s *stopEarly) Watch(_ context.Context, r loop.Report) error {
