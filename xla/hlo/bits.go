@@ -84,22 +84,15 @@ func withParts(f *Function, x *value, target dtypes.DType, output []int) (*value
 		bytes := c.do(func() (*value, error) { return cast(x, dtypes.Uint8, output) })
 		return c.compare(bytes, f.like(c, bytes, 0), types.CompareNE), c.err
 	case complexes:
-		both, err := cast(x, target.RealDType(), append(slices.Clone(output), 2))
-		if err != nil {
-			return nil, err
+		c, last := &chain{}, len(output)
+		both := c.do(func() (*value, error) { return cast(x, target.RealDType(), append(slices.Clone(output), 2)) })
+		part := func(i int) *value {
+			starts, limits := make([]int, last+1), append(slices.Clone(output), i+1)
+			starts[last] = i
+			one := c.do(func() (*value, error) { return stablehlo.Slice(both, starts, limits, nil) })
+			return c.do(func() (*value, error) { return reshape(one, output...) })
 		}
-		var part [2]*value
-		for i := range part {
-			starts, limits := make([]int, len(output)+1), slices.Clone(dims(both))
-			starts[len(output)], limits[len(output)] = i, i+1
-			if part[i], err = stablehlo.Slice(both, starts, limits, nil); err != nil {
-				return nil, err
-			}
-			if part[i], err = reshape(part[i], output...); err != nil {
-				return nil, err
-			}
-		}
-		return stablehlo.Complex(part[0], part[1])
+		return c.two(stablehlo.Complex, part(0), part(1)), c.err
 	}
 	return cast(x, target, output)
 }

@@ -72,17 +72,11 @@ func (f *Function) function(r reduction, of *value) (neutral *value, join *stabl
 // joining writes a function of two scalars.
 func (f *Function) joining(t dtypes.DType, join func(lhs, rhs *value) (*value, error)) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
-	lhs, err := closure.Input(toXLA(scalarShape(t)))
-	if err != nil {
-		return nil, err
-	}
-	rhs, err := closure.Input(toXLA(scalarShape(t)))
-	if err != nil {
-		return nil, err
-	}
-	result, err := join(lhs, rhs)
-	if err != nil {
-		return nil, err
+	c := &chain{}
+	input := func() (*value, error) { return closure.Input(toXLA(scalarShape(t))) }
+	result := c.two(join, c.do(input), c.do(input))
+	if c.err != nil {
+		return nil, c.err
 	}
 	return closure, closure.Return(result)
 }

@@ -156,9 +156,7 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	args := C.lazo_Client_Destroy_Args{client: c.ptr}
-	if err := invoke(c.plugin, "Client_Destroy", c.plugin.api.Client_Destroy, &args); err != nil && first == nil {
-		first = err
-	}
+	first = firstError(first, invoke(c.plugin, "Client_Destroy", c.plugin.api.Client_Destroy, &args))
 	c.store.free()
 	live.clients.Add(-1)
 	return first
