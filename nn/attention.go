@@ -1,0 +1,184 @@
+package nn
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/attention"
+	"github.com/gomlx/gomlx/ml/layers/attention/pos"
+)
+
+// Attention is multi-head attention (Vaswani et al. 2017): the products of queries and keys are divided by the root of a head's width.
+type Attention struct {
+	// Heads of the queries.
+	Heads int
+	// KeyHeads are those of keys and values, a divisor of Heads, for grouped queries (Ainslie et al. 2023); Heads if 0.
+	KeyHeads int
+	// Width of a head; the input's, divided by Heads, if 0.
+	Width int
+	// Causal has each place see itself and those before it.
+	Causal bool
+	// Rotary is the base of rotary positions (Su et al. 2021), as 10000, whose pairs are the halves of a head; none if 0.
+	Rotary float64
+	// Mask says which keys are seen: lengths, whole numbers [batch]; or bool [batch, keys], [batch, queries, keys] or [batch, heads,
+	// queries, keys]. A query that sees nothing gets 0 of the values.
+	Mask *Node
+	// Dropout is the share of the weights of the values that is set to 0 while training.
+	Dropout float64
+	NoBias  bool
+	Kernel  Initializer // GlorotUniform if nil
+}
+
+// Apply is the attention of a sequence with itself: [batch, places, n] to [batch, places, n]. It has the variables kernel and bias in
+// query [n, heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
+func (a Attention) Apply(scope *Scope, x *Node) *Node { return a.of(scope, x, x) }
+
+// Cross is the attention of x to another sequence, [batch, keys, m], with the variables of Apply.
+func (a Attention) Cross(scope *Scope, x, memory *Node) *Node {
+	if a.Causal || a.Rotary != 0 {
+		fail("Attention", scope, "Causal and Rotary go by one sequence's places, expected neither in Cross")
+	}
+	sequence("Attention", scope, memory)
+	return a.of(scope, x, memory)
+}
+
+func (a Attention) of(scope *Scope, x, memory *Node) *Node {
+	a = a.checked(scope, x)
+	q, k, v := a.project(scope, x, memory, nil)
+	mask := a.mask(scope, q, k)
+	causal := a.Causal
+	if causal && mask != nil { // GoMLX takes one or the other
+		n := x.Shape().Dimensions[1]
+		mask, causal = logicalAnd(mask, graph.Reshape(graph.LowerTriangular(x.Graph(), n), 1, n, 1, n)), false
+	}
+	return a.out(scope, x, a.attend(scope, q, k, v, mask, causal))
+}
+
+// Cache holds keys and values of the places that were decoded, so that each further one costs the same.
+type Cache struct {
+	Key, Value *Node // [batch, length, keyHeads, width]
+	Position   *Node // how many places are in it, a scalar of int32
+}
+
+// NewCache is an empty cache for so many places of sequences like x, [batch, …, n].
+func (a Attention) NewCache(scope *Scope, x *Node, length int) Cache {
+	a = a.checked(scope, x)
+	atLeastOne("Attention", scope, "the length of the cache", length)
+	empty := graph.Zeros(x.Graph(), shapes.Make(x.DType(), x.Shape().Dimensions[0], length, a.KeyHeads, a.Width))
+	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
+}
+
+// Decode is Apply, of a Causal attention, for places that follow those of the cache: a prompt, or one new place at a time. It gives the
+// cache with them, for the next call. Where the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch,
+// length], for the places of the cache.
+func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
+	a = a.checked(scope, x)
+	if !a.Causal {
+		fail("Attention", scope, "Decode gives what Apply gives only where it is Causal")
+	}
+	batch, n, g := x.Shape().Dimensions[0], x.Shape().Dimensions[1], x.Graph()
+	dims := cache.Key.Shape().Dimensions
+	shape := shapes.Make(x.DType(), batch, dims[1], a.KeyHeads, a.Width)
+	if !cache.Key.Shape().Equal(shape) || !cache.Value.Shape().Equal(shape) || n > dims[1] {
+		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected %s for both", cache.Key.Shape(), cache.Value.Shape(), x.Shape(), shape)
+	}
+	q, k, v := a.project(scope, x, x, cache.Position)
+	zero := graph.ScalarZero(g, dtypes.Int32)
+	at := []*Node{zero, cache.Position, zero, zero}
+	next := Cache{Key: graph.DynamicUpdateSlice(cache.Key, k, at), Value: graph.DynamicUpdateSlice(cache.Value, v, at),
+		Position: graph.AddScalar(cache.Position, float64(n))}
+	square := shapes.Make(dtypes.Int32, n, dims[1])
+	seen := graph.LessOrEqual(graph.Iota(g, square, 1), graph.Add(graph.Iota(g, square, 0), cache.Position))
+	mask := graph.Reshape(seen, 1, n, 1, dims[1])
+	if a.Mask != nil {
+		mask = logicalAnd(mask, graph.Reshape(PlacesMask(a.Mask, batch, dims[1]), batch, 1, 1, dims[1]))
+	}
+	y := a.out(scope, x, a.attend(scope, q, next.Key, next.Value, mask, false))
+	return within(cache.Position, n, dims[1], y), next
+}
+
+// checked has the numbers that are 0 filled in.
+func (a Attention) checked(scope *Scope, x *Node) Attention {
+	sequence("Attention", scope, x)
+	atLeastOne("Attention", scope, "Heads", a.Heads)
+	checkRate("Attention", scope, a.Dropout)
+	n := x.Shape().Dimensions[2]
+	if a.Width == 0 && n%a.Heads != 0 {
+		fail("Attention", scope, "the input is %s, expected a multiple of %d heads in its last axis, or a Width", x.Shape(), a.Heads)
+	}
+	a.Width, a.KeyHeads = cmp.Or(a.Width, n/a.Heads), cmp.Or(a.KeyHeads, a.Heads)
+	atLeastOne("Attention", scope, "Width", a.Width)
+	if a.KeyHeads < 1 || a.Heads%a.KeyHeads != 0 {
+		fail("Attention", scope, "%d heads of keys for %d of queries, expected a divisor", a.KeyHeads, a.Heads)
+	}
+	if a.Rotary < 0 || a.Rotary > 0 && a.Width%2 != 0 {
+		fail("Attention", scope, "rotary positions of the base %v for heads of %d, expected a base above 0 and an even width", a.Rotary, a.Width)
+	}
+	return a
+}
+
+func (a Attention) dense(scope *Scope, x *Node, units int) *Node {
+	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.Apply(scope, x)
+}
+
+// project gives queries, keys and values, [batch, places, heads, width], turned by their places from start on.
+func (a Attention) project(scope *Scope, x, memory, start *Node) (q, k, v *Node) {
+	heads := func(name string, x *Node, n int) *Node {
+		dims := x.Shape().Dimensions
+		return graph.Reshape(a.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
+	}
+	q, k, v = heads("query", x, a.Heads), heads("key", memory, a.KeyHeads), heads("value", memory, a.KeyHeads)
+	if a.Rotary == 0 {
+		return q, k, v
+	}
+	angle := angles(x, start, x.Shape().Dimensions[1], a.Width, a.Rotary)
+	turn := pos.NewRoPEWithCosSin(graph.ConvertDType(graph.Cos(angle), x.DType()), graph.ConvertDType(graph.Sin(angle), x.DType()))
+	return turn.Encode(q, 1), turn.Encode(k, 1), v
+}
+
+// mask is Mask for [batch, queries, heads, keys], where an axis may be 1; nil if there is none.
+func (a Attention) mask(scope *Scope, q, k *Node) *Node {
+	if a.Mask == nil {
+		return nil
+	}
+	batch, queries, keys := q.Shape().Dimensions[0], q.Shape().Dimensions[1], k.Shape().Dimensions[1]
+	m := a.Mask
+	switch dims := m.Shape().Dimensions; {
+	case m.Rank() < 3:
+		return graph.Reshape(PlacesMask(m, batch, keys), batch, 1, 1, keys)
+	case m.DType() != boolean:
+	case m.Shape().CheckDims(batch, queries, keys) == nil:
+		return graph.Reshape(m, batch, queries, 1, keys)
+	case m.Rank() == 4 && (dims[1] == 1 || dims[1] == a.Heads) && m.Shape().CheckDims(batch, dims[1], queries, keys) == nil:
+		return graph.TransposeAllAxes(m, 0, 2, 1, 3)
+	}
+	fail("Attention", scope, "Mask is %s, expected bool [%d, %d, %d], with an axis of %d heads behind the first or without", m.Shape(), batch, queries, keys, a.Heads)
+	return nil
+}
+
+// attend is GoMLX's core, which has a fused form where the backend has one.
+func (a Attention) attend(scope *Scope, q, k, v, mask *Node, causal bool) *Node {
+	options := attention.CoreOptions{Scale: 1 / math.Sqrt(float64(a.Width)), UseCausalMask: causal, AttentionMask: mask, Scope: scope}
+	if a.Dropout > 0 {
+		options.DropoutRate = graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout)
+	}
+	y, _ := attention.Core(q, k, v, attention.LayoutBSHD, options)
+	return y
+}
+
+func (a Attention) out(scope *Scope, x, y *Node) *Node {
+	dims := y.Shape().Dimensions
+	return a.dense(scope.In("output"), graph.Reshape(y, dims[0], dims[1], a.Heads*a.Width), x.Shape().Dimensions[2])
+}
+
+// logicalAnd has axes of 1 stretched.
+func logicalAnd(a, b *Node) *Node {
+	dims := make([]int, a.Rank())
+	for i := range dims {
+		dims[i] = max(a.Shape().Dimensions[i], b.Shape().Dimensions[i])
+	}
+	return graph.LogicalAnd(graph.BroadcastToDims(a, dims...), graph.BroadcastToDims(b, dims...))
+}

@@ -1,0 +1,124 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Embedding has a vector for each number: whole numbers [batch, …] from 0 to below Vocabulary, to [batch, …, width].
+type Embedding struct {
+	Vocabulary, Width int
+	Padding           *int         // the number that stands for no token, as new(0): its vector is 0 and does not learn
+	Initial           Initializer  // RandomUniform(-0.05, 0.05) if nil
+	DType             dtypes.DType // float32 if 0; a policy of package managed has its own
+}
+
+// Apply has the variable embeddings [vocabulary, width]. A number from outside gives NaN.
+func (e Embedding) Apply(scope *Scope, ids *Node) *Node {
+	atLeastOne("Embedding", scope, "Vocabulary", e.Vocabulary)
+	atLeastOne("Embedding", scope, "Width", e.Width)
+	if !ids.DType().IsInt() {
+		fail("Embedding", scope, "the input is %s, expected whole numbers from 0 to %d", ids.Shape(), e.Vocabulary-1)
+	}
+	scope.In("embeddings")
+	table, g := e.table(scope, ids.Graph()), ids.Graph()
+	y := graph.Gather(table, graph.ExpandAxes(ids, -1))
+	wide := func(v *Node) *Node { return graph.BroadcastToDims(graph.ExpandAxes(v, -1), y.Shape().Dimensions...) }
+	at := func(n int) *Node { return graph.Scalar(g, ids.DType(), n) }
+	known := graph.LogicalAnd(graph.GreaterOrEqual(ids, at(0)), graph.LessThan(ids, at(e.Vocabulary)))
+	y = graph.Where(wide(known), y, graph.BroadcastToDims(graph.Scalar(g, y.DType(), math.NaN()), y.Shape().Dimensions...))
+	if e.Padding != nil {
+		y = graph.Where(wide(graph.Equal(ids, at(*e.Padding))), graph.ZerosLike(y), y)
+	}
+	return y
+}
+
+// Logits are the products with each vector of the table, for a model that has the same variable at both ends: [batch, …, width] to
+// [batch, …, vocabulary], at the scope that Apply was given. The padding's logit is 0 for ever.
+func (e Embedding) Logits(scope *Scope, x *Node) *Node {
+	floats("Embedding", scope, x, 1, "[batch, …, width]")
+	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
+		fail("Embedding", scope, "the input is %s, expected vectors of %d", x.Shape(), e.Width)
+	}
+	table := graph.ConvertDType(e.table(scope, x.Graph()), x.DType())
+	if e.Padding != nil {
+		row := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, e.Vocabulary, e.Width), 0)
+		table = graph.Where(graph.Equal(row, graph.Scalar(x.Graph(), dtypes.Int32, *e.Padding)), graph.ZerosLike(table), table)
+	}
+	return graph.DotGeneral(x, []int{x.Rank() - 1}, nil, table, []int{1}, nil)
+}
+
+// table is in the type that the variable has, if there is one: a policy shows it in its own.
+func (e Embedding) table(scope *Scope, g *Graph) *Node {
+	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
+		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
+	}
+	t := e.DType
+	if v := scope.GetVariable("embeddings"); v != nil {
+		t = v.DType()
+	} else if t == 0 {
+		t = dtypes.Float32
+	}
+	return value(scope, g, "embeddings", e.Initial, RandomUniform(-0.05, 0.05), shapes.Make(t, e.Vocabulary, e.Width))
+}
+
+// Positions adds a learned vector to each place, so that their order is known: [batch, places, n], for up to Length places.
+type Positions struct {
+	Length  int
+	Start   *Node       // the number of the first place, a scalar of whole numbers; 0 if nil
+	Initial Initializer // GlorotUniform if nil
+}
+
+// Apply has the variable embeddings [length, n]. A place behind the last one gives NaN.
+func (p Positions) Apply(scope *Scope, x *Node) *Node {
+	sequence("Positions", scope, x)
+	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
+	if places > p.Length {
+		fail("Positions", scope, "the input is %s, expected at most %d places in its second axis", x.Shape(), p.Length)
+	}
+	table := variable(scope, x, "embeddings", p.Initial, GlorotUniform, p.Length, n)
+	if p.Start == nil {
+		return graph.Add(x, graph.ExpandAxes(graph.Slice(table, graph.AxisRangeFromStart(places)), 0))
+	}
+	start := graph.ConvertDType(p.Start, dtypes.Int32)
+	rows := graph.DynamicSlice(table, []*Node{start, graph.Scalar(x.Graph(), dtypes.Int32, 0)}, []int{places, n})
+	return within(start, places, p.Length, graph.Add(x, graph.ExpandAxes(rows, 0)))
+}
+
+// within is x where so many places from start fit into length, and NaN else.
+func within(start *Node, places, length int, x *Node) *Node {
+	fits := graph.LogicalAnd(graph.LessOrEqual(graph.AddScalar(start, float64(places)), graph.Scalar(x.Graph(), start.DType(), length)),
+		graph.GreaterOrEqual(start, graph.ScalarZero(x.Graph(), start.DType())))
+	return graph.Where(fits, x, graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), math.NaN()), x.Shape().Dimensions...))
+}
+
+// Sinusoidal adds sines and cosines of each place, in turns along the last axis, with wavelengths from 2π to 10,000·2π (Vaswani et
+// al. 2017): [batch, places, n], of an even n. start is the number of the first place, a scalar of whole numbers; 0 if nil.
+func Sinusoidal(scope *Scope, x, start *Node) *Node {
+	sequence("Sinusoidal", scope, x)
+	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
+	if n%2 != 0 {
+		fail("Sinusoidal", scope, "the input is %s, expected an even number in its last axis", x.Shape())
+	}
+	a := angles(x, start, places, n, 1e4)
+	waves := graph.Reshape(graph.Stack([]*Node{graph.Sin(a), graph.Cos(a)}, -1), 1, places, n)
+	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
+}
+
+// angles are those of places from start on, [places, n/2], each of a base^(-2i/n) of the place: in float32 at least, for types of 16
+// bits cannot tell far places apart.
+func angles(x, start *Node, places, n int, base float64) *Node {
+	g, t := x.Graph(), widened(x).DType()
+	at := graph.Iota(g, shapes.Make(t, places, n/2), 0)
+	if start != nil {
+		at = graph.Add(at, graph.ConvertDType(start, t))
+	}
+	rates := make([]float64, n/2)
+	for i := range rates {
+		rates[i] = math.Pow(base, -2*float64(i)/float64(n))
+	}
+	return graph.Mul(at, graph.ExpandAxes(graph.ConvertDType(graph.Const(g, rates), t), 0))
+}

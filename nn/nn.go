@@ -1,0 +1,89 @@
+package nn
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+type (
+	// Scope is a place among the named variables of a model.
+	Scope = model.Scope
+	// Graph is a program being built.
+	Graph = graph.Graph
+	// Node is a value of a graph.
+	Node = graph.Node
+	// Shape is the type and the dimensions of a value.
+	Shape = shapes.Shape
+)
+
+// variable is a layer's variable right below its scope. A second layer at one scope is refused, as GoMLX's layers refuse it. A kernel has
+// the scope's penalty on weights.
+func variable(scope *Scope, like *Node, name string, initial, standard Initializer, dims ...int) *Node {
+	scope.In("%s", name)
+	return value(scope, like.Graph(), name, initial, standard, shapes.Make(like.DType(), dims...))
+}
+
+func value(scope *Scope, g *Graph, name string, initial, standard Initializer, shape Shape) *Node {
+	if initial == nil {
+		initial = standard
+	}
+	v := scope.WithInitializer(initial).VariableWithShape(name, shape)
+	if penalty := regularizer.FromScope(scope); penalty != nil && strings.HasSuffix(name, "kernel") {
+		penalty(g, v)
+	}
+	return v.NodeValue(g)
+}
+
+// Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014). It is GoMLX's
+// layers.DropoutStatic, with a rate that is looked at.
+func Dropout(scope *Scope, x *Node, rate float64) *Node {
+	checkRate("Dropout", scope, rate)
+	return layers.DropoutStatic(scope, x, rate)
+}
+
+func checkRate(layer string, scope *Scope, rate float64) {
+	if !(rate >= 0 && rate < 1) {
+		fail(layer, scope, "the rate of dropout is %v, expected a share from 0 to below 1", rate)
+	}
+}
+
+func fail(layer string, scope *Scope, format string, values ...any) {
+	panic(fmt.Errorf("nn: %s in %s: %w", layer, scope.Scope(), fmt.Errorf(format, values...)))
+}
+
+func atLeastOne(layer string, scope *Scope, what string, n int) {
+	if n < 1 {
+		fail(layer, scope, "%s is %d, expected at least 1", what, n)
+	}
+}
+
+func floats(layer string, scope *Scope, x *Node, rank int, axes string) {
+	if !x.DType().IsFloat() || x.Rank() < rank {
+		fail(layer, scope, "the input is %s, expected floating-point numbers %s", x.Shape(), axes)
+	}
+}
+
+func sequence(layer string, scope *Scope, x *Node) {
+	if !x.DType().IsFloat() || x.Rank() != 3 {
+		fail(layer, scope, "the input is %s, expected floating-point numbers [batch, places, n]", x.Shape())
+	}
+}
+
+// PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first ones where it has
+// their number for each example, [batch] of whole numbers.
+func PlacesMask(mask *Node, batch, places int) *Node {
+	switch dims := mask.Shape().Dimensions; {
+	case mask.Rank() == 1 && mask.DType().IsInt() && dims[0] == batch:
+		at := graph.Iota(mask.Graph(), shapes.Make(mask.DType(), batch, places), 1)
+		return graph.LessThan(at, graph.BroadcastToDims(graph.Reshape(mask, batch, 1), batch, places))
+	case mask.Rank() == 2 && mask.DType() == boolean && dims[0] == batch && dims[1] == places:
+		return mask
+	}
+	panic(fmt.Errorf("nn: the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places))
+}

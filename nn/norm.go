@@ -1,0 +1,82 @@
+package nn
+
+import (
+	"cmp"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	gomlx "github.com/gomlx/gomlx/ml/nn"
+)
+
+// LayerNorm brings the last axis to the mean 0 and the deviation 1 (Ba et al. 2016). Types of 16 bits are summed in float32.
+type LayerNorm struct {
+	Epsilon  float64 // 1e-3 if 0
+	NoOffset bool
+}
+
+// Apply has the variables gamma and, unless NoOffset, beta, [n].
+func (l LayerNorm) Apply(scope *Scope, x *Node) *Node {
+	floats("LayerNorm", scope, x, 1, "[batch, …, n]")
+	return l.normal(scope, x, func(v *Node) *Node {
+		return gomlx.LayerNorm(v, []int{v.Rank() - 1}, epsilon(l.Epsilon, 1e-3), nil, nil, nil)
+	})
+}
+
+// normal normalises by f in 32 bits or more, and then has gamma and beta for the last axis.
+func (l LayerNorm) normal(scope *Scope, x *Node, f func(x *Node) *Node) *Node {
+	wide, n := widened(x), x.Shape().Dimensions[x.Rank()-1]
+	weight := func(name string, initial Initializer) *Node {
+		return graph.ExpandLeftToRank(graph.ConvertDType(variable(scope, x, name, nil, initial, n), wide.DType()), x.Rank())
+	}
+	y := graph.Mul(f(wide), weight("gamma", Ones))
+	if !l.NoOffset {
+		y = graph.Add(y, weight("beta", Zeros))
+	}
+	return graph.ConvertDType(y, x.DType())
+}
+
+// RMSNorm divides by the root of the mean square of the last axis (Zhang and Sennrich 2019). Types of 16 bits are summed in float32.
+type RMSNorm struct {
+	Epsilon float64 // 1e-6 if 0
+}
+
+// Apply has the variable scale, [n].
+func (r RMSNorm) Apply(scope *Scope, x *Node) *Node {
+	floats("RMSNorm", scope, x, 1, "[batch, …, n]")
+	wide := widened(x)
+	mean := graph.ReduceAndKeep(graph.Square(wide), graph.ReduceMean, -1)
+	y := graph.Mul(wide, graph.Rsqrt(graph.AddScalar(mean, epsilon(r.Epsilon, 1e-6))))
+	scale := variable(scope, x, "scale", nil, Ones, x.Shape().Dimensions[x.Rank()-1])
+	y = graph.Mul(y, graph.ExpandLeftToRank(graph.ConvertDType(scale, wide.DType()), x.Rank()))
+	return graph.ConvertDType(y, x.DType())
+}
+
+// GroupNorm brings groups of channels, over all spatial axes, to the mean 0 and the deviation 1, for each example alone (Wu and He
+// 2018): [batch, …, n]. Types of 16 bits are summed in float32.
+type GroupNorm struct {
+	Groups  int     // 32 if 0
+	Epsilon float64 // 1e-3 if 0
+}
+
+// Apply has the variables gamma and beta, [n].
+func (n GroupNorm) Apply(scope *Scope, x *Node) *Node {
+	floats("GroupNorm", scope, x, 2, "[batch, …, n]")
+	dims, groups := x.Shape().Dimensions, cmp.Or(n.Groups, 32)
+	channels := dims[len(dims)-1]
+	if groups < 1 || channels%groups != 0 {
+		fail("GroupNorm", scope, "%d groups of %d channels, expected a divisor", groups, channels)
+	}
+	return LayerNorm{}.normal(scope, x, func(v *Node) *Node {
+		v = graph.Reshape(v, dims[0], -1, groups, channels/groups)
+		return graph.Reshape(gomlx.LayerNorm(v, []int{1, 3}, epsilon(n.Epsilon, 1e-3), nil, nil, nil), dims...)
+	})
+}
+
+func epsilon(given, standard float64) float64 { return cmp.Or(given, standard) }
+
+func widened(x *Node) *Node {
+	if x.DType().Size() < 4 {
+		return graph.ConvertDType(x, dtypes.Float32)
+	}
+	return x
+}

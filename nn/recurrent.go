@@ -1,0 +1,208 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+
+	"github.com/lazo-ml/lazo/flow"
+)
+
+// Recurrent are the settings of [LSTM], [GRU] and [SimpleRNN]: layers that go along the places of a sequence.
+type Recurrent struct {
+	Units int
+	// Layers on top of each other; 1 if 0.
+	Layers int
+	// Bidirectional goes in both directions, with weights for each, and has their states side by side.
+	Bidirectional bool
+	// Last gives the state behind the last place alone, [batch, units], instead of those of all places.
+	Last bool
+	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]. At the others the state stays as it is, and
+	// the output is 0. Backwards an example begins at its own last place.
+	Mask *Node
+	// Initial are the states at the beginning, as Apply gives them back; 0 if nil.
+	Initial []*Node
+	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw for all places.
+	Dropout, RecurrentDropout float64
+	NoBias                    bool
+	Kernel                    Initializer // GlorotUniform if nil
+	RecurrentKernel           Initializer // Orthogonal if nil
+}
+
+// LSTM is a layer of long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, whose biases begin at 1).
+type LSTM Recurrent
+
+// GRU is a layer of gated recurrent units (Cho et al. 2014), reset behind the product, as in cuDNN.
+type GRU Recurrent
+
+// SimpleRNN is a layer of tanh(x·kernel + h·recurrent_kernel + bias).
+type SimpleRNN Recurrent
+
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and the states behind
+// the last place, each [batch, units]: of each layer, in each of its directions, h and c.
+//
+// It has the variables kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units]: of the input gate, the forget gate,
+// the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and backward.
+func (l LSTM) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
+}
+
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and the states behind
+// the last place, each [batch, units]: of each layer, in each of its directions.
+//
+// It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is the input's and one
+// the state's: of the update gate, the reset gate, the candidate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
+// forward and backward.
+func (u GRU) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: Zeros, turn: gru})
+}
+
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and the states behind
+// the last place, each [batch, units]: of each layer, in each of its directions.
+//
+// It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in layer_0, layer_1,
+// …, with Bidirectional in forward and backward.
+func (r SimpleRNN) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: Zeros, turn: simple})
+}
+
+// cell is what one place is computed by: of what the input and the state contribute, [batch, gates·units], and the states.
+type cell struct {
+	gates, biases, states int
+	bias                  Initializer
+	turn                  func(in, back *Node, states []*Node) []*Node
+}
+
+// forgetOne is 1 for the forget gate of an LSTM.
+func forgetOne(g *Graph, shape Shape) *Node {
+	units := shape.Dimensions[0] / 4
+	part := func(n int) Shape { return shapes.Make(shape.DType, n) }
+	return graph.Concatenate([]*Node{graph.Zeros(g, part(units)), graph.Ones(g, part(units)), graph.Zeros(g, part(2*units))}, 0)
+}
+
+// gate is the part of one gate.
+func gate(v, like *Node, i int) *Node {
+	units := like.Shape().Dimensions[1]
+	return graph.Slice(v, graph.AxisRange(), graph.AxisRange(i*units, (i+1)*units))
+}
+
+func lstm(in, back *Node, states []*Node) []*Node {
+	h, c := states[0], states[1]
+	z := graph.Add(in, back)
+	c = graph.Add(graph.Mul(graph.Sigmoid(gate(z, h, 1)), c), graph.Mul(graph.Sigmoid(gate(z, h, 0)), graph.Tanh(gate(z, h, 2))))
+	return []*Node{graph.Mul(graph.Sigmoid(gate(z, h, 3)), graph.Tanh(c)), c}
+}
+
+func gru(in, back *Node, states []*Node) []*Node {
+	h := states[0]
+	open := func(i int) *Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
+	keep := open(0)
+	candidate := graph.Tanh(graph.Add(gate(in, h, 2), graph.Mul(open(1), gate(back, h, 2))))
+	return []*Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
+}
+
+func simple(in, back *Node, _ []*Node) []*Node { return []*Node{graph.Tanh(graph.Add(in, back))} }
+
+func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *Node, states []*Node) {
+	sequence(layer, scope, x)
+	atLeastOne(layer, scope, "Units", r.Units)
+	checkRate(layer, scope, r.Dropout)
+	checkRate(layer, scope, r.RecurrentDropout)
+	depth, directions := max(r.Layers, 1), 1
+	if r.Bidirectional {
+		directions = 2
+	}
+	batch, places := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	if n := depth * directions * c.states; r.Initial != nil && len(r.Initial) != n {
+		fail(layer, scope, "Initial has %d states, expected %d", len(r.Initial), n)
+	}
+	var mask []*Node
+	if r.Mask != nil {
+		mask = []*Node{graph.TransposeAllAxes(PlacesMask(r.Mask, batch, places), 1, 0)}
+	}
+	x = graph.TransposeAllAxes(x, 1, 0, 2) // the places in front, as the loop takes them
+	for i := range depth {
+		at := scope
+		if depth > 1 {
+			at = scope.In("layer_%d", i)
+		}
+		top := i == depth-1
+		var outs, ends []*Node
+		for d := range directions {
+			s := at
+			if directions > 1 {
+				s = at.In("%s", [...]string{"forward", "backward"}[d])
+			}
+			initial := make([]*Node, c.states)
+			for k := range initial {
+				shape := shapes.Make(x.DType(), batch, r.Units)
+				if r.Initial == nil {
+					initial[k] = graph.Zeros(x.Graph(), shape)
+				} else if initial[k] = r.Initial[len(states)+k]; !initial[k].Shape().Equal(shape) {
+					fail(layer, scope, "state %d of Initial is %s, expected %s", len(states)+k, initial[k].Shape(), shape)
+				}
+			}
+			last, out := r.scan(s, x, mask, initial, c, d == 1, top && r.Last)
+			outs, ends, states = append(outs, out...), append(ends, last[0]), append(states, last...)
+		}
+		if top && r.Last {
+			return graph.Concatenate(ends, -1), states
+		}
+		x = graph.Concatenate(outs, -1)
+		if !top {
+			x = layers.DropoutStatic(scope, x, r.Dropout)
+		}
+	}
+	return graph.TransposeAllAxes(x, 1, 0, 2), states
+}
+
+// scan goes once along [places, batch, n]. What the inputs contribute is one product for all places.
+func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, back, last bool) (states, outs []*Node) {
+	dims, wide := x.Shape().Dimensions, c.gates*r.Units
+	kernel := variable(scope, x, "kernel", r.Kernel, GlorotUniform, dims[2], wide)
+	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, Orthogonal, r.Units, wide)
+	in := graph.Reshape(graph.Dot(graph.Reshape(x, -1, dims[2]), kernel).Product(), dims[0], dims[1], wide)
+	var bias *Node // of what the state contributes
+	if !r.NoBias {
+		if c.biases == 1 {
+			in = graph.Add(in, graph.ExpandLeftToRank(variable(scope, x, "bias", nil, c.bias, wide), 3))
+		} else {
+			both := variable(scope, x, "bias", nil, c.bias, c.biases, wide)
+			in = graph.Add(in, graph.ExpandAxes(graph.Slice(both, graph.AxisElem(0)), 0))
+			bias = graph.BroadcastToDims(graph.Slice(both, graph.AxisElem(1)), dims[1], wide)
+		}
+	}
+	var drop *Node
+	if r.RecurrentDropout > 0 && layers.IsDropoutActive(scope, x.Graph()) {
+		drop = layers.DropoutStatic(scope, graph.OnesLike(initial[0]), r.RecurrentDropout)
+	}
+	var options []flow.Option
+	if back {
+		options = append(options, flow.Reverse())
+	}
+	return flow.Scan(initial, append([]*Node{in}, mask...), func(carry, at []*Node) (next, out []*Node) {
+		h := carry[0]
+		if drop != nil {
+			h = graph.Mul(h, drop)
+		}
+		product := graph.Dot(h, recurrent).Product()
+		if bias != nil {
+			product = graph.Add(product, bias)
+		}
+		next = c.turn(at[0], product, carry)
+		out = slices.Clone(next[:1])
+		if len(mask) > 0 {
+			here := graph.BroadcastToDims(graph.ExpandAxes(at[1], -1), dims[1], r.Units)
+			for i := range next {
+				next[i] = graph.Where(here, next[i], carry[i])
+			}
+			out[0] = graph.Where(here, out[0], graph.ZerosLike(out[0]))
+		}
+		if last {
+			out = nil
+		}
+		return next, out
+	}, options...)
+}

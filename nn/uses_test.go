@@ -1,0 +1,221 @@
+package nn_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/grad"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/nn"
+)
+
+// normal are random numbers.
+func normal(seed uint64, dims ...int) *tensors.Tensor {
+	random := rand.New(rand.NewPCG(seed, 0))
+	flat := make([]float32, shapes.Make(dtypes.Float32, dims...).Size())
+	for i := range flat {
+		flat[i] = float32(random.NormFloat64())
+	}
+	return tensors.FromFlatDataAndDimensions(flat, dims...)
+}
+
+// call builds a graph of one input at the scope of a fresh store, and gives its outputs.
+func call(t *testing.T, x *tensors.Tensor, build func(s *nn.Scope, x *node) []*node) [][]float32 {
+	t.Helper()
+	store := model.NewStore()
+	require.NoError(t, store.SetRNGStateFromSeed(1))
+	exec, err := model.NewExec(plugintest.CPU(t), store, func(s *model.Scope, xs []*node) []*node { return build(s, xs[0]) })
+	require.NoError(t, err)
+	outputs, err := exec.Call(x)
+	require.NoError(t, err)
+	var flat [][]float32
+	for _, o := range outputs {
+		flat = append(flat, tensors.MustCopyFlatData[float32](o))
+	}
+	return flat
+}
+
+func places(x *node, from, to int) *node {
+	return graph.Slice(x, graph.AxisRange(), graph.AxisRange(from, to))
+}
+
+// A prompt and then place by place, in a loop, gives what the whole sequence gives at once, and NaN where the cache is full.
+func TestDecode(t *testing.T) {
+	a := nn.Attention{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4}
+	const time, prompt = 7, 3
+	out := call(t, normal(1, 2, time, 8), func(s *nn.Scope, x *node) []*node {
+		whole := a.Apply(s.In("attention"), x)
+		begin, cache := a.Decode(s.Shared("attention"), places(x, 0, prompt), a.NewCache(s, x, time))
+		carry := []*node{cache.Key, cache.Value, cache.Position}
+		last, rest := flow.Scan(carry, []*node{places(x, prompt, time)}, func(carry, at []*node) (next, out []*node) {
+			y, c := a.Decode(s.At("attention"), graph.ExpandAxes(at[0], 1), nn.Cache{Key: carry[0], Value: carry[1], Position: carry[2]})
+			return []*node{c.Key, c.Value, c.Position}, []*node{graph.Squeeze(y, 1)}
+		}, flow.Axis(1))
+		full, _ := a.Decode(s.At("attention"), places(x, 0, 1), nn.Cache{Key: last[0], Value: last[1], Position: last[2]})
+		return []*node{whole, graph.Concatenate([]*node{begin, rest[0]}, 1), graph.ConvertDType(last[2], dtypes.Float32), full}
+	})
+	require.InDeltaSlice(t, out[0], out[1], 1e-5)
+	require.Equal(t, []float32{time}, out[2])
+	for _, v := range out[3] {
+		require.True(t, math.IsNaN(float64(v)))
+	}
+}
+
+// Positions go on where Start says.
+func TestPositionsStart(t *testing.T) {
+	out := call(t, normal(1, 2, 6, 4), func(s *nn.Scope, x *node) []*node {
+		p, at := nn.Positions{Length: 6}, graph.Scalar(x.Graph(), dtypes.Int32, 2)
+		later := nn.Positions{Length: 6, Start: at}
+		full := nn.Positions{Length: 6, Start: graph.AddScalar(at, 3)}
+		return []*node{
+			places(p.Apply(s.In("p"), x), 2, 4), later.Apply(s.Shared("p"), places(x, 2, 4)),
+			places(nn.Sinusoidal(s, x, nil), 2, 4), nn.Sinusoidal(s, places(x, 2, 4), at),
+			full.Apply(s.Shared("p"), places(x, 2, 4)),
+		}
+	})
+	require.Equal(t, out[0], out[1])
+	require.InDeltaSlice(t, out[2], out[3], 1e-6)
+	require.True(t, math.IsNaN(float64(out[4][0])))
+}
+
+// An example of length 0 sees nothing: no number is made of its places, and no gradient is NaN.
+func TestNothingIsSeen(t *testing.T) {
+	out := call(t, normal(1, 2, 3, 4), func(s *nn.Scope, x *node) []*node {
+		lengths := graph.Const(x.Graph(), []int32{0, 2})
+		y := nn.Attention{Heads: 2, Mask: lengths, NoBias: true}.Apply(s.In("attention"), x)
+		h, last := nn.LSTM{Units: 3, Mask: lengths, Bidirectional: true}.Apply(s.In("lstm"), x)
+		by := func(v *node) *node { return grad.Gradient(graph.ReduceAllSum(graph.Square(v)), x)[0] }
+		key := s.Store().GetVariable("/attention/key/kernel").NodeValue(x.Graph())
+		return []*node{y, h, last[0], by(y), by(h), grad.Gradient(graph.ReduceAllSum(graph.Square(y)), key)[0]}
+	})
+	require.Equal(t, make([]float32, 12), out[0][:12])
+	require.Equal(t, make([]float32, 18), out[1][:18])
+	require.Equal(t, make([]float32, 6), out[1][30:], "the second's last place")
+	require.Equal(t, make([]float32, 3), out[2][:3])
+	for _, gradient := range out[3:5] {
+		require.Equal(t, make([]float32, 12), gradient[:12])
+		for _, v := range gradient[12:20] {
+			require.False(t, math.IsNaN(float64(v)))
+			require.NotZero(t, v)
+		}
+	}
+	require.Equal(t, make([]float32, 4), out[4][20:])
+	for _, v := range out[5] {
+		require.False(t, math.IsNaN(float64(v)), "the keys' kernel")
+	}
+}
+
+// The padding is 0 and does not learn, at either end of a tied embedding; a number from outside is NaN.
+func TestEmbedding_padding(t *testing.T) {
+	out := call(t, normal(1, 2, 3), func(s *nn.Scope, x *node) []*node {
+		e := nn.Embedding{Vocabulary: 4, Width: 3, Padding: new(0)}
+		ids := graph.Const(x.Graph(), []int32{0, 2, 2})
+		y := e.Apply(s.In("tokens"), ids)
+		logits := e.Logits(s.Shared("tokens"), x)
+		table := s.Store().GetVariable("/tokens/embeddings").NodeValue(x.Graph())
+		loss := graph.Add(graph.ReduceAllSum(y), graph.ReduceAllSum(logits))
+		far := e.Apply(s.At("tokens"), graph.Const(x.Graph(), []int32{4, -1}))
+		return []*node{y, logits, grad.Gradient(loss, table)[0], far}
+	})
+	require.Equal(t, make([]float32, 3), out[0][:3])
+	require.NotContains(t, out[0][3:], float32(0))
+	require.Zero(t, out[1][0])
+	require.Zero(t, out[1][4])
+	require.Equal(t, make([]float32, 3), out[2][:3])
+	require.NotContains(t, out[2][3:], float32(0))
+	for _, v := range out[3] {
+		require.True(t, math.IsNaN(float64(v)))
+	}
+}
+
+// While training, recurrent dropout draws once for all places, and dropout between layers and on the weights of attention draws; a
+// test has neither.
+func TestDropout(t *testing.T) {
+	build := func(training bool) [][]float32 {
+		return call(t, normal(1, 2, 4, 8), func(s *nn.Scope, x *node) []*node {
+			s.Store().SetTraining(x.Graph(), training)
+			plain, _ := nn.LSTM{Units: 5, Layers: 2}.Apply(s.In("lstm"), x)
+			between, _ := nn.LSTM{Units: 5, Layers: 2, Dropout: 0.5}.Apply(s.Shared("lstm"), x)
+			recurrent, _ := nn.LSTM{Units: 5, Layers: 2, RecurrentDropout: 0.5}.Apply(s.At("lstm"), x)
+			attention := nn.Attention{Heads: 2}.Apply(s.In("attention"), x)
+			weights := nn.Attention{Heads: 2, Dropout: 0.5}.Apply(s.Shared("attention"), x)
+			return []*node{plain, between, recurrent, attention, weights, nn.Dropout(s, x, 0.25), x}
+		})
+	}
+	test, training := build(false), build(true)
+	require.Equal(t, test[0], test[1])
+	require.Equal(t, test[0], test[2])
+	require.Equal(t, test[3], test[4])
+	require.Equal(t, test[5], test[6])
+	require.NotEqual(t, training[0], training[1])
+	require.InDeltaSlice(t, training[0][:5], training[2][:5], 1e-6, "the first place has no state yet")
+	require.NotEqual(t, training[0], training[2])
+	require.NotEqual(t, training[3], training[4])
+	for i, v := range training[5] {
+		if v != 0 {
+			require.InDelta(t, training[6][i]/0.75, v, 1e-6)
+		}
+	}
+}
+
+// The forget gate of an LSTM begins at 1, all other biases at 0.
+func TestBiasesBegin(t *testing.T) {
+	out := call(t, normal(1, 1, 1, 2), func(s *nn.Scope, x *node) []*node {
+		nn.LSTM{Units: 2}.Apply(s.In("lstm"), x)
+		nn.GRU{Units: 1}.Apply(s.In("gru"), x)
+		nn.Attention{Heads: 1}.Apply(s.In("attention"), x)
+		var list []*node
+		for _, path := range []string{"/lstm/bias", "/gru/bias", "/attention/query/bias"} {
+			list = append(list, s.Store().GetVariable(path).NodeValue(x.Graph()))
+		}
+		return list
+	})
+	require.Equal(t, [][]float32{{0, 0, 1, 1, 0, 0, 0, 0}, make([]float32, 6), make([]float32, 2)}, out)
+}
+
+// A mistake is an error that says what is expected.
+func TestMistakes(t *testing.T) {
+	of := func(g *graph.Graph, dims ...int) *node { return graph.Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
+	for want, build := range map[string]func(s *nn.Scope, g *graph.Graph){
+		"nn: Dense in /: Units is 0, expected at least 1":                                                 func(s *nn.Scope, g *graph.Graph) { nn.Dense{}.Apply(s, of(g, 2, 3)) },
+		`sub-scope "kernel" already visited from "/", use Shared() if this is intended`:                   func(s *nn.Scope, g *graph.Graph) { d := nn.Dense{Units: 2}; d.Apply(s, d.Apply(s, of(g, 2, 2))) },
+		"nn: Conv in /: Window is [], expected one number, or one for each of 2 spatial axes":             func(s *nn.Scope, g *graph.Graph) { nn.Conv{Channels: 1}.Apply(s, of(g, 1, 2, 2, 1)) },
+		"nn: GroupNorm in /: 32 groups of 6 channels, expected a divisor":                                 func(s *nn.Scope, g *graph.Graph) { nn.GroupNorm{}.Apply(s, of(g, 2, 6)) },
+		"nn: Embedding in /: the input is (Float32)[2], expected whole numbers from 0 to 3":               func(s *nn.Scope, g *graph.Graph) { nn.Embedding{Vocabulary: 4, Width: 2}.Apply(s, of(g, 2)) },
+		"nn: LSTM in /: the input is (Float32)[2, 3], expected floating-point numbers [batch, places, n]": func(s *nn.Scope, g *graph.Graph) { nn.LSTM{Units: 2}.Apply(s, of(g, 2, 3)) },
+		"nn: GRU in /: Initial has 2 states, expected 1": func(s *nn.Scope, g *graph.Graph) {
+			nn.GRU{Units: 2, Initial: []*node{of(g, 1, 2), of(g, 1, 2)}}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: the mask is (Float32)[1, 2], expected lengths, whole numbers [1], or bool [1, 2]": func(s *nn.Scope, g *graph.Graph) {
+			nn.SimpleRNN{Units: 2, Mask: of(g, 1, 2)}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: LSTM in /: the rate of dropout is 1, expected a share from 0 to below 1": func(s *nn.Scope, g *graph.Graph) { nn.LSTM{Units: 2, Dropout: 1}.Apply(s, of(g, 1, 2, 3)) },
+		"nn: Attention in /: the input is (Float32)[1, 2, 3], expected a multiple of 2 heads in its last axis, or a Width": func(s *nn.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 2}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: Attention in /: 2 heads of keys for 3 of queries, expected a divisor": func(s *nn.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 3, KeyHeads: 2}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: Attention in /: Decode gives what Apply gives only where it is Causal": func(s *nn.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1}.Decode(s, of(g, 1, 1, 2), nn.Cache{})
+		},
+		"expected neither in Cross": func(s *nn.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
+		},
+	} {
+		g := graph.NewGraph(plugintest.CPU(t), "mistakes")
+		err := graphs.Catch(func() { build(model.NewStore().RootScope(), g) })
+		g.Finalize()
+		require.ErrorContains(t, err, want)
+	}
+}
