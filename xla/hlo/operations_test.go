@@ -63,8 +63,16 @@ type known struct {
 	from  string
 }
 
-// drawProgram writes a program of a few operations, of which each takes parameters, constants, or outputs of earlier ones.
-func drawProgram(t *testing.T, r *source, names []string, covered map[string]map[string]int) (func(f compute.Function, parameters []compute.Value) ([]compute.Value, error), []array, func() []known) {
+// drawn is a random program. known is what it gives, once it has been built.
+type drawn struct {
+	name   string
+	inputs []array
+	build  builds
+	known  func() []known
+}
+
+// drawProgram writes a program of a few operations. Each takes parameters, constants, or outputs of earlier ones.
+func drawProgram(t *testing.T, r *source, number int, names []string, covered map[string]map[string]int) drawn {
 	var inputs []array
 	var steps []func(f compute.Function, parameters []compute.Value, pool []known) ([]known, error)
 	var values []known // while drawing: what each step gives
@@ -155,7 +163,38 @@ func drawProgram(t *testing.T, r *source, names []string, covered map[string]map
 		}
 		return ops, nil
 	}
-	return build, inputs, func() []known { return made }
+	return drawn{fmt.Sprintf("program %d of %v", number, names), inputs, build, func() []known { return made }}
+}
+
+// runTogether runs random programs as one, which XLA compiles sooner than each alone. The error names the first program
+// with a wrong output.
+func runTogether(d *device, group []drawn) error {
+	var inputs []array
+	for _, p := range group {
+		inputs = append(inputs, p.inputs...)
+	}
+	got, err := run(d, inputs, func(f compute.Function, parameters []compute.Value) (all []compute.Value, err error) {
+		for _, p := range group {
+			ops, err := p.build(f, parameters[:len(p.inputs)])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.name, err)
+			}
+			all, parameters = append(all, ops...), parameters[len(p.inputs):]
+		}
+		return all, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%d programs from %s: %w", len(group), group[0].name, err)
+	}
+	for _, p := range group {
+		for j, k := range p.known() {
+			if diff := differ(got[j], k.want); diff != "" {
+				return fmt.Errorf("%s: output %d, of %s: %s\n%s", p.name, j, k.from, diff, d.last.Text())
+			}
+		}
+		got = got[len(p.known()):]
+	}
+	return nil
 }
 
 // safe tells whether an operand may be replaced by any other of its shape.
@@ -192,6 +231,7 @@ func TestOperations(t *testing.T) {
 	d := open(t)
 	all := slices.DeleteFunc(operations(), func(name string) bool { return name == "RNGBitGenerator" })
 	covered := map[string]map[string]int{"(by)": {}, "(chained)": {}, "(nested)": {}}
+	var group []drawn
 	for i := range programs {
 		r := &source{Rand: rand.New(rand.NewPCG(7, uint64(i)))}
 		names := []string{all[i%len(all)]} // each operation in turn
@@ -201,18 +241,23 @@ func TestOperations(t *testing.T) {
 		if r.IntN(2) == 0 {
 			names = append(names, pick(r, smooth))
 		}
-		build, inputs, made := drawProgram(t, r, names, covered)
-		got, err := run(d, inputs, build)
-		if err != nil {
-			t.Errorf("program %d of %v: %v", i, names, err)
+		group = append(group, drawProgram(t, r, i, names, covered))
+		if len(group) < 10 && i+1 < programs {
 			continue
 		}
-		for j, k := range made() {
-			if diff := differ(got[j], k.want); diff != "" {
-				t.Errorf("program %d: output %d, of %s: %s\n%s", i, j, k.from, diff, d.last.Text())
-				break
+		if wrong := runTogether(d, group); wrong != nil {
+			alone := false
+			for _, p := range group {
+				if err := runTogether(d, []drawn{p}); err != nil {
+					t.Error(err)
+					alone = true
+				}
+			}
+			if !alone {
+				t.Errorf("right when alone: %v", wrong)
 			}
 		}
+		group = nil
 	}
 	types, pairs := map[string]bool{}, 0
 	for _, name := range all {
@@ -273,31 +318,45 @@ func TestCapabilities(t *testing.T) {
 // TestRandomBits: Philox is fixed by its state; the pure-Go backend has another generator, so laws are tested.
 func TestRandomBits(t *testing.T) {
 	d := open(t)
-	for _, kind := range slices.Concat(realTypes, boolType) {
+	kinds := slices.Concat(realTypes, boolType)
+	compile := func() compute.Executable {
+		b := programOf(hlo.New("bits", d.compile))
+		var states, all []compute.Value
+		for i, kind := range kinds {
+			state := must1(t)(b.Parameter(fmt.Sprintf("state %d", i), shapes.Make(dtypes.Uint64, 3), nil))
+			next, bits, err := b.RNGBitGenerator(state, shapes.Make(kind, 1000))
+			require.NoError(t, err)
+			states, all = append(states, next), append(all, bits)
+		}
+		exec, err := b.Finish(append(states, all...))
+		require.NoError(t, err)
+		t.Cleanup(exec.Finalize)
+		return exec
+	}
+	draw := func(exec compute.Executable, states []array) (next, bits []array) {
+		got, err := execute(d, exec, 1, states...)
+		require.NoError(t, err)
+		return got[:len(kinds)], got[len(kinds):]
+	}
+	state := of([]int{3}, uint64(1), 2, 3)
+	exec, from := compile(), slices.Repeat([]array{state}, len(kinds))
+	next, bits := draw(exec, from)
+	again, same := draw(compile(), from)
+	_, other := draw(exec, next)
+	for i, kind := range kinds {
 		t.Run(strings.ToLower(kind.String()), func(t *testing.T) {
-			draw := func(state array, n int) (next, bits array) {
-				got, err := run(d, []array{state}, func(f compute.Function, in []compute.Value) ([]compute.Value, error) {
-					next, bits, err := f.RNGBitGenerator(in[0], shapes.Make(kind, n))
-					return []compute.Value{next, bits}, err
-				})
-				require.NoError(t, err)
-				return got[0], got[1]
-			}
-			state := of([]int{3}, uint64(1), 2, 3)
-			next, bits := draw(state, 1000)
-			again, same := draw(state, 1000)
-			require.Equal(t, memory(bits.flat), memory(same.flat))
-			require.Equal(t, next, again)
-			require.NotEqual(t, state.flat, next.flat)
-			_, other := draw(next, 1000)
-			require.NotEqual(t, memory(bits.flat), memory(other.flat))
+			drawn := memory(bits[i].flat)
+			require.Equal(t, drawn, memory(same[i].flat))
+			require.Equal(t, next[i], again[i])
+			require.NotEqual(t, state.flat, next[i].flat)
+			require.NotEqual(t, drawn, memory(other[i].flat))
 			ones := 0
-			for _, b := range memory(bits.flat) {
+			for _, b := range drawn {
 				for ; b != 0; b &= b - 1 {
 					ones++
 				}
 			}
-			total := 8 * len(memory(bits.flat))
+			total := 8 * len(drawn)
 			if kind == dtypes.Bool {
 				total /= 8
 			}

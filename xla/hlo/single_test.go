@@ -88,20 +88,20 @@ func TestEagerOperations(t *testing.T) {
 	for i := range max(len(all), programs/4) {
 		from := &source{Rand: rand.New(rand.NewPCG(11, uint64(i)))}
 		names := []string{all[i%len(all)], pick(from, smooth)}
-		build, inputs, made := drawProgram(t, from, names, covered)
-		got, err := r.run(inputs, build)
+		p := drawProgram(t, from, i, names, covered)
+		got, err := r.run(p.inputs, p.build)
 		if err != nil {
-			t.Errorf("program %d of %v: %v", i, names, err)
+			t.Errorf("%s: %v", p.name, err)
 			continue
 		}
-		for j, k := range made() {
+		for j, k := range p.known() {
 			outputs++
 			times := 1.0
 			if k.want.shape.DType.Size() == 2 { // each operation rounds to 16 bits, where a whole program keeps 32 in between
 				times = 4
 			}
 			if diff := differBy(times, got[j], k.want); diff != "" {
-				t.Errorf("program %d: output %d, of %s: %s", i, j, k.from, diff)
+				t.Errorf("%s: output %d, of %s: %s", p.name, j, k.from, diff)
 			}
 		}
 	}
