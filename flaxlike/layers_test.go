@@ -70,7 +70,7 @@ func TestLayers(t *testing.T) {
 			require.Equal(t, append([]int{n}, row.out...), out["preds"].Dims)
 			require.Equal(t, row.parameters, alone.Parameters())
 
-			m := newModel(t, flaxlike.Sequential(flaxlike.Named("first", row.layer), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(n))
+			m := newModel(t, flaxlike.Sequential(flaxlike.Named("first", row.layer), flaxlike.Flatten(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(n), flaxlike.WithOptimizer("sgd"))
 			h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
 			require.NoError(t, err)
 			losses := series(t, h, "loss")
