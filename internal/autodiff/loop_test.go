@@ -85,10 +85,10 @@ func TestLoop(t *testing.T) {
 				return []node{graph.AddScalar(carry[0], 1), y}, []node{graph.Sin(graph.ReduceSum(graph.Exp(w), 0)), at[0], graph.Dot(y, u).Product()}
 			})
 		}},
-		"in a loop": {loop: Loop{Length: 5}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
-			return run([]node{h}, []node{x}, nil, func(carry, at, _ []node) (next, out []node) {
+		"in a loop": {loop: Loop{Length: 3}, run: func(g *graph.Graph, run runner, x, h, w, u node) (last, outs []node) {
+			return run([]node{h}, []node{graph.Slice(x, graph.AxisRange(0, 3))}, nil, func(carry, at, _ []node) (next, out []node) {
 				k := graph.Sin(carry[0])
-				inner, each := run([]node{carry[0]}, []node{graph.Stack([]node{at[0], graph.Mul(at[0], at[0]), at[0], graph.Exp(at[0]), at[0]}, 0)}, nil,
+				inner, each := run([]node{carry[0]}, []node{graph.Stack([]node{at[0], graph.Mul(at[0], at[0]), graph.Exp(at[0])}, 0)}, nil,
 					func(carry, at, _ []node) (next, out []node) {
 						y := graph.Tanh(graph.Add(graph.Mul(k, graph.Dot(at[0], w).Product()), graph.Dot(carry[0], u).Product()))
 						return []node{y}, []node{graph.Mul(y, k)}
