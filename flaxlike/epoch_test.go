@@ -70,7 +70,7 @@ func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 	set := must.M1(data.New(data.Field{Name: "a", Array: x[0].Array}, data.Field{Name: "b", Array: x[0].Array},
 		data.Field{Name: "class", Array: x[1].Array}, data.Named("size", size, 70)))
 	network := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		managed.AddMetric(scope, "largest", graph.ReduceMax(input("a"), -1))
+		managed.AddMetric("largest", graph.ReduceMax(input("a"), -1))
 		return twoHeads(scope, input)
 	}
 	m := newModel(t, flaxlike.Functional(network), flaxlike.WithLearningRate(1e-30), flaxlike.WithBatchSize(16),
@@ -113,7 +113,7 @@ func TestR31_anySizeOfASet(t *testing.T) {
 	})
 	active := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		y := flaxlike.Dense(1)(scope, x)
-		managed.AddLoss(scope, "activity", graph.ReduceAllMean(graph.Square(y)))
+		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
 		return y
 	})
 	for name, network := range map[string]flaxlike.Layer{"aux_loss": penalised, "activity": active} {

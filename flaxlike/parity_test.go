@@ -118,7 +118,7 @@ func TestElegy(t *testing.T) {
 	// A metric that sees the inputs too, as a test step's arguments do, is the network's own.
 	seen := newModel(t, flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		y := flaxlike.Dense(1)(scope, x)
-		managed.AddMetric(scope, "slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
+		managed.AddMetric("slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
 		return y
 	}), flaxlike.WithLoss("mse"))
 	found, err := seen.Evaluate(t.Context(), set)

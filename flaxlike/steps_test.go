@@ -19,8 +19,8 @@ import (
 // penalised has a loss and a metric of its own.
 func penalised(scope *managed.Scope, x *managed.Node) *managed.Node {
 	y := flaxlike.Dense(1)(scope, x)
-	managed.AddLoss(scope, "penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(y)), 0.01))
-	managed.AddMetric(scope, "size", graph.ReduceAllMax(y))
+	managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(y)), 0.01))
+	managed.AddMetric("size", graph.ReduceAllMax(y))
 	return y
 }
 
@@ -162,7 +162,7 @@ func TestClassWeights(t *testing.T) {
 func TestInnerLosses(t *testing.T) {
 	auto := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		y := flaxlike.Dense(1)(scope, x)
-		managed.AddLoss(scope, "reconstruction", graph.Square(graph.Sub(x, y)))
+		managed.AddLoss("reconstruction", graph.Square(graph.Sub(x, y)))
 		return y
 	}
 	m := newModel(t, flaxlike.Layer(auto), flaxlike.WithInnerLosses())

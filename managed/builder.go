@@ -93,11 +93,7 @@ func (b *Builder) Samples() *Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)
 	if b.samples == nil && b.Training() && len(b.batch) > 0 {
-		now := graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
-		if mask := b.mask(); mask != nil {
-			now = graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
-		}
-		v.SetNodeValue(graph.Add(n, now))
+		v.SetNodeValue(graph.Add(n, b.count()))
 	}
 	if b.samples == nil {
 		b.samples = n

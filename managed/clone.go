@@ -18,8 +18,8 @@ import (
 //
 // It can be used before the first step too: the clone then draws the same initial values.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
-	if under == nil {
-		return nil, errors.New("managed: clone: no strategy given, such as the state's own")
+	if err := usable(under); err != nil {
+		return nil, fmt.Errorf("managed: clone: %w", err)
 	}
 	c, err := s.clone(ctx, under)
 	if err != nil {

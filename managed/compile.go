@@ -19,14 +19,15 @@ import (
 
 // prepareFor compiles the step, unless it was. Others may use the state meanwhile, if only they build nothing on it.
 func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
-	if err := state.access.structure.Change(ctx); err != nil {
-		return ofState(err)
+	done, err := state.access.holdStructure(ctx)
+	if err != nil {
+		return err
 	}
-	defer state.access.structure.DoneChanging()
+	defer done()
 	if err := state.storage.last.usable(); err != nil {
 		return err
 	}
-	batch, err := state.storage.strategy.Batch(batch)
+	batch, err = state.storage.strategy.Batch(batch)
 	if err != nil || s.cache.lookup(state, batch, block) != nil {
 		return err
 	}
@@ -99,10 +100,11 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 		return err
 	}
 	state := c.state
-	if err := state.access.values.Change(ctx); err != nil {
-		return errors.Join(ofState(err), c.program.Close())
+	done, err := state.access.addValues(ctx, true)
+	if err != nil {
+		return errors.Join(err, c.program.Close())
 	}
-	defer state.access.values.DoneChanging()
+	defer done()
 	if err := state.adopt(s.train); err != nil {
 		return errors.Join(err, c.program.Close())
 	}
@@ -129,7 +131,7 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 	return nil
 }
 
-// compile builds and compiles the step; see notInBuild. One function of a step is at work at a time, on whatever
+// compile builds and compiles the step; the structure is held. One function of a step is at work at a time, on whatever
 // states.
 func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variable, err error) {
 	s.building.Lock()
@@ -148,9 +150,9 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 			}
 			used, built = state.model.slots(g)
 			if c.program == nil { // else it is built again, by eager, which may take another branch
-				c.changes = nil
+				c.changed = nil
 				for _, slot := range built.State {
-					c.changes = append(c.changes, slot.New != nil)
+					c.changed = append(c.changed, slot.New != nil)
 				}
 			}
 			built.State = append(built.State, b.sets...)

@@ -29,8 +29,8 @@ type compiled struct {
 	wholes []logged
 	// cast are the variables that a policy casts; nil before the first build.
 	cast []*variable
-	// changes says which of the values the program changes, metrics which of them gather a metric, nil for the others.
-	changes []bool
+	// changed says which of the values the program changes, metrics which of them gather a metric, nil for the others.
+	changed []bool
 	metrics []*metrics.Accumulator
 	// sets are those of the resident set, which the program is given behind the state's values.
 	sets []strategies.Buffer
@@ -64,8 +64,8 @@ func (c *compiled) needs(view *View) hold {
 
 // changesState tells whether a run changes values of the state. Metrics of a view are not the state's.
 func (c *compiled) changesState(view *View) bool {
-	for i, changes := range c.changes {
-		if changes && (view == nil || c.metrics[i] == nil) {
+	for i, changed := range c.changed {
+		if changed && (view == nil || c.metrics[i] == nil) {
 			return true
 		}
 	}

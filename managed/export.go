@@ -107,10 +107,11 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 // lower has the step's program written down; the state gets new variables that the step brings in, and no more.
 func (s *Stepper) lower(c *compiled, x *exporting) error {
 	ctx, state := context.Background(), c.state
-	if err := state.access.structure.Change(ctx); err != nil {
-		return ofState(err)
+	done, err := state.access.holdStructure(ctx)
+	if err != nil {
+		return err
 	}
-	defer state.access.structure.DoneChanging()
+	defer done()
 	if err := state.storage.last.usable(); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestLeftover(t *testing.T) {
 
 	_, _, err := losses(four(strategies.RefuseLeftover), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
-	require.EqualError(t, err, "managed: train step: data parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or OnLeftover")
+	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or OnLeftover")
 
 	eight, _, err := losses(one, 8, perExample) // and a last batch of 4
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestLeftover(t *testing.T) {
 func TestRunningAverages_weighExamples(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	build := func(b *managed.Builder) {
-		managed.AddLoss(b.Scope(), "penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
+		managed.AddLoss("penalty", graph.ReduceAllMax(b.Node("x"))) // which counts no examples
 		b.Loss("loss", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
 		b.Mean("same", graph.Square(graph.Sub(graph.MulScalar(b.Node("x"), 2), b.Node("y"))))
 	}
@@ -168,8 +168,8 @@ func TestDataParallel_settings(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]strategies.ParallelOption{strategies.Devices(2)}, ""},
-		{[]strategies.ParallelOption{strategies.Devices(5)}, `strategies: data parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
-		{[]strategies.ParallelOption{strategies.ModelDevices(3)}, "strategies: data parallel: asked for groups of 3 of the 4 devices: expected a number that divides 4; the runtime has 4 devices, see Devices and ModelDevices"},
+		{[]strategies.ParallelOption{strategies.Devices(5)}, `strategies: data_parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
+		{[]strategies.ParallelOption{strategies.ModelDevices(3)}, "strategies: data_parallel: asked for groups of 3 of the 4 devices: expected a number that divides 4; the runtime has 4 devices, see Devices and ModelDevices"},
 	} {
 		_, err := strategies.DataParallel(r, row.options...)
 		if row.err == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// packedDType is the type in which numbers are logged.
+// packedDType is the type in which numbers are logged, float64 ones too: one small array of one type.
 const packedDType = dtypes.Float32
 
 // remote is an array that stays on the device until it is read.

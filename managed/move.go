@@ -19,8 +19,8 @@ import (
 // Until it is done the values are there twice, so that after an error the state is where it was; only if the old values could
 // not be freed has it moved.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
-	if to == nil {
-		return errors.New("managed: move: no strategy given, such as strategies.Jit(runtime)")
+	if err := usable(to); err != nil {
+		return fmt.Errorf("managed: move: %w", err)
 	}
 	if err := s.moveTo(ctx, to); err != nil {
 		return fmt.Errorf("managed: move to %v: %w", to, err)

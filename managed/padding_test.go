@@ -98,10 +98,10 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 			b.Scope().SetParam(regularizer.ParamL2, 0.25)
 			y := layers.Dense(b.Scope().In("dense"), b.Node("x"), true, 1)
 			weights := b.Scope().Store().GetVariable("/dense/dense/weights").NodeValue(b.Graph())
-			managed.AddLoss(b.Scope(), "penalty", graph.ReduceAllMax(graph.Abs(weights)))
+			managed.AddLoss("penalty", graph.ReduceAllMax(graph.Abs(weights)))
 			b.Loss("loss", graph.Square(graph.Sub(b.Node("y"), y)))
 			if mean {
-				managed.AddLoss(b.Scope(), "activity", graph.ReduceAllMean(graph.Square(y)))
+				managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func TestTrainStep_sumsTheLosses(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
 			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-			managed.AddLoss(b.Scope(), "inner", graph.MulScalar(w, 4))
+			managed.AddLoss("inner", graph.MulScalar(w, 4))
 			b.Loss("first", graph.MulScalar(w, 1))
 			b.Loss("second", graph.MulScalar(w, 2))
 			b.Metric("no loss", graph.MulScalar(w, 100))
@@ -205,10 +205,10 @@ func TestAddLoss_names(t *testing.T) {
 		for i, name := range []string{"a", "b"} {
 			scope := block.In("%s", name)
 			v := graph.Scalar(b.Graph(), dtypes.Float32, float64(i+1))
-			managed.AddLoss(scope, strings.TrimPrefix(scope.Scope(), "/")+"/penalty", v)
-			managed.AddMetric(scope, "size", v)
+			managed.AddLoss(strings.TrimPrefix(scope.Scope(), "/")+"/penalty", v)
+			managed.AddMetric("size", v)
 		}
-		managed.AddMetric(b.Scope(), "size", graph.Scalar(b.Graph(), dtypes.Float32, 3))
+		managed.AddMetric("size", graph.Scalar(b.Graph(), dtypes.Float32, 3))
 	}, managed.RunningAverages()))
 	_, logs, err := step.Step(t.Context(), state, firstBatch(t))
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 // A call of [Stepper.Step] by hand compiles a program of its own where steps are small.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
-		return &graphs.Failure{Package: "managed", What: "prepare the " + s.name, Err: err}
+		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
 	}
 	return nil
 }
@@ -29,7 +29,10 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if state == nil {
+	switch {
+	case s == nil:
+		return errNoStep
+	case state == nil:
 		return errors.New("the state is nil: make one with New")
 	}
 	done, err := state.readValues(ctx)

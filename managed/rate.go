@@ -75,8 +75,8 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
-// RatesInForce are the learning rates that the last update was made with: [State.LearningRate] times what scales the updates at the
-// end of the chain of an optimizer of package optim. There is one, under "", or, where optim.Groups scale, one for each group by its name.
+// RatesInForce are the rates that the factors of the last update give with the present [State.LearningRate]: that rate times what
+// scaled the updates at the end of the chain of an optimizer of package optim. There is one, under "", or, where optim.Groups scale, one for each group by its name.
 // A chain that scales elsewhere is an optim.ErrRateUntold. Of another optimizer it is the base rate.
 func (s *State) RatesInForce() (map[string]float64, error) {
 	var factors map[string]float64

@@ -33,7 +33,7 @@ func (b *Builder) Loss(name string, v *Node) {
 	v = b.mean(name, b.Out(v))
 	b.number(loop.Losses, name, v)
 	if average := "avg_" + name; b.averages && !b.reported(loop.Stateful, average) {
-		b.Track(average, metrics.Mean(), b.count(), v)
+		b.track(average, metrics.Mean(), b.count(), v)
 	}
 }
 
@@ -45,7 +45,8 @@ func (b *Builder) count() *Node {
 	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
-// Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken.
+// Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken. Numbers are logged as
+// float32, so whole numbers above 16,777,216 are rounded; [Builder.Output] keeps a value's own type.
 func (b *Builder) Metric(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
@@ -56,16 +57,32 @@ func (b *Builder) Metric(name string, v *Node) {
 
 // Track reports a metric over all batches since the last reset ([State.ResetMetrics]), this one included. What it gathers is
 // part of the state. A train step and a test step gather apart, also under the same name. weights say how much each example
-// counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case. A metric of several
-// values logs each under name/value; one that is an array is logged as [Builder.Output] does it.
+// counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case: an input without a row
+// for each example that is computed from the batch is an [ErrPadded] there, unless the function has asked for the mask. A metric
+// of several values logs each under name/value; one that is an array is logged as [Builder.Output] does it. What is gathered is
+// float64; a number is logged as [Builder.Metric] does it.
 func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
-	if !slices.ContainsFunc(inputs, (*Node).IsScalar) {
-		if mask := b.mask(); mask != nil && weights == nil {
+	if mask := b.mask(); mask != nil {
+		rows := false
+		for _, v := range inputs {
+			has := !v.IsScalar() && v.Shape().Dimensions[0] == mask.Shape().Dimensions[0]
+			if !has && !b.masked && b.ofBatch(v) {
+				panic(padded(name, v, mask))
+			}
+			rows = rows || has
+		}
+		switch {
+		case rows && weights == nil:
 			weights = mask
-		} else if mask != nil {
+		case rows:
 			weights = graph.Where(mask, weights, graph.ZerosLike(weights))
 		}
 	}
+	b.track(name, m, weights, inputs...)
+}
+
+// track is Track with weights that are 0 for examples that do not count.
+func (b *Builder) track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
 	scope := b.scope.Store().Scope("/metrics/" + b.kind + "/" + name)
 	list := m.Accumulators()
 	slots, acc := make([]*variable, len(list)), make([]*Node, len(list))
@@ -78,8 +95,9 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 		acc[i] = slots[i].NodeValue(b.graph)
 		b.resets = append(b.resets, reset{slots[i], a})
 	}
-	for i := range inputs {
-		inputs[i] = graph.StopGradient(inputs[i])
+	inputs = slices.Clone(inputs)
+	for i, v := range inputs {
+		inputs[i] = graph.StopGradient(v)
 	}
 	acc = m.Update(acc, weights, inputs...)
 	for i, v := range slots {
@@ -102,7 +120,7 @@ func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...
 // examples that count.
 func (b *Builder) Mean(name string, v *Node) {
 	if v.IsScalar() {
-		b.Track(name, metrics.Mean(), b.count(), b.mean(name, v))
+		b.track(name, metrics.Mean(), b.count(), b.mean(name, v))
 		return
 	}
 	b.Track(name, metrics.Mean(), nil, v)
@@ -118,13 +136,13 @@ func (b *Builder) Output(name string, v *Node) { b.whole(loop.Outputs, name, v) 
 // AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so that a
 // layer that is used twice reports two. What GoMLX's own AddRegularizationLoss collects, as its regularizers do, is the loss
 // "aux_loss", and what its AddMainLoss collects is "main_loss".
-func AddLoss(scope *Scope, name string, v *Node) {
+func AddLoss(name string, v *Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
 // AddMetric reports a metric of the batch from inside a model, under a name that is made unique; with [RunningAverages] its mean too.
-func AddMetric(scope *Scope, name string, v *Node) {
+func AddMetric(name string, v *Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)
 	b.Metric(name, v)
@@ -188,8 +206,7 @@ func (b *Builder) mean(name string, v *Node) *Node {
 	case v.Shape().IsScalar() && !b.ofBatch(v):
 		return v
 	case v.Shape().Rank() == 0 || v.Shape().Dimensions[0] != mask.Shape().Dimensions[0]:
-		panic(fmt.Errorf("%q is %s, but %w: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
-			name, v.Shape(), ErrPadded, mask.Shape().Dimensions[0]))
+		panic(padded(name, v, mask))
 	}
 	for v.Rank() > 1 {
 		v = graph.ReduceMean(v, -1)
@@ -197,6 +214,11 @@ func (b *Builder) mean(name string, v *Node) *Node {
 	v = graph.Where(mask, v, graph.ZerosLike(v)) // what is computed of padding may be infinite
 	count := graph.ReduceAllSum(graph.ConvertDType(mask, v.DType()))
 	return graph.Div(graph.ReduceAllSum(v), graph.MaxScalar(count, 1))
+}
+
+func padded(name string, v, mask *Node) error {
+	return fmt.Errorf("%q is %s, but %w: report a value for each of its %d examples, whose mean leaves the padding out, or use the builder's Mask",
+		name, v.Shape(), ErrPadded, mask.Shape().Dimensions[0])
 }
 
 // withFunctions are the operations that may use what is not among their inputs.

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
-	mlmodel "github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
@@ -152,8 +151,8 @@ func TestAddLoss(t *testing.T) {
 	model := func(b *managed.Builder) {
 		scope := b.Scope()
 		penalty := func(v *managed.Node) {
-			managed.AddLoss(scope, "penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(v)), 0.01))
-			managed.AddMetric(scope, "norm", graph.ReduceAllSum(graph.Abs(v)))
+			managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(v)), 0.01))
+			managed.AddMetric("norm", graph.ReduceAllSum(graph.Abs(v)))
 		}
 		h := layers.Dense(scope.In("a"), b.Node("x"), true, 4)
 		penalty(h)
@@ -174,7 +173,7 @@ func TestAddLoss(t *testing.T) {
 	defer func() { require.ErrorContains(t, recover().(error), "work inside the step functions") }()
 	r := plugintest.CPU(t)
 	g := graph.NewGraph(r, "outside")
-	managed.AddLoss(mlmodel.NewStore().RootScope(), "x", graph.Scalar(g, dtypes.Float32, 1))
+	managed.AddLoss("x", graph.Scalar(g, dtypes.Float32, 1))
 }
 
 // A generator and a discriminator in one state, each with an optimizer and a step of its own.

@@ -24,8 +24,14 @@ const (
 // run makes the steps of the first batches, as many as go together, by a program of at most so many steps; on a view of
 // the state, if there is one.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
-	if state == nil {
+	switch {
+	case s == nil:
+		return nil, errNoStep
+	case state == nil:
 		return nil, errors.New("the state is nil: make one with New")
+	}
+	if err := state.access.notWithin(); err != nil {
+		return nil, err
 	}
 	if s.train {
 		if !state.access.training.CompareAndSwap(false, true) {
@@ -35,7 +41,7 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 		defer state.access.training.Store(false)
 	}
 	has := shareValues
-	if s.train || view == nil && s.changes.Load() {
+	if s.train || view == nil && s.changing.Load() {
 		has = holdValues
 	}
 	for {
@@ -50,7 +56,7 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 		default:
 			has = needs
 			if view == nil {
-				s.changes.Store(true) // it will the next time
+				s.changing.Store(true) // it will the next time
 			}
 		}
 	}
@@ -62,15 +68,22 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 ) {
 	access, storage := &state.access, &state.storage
 	if has == holdAll {
-		if err := access.structure.Change(ctx); err != nil {
+		done, err := access.holdStructure(ctx)
+		if err != nil {
+			return nil, has, err
+		}
+		defer done()
+		doneValues, err := access.addValues(ctx, true)
+		if err != nil {
+			return nil, has, err
+		}
+		defer doneValues()
+	} else {
+		if err := access.values.Enter(ctx, has != shareValues); err != nil {
 			return nil, has, ofState(err)
 		}
-		defer access.structure.DoneChanging()
+		defer access.values.Leave(has != shareValues)
 	}
-	if err := access.values.Enter(ctx, has != shareValues); err != nil {
-		return nil, has, ofState(err)
-	}
-	defer access.values.Leave(has != shareValues)
 	if err := storage.last.usable(); err != nil {
 		return nil, has, err
 	}
@@ -150,7 +163,7 @@ func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 			return nil, err
 		}
 		if b == nil {
-			if c.changes[i] && len(state.storage.pins) > 0 {
+			if c.changed[i] && len(state.storage.pins) > 0 {
 				if err := state.storage.copyIfPinned(v); err != nil {
 					return nil, err
 				}

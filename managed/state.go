@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -22,9 +23,13 @@ import (
 // It may be used by any number of goroutines. What only reads (a value, a snapshot, a checkpoint, a step that changes
 // nothing, as a prediction) goes on beside others that read; what changes something (a training step, SetValue, MoveTo,
 // Restore) waits until it has the state alone, between two steps, and others wait for it, each in its turn. A wait ends
-// with its context. A state is trained by one at a time: a training step that comes while another one is being made,
-// and what a step's own function asks of its state, is [ErrBusy]. Close waits for what goes on, and later use is
-// [ErrClosed].
+// with its context. A state is trained by one at a time: a training step that comes while another one is being made
+// is [ErrBusy]. Close waits for what goes on, and later use is [ErrClosed].
+//
+// What the function of a step asks of the state for which it is called is [ErrBusy] as well, also where nobody would have to
+// wait, and under each strategy; only what gives no error (Names, Strategy, Parameters, Summary, Settings) answers. Other
+// states can be asked. That is known by the goroutine: a function that waits for another goroutine, which asks the state,
+// waits for ever, unless the call has a context that ends.
 //
 // To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and
 // one set of values for all of its steps.
@@ -62,8 +67,8 @@ func WithSeed(seed int64) Option {
 
 // New makes an empty state. Its variables come into being when the first step is compiled.
 func New(strategy strategies.Strategy, options ...Option) (*State, error) {
-	if strategy == nil {
-		return nil, errors.New("managed: new state: no strategy given, such as strategies.Jit(runtime)")
+	if err := usable(strategy); err != nil {
+		return nil, fmt.Errorf("managed: new state: %w", err)
 	}
 	s := blank(strategy)
 	for _, o := range slices.Concat([]Option{WithSeed(0)}, options) {
@@ -78,6 +83,17 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	return s, nil
 }
 
+// usable refuses a strategy that is nil, or has no runtime.
+func usable(strategy strategies.Strategy) error {
+	switch {
+	case strategy == nil:
+		return errors.New("no strategy given, such as strategies.Jit(runtime)")
+	case strategy.Runtime() == nil:
+		return fmt.Errorf("the strategy %v was made with a runtime that is nil: open one with xla.Open", strategy)
+	}
+	return nil
+}
+
 // blank is a state without variables.
 func blank(strategy strategies.Strategy) *State {
 	s := &State{
@@ -88,7 +104,6 @@ func blank(strategy strategies.Strategy) *State {
 		saved:    saved{origins: map[string]origin{}},
 		settings: settings{rules: map[string]Optimizer{}},
 	}
-	s.access.structure.Refuse, s.access.values.Refuse = notInBuild, notInBuild
 	return s
 }
 
@@ -138,6 +153,15 @@ func (s *State) Values(names ...string) ([]*Tensor, error) {
 	return values, nil
 }
 
+// quoted lists names for a message.
+func quoted(names []string) string {
+	text := make([]string, len(names))
+	for i, name := range names {
+		text[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(text, ", ")
+}
+
 // Parameters counts the trainable numbers of the state.
 func (s *State) Parameters() int {
 	defer s.access.peekAll()()
@@ -163,8 +187,11 @@ func (s *State) Wait() error {
 }
 
 // Close waits for what goes on, a step, say, though not for a whole training, and gives the state's values up. Values
-// already logged stay readable. A second Close does nothing. It is not to be called from the function of a step.
+// already logged stay readable. A second Close does nothing. From the function of a step it is [ErrBusy].
 func (s *State) Close() error {
+	if err := s.access.notWithin(); err != nil {
+		return fmt.Errorf("managed: close: %w", err)
+	}
 	s.access.structure.Close()
 	if !s.access.values.Close() {
 		return nil

@@ -1,8 +1,10 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,11 +19,11 @@ import (
 
 // Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that it
 // meets, and keeps what it compiled until Close. It may be used by any number of goroutines; its function is called by
-// one at a time, and must not use the state ([ErrBusy]). Who uses a state beside whom is said at [State].
+// one at a time, and cannot ask anything of the state that the step is built for ([State]). Who uses a state beside whom is said at [State].
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // one build of the step at a time
-	changes  atomic.Bool // a program of it changes a state
+	changing atomic.Bool // a program of it changes a state
 	cache    cache
 }
 
@@ -88,7 +90,14 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 }
 
 // String is "train step" or "test step".
-func (s *Stepper) String() string { return s.name }
+func (s *Stepper) String() string {
+	if s == nil {
+		return "step"
+	}
+	return s.name
+}
+
+var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
 // Step makes one step and changes the state in place; it returns the same state. The logs are read from the device
 // when somebody asks for a value. The first step on a state, and the first with a new shape of batch, compiles.
@@ -107,7 +116,7 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 
 // failed says that it was this step; a loop, which says so too, takes the point alone.
 func (s *Stepper) failed(err error) error {
-	return &graphs.Failure{Package: "managed", What: s.name, Err: err}
+	return &graphs.Failure{Package: "managed", What: s.String(), Err: err}
 }
 
 // BlockSize is how many steps the loop may give to StepBlock.
@@ -138,7 +147,13 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 // Await waits for the steps of the state that were begun, and gives the error of one that failed, unless it was given
 // before: see [loop.Awaiter] and [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
-	if state == nil || state.access.values.Read(context.Background()) != nil {
+	if state == nil {
+		return nil
+	}
+	if err := state.access.notWithin(); err != nil {
+		return s.failed(err)
+	}
+	if state.access.values.Read(context.Background()) != nil { // closed
 		return nil
 	}
 	defer state.access.values.DoneReading()
@@ -173,7 +188,11 @@ func (s *Stepper) CompileTime() (sum time.Duration) {
 }
 
 // Close waits for the steps that are being made and frees the compiled programs; the step can still be used and
-// compiles again.
-func (s *Stepper) Close() error {
+// compiles again. From the function of a step it is [ErrBusy].
+func (s *Stepper) Close() (err error) {
+	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.access.notWithin()) })
+	if err != nil {
+		return fmt.Errorf("managed: close the %s: %w", s.name, err)
+	}
 	return gate.Once(s.cache.drop(func(*compiled) bool { return true }, (*compiled).giveUp))
 }

@@ -47,13 +47,13 @@ func (s *State) View(ctx context.Context) (*View, error) {
 
 // Step makes one step of a test on the view; see [Stepper.Step].
 func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
-	if err := context.Cause(ctx); err != nil {
-		return loop.Logs{}, step.failed(err)
-	}
 	if err := v.begin(step); err != nil {
 		return loop.Logs{}, err
 	}
 	defer v.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return loop.Logs{}, step.failed(err)
+	}
 	logs, err := step.run(ctx, v.of, v, []data.Batch{batch}, 1)
 	if err != nil {
 		return loop.Logs{}, step.failed(err)
@@ -72,8 +72,22 @@ func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batc
 
 // begin locks the view for a step.
 func (v *View) begin(step *Stepper) error {
-	if step.train {
+	switch {
+	case step == nil:
+		return step.failed(errNoStep)
+	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
+	}
+	return v.lock()
+}
+
+// lock has the view alone. The function of a step on it, for which it is locked, is sent away.
+func (v *View) lock() error {
+	if v == nil {
+		return errors.New("managed: view: the view is nil: make one with State.View")
+	}
+	if err := v.of.access.notWithin(); err != nil {
+		return fmt.Errorf("managed: view: %w", err)
 	}
 	v.mu.Lock()
 	return nil
@@ -81,7 +95,9 @@ func (v *View) begin(step *Stepper) error {
 
 // Await waits for the steps that were begun, and gives the error of one that failed; see [Stepper.Await].
 func (v *View) Await() error {
-	v.mu.Lock()
+	if err := v.lock(); err != nil {
+		return err
+	}
 	defer v.mu.Unlock()
 	if err := v.last.follow(nil); err != nil {
 		return fmt.Errorf("managed: view: %w", err)
@@ -91,7 +107,9 @@ func (v *View) Await() error {
 
 // ResetMetrics sets what the view has gathered back to nothing.
 func (v *View) ResetMetrics() error {
-	v.mu.Lock()
+	if err := v.lock(); err != nil {
+		return err
+	}
 	defer v.mu.Unlock()
 	err := errors.Join(v.last.follow(nil), v.forget())
 	if err != nil {
@@ -112,7 +130,9 @@ func (v *View) forget() error {
 
 // Close gives the view up; a second Close does nothing. What it logged stays readable.
 func (v *View) Close() error {
-	v.mu.Lock()
+	if err := v.lock(); err != nil {
+		return err
+	}
 	defer v.mu.Unlock()
 	if v.closed {
 		return nil
@@ -143,7 +163,7 @@ func (v *View) usable() error {
 func (v *View) value(c *compiled, i int) (b strategies.Buffer, err error) {
 	at := c.values[i]
 	switch {
-	case v == nil || c.changes[i] && c.metrics[i] == nil:
+	case v == nil || c.changed[i] && c.metrics[i] == nil:
 		return nil, nil
 	case c.metrics[i] == nil:
 		if v.pins[at] == nil {

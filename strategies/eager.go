@@ -49,6 +49,9 @@ type eager struct {
 }
 
 func (e *eager) Compile(s Step) (Program, error) {
+	if err := e.ready(); err != nil {
+		return nil, err
+	}
 	operations, err := e.open()
 	if err != nil {
 		return nil, fmt.Errorf("strategies: eager: compile %s: %w", s.Name, err)

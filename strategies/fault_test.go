@@ -57,11 +57,40 @@ func TestF41_useAfterClose(t *testing.T) {
 // Each strategy's errors have its own name, also where strategies share the code.
 func TestErrorsNameTheStrategy(t *testing.T) {
 	r := plugintest.Devices(t, 2)
-	for name, says := range map[string]string{"jit": "jit", "eager": "eager", "data_parallel": "data parallel"} {
+	for _, name := range []string{"jit", "eager", "data_parallel"} {
 		s, err := strategies.Parse(name, r)
 		require.NoError(t, err)
 		_, err = s.Fetch(nil)
-		require.EqualError(t, err, "strategies: "+says+": fetch: there is no value (nil)")
-		require.ErrorContains(t, s.FetchInto(nil, nil), "strategies: "+says+": fetch into 0 bytes: ")
+		require.EqualError(t, err, "strategies: "+name+": fetch: there is no value (nil)")
+		require.ErrorContains(t, s.FetchInto(nil, nil), "strategies: "+name+": fetch into 0 bytes: ")
+	}
+}
+
+// A runtime that is nil is an error at the first use, or where a strategy is made that can give one.
+func TestNilRuntime(t *testing.T) {
+	const none = "the runtime is nil: open one with xla.Open"
+	_, err := strategies.DataParallel(nil)
+	require.EqualError(t, err, "strategies: data_parallel: "+none)
+	for _, s := range []strategies.Strategy{strategies.Jit(nil), strategies.Eager(nil)} {
+		_, err := s.Batch(data.Batch{})
+		require.EqualError(t, err, "strategies: "+s.String()+": "+none)
+		_, err = s.Compile(strategies.Step{})
+		require.EqualError(t, err, "strategies: "+s.String()+": "+none)
+		_, err = s.Put("v", tensors.FromValue([]float32{1}))
+		require.EqualError(t, err, "strategies: "+s.String()+": "+none)
+	}
+}
+
+// Errors of Batch have the package's name, once, whatever they come from.
+func TestErrorsOfBatch(t *testing.T) {
+	uneven := data.Batch{Fields: []data.Field{data.X([]float32{1, 2}, 2), data.Y([]float32{1, 2, 3}, 3)}}
+	for name, devices := range map[string]int{"jit": 1, "eager": 1, "data_parallel": 2} {
+		s, err := strategies.Parse(name, plugintest.Devices(t, devices))
+		require.NoError(t, err)
+		for _, b := range []data.Batch{uneven, {Size: 7, Fields: uneven.Fields[:1]}} {
+			_, err = s.Batch(b)
+			require.ErrorContains(t, err, "strategies: ")
+			require.NotContains(t, err.Error(), "data: ")
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -19,7 +20,12 @@ func Jit(on *xla.Runtime) Strategy {
 
 type jit struct{ firstDevice }
 
-func (j *jit) Compile(s Step) (Program, error) { return compile(j, s, xla.Placement{}) }
+func (j *jit) Compile(s Step) (Program, error) {
+	if err := j.ready(); err != nil {
+		return nil, err
+	}
+	return compile(j, s, xla.Placement{})
+}
 
 // firstDevice keeps values on the first device of a runtime.
 type firstDevice struct {
@@ -31,7 +37,18 @@ func (f *firstDevice) String() string        { return f.name }
 func (f *firstDevice) Runtime() *xla.Runtime { return f.runtime }
 func (f *firstDevice) NumDevices() int       { return 1 }
 
+// ready refuses a runtime that is nil.
+func (f *firstDevice) ready() error {
+	if f.runtime == nil {
+		return fmt.Errorf("strategies: %s: the runtime is nil: open one with xla.Open", f.name)
+	}
+	return nil
+}
+
 func (f *firstDevice) Put(_ string, t *tensors.Tensor) (Buffer, error) {
+	if err := f.ready(); err != nil {
+		return nil, err
+	}
 	if f.runtime.IsFinalized() {
 		return nil, fmt.Errorf("strategies: %s: move %s to the device: the runtime is %w", f.name, t.Shape(), xla.ErrClosed)
 	}
@@ -87,4 +104,17 @@ func (f *firstDevice) Free(buffers ...Buffer) error {
 	return first
 }
 
-func (f *firstDevice) Batch(b data.Batch) (data.Batch, error) { return b, counted(&b) }
+func (f *firstDevice) Batch(b data.Batch) (data.Batch, error) {
+	if err := f.ready(); err != nil {
+		return b, err
+	}
+	return b, ofBatch(counted(&b))
+}
+
+// ofBatch is the error of a batch as one of this package.
+func ofBatch(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &graphs.Failure{Package: "strategies", Err: err}
+}

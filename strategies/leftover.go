@@ -27,7 +27,7 @@ func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 	}
 	rows, err := b.Rows()
 	if err != nil {
-		return b, fmt.Errorf("strategies: data parallel over %d devices: %w", devices, err)
+		return b, fmt.Errorf("strategies: data_parallel over %d devices: %w", devices, err)
 	}
 	over := rows % devices
 	switch {
@@ -36,10 +36,10 @@ func (l Leftover) apply(b data.Batch, devices int) (data.Batch, error) {
 	case l == DropLeftover && rows > devices:
 		return b.Slice(0, rows-over)
 	case l == DropLeftover:
-		return b, fmt.Errorf("strategies: data parallel: a batch of %d examples over %d devices: %w: nothing would be left of it: take larger batches, or PadLeftover",
+		return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: nothing would be left of it: take larger batches, or PadLeftover",
 			rows, devices, ErrLeftover)
 	}
-	return b, fmt.Errorf("strategies: data parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or OnLeftover",
+	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or OnLeftover",
 		rows, devices, ErrLeftover, devices)
 }
 

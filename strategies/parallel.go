@@ -23,6 +23,9 @@ import (
 // one device. It agrees with [Jit] up to the order of sums.
 func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
 	autodiff.Install()
+	if on == nil {
+		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
+	}
 	p := &parallel{runtime: on, devices: on.NumDevices(), model: 1}
 	for _, o := range options {
 		if o != nil {
@@ -31,15 +34,15 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	}
 	switch has := on.NumDevices(); {
 	case p.devices < 1 || p.devices > has:
-		return nil, fmt.Errorf("strategies: data parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
+		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
 			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
 	case p.leftover < RefuseLeftover || p.leftover > PadLeftover:
-		return nil, fmt.Errorf("strategies: data parallel: OnLeftover is given Leftover(%d), expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
+		return nil, fmt.Errorf("strategies: data_parallel: OnLeftover is given Leftover(%d), expected RefuseLeftover, DropLeftover or PadLeftover", p.leftover)
 	case p.model < 1 || p.devices%p.model != 0:
-		return nil, fmt.Errorf("strategies: data parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
+		return nil, fmt.Errorf("strategies: data_parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
 			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
 	}
-	p.first = firstDevice{on, "data parallel"}
+	p.first = firstDevice{on, "data_parallel"}
 	p.place = xla.Placement{Split: p.split}
 	p.place.Mesh.Axes = []xla.MeshAxis{{Name: DataAxis, Size: p.devices / p.model}}
 	if p.model > 1 {
@@ -156,7 +159,7 @@ func (v *divided) Finalize() error {
 }
 
 // errDivided is what GoMLX's ways to a value come to: this one lies on several devices, and its strategy fetches it.
-var errDivided = errors.New("strategies: data parallel: the value is divided over several devices: use the strategy's Fetch")
+var errDivided = errors.New("strategies: data_parallel: the value is divided over several devices: use the strategy's Fetch")
 
 func (v *divided) Backend() compute.Backend { return v.parts[0].Backend() }
 func (v *divided) Shape() (shapes.Shape, error) {
@@ -184,7 +187,7 @@ func (p *parallel) Put(name string, t *tensors.Tensor) (Buffer, error) {
 	}
 	v := &divided{shape: t.Shape(), split: p.split(name, t.Shape())}
 	if err := p.put(v, t); err != nil {
-		return nil, errors.Join(fmt.Errorf("strategies: data parallel: move %s %s to the devices: %w", name, v.shape, xla.WrapError(err)), p.Free(v))
+		return nil, errors.Join(fmt.Errorf("strategies: data_parallel: move %s %s to the devices: %w", name, v.shape, xla.WrapError(err)), p.Free(v))
 	}
 	return v, nil
 }
@@ -222,7 +225,7 @@ func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
 			return nil, err
 		}
 		if err := paste(whole, part, p.place.Mesh.Start(d, part.Shape(), v.split)); err != nil {
-			return nil, fmt.Errorf("strategies: data parallel: fetch %s: %w", v.shape, err)
+			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w", v.shape, err)
 		}
 	}
 	return whole, nil
@@ -248,7 +251,7 @@ func (p *parallel) FetchInto(b Buffer, memory []byte) error {
 		err = fmt.Errorf("expected memory for %d bytes, got %d", n, len(memory))
 	}
 	if err != nil {
-		return fmt.Errorf("strategies: data parallel: fetch %s: %w", whole.Shape(), err)
+		return fmt.Errorf("strategies: data_parallel: fetch %s: %w", whole.Shape(), err)
 	}
 	return nil
 }
@@ -278,7 +281,8 @@ func (p *parallel) send(device int, t *tensors.Tensor) (Buffer, error) {
 
 func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 	if err := counted(&b); err != nil {
-		return b, err
+		return b, ofBatch(err)
 	}
-	return p.leftover.apply(b, p.devices/p.model)
+	b, err := p.leftover.apply(b, p.devices/p.model)
+	return b, ofBatch(err)
 }

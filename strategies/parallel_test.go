@@ -70,7 +70,7 @@ func value(t *testing.T, v any) *tensors.Tensor {
 func TestR41_dropLeftoverDoesNotAdviseItself(t *testing.T) {
 	_, err := DropLeftover.apply(data.Batch{Fields: []data.Field{data.X([]float32{1, 2, 3}, 3)}}, 4)
 	require.ErrorIs(t, err, ErrLeftover)
-	require.EqualError(t, err, "strategies: data parallel: a batch of 3 examples over 4 devices: the examples cannot be divided evenly over the devices: nothing would be left of it: take larger batches, or PadLeftover")
+	require.EqualError(t, err, "strategies: data_parallel: a batch of 3 examples over 4 devices: the examples cannot be divided evenly over the devices: nothing would be left of it: take larger batches, or PadLeftover")
 }
 
 // A value that lies on several devices is none to GoMLX, whichever way it asks.

@@ -160,10 +160,11 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 	if started != nil {
 		r.running = run{started, p}
 	}
-	return p.changes(state, s), p.whole(outputs), r.running, nil
+	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-// check compares the arguments of a step with what the program was compiled for.
+// check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program by the
+// same comparison; Start is for others too, and memory of a wrong size must not reach the plugin.
 func (p *program) check(state []Buffer, batch []data.Field) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
@@ -176,8 +177,8 @@ func (p *program) check(state []Buffer, batch []data.Field) error {
 	return nil
 }
 
-// changes are the state's values that a run has changed, as they are now.
-func (p *program) changes(state []Buffer, s *staging) []Buffer {
+// replaced are the state's values that a run has changed, as they are now.
+func (p *program) replaced(state []Buffer, s *staging) []Buffer {
 	changed := make([]Buffer, p.state)
 	for i, from := range p.inputs {
 		if from == fromHost || !p.changed[from] {

@@ -48,9 +48,12 @@ var readAtOnce = map[string]bool{
 	"xla.Run": true, "xla.Start": true, // but for a block's, of which the doc speaks
 }
 
+// fills are functions that are there to fill a list of the caller.
+var fills = map[string]bool{"safetensors.Sort": true}
+
 // What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would else change what
 // was made of it before (R11). The test reads the source: a parameter that is a slice may be looked through, copied and handed on, but
-// not be stored, returned, or used in a function that runs later.
+// not be stored, returned, used in a function that runs later, or have its elements changed.
 func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 	functions, documented := 0, 0
 	for _, p := range parsed(t) {
@@ -63,6 +66,9 @@ func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 			}
 			for _, name := range p.slicesOf(f.Type.Params) {
 				functions++
+				if at := writtenInto(f, name); at != token.NoPos && !fills[p.dir+"."+f.Name.Name] {
+					t.Errorf("%s: %s writes into its parameter %s, which is the caller's: take slices.Clone of it", p.fset.Position(at), f.Name.Name, name)
+				}
 				where := p.stored(f, name, nil)
 				if where == token.NoPos || readAtOnce[p.dir+"."+f.Name.Name] {
 					continue
@@ -227,15 +233,86 @@ func (p *source) slicesOf(fields *ast.FieldList) (names []string) {
 	return names
 }
 
+// clones tells whether a statement puts a copy in a parameter's place: name = slices.Clone(name).
+func clones(s ast.Node, name string) bool {
+	a, ok := s.(*ast.AssignStmt)
+	return ok && len(a.Lhs) == 1 && types.ExprString(a.Lhs[0]) == name && types.ExprString(a.Rhs[0]) == "slices.Clone("+name+")"
+}
+
+// inPlace are functions that change the elements of their first argument.
+var inPlace = regexp.MustCompile(`^(copy|clear|slices\.(Sort|Reverse|Compact|Delete|Replace|Insert)\w*|sort\.\w+|rand\.Shuffle)$`)
+
+// writtenInto is where a function changes elements of a parameter before it has put a copy in its place; no place if it does not.
+func writtenInto(f *ast.FuncDecl, name string) (where token.Pos) {
+	if f.Body == nil {
+		return token.NoPos
+	}
+	element := func(e ast.Expr) bool { // name[i], name[i:j], name[i].field
+		for {
+			switch at := e.(type) {
+			case *ast.IndexExpr:
+				e = at.X
+			case *ast.SliceExpr:
+				e = at.X
+			case *ast.SelectorExpr:
+				e = at.X
+			case *ast.Ident:
+				return at.Name == name
+			default:
+				return false
+			}
+		}
+	}
+	copied := false // what follows has a copy
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		var changed []ast.Expr
+		if copied = copied || clones(n, name); copied {
+			return false
+		}
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			changed = n.Lhs
+		case *ast.IncDecStmt:
+			changed = []ast.Expr{n.X}
+		case *ast.CallExpr:
+			if inPlace.MatchString(types.ExprString(n.Fun)) && len(n.Args) > 0 && element(n.Args[0]) {
+				where = n.Pos()
+			}
+		}
+		for _, e := range changed {
+			if _, whole := e.(*ast.Ident); !whole && element(e) {
+				where = e.Pos()
+			}
+		}
+		return where == token.NoPos
+	})
+	return where
+}
+
+// The control: what writes into a caller's list is found, and what changes a copy is not.
+func TestR11_writesAreFound(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", `package p
+func found1(list []int) { list[0] = 1 }
+func found2(list ...T) { for i := range list { list[i].field++ } }
+func found3(list []int) { f := func() { slices.Sort(list[1:]) }; f() }
+func found4(list []int) { copy(list, other); list = slices.Clone(list) }
+func fine1(list []int) { list = slices.Clone(list); list[0] = 1 }
+func fine2(list []int) { other[0], list = list[0], nil; copy(other, list) }
+`, 0)
+	require.NoError(t, err)
+	for _, d := range file.Decls {
+		f := d.(*ast.FuncDecl)
+		require.Equal(t, strings.HasPrefix(f.Name.Name, "found"), writtenInto(f, "list") != token.NoPos, f.Name.Name)
+	}
+}
+
 // stored is where a function keeps a parameter; no place if it does not.
 func (p *source) stored(f *ast.FuncDecl, name string, above []*ast.FuncDecl) (where token.Pos) {
 	if f.Body == nil || slices.Contains(above, f) {
 		return token.NoPos
 	}
-	for _, s := range f.Body.List { // name = slices.Clone(name)
-		if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) == 1 && types.ExprString(a.Lhs[0]) == name && types.ExprString(a.Rhs[0]) == "slices.Clone("+name+")" {
-			return token.NoPos
-		}
+	if slices.ContainsFunc(f.Body.List, func(s ast.Stmt) bool { return clones(s, name) }) {
+		return token.NoPos
 	}
 	var path []ast.Node
 	ast.Inspect(f.Body, func(n ast.Node) bool {

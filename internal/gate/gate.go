@@ -2,8 +2,9 @@
 // others, all wait in the order in which they came, and a wait ends with its context. Close refuses new uses and waits
 // for those that are under way.
 //
-// A gate is held for a single piece of work: a program's start, a copy, a build; never for a whole run, and never while
-// code of the caller runs that may enter the same gate. So no wait lasts for ever.
+// A gate is held for a single piece of work: a program's start, a copy, a build; never for a whole run. Whoever calls a
+// caller's code while it holds one, as package managed does when it builds a step, refuses what that code asks of the same
+// value: a gate does not know who is inside, and to enter it twice is to wait for ever.
 package gate
 
 import (
@@ -47,10 +48,6 @@ var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
 // Gate lets uses of a value begin and end. The zero Gate is open, without a use under way. It is not to be copied.
 type Gate struct {
-	// Refuse, if not nil, is called before a wait: its error ends the call. It finds callers that would wait for
-	// themselves.
-	Refuse func() error
-
 	mu      sync.Mutex
 	readers int
 	changer bool
@@ -91,11 +88,6 @@ func (g *Gate) Enter(ctx context.Context, change bool) error {
 	t := &turn{change: change, come: make(chan struct{})}
 	g.queue = append(g.queue, t)
 	g.mu.Unlock()
-	if g.Refuse != nil {
-		if err := g.Refuse(); err != nil {
-			return g.give(t, err)
-		}
-	}
 	select {
 	case <-t.come:
 	case <-ctx.Done():
