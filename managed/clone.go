@@ -18,7 +18,7 @@ import (
 //
 // It can be used before the first step too: the clone then draws the same initial values.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
-	if err := usable(under); err != nil {
+	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
 	}
 	c, err := s.clone(ctx, under)

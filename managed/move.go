@@ -19,7 +19,7 @@ import (
 // Until it is done the values are there twice, so that after an error the state is where it was; only if the old values could
 // not be freed has it moved.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
-	if err := usable(to); err != nil {
+	if err := usable(to, "strategies.Jit(runtime)"); err != nil {
 		return fmt.Errorf("managed: move: %w", err)
 	}
 	if err := s.moveTo(ctx, to); err != nil {

@@ -67,7 +67,7 @@ func WithSeed(seed int64) Option {
 
 // New makes an empty state. Its variables come into being when the first step is compiled.
 func New(strategy strategies.Strategy, options ...Option) (*State, error) {
-	if err := usable(strategy); err != nil {
+	if err := usable(strategy, "strategies.Jit(runtime)"); err != nil {
 		return nil, fmt.Errorf("managed: new state: %w", err)
 	}
 	s := blank(strategy)
@@ -84,10 +84,10 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 }
 
 // usable refuses a strategy that is nil, or has no runtime.
-func usable(strategy strategies.Strategy) error {
+func usable(strategy strategies.Strategy, suchAs string) error {
 	switch {
 	case strategy == nil:
-		return errors.New("no strategy given, such as strategies.Jit(runtime)")
+		return errors.New("no strategy given, such as " + suchAs)
 	case strategy.Runtime() == nil:
 		return fmt.Errorf("the strategy %v was made with a runtime that is nil: open one with xla.Open", strategy)
 	}
