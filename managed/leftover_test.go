@@ -197,7 +197,7 @@ func TestR08_aBatchWithoutSizeIsCounted(t *testing.T) {
 	odd := data.Batch{Fields: []data.Field{x, data.Named("z", []float32{1, 2}, 2)}}
 	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t))} {
 		_, err = s.Batch(odd)
-		require.EqualError(t, err, `data: field "z" of the batch has 2 rows, but field "x" has 3: expected a row for each example in both; if the first axis of one is no axis of examples, say how many there are by Batch.Size`)
+		require.EqualError(t, err, `strategies: field "z" of the batch has 2 rows, but field "x" has 3: expected a row for each example in both; if the first axis of one is no axis of examples, say how many there are by Batch.Size`)
 		odd := odd
 		odd.Size = 3
 		_, err = s.Batch(odd)
