@@ -48,7 +48,7 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 		{name: "never where it is looked for", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("rare"), callbacks.CheckWhen(loop.Every(loop.Steps(4)))},
 			err: "rare was to be checked and never was: it was logged in other turns than every 4 steps"},
 		{name: "misspelt, now and then", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("nrm"), callbacks.CheckWhen(loop.Every(loop.Steps(3)))},
-			err: `loop: step 3: every 3 steps, at start, at end: non-finite: fail run: all tasks had a turn: on each nrm: non-finite: fail run: loop: no such entry: "nrm" (did you mean metrics.norm?); there are: losses.loss`},
+			err: `loop: step 3: on each nrm: non-finite: fail run: all tasks had a turn: no such entry: "nrm" (did you mean metrics.norm?); there are: losses.loss`},
 		{name: "misspelt, found at once", options: []callbacks.NonFiniteOption{callbacks.CheckEntries("nrm")}, err: `loop: step 3: `},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func call[A, B any](f func(A) (B, error), a A, made chan<- item[B]) {
 		return nil
 	}, func(err error) {
 		if err != nil {
-			result = item[B]{err: fmt.Errorf("data: parallel map: the function %w", err)}
+			result = item[B]{err: fmt.Errorf("data: parallel map: the function: %w", err)}
 		}
 		made <- result
 	})

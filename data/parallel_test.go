@@ -65,7 +65,7 @@ func TestParallelMapReportsABrokenSource(t *testing.T) {
 	}, 3, func(i int) (int, error) { return i, nil }), -1)
 	require.Len(t, got, 2)
 	require.Equal(t, step{1, nil}, got[0])
-	require.ErrorContains(t, got[1].err, "the source panicked: no luck")
+	require.ErrorContains(t, got[1].err, "the source: panic: no luck")
 }
 
 func TestParallelMapKeepsToItsWorkers(t *testing.T) {

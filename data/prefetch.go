@@ -14,7 +14,7 @@ import (
 // still works on a batch, or holds several for a block of steps, while source fills the next. Prefetch itself copies
 // nothing.
 //
-// A panic of source arrives as an error, with its stack, behind the batches made before it. When the consumer stops
+// A panic of source arrives as an error behind the batches made before it. When the consumer stops
 // early, Prefetch waits for source to return, so nothing that source uses is still in use afterwards. If source blocks,
 // it waits for ever; a run of package loop leaves both behind when its context ends. A fault of source after the
 // consumer has stopped (a panic in a defer, or a call of yield after it returned false) is a panic of the consumer's
@@ -88,8 +88,8 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	}, func(err error) {
 		if err == nil {
 			return
-		} // also of a source that ends its goroutine, which would look like the end of the data
-		err = fmt.Errorf("data: prefetch: the source %w", err)
+		} // also of a source that calls runtime.Goexit, which would look like the end of the data
+		err = fmt.Errorf("data: prefetch: the source: %w", err)
 		if ended {
 			p.afterStop = err
 		} else {

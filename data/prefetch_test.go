@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 type step struct {
@@ -65,8 +67,8 @@ func TestG15_PrefetchReportsABrokenSource(t *testing.T) {
 		end  func()
 		want string
 	}{
-		{"panic with an error", func() { panic(failed) }, "the source panicked: failed"},
-		{"panic with a string", func() { panic("no luck") }, "the source panicked: no luck"},
+		{"panic with an error", func() { panic(failed) }, "the source: panic: failed"},
+		{"panic with a string", func() { panic("no luck") }, "the source: panic: no luck"},
 		{"end of the goroutine", runtime.Goexit, "runtime.Goexit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,13 +82,15 @@ func TestG15_PrefetchReportsABrokenSource(t *testing.T) {
 			require.ErrorContains(t, got[2].err, c.want)
 			if c.name == "panic with an error" {
 				require.ErrorIs(t, got[2].err, failed)
-				require.ErrorContains(t, got[2].err, "prefetch_test.go", "the stack")
+				var p *shield.Panic
+				require.ErrorAs(t, got[2].err, &p)
+				require.Contains(t, string(p.Stack), "prefetch_test.go")
 			}
 		})
 	}
 	got := collect(Prefetch[int](nil, 1), -1)
 	require.Len(t, got, 1)
-	require.ErrorContains(t, got[0].err, "the source panicked")
+	require.ErrorContains(t, got[0].err, "the source: panic: ")
 	got = collect(Prefetch(sequence(nil), 0), -1)
 	require.Len(t, got, 1)
 	require.ErrorContains(t, got[0].err, "data: prefetch 0 batches ahead")

@@ -36,9 +36,10 @@ type Callback struct {
 // learning rate. It is called after the tasks of a turn, before the turn is added to the history and before all
 // callbacks, so that those see the changed state. The fields are those of Callback.
 type Change struct {
-	Name  string
-	When  Schedule
-	Entry string
+	Name    string
+	When    Schedule
+	WhenRun func(Beginning) Schedule
+	Entry   string
 	// Needs are names that must be logged, as Entry must, but in any turn.
 	Needs   []string
 	Monitor bool
@@ -72,7 +73,8 @@ type Observer interface {
 }
 
 // Interrupter is an [Attendant] that may ask for a call outside of its schedule, as when a save in the background has
-// failed. Interrupts is called after each turn and must be quick. A result of true ends a block of steps.
+// failed. Interrupts is called after each turn, or before its step where the step may wait for others in a
+// block, and must be quick. A result of true ends the block.
 type Interrupter interface {
 	Attendant
 	Interrupts() bool
@@ -124,7 +126,7 @@ func (c Callback) apply(s *settings) {
 	if c.Start == nil {
 		c.Err = errors.Join(c.Err, ErrNoFunction)
 	}
-	s.hooks = append(s.hooks, hook{Callback: c})
+	s.hooks = append(s.hooks, hook{Callback: c, kind: "callback"})
 }
 
 func (c Change) apply(s *settings) {
@@ -132,14 +134,16 @@ func (c Change) apply(s *settings) {
 		c.Err = errors.Join(c.Err, ErrNoFunction)
 	}
 	s.hooks = append(s.hooks, hook{
-		Callback:    Callback{Name: c.Name, When: c.When, Entry: c.Entry, Monitor: c.Monitor, Place: c.Place, Err: c.Err},
-		startChange: c.Start, needs: slices.Clone(c.Needs),
+		Callback: Callback{Name: c.Name, When: c.When, WhenRun: c.WhenRun, Entry: c.Entry, Monitor: c.Monitor, Place: c.Place, Err: c.Err},
+		kind:     "change", startChange: c.Start, needs: slices.Clone(c.Needs),
 	})
 }
 
 // hook is a callback or a change of one run.
 type hook struct {
 	Callback
+	kind        string                           // "callback" or "change"
+	number      int                              // among those of its kind, in the order of the options
 	startChange func(Beginning) (Changer, error) // nil if it is a callback
 	needs       []string
 	// scheduled monitors are called in the turns of MonitorsWhen alone.
@@ -147,8 +151,9 @@ type hook struct {
 	// One of the two is set once it was started.
 	attendant Attendant
 	changer   Changer
-	// interrupter is the attendant, if it is one.
+	// These are the attendant, if it is one.
 	interrupter Interrupter
+	observer    Observer
 }
 
 // everywhere is the schedule of what waits for an entry alone.
@@ -160,7 +165,7 @@ func (h *hook) setSchedule(from Beginning) {
 	case h.Monitor && from.MonitorsWhen != nil:
 		h.When, h.scheduled = from.MonitorsWhen.AndAtStart().AndAtEnd(), true
 	case h.WhenRun != nil:
-		h.When = h.WhenRun(from)
+		h.Err = errors.Join(h.Err, Shield(func() error { h.When = h.WhenRun(from); return nil }))
 	case h.Entry != "" && h.When.zero():
 		h.When = everywhere
 	}
@@ -176,6 +181,7 @@ func (h *hook) start(from Beginning) (err error) {
 		err = errors.New("its start function gave nothing")
 	}
 	h.interrupter, _ = h.attendant.(Interrupter)
+	h.observer, _ = h.attendant.(Observer)
 	if err == nil && h.interrupter == nil && h.When.zero() {
 		err = errNoSchedule
 	}
@@ -184,11 +190,6 @@ func (h *hook) start(from Beginning) (err error) {
 
 // waitsForEntry reports whether it is called wherever its entry is logged.
 func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
-
-// due reports whether its schedule, or it itself, asks for a call after a turn.
-func (h *hook) due(before, after Elapsed) bool {
-	return h.When.Due(before, after) || h.interrupter != nil && h.interrupter.Interrupts()
-}
 
 func (h *hook) started() bool { return h.attendant != nil || h.changer != nil }
 

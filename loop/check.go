@@ -32,7 +32,7 @@ func (r *run[S, B]) check(noData bool) error {
 	for i := range r.hooks {
 		h := &r.hooks[i]
 		if err := errors.Join(h.When.err, h.Err, r.unreachable(h.When)); err != nil {
-			errs = append(errs, fmt.Errorf("callback %d (%s): %w", i+1, h.String(), err))
+			errs = append(errs, fmt.Errorf("%s %d (%s): %w", h.kind, h.number, h.String(), err))
 		}
 	}
 	return errors.Join(errs...)
@@ -108,16 +108,17 @@ func (e *expectedEntries) ran(task int) {
 	}
 }
 
-// check is called when the tasks of a turn have run. Once it has found all names it does nothing.
-func (e *expectedEntries) check(latest Logs) error {
+// check is called when the tasks of a turn have run, and gives with an error where it belongs. Once it has found all
+// names it does nothing.
+func (e *expectedEntries) check(latest Logs) (where string, err error) {
 	if len(e.expected) == 0 || e.pending > 0 {
-		return nil
+		return "", nil
 	}
 	for _, w := range e.expected {
 		if _, err := latest.Get(w.entry); err != nil {
-			return fmt.Errorf("all tasks had a turn: %s: %w", w.label, err)
+			return w.label + ": all tasks had a turn", err
 		}
 	}
 	e.expected = nil
-	return nil
+	return "", nil
 }

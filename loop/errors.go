@@ -3,7 +3,8 @@ package loop
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // ErrStop is returned by a task or callback to end the run after the present turn. The state and logs that a task
@@ -24,29 +25,12 @@ var ErrNoFunction = errors.New("no function given")
 
 var errNoSchedule = errors.New("no schedule given; where it is never to be due, say Never")
 
-var errGoexit = errors.New("runtime.Goexit was called")
-
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is the error for a panic, or a call of [runtime.Goexit], in a task, a callback or the data.
-type PanicError struct {
-	Value any
-	// Stack is the stack of the goroutine at the panic.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	if e.Value == errGoexit {
-		return errGoexit.Error()
-	}
-	return fmt.Sprintf("panic: %v", e.Value)
-}
-
-// Unwrap is the panic's value if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is the error for a panic, or a call of [runtime.Goexit], in a task, a callback or the data, wherever lazo
+// met it: in package data or checkpoint too. Its Value is what the function panicked with, its Stack that of the
+// goroutine at the panic, which the text leaves out. It wraps a Value that is an error.
+type PanicError = shield.Panic
 
 // Shield calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a
 // [*PanicError].
@@ -55,27 +39,8 @@ func Shield(f func() error) error { return <-startShielded(f) }
 // startShielded is Shield without the wait.
 func startShielded(f func() error) <-chan error {
 	over := make(chan error, 1)
-	go func() {
-		var err error
-		returned := false
-		defer func() {
-			if !returned {
-				err = caught(recover())
-			}
-			over <- err
-		}()
-		err = f()
-		returned = true
-	}()
+	go shield.Call(f, func(err error) { over <- err })
 	return over
-}
-
-// caught is the error for the result of recover, which is nil after a Goexit.
-func caught(value any) *PanicError {
-	if value == nil {
-		value = errGoexit
-	}
-	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
 // scheduleFault is a panic of the function of [When]. The run does not note which schedule it is asking, because that

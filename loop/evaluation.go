@@ -53,7 +53,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 // [ErrStop] within ends the evaluation only.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
 	turn := Turn[S, B]{State: state}
-	if _, err := e.Evaluate(ctx, &turn); err != nil {
+	if err := Shield(func() error { _, err := e.Evaluate(ctx, &turn); return err }); err != nil {
 		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), err)
 	}
 	return turn.State, turn.Logs, nil
@@ -71,7 +71,7 @@ func (e Evaluation[S, B]) Evaluate(ctx context.Context, turn *Turn[S, B]) (Resul
 func (e Evaluation[S, B]) evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
 	data, err := e.Data(ctx)
 	if err != nil {
-		return Result[S]{}, nestedError{fmt.Errorf("data: %w", err)}
+		return Result[S]{}, nestedError{&runError{"data", err}}
 	}
 	result, err := e.Loop.Run(ctx, turn.State, data, e.options()...)
 	if err != nil {

@@ -232,7 +232,7 @@ func (r *reference) unknownEntry() string {
 		if w.entry != "" && len(r.ran) == len(r.tasks) && !has(r.latest, w.entry) {
 			r.errs = append(r.errs, fmt.Sprintf("loop: step %d: ", r.at.Steps))
 			r.reason = loop.Failed
-			return fmt.Sprintf("all tasks had a turn: %s: ", w.label())
+			return fmt.Sprintf("%s: all tasks had a turn: ", w.label())
 		}
 	}
 	return ""

@@ -27,8 +27,19 @@ func Options(options ...Option) Option {
 }
 
 // EachRun is an option that is made anew for each run, so that several callbacks can share what belongs to one run.
+// [Loop.Plan] and the check of an [Evaluation] make one too, which is not run: what has an effect belongs into a Start.
 func EachRun(option func() Option) Option {
-	return setting(func(s *settings) { Options(option()).apply(s) })
+	return setting(func(s *settings) {
+		err := ErrNoFunction
+		var made Option
+		if option != nil {
+			err = Shield(func() error { made = option(); return nil })
+		}
+		if err != nil {
+			s.errs = append(s.errs, fmt.Errorf("each run: %w", err))
+		}
+		Options(made).apply(s)
+	})
 }
 
 type settings struct {
@@ -51,8 +62,12 @@ type settings struct {
 func newSettings(options []Option) settings {
 	s := settings{keep: EachStep}
 	Options(options...).apply(&s)
+	count := map[string]int{}
 	for i := range s.hooks {
-		s.hooks[i].setSchedule(s.beginning())
+		h := &s.hooks[i]
+		h.setSchedule(s.beginning())
+		count[h.kind]++
+		h.number = count[h.kind]
 	}
 	// The list belongs to this run alone. Equal ones keep their order.
 	slices.SortStableFunc(s.hooks, func(a, b hook) int { return a.order() - b.order() })

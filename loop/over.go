@@ -72,7 +72,7 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 				}
 			}
 			if err != nil {
-				yield(p, fmt.Errorf("loop: step %d: data: %w", p.Elapsed.Steps+1, err))
+				yield(p, &runError{fmt.Sprintf("step %d: data", p.Elapsed.Steps+1), err})
 				return
 			}
 			p.Elapsed = c.next(p.Elapsed, samples)

@@ -31,7 +31,8 @@ type Planned struct {
 	block int
 }
 
-// Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules.
+// Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules, BlockSize,
+// and the functions of [EachRun] and [Callback].WhenRun.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks}
 	if err := r.check(false); err != nil {
@@ -42,7 +43,9 @@ func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 		t := &r.tasks[i]
 		planned := p.of(t.when, t.label())
 		if t.block != nil {
-			planned.block = t.block.BlockSize()
+			if err := Shield(func() error { planned.block = t.block.BlockSize(); return nil }); err != nil {
+				return Plan{}, fmt.Errorf("loop: task %d (%s): block size: %w", i+1, t.label(), err)
+			}
 		}
 		p.Tasks = append(p.Tasks, planned)
 	}

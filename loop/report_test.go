@@ -71,9 +71,9 @@ func TestWatchEntry_aNameThatNothingLogs(t *testing.T) {
 		tasks             []loop.Task[int, int]
 		data              int
 	}{
-		{"found at the first evaluation", "evaluatde", `loop: step 3: every 3 steps: all tasks had a turn: on each evaluatde: loop: no such entry: "evaluatde" (did you mean metrics.evaluated?); there are: metrics.sum, metrics.evaluated`,
+		{"found at the first evaluation", "evaluatde", `loop: step 3: on each evaluatde: all tasks had a turn: no such entry: "evaluatde" (did you mean metrics.evaluated?); there are: metrics.sum, metrics.evaluated`,
 			[]loop.Task[int, int]{train, test}, 9},
-		{"found in the first turn", "loss", `loop: step 1: each step: all tasks had a turn: on each loss: loop: no such entry: "loss"; there are: metrics.sum`, []loop.Task[int, int]{train}, 9},
+		{"found in the first turn", "loss", `loop: step 1: on each loss: all tasks had a turn: no such entry: "loss"; there are: metrics.sum`, []loop.Task[int, int]{train}, 9},
 		{"not yet: the evaluation had no turn", "loss", "", []loop.Task[int, int]{train, test}, 2},
 		{"no entry", "", "loop: callback 1 (each step, at start, at end): malformed name: no entry to watch", []loop.Task[int, int]{train}, 1},
 	} {

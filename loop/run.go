@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // run is one run of a loop.
@@ -36,7 +38,7 @@ type run[S, B any] struct {
 	// activity is set before each call of code that is not the loop's, for the error of a panic in it.
 	activity  Activity
 	stage     string // "at the start: " or "at the end: "
-	observers []Observer
+	observers []*hook
 }
 
 // lastTurn is what had elapsed in the last whole turn when the tasks, the callbacks and the history were asked: tasks
@@ -47,7 +49,9 @@ func (r *run[S, B]) start() error {
 	r.stage = "at the start: "
 	defer func() { r.stage = "" }()
 	r.history.restrict(r.bounds)
-	r.startTasks()
+	if err := r.startTasks(); err != nil {
+		return err
+	}
 	r.expected.start(r.hooks, len(r.tasks))
 	r.untilByClock = r.until != nil && byClock(r.until)
 	r.readsClock = r.needsClock()
@@ -66,9 +70,8 @@ func (r *run[S, B]) startHooks() error {
 	from.state = StateAt(&r.turn.State)
 	for i := range r.hooks {
 		h := &r.hooks[i]
-		r.at(Activity{hook: h})
 		var failure error
-		if err := r.shielded(func() error { failure = h.start(from); return nil }); err != nil {
+		if err := r.shielded(func() error { r.at(Activity{hook: h}); failure = h.start(from); return nil }); err != nil {
 			return err
 		}
 		switch {
@@ -80,21 +83,27 @@ func (r *run[S, B]) startHooks() error {
 			r.reason = Failed
 			return r.wrap(failure)
 		}
-		if o, ok := h.attendant.(Observer); ok {
-			r.observers = append(r.observers, o)
+		if h.observer != nil {
+			r.observers = append(r.observers, h)
 		}
 	}
 	return nil
 }
 
 // startTasks makes the functions of the tasks that keep something in a run.
-func (r *run[S, B]) startTasks() {
+func (r *run[S, B]) startTasks() error {
 	for i := range r.tasks {
-		if r.tasks[i].start != nil {
-			r.tasks = slices.Clone(r.tasks) // those of the loop serve other runs too
-			r.tasks[i].do = r.tasks[i].start()
+		if r.tasks[i].start == nil {
+			continue
+		}
+		r.tasks = slices.Clone(r.tasks) // those of the loop serve other runs too
+		t := &r.tasks[i]
+		r.at(Activity{when: &t.when, name: t.name})
+		if err := r.shielded(func() error { t.do = t.start(); return nil }); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // needsClock reports whether the time at which a turn begins can be observed. (Logs are committed with the time after
@@ -150,8 +159,8 @@ func (r *run[S, B]) await(ctx context.Context, err error) error {
 		if t.await == nil {
 			continue
 		}
-		r.at(Activity{when: &t.when, name: t.name})
 		failure := r.shielded(func() error {
+			r.at(Activity{when: &t.when, name: t.name})
 			if err := t.await.Await(context.WithoutCancel(ctx), r.turn.State); err != nil {
 				return r.wrap(err)
 			}
@@ -197,17 +206,19 @@ func (r *run[S, B]) countFailedTurn() {
 // eachBatch makes a turn for each batch. Whatever ends the run, the source only sees that no further batch is asked
 // for; the error of a failed turn is kept here and does not pass through the source.
 func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
+	cancelled := func() error { _, err := r.cancelled(ctx); return err }
 	if ctx.Err() != nil {
-		_, err := r.cancelled(ctx)
+		return r.shielded(cancelled)
+	}
+	if err := r.shielded(func() error { r.at(atData); return nil }); err != nil {
 		return err
 	}
-	r.at(atData)
 	s := &source[B]{uncancelable: ctx.Done() == nil}
 	s.turn = func(batch B, err error) (more bool) {
 		whole := false
 		defer func() {
 			if !whole {
-				r.over, r.failure = true, r.located(caught(recover()))
+				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
 			r.at(atData) // also at the end of the run: what the source then does is not the last task's
 			s.enter()
@@ -219,7 +230,7 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	err, left := s.wait(ctx, startShielded(func() error { return s.all(data) }))
 	switch {
 	case left && !r.over:
-		r.failure = r.shielded(func() (err error) { _, err = r.cancelled(ctx); return err })
+		r.failure = r.shielded(cancelled)
 	case r.failure == nil:
 		return r.located(err)
 	}
@@ -316,9 +327,11 @@ func (r *run[S, B]) endHooks(ctx context.Context, err error) error {
 		if !h.started() {
 			continue
 		}
-		r.at(Activity{hook: h})
-		// A cancelled context must not keep a callback from closing what it has open.
-		endErr := Shield(func() error { return h.end(context.WithoutCancel(ctx), ending) })
+		endErr := Shield(func() error {
+			r.at(Activity{hook: h})
+			// A cancelled context must not keep a callback from closing what it has open.
+			return h.end(context.WithoutCancel(ctx), ending)
+		})
 		if endErr == nil {
 			continue
 		}

@@ -46,13 +46,15 @@ func (r *run[S, B]) at(a Activity) {
 
 // callObservers stands apart from at, which is called several times a turn and so must be cheap.
 func (r *run[S, B]) callObservers() {
-	step := r.elapsed.Steps
-	if r.activity == atData {
+	step, now := r.elapsed.Steps, r.activity
+	if now == atData {
 		step = r.nextStep()
 	}
-	for _, o := range r.observers {
-		o.At(step, r.activity)
+	for _, h := range r.observers {
+		r.activity = Activity{hook: h} // for a panic in it
+		h.observer.At(step, now)
 	}
+	r.activity = now
 }
 
 // nextStep is the step that the next batch is for.
@@ -91,7 +93,10 @@ func (p *runError) Error() string { return "loop: " + p.Point() }
 func (p *runError) Unwrap() error { return p.err }
 
 // Point is the error without the name of this package.
-func (p *runError) Point() string { return p.where + ": " + point(p.err) }
+func (p *runError) Point() string {
+	last := p.where[strings.LastIndex(p.where, " ")+1:] // "data", and an error of package data begins with that too
+	return p.where + ": " + strings.TrimPrefix(point(p.err), last+": ")
+}
 
 type withPoint interface{ Point() string }
 

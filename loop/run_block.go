@@ -76,7 +76,7 @@ func (r *run[S, B]) callbackDue(last, now Elapsed) bool {
 	before := r.lastTurn.callbacks
 	before.Steps, before.Samples = last.Steps, last.Samples
 	for i := range r.hooks {
-		if h := &r.hooks[i]; !h.waitsForEntry() && h.due(before, now) {
+		if h := &r.hooks[i]; !h.waitsForEntry() && r.isDue(h, before, now) {
 			return true
 		}
 	}

@@ -126,12 +126,12 @@ func (r *run[S, B]) callHooks(ctx context.Context, samples int64, stop *bool) er
 }
 
 func (r *run[S, B]) checkEntries() error {
-	err := r.expected.check(r.latest)
+	where, err := r.expected.check(r.latest)
 	if err == nil {
 		return nil
 	}
 	r.reason = Failed
-	return r.errorAt(r.activity.String(), err) // not wrap: this turn was made, even if no task was due
+	return r.errorAt(where, err)
 }
 
 func (r *run[S, B]) keepTurn(samples int64) {
@@ -153,7 +153,7 @@ func (r *run[S, B]) callDue(ctx context.Context, changes bool, is func(Schedule)
 		if r.nextTaken && !h.waitsForEntry() {
 			continue
 		}
-		if is == nil && !h.due(r.lastTurn.callbacks, r.elapsed) || is != nil && !is(h.When) {
+		if is == nil && !r.isDue(h, r.lastTurn.callbacks, r.elapsed) || is != nil && !is(h.When) {
 			continue
 		}
 		r.at(Activity{hook: h})
@@ -162,6 +162,18 @@ func (r *run[S, B]) callDue(ctx context.Context, changes bool, is func(Schedule)
 		}
 	}
 	return nil
+}
+
+// isDue reports whether the schedule of a callback, or it itself, asks for a call after a turn.
+func (r *run[S, B]) isDue(h *hook, before, after Elapsed) bool {
+	if h.When.Due(before, after) {
+		return true
+	}
+	if h.interrupter == nil {
+		return false
+	}
+	r.activity = Activity{hook: h} // for a panic in it; the question is too short for observers
+	return h.interrupter.Interrupts()
 }
 
 // runAtEdge runs what is due at the start or at the end of the run: a turn that is not counted, on the first or the

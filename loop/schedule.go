@@ -2,8 +2,11 @@ package loop
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // Schedule says in which turns a task or a callback is due. It is a value that keeps nothing between turns, so it can
@@ -64,6 +67,9 @@ var (
 
 // AndAtStart is s, due also before the first turn of a run.
 func (s Schedule) AndAtStart() Schedule {
+	if s.starts {
+		return s
+	}
 	s = s.extend("at start")
 	s.starts = true
 	return s
@@ -71,6 +77,9 @@ func (s Schedule) AndAtStart() Schedule {
 
 // AndAtEnd is s, due also after the last turn of a run, even if it was due in that turn.
 func (s Schedule) AndAtEnd() Schedule {
+	if s.ends {
+		return s
+	}
 	s = s.extend("at end")
 	s.ends = true
 	return s
@@ -116,11 +125,20 @@ func (s Schedule) Err() error { return s.err }
 
 // inside is the error for a schedule that s is a part of; it names the part.
 func (s Schedule) inside() error {
-	if s.err == nil || s.compound {
+	if s.err == nil || errors.As(s.err, new(*partError)) {
 		return s.err
 	}
-	return fmt.Errorf("%s: %w", s, s.err)
+	return &partError{s.String(), s.err}
 }
+
+// partError names the part of a schedule that is wrong, the innermost one.
+type partError struct {
+	part string
+	err  error
+}
+
+func (e *partError) Error() string { return e.part + ": " + e.err.Error() }
+func (e *partError) Unwrap() error { return e.err }
 
 // part is the name of s within a longer one.
 func (s Schedule) part() string {
@@ -206,7 +224,7 @@ func (w when) due(before, after Elapsed) bool {
 	returned := false
 	defer func() {
 		if !returned {
-			panic(&scheduleFault{w.name, caught(recover())})
+			panic(&scheduleFault{w.name, shield.Caught(recover())})
 		}
 	}()
 	due := w.f(before, after)

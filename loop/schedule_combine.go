@@ -35,7 +35,7 @@ func All(schedules ...Schedule) Schedule {
 // Not is due in the turns in which s is not. It is never due at the start or the end, which are no turns.
 func Not(s Schedule) Schedule {
 	if s.err != nil {
-		return Schedule{name: "not " + s.part(), compound: true, err: s.inside()}
+		return Schedule{name: "not " + s.part(), err: s.inside()}
 	}
 	return Schedule{name: "not " + s.part(), rule: not{s}}
 }

@@ -25,7 +25,7 @@ func (s Schedule) Then(next Schedule) Schedule {
 	switch {
 	case s.err != nil:
 	case !isAfter:
-		s.err, s.compound = errors.New("there is no point to begin at; only After(period) has Then and Every"), false
+		s.err = errors.New("there is no point to begin at; only After(period) has Then and Every")
 	default:
 		s.rule = phases{{Then: Never}, {After: from.p, Then: next}}
 	}
@@ -61,7 +61,7 @@ func Piecewise(base Schedule, next ...Phase) Schedule {
 			}
 		}
 		if err = errors.Join(err, phaseErr(phase.Then)); err != nil {
-			errs = append(errs, fmt.Errorf("phase %d: %w", i+1, err))
+			errs = append(errs, &partError{fmt.Sprintf("phase %d", i+1), err})
 		}
 		list = append(list, phase)
 		names = append(names, named("after", phase.After)+", "+phase.Then.part())
@@ -73,10 +73,12 @@ func Piecewise(base Schedule, next ...Phase) Schedule {
 	return s
 }
 
+var errPhaseEdge = errors.New("a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule")
+
 // phaseErr refuses AndAtStart and AndAtEnd too: it would not be clear whether they mean the run or the phase.
 func phaseErr(s Schedule) error {
 	if s.starts || s.ends {
-		return errors.Join(s.inside(), fmt.Errorf("%s: a phase has no start and end of the run; put AndAtStart and AndAtEnd behind the whole schedule", s))
+		return errors.Join(s.inside(), &partError{s.String(), errPhaseEdge})
 	}
 	return s.inside()
 }

@@ -109,7 +109,7 @@ func OnFunc[S, B any](when Schedule, step func(ctx context.Context, state S, bat
 	return On[S, B](when, StepFunc[S, B](step))
 }
 
-// OnTurn makes a task of a function that may read and change all of the turn; [On] is made of it.
+// OnTurn makes a task of a function that may read and change all of the turn.
 func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if do == nil {
 		return Task[S, B]{when: when, err: ErrNoFunction}

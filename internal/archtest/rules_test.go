@@ -158,8 +158,7 @@ var panics = rule{
 	names: []string{"recover"},
 	but: map[string]string{
 		"internal/graphs/catch.go":  "graph functions, which say errors by panics: with the user's line",
-		"internal/shield/shield.go": "what else is not ours",
-		"loop/errors.go":            "a run: with its step and the name of what was being done, and a Goexit",
+		"internal/shield/shield.go": "what else is not ours, and a Goexit",
 		"loop/run.go":               "the turn of a batch, inside of the source, which may recover",
 		"loop/schedule.go":          "a function that says when something is due, for its name",
 	},

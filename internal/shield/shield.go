@@ -1,5 +1,5 @@
 // Package shield calls code that is not lazo's own, and turns its panics into errors. (The panics of graph functions,
-// which have a line of the user's, are those of package graphs; those of a run, which have its place, of package loop.)
+// which have a line of the user's, are those of package graphs.)
 package shield
 
 import (
@@ -8,14 +8,20 @@ import (
 	"runtime/debug"
 )
 
-// Panic is a panic that was made an error.
+// Panic is a panic, or a call of [runtime.Goexit], that was made an error.
 type Panic struct {
+	// Value is what the function panicked with, ErrGoexit if it ended its goroutine.
 	Value any
 	// Stack is that of the goroutine at the panic.
 	Stack []byte
 }
 
-func (p *Panic) Error() string { return fmt.Sprintf("panicked: %v\n%s", p.Value, p.Stack) }
+func (p *Panic) Error() string {
+	if p.Value == ErrGoexit {
+		return ErrGoexit.Error()
+	}
+	return fmt.Sprintf("panic: %v", p.Value)
+}
 
 // Unwrap gives the panic's value where it is an error.
 func (p *Panic) Unwrap() error {
@@ -24,19 +30,29 @@ func (p *Panic) Unwrap() error {
 }
 
 // ErrGoexit: a function ended its goroutine.
-var ErrGoexit = errors.New("ended its goroutine (runtime.Goexit)")
+var ErrGoexit = errors.New("runtime.Goexit was called")
 
-// Call calls f and gives its error to end, in whatever way f ends: a [*Panic], or [ErrGoexit], after which Call does
-// not return.
+// Call calls f and gives its error to end, in whatever way f ends: by a panic or a Goexit it is a [*Panic]. After a
+// Goexit Call does not return.
 func Call(f func() error, end func(error)) {
-	err := ErrGoexit
+	var err error
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
-			err = &Panic{v, debug.Stack()}
+		if !returned {
+			err = Caught(recover())
 		}
 		end(err)
 	}()
 	err = f()
+	returned = true
+}
+
+// Caught is the error for the result of recover, which is nil after a Goexit.
+func Caught(value any) *Panic {
+	if value == nil {
+		value = ErrGoexit
+	}
+	return &Panic{Value: value, Stack: debug.Stack()}
 }
 
 // Do gives f's error, or its panic as a [*Panic].

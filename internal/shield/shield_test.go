@@ -19,11 +19,11 @@ func TestCall(t *testing.T) {
 	}{
 		"nil":           {func() error { return nil }, "", nil},
 		"error":         {func() error { return cause }, "cause", cause},
-		"panic":         {func() error { panic("no luck") }, "panicked: no luck\ngoroutine ", nil},
-		"panic, error":  {func() error { panic(cause) }, "panicked: cause\ngoroutine ", cause},
-		"panic of nil":  {func() error { panic(nil) }, "panicked: panic called with nil argument", nil},
-		"a Goexit":      {func() error { runtime.Goexit(); return nil }, "ended its goroutine", shield.ErrGoexit},
-		"nothing known": {func() error { return list[len(list)] }, "panicked: runtime error: index out of range", nil},
+		"panic":         {func() error { panic("no luck") }, "panic: no luck", nil},
+		"panic, error":  {func() error { panic(cause) }, "panic: cause", cause},
+		"panic of nil":  {func() error { panic(nil) }, "panic: panic called with nil argument", nil},
+		"a Goexit":      {func() error { runtime.Goexit(); return nil }, "runtime.Goexit was called", shield.ErrGoexit},
+		"nothing known": {func() error { return list[len(list)] }, "panic: runtime error: index out of range", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := make(chan error, 1)
@@ -36,6 +36,11 @@ func TestCall(t *testing.T) {
 			require.ErrorContains(t, err, row.message)
 			if row.is != nil {
 				require.ErrorIs(t, err, row.is)
+			}
+			var p *shield.Panic
+			if errors.As(err, &p) {
+				require.Contains(t, string(p.Stack), "goroutine ")
+				require.NotContains(t, err.Error(), "\n", "the stack is in its field alone")
 			}
 		})
 	}

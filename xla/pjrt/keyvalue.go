@@ -120,8 +120,8 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 // called calls the store of a cell. A panic must not run into the plugin's frames: it comes back as an error.
 func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
-	if p := (*shield.Panic)(nil); errors.As(err, &p) {
-		return fmt.Errorf("pjrt: the key-value store panicked: %v", p.Value)
+	if errors.As(err, new(*shield.Panic)) {
+		return fmt.Errorf("pjrt: the key-value store: %w", err)
 	}
 	return err
 }
