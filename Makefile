@@ -24,9 +24,9 @@ LONGEST = ./managed ./flaxlike
 test: setup ## install what tests need, and run all of them
 	$(GO) test $(TEST_FLAGS) $(LONGEST) ./...
 
-# Packages whose tests need no plugin.
+# Packages whose tests need no plugin; archtest says which.
 PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
-	./internal/graphs ./internal/owners ./internal/shield ./internal/size ./internal/vfs
+	./internal/graphs ./internal/mutants ./internal/owners ./internal/regular ./internal/shield ./internal/size ./internal/vfs
 
 .PHONY: vet
 vet: ## formatting, go vet
@@ -34,7 +34,7 @@ vet: ## formatting, go vet
 	$(GO) vet ./...
 
 .PHONY: quick
-quick: vet ## within a minute, without a plugin: build, go vet, formatting, the packages that need no device, the rules of the structure
+quick: vet ## within a minute or two, without a plugin: build, go vet, formatting, the packages that need no device, the rules of the structure
 	$(GO) test $(TEST_FLAGS) -short $(PLAIN)
 
 .PHONY: size
@@ -52,13 +52,10 @@ race: setup ## the tests under the race detector
 		$(LONGEST) $$($(GO) list ./... | grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|nn|nn|archtest|autodiff|hlo|mutants|size)(/|$$)')
 
 .PHONY: lint
-lint: vet ## formatting, go vet, staticcheck, the shell script
+lint: vet ## formatting, go vet, staticcheck, the shell scripts
 	$(STATICCHECK) ./...
 	sh -n scripts/install_pjrt.sh
-	bash -n scripts/conformance.sh
-	bash -n scripts/export_check.sh
-	bash -n scripts/upstream.sh
-	bash -n scripts/safetensors_check.sh
+	@for script in scripts/*.sh; do bash -n "$$script" || exit 1; done
 
 .PHONY: modules
 modules: ## the modules of their own, whose dependencies are not lazo's: lint and tests

@@ -98,7 +98,7 @@ func TestMonitor_refusesBadSettings(t *testing.T) {
 			l, data := following("x", 1)
 			result, err := l.Run(t.Context(), 0, data, row.option)
 			require.ErrorContains(t, err, row.err)
-			require.ErrorContains(t, err, "loop: callback 1 (")
+			require.Regexp(t, `^loop: (callback|change) 1 \(`, err.Error())
 			require.Equal(t, loop.Failed, result.Reason)
 			require.Zero(t, result.Elapsed.Steps)
 		})

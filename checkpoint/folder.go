@@ -56,7 +56,7 @@ type Folder struct {
 	medium   medium
 	readBack bool // a save was read back
 	closed   bool
-	known    map[string]bool // metrics that a save had, or that were missed before
+	settled  map[string]bool // metrics of which nothing is to be said any more: a save had them, or it was said that one had not
 }
 
 // Open opens a folder of checkpoints and removes what an earlier process left half done. A folder that is not there is
@@ -128,7 +128,7 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Folder{dir: dir, options: options, now: time.Now, medium: m, known: map[string]bool{}}
+	f := &Folder{dir: dir, options: options, now: time.Now, medium: m, settled: map[string]bool{}}
 	if options.ReadOnly {
 		return f, nil
 	}

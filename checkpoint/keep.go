@@ -28,10 +28,13 @@ func (r Retention) String() string { return r.name }
 // Metric is the name of the metric that it goes by, "" if it goes by none.
 func (r Retention) Metric() string { return r.entry }
 
-// Kept says for each checkpoint of a list in the order of steps whether it stays.
+// Kept says for each checkpoint of a list in the order of steps whether it stays. The zero Retention, which [Open]
+// refuses, keeps none.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
-	r.mark(list, keep)
+	if r.check() == nil {
+		r.mark(list, keep)
+	}
 	return keep
 }
 

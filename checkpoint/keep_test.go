@@ -130,3 +130,11 @@ func TestTimeIsTheClocks(t *testing.T) {
 		"0 2026-05-01 10:30:00.123456789 +0000 UTC", "2 2026-05-01 11:10:00.123456789 +0000 UTC", "4 2026-05-01 11:50:00.123456789 +0000 UTC",
 	}, times, "the first of each hour, and the last in any case")
 }
+
+// What Open refuses keeps nothing, and does not panic.
+func TestKept_ofARetentionThatIsRefused(t *testing.T) {
+	list := []checkpoint.Info{{Step: 1}, {Step: 2}}
+	for _, r := range []checkpoint.Retention{{}, checkpoint.EverySteps(0), checkpoint.EveryTime(0), checkpoint.Lowest(-1, "loss"), checkpoint.Last(-1)} {
+		require.Equal(t, []bool{false, false}, r.Kept(list), r.String())
+	}
+}

@@ -78,11 +78,11 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 // these, and most of its saves lie between two evaluations.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
-		f.known[name] = true
+		f.settled[name] = true
 	}
 	for _, r := range f.options.Keep {
-		if r.byMetric && !f.known[r.entry] && !f.reserved.Load() {
-			f.known[r.entry] = true
+		if r.byMetric && !f.settled[r.entry] && !f.reserved.Load() {
+			f.settled[r.entry] = true
 			f.options.Log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),
 				"keep", r.String(), "metrics", sortedKeys(d.manifest.metrics))
 		}

@@ -97,7 +97,7 @@ func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 // What a source does wrong in a defer, told to stop, is not lost either; where the consumer panicked, its own panic is what is told.
 func TestPrefetchTellsWhatTheSourceDoesWhenStopped(t *testing.T) {
 	for want, end := range map[string]func(){
-		"the source: panic: cleanup":             func() { panic("cleanup") },
+		"the source: panic: cleanup":            func() { panic("cleanup") },
 		"the source: runtime.Goexit was called": runtime.Goexit,
 	} {
 		source := data.Prefetch(func(yield func(int, error) bool) {

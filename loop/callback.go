@@ -123,15 +123,15 @@ func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r
 func (f attendFunc) End(context.Context, Ending) error         { return nil }
 
 func (c Callback) apply(s *settings) {
-	if c.Start == nil {
-		c.Err = errors.Join(c.Err, ErrNoFunction)
+	if c.Start == nil && c.Err == nil { // Err may say why there is none
+		c.Err = ErrNoFunction
 	}
 	s.hooks = append(s.hooks, hook{Callback: c, kind: "callback"})
 }
 
 func (c Change) apply(s *settings) {
-	if c.Start == nil {
-		c.Err = errors.Join(c.Err, ErrNoFunction)
+	if c.Start == nil && c.Err == nil { // Err may say why there is none
+		c.Err = ErrNoFunction
 	}
 	s.hooks = append(s.hooks, hook{
 		Callback: Callback{Name: c.Name, When: c.When, WhenRun: c.WhenRun, Entry: c.Entry, Monitor: c.Monitor, Place: c.Place, Err: c.Err},

@@ -118,7 +118,7 @@ func TestKeepBestRefuses(t *testing.T) {
 		option loop.Option
 		want   string
 	}{
-		{"no folder", runs.KeepBest(nil, checkpoint.Lowest(1, "test")), "no function"},
+		{"no folder", runs.KeepBest(nil, checkpoint.Lowest(1, "test")), "no folder given"},
 		{"more than one", runs.KeepBest(keep(checkpoint.Lowest(2, "test")), checkpoint.Lowest(2, "test")), "expected Lowest(1, …) or Highest(1, …)"},
 		{"not by a metric", runs.KeepBest(keep(), checkpoint.Last(1)), "expected Lowest(1, …) or Highest(1, …)"},
 		{"nothing", runs.KeepBest(keep(), checkpoint.Retention{}), "a Retention without content"},

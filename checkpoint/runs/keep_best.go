@@ -18,9 +18,9 @@ import (
 // [loop.Result].Elapsed stays that of the last turn, and the last step is saved before: a run that goes on goes on from
 // there. A run that was cancelled or has failed keeps its last state, as does one without a finite value of the metric.
 func KeepBest(folder *checkpoint.Folder, by checkpoint.Retention) loop.Change {
-	c := loop.Change{Name: "keep best", When: loop.Never}
-	if folder != nil { // refused when the run starts
-		c.Start = func(from loop.Beginning) (loop.Changer, error) { return startBest(folder, by, from) }
+	c := loop.Change{Name: "keep best", When: loop.Never, Start: func(from loop.Beginning) (loop.Changer, error) { return startBest(folder, by, from) }}
+	if folder == nil {
+		c.Err = errNoFolder
 	}
 	return c
 }

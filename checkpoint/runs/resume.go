@@ -83,6 +83,9 @@ func (s Start) Section(name string, into any) error {
 //
 // A newest checkpoint that is damaged is passed over, and stands in Start.PassedOver.
 func Resume(ctx context.Context, folder *checkpoint.Folder, state checkpoint.Restorer) (Start, error) {
+	if folder == nil {
+		return Start{}, fmt.Errorf("checkpoint: resume: %w", errNoFolder)
+	}
 	c, err := folder.Newest(ctx)
 	if errors.Is(err, checkpoint.ErrNone) {
 		folder.Options().Log.Info("checkpoint: nothing to resume from, the run begins at its beginning", "folder", folder.Dir())
@@ -93,6 +96,9 @@ func Resume(ctx context.Context, folder *checkpoint.Folder, state checkpoint.Res
 
 // ResumeAt is [Resume] from the checkpoint of a step.
 func ResumeAt(ctx context.Context, folder *checkpoint.Folder, step checkpoint.Step, state checkpoint.Restorer) (Start, error) {
+	if folder == nil {
+		return Start{}, fmt.Errorf("checkpoint: resume from step %d: %w", step, errNoFolder)
+	}
 	c, err := folder.Load(ctx, step)
 	return resume(ctx, folder, state, c, err)
 }

@@ -256,13 +256,17 @@ func TestRefusals(t *testing.T) {
 		_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), append(options, loop.Until(loop.Steps(30)))...)
 		return err
 	}
-	require.ErrorContains(t, run(runs.Save(nil, loop.EachStep)), "no function")
+	require.ErrorContains(t, run(runs.Save(nil, loop.EachStep)), "(each step: save): no folder given")
+	_, err := runs.Resume(t.Context(), nil, &counter{})
+	require.EqualError(t, err, "checkpoint: resume: no folder given")
+	_, err = runs.ResumeAt(t.Context(), nil, 3, &counter{})
+	require.EqualError(t, err, "checkpoint: resume from step 3: no folder given")
 	require.ErrorContains(t, run(runs.Save(f, loop.EachStep)), `accuracy`, "no entry has that name")
 
 	g := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	require.NoError(t, run(runs.Save(g, loop.Never)))
 	require.EqualValues(t, []checkpoint.Step{30}, steps(t, g))
-	err := run(runs.Save(g, loop.Every(loop.Steps(10))))
+	err = run(runs.Save(g, loop.Every(loop.Steps(10))))
 	require.ErrorIs(t, err, runs.ErrNewerSteps)
 	require.ErrorContains(t, err, "30, and the run begins with 0: go on from there with Resume, or take another folder")
 	h := openMem(t, &vfs.Mem{}, checkpoint.Options{})

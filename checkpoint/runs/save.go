@@ -38,7 +38,7 @@ import (
 // another run's once this run has saved; damaged ones stay.
 func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
-		return loop.Callback{When: when} // refused when the run starts
+		return loop.Callback{Name: "save", When: when, Err: errNoFolder}
 	}
 	return loop.EachRun(func() loop.Option {
 		s := &saving{folder: folder, async: checkpoint.NewAsync(folder)}
@@ -89,6 +89,8 @@ func Tolerate(n int) SaveOption { return func(s *saving) { s.tolerate = n } }
 func Also(name string, value func() (any, error)) SaveOption {
 	return func(s *saving) { s.also = append(s.also, extra{name, value}) }
 }
+
+var errNoFolder = errors.New("no folder given")
 
 // ErrNewerSteps: a run begins before the newest checkpoint of the folder that it is to save into.
 var ErrNewerSteps = errors.New("the folder has checkpoints of more steps than the run begins with")

@@ -13,15 +13,12 @@ import (
 // A value that the user has set, as seen through getenv, is kept.
 //
 //   - TF_CPP_MIN_LOG_LEVEL=2: errors only; XLA's start-up chatter goes to stderr.
-//   - GOPJRT_CUDA_CHECKS=0: otherwise go-xla v0.1.4 points XLA at a CUDA folder
-//     that exists on its author's machine only.
 //   - XLA_FLAGS: for a CUDA plugin, where ptxas and libdevice lie beside it.
 func Environment(path string, getenv func(string) string) map[string]string {
 	set := map[string]string{}
-	for name, value := range map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2", "GOPJRT_CUDA_CHECKS": "0"} {
-		if getenv(name) == "" {
-			set[name] = value
-		}
+	const level = "TF_CPP_MIN_LOG_LEVEL"
+	if getenv(level) == "" {
+		set[level] = "2"
 	}
 	const flag = "--xla_gpu_cuda_data_dir"
 	if flags := getenv("XLA_FLAGS"); !strings.Contains(flags, flag) {

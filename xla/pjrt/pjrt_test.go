@@ -72,20 +72,20 @@ func TestEnvironmentKeepsUserValues(t *testing.T) {
 	data := filepath.Join(dir, "nvidia", "cu13")
 	require.NoError(t, os.MkdirAll(filepath.Join(data, "nvvm", "libdevice"), 0o750))
 	const flag = "--xla_gpu_cuda_data_dir="
-	quiet := map[string]string{"TF_CPP_MIN_LOG_LEVEL": "0", "GOPJRT_CUDA_CHECKS": "1"}
+	quiet := map[string]string{"TF_CPP_MIN_LOG_LEVEL": "0"}
 	rows := []struct {
 		name, path string
 		user, want map[string]string
 	}{
-		{"CPU", "/p/xla_cpu_pjrt.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2", "GOPJRT_CUDA_CHECKS": "0"}},
+		{"CPU", "/p/xla_cpu_pjrt.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}},
 		{"user values", "/p/xla_cpu_pjrt.so", quiet, map[string]string{}},
 		{"CUDA", plugin, quiet, map[string]string{"XLA_FLAGS": flag + data}},
 		{
-			"CUDA with the user's flags", plugin, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "0", "GOPJRT_CUDA_CHECKS": "0", "XLA_FLAGS": "--xla_a=1"},
+			"CUDA with the user's flags", plugin, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "0", "XLA_FLAGS": "--xla_a=1"},
 			map[string]string{"XLA_FLAGS": "--xla_a=1 " + flag + data},
 		},
 		{
-			"CUDA with the user's folder", plugin, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "0", "GOPJRT_CUDA_CHECKS": "0", "XLA_FLAGS": flag + "/mine"},
+			"CUDA with the user's folder", plugin, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "0", "XLA_FLAGS": flag + "/mine"},
 			map[string]string{},
 		},
 		{"CUDA without its libraries", filepath.Join(t.TempDir(), "xla_cuda_plugin.so"), quiet, map[string]string{}},
