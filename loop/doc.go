@@ -32,6 +32,7 @@
 //
 // An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [BlockStepper] is given
 // several batches at once where nothing else is due between them; the results are the same with or without.
+// (The tests compare runs with a plain model of all this: model_reference_test.go.)
 //
 // # Purity
 //
