@@ -34,7 +34,7 @@ func TestRun_aPanicOfTheData(t *testing.T) {
 }
 
 // spoiled panics in one of its methods.
-type spoiled struct{ at, interrupts, watch bool }
+type spoiled struct{ at, interrupts bool }
 
 func (s spoiled) At(int64, loop.Activity) {
 	if s.at {

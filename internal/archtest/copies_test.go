@@ -105,7 +105,7 @@ var fieldsThatAreLists = map[string]string{
 	"data/parquet.Field.Classes": "kept",
 	// What a function gives.
 	"checkpoint.Checkpoint.Tensors": "given", "checkpoint/runs.Start.Differences": "given", "checkpoint/runs.Start.PassedOver": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given",
-	"internal/shield.Panic.Stack": "given", "loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",
+	"loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",
 	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train/outer.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
