@@ -28,10 +28,11 @@ const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 
 const ckptOfState = "save: thread blocked, state"
 
-// ckpt measures how long a save in the background blocks, a save that waits for the disk, and a load with all checksums.
-// Each stands beside a floor of the same repeat: the same bytes copied in memory, written to a file and synced, read from
-// one. "State" is a managed.State on the device, the others have their bytes in Go's memory. Ratio is the best repeat by the best floor: on a machine that others use too, the best says most. The disk is that of
-// TMPDIR; what is read lies in the cache of files, as in the peers' script.
+// ckpt measures how long a save in the background blocks, a save that waits for the disk, and a load with all
+// checksums. Each stands beside a floor of the same repeat: the same bytes copied in memory, written to a file and
+// synced, read from one. "State" is a managed.State on the device, the others have their bytes in Go's memory. Ratio is
+// the best repeat by the best floor: on a machine that others use too, the best says most. The disk is that of TMPDIR;
+// what is read lies in the cache of files, as in the peers' script.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// fit trains the same network on the digits by Fit and by a train.Loop with the same losses, metrics and tests, written by
-// hand, in turns: the microseconds of a step each, and how much longer Fit's takes. Variant digits is the peers' workload of
-// that name, three seeds of a convolutional network, by Fit: the accuracy and the seconds.
+// fit trains the same network on the digits by Fit and by a train.Loop with the same losses, metrics and tests, written
+// by hand, in turns: the microseconds of a step each, and how much longer Fit's takes. Variant digits is the peers'
+// workload of that name, three seeds of a convolutional network, by Fit: the accuracy and the seconds.
 func fit(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {

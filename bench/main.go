@@ -3,8 +3,8 @@
 //	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,ckpt,ttfs
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
-// Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each repeat
-// waits for a line on standard input, so that scripts/bench_peers.sh can measure lazo and JAX in turns.
+// Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each
+// repeat waits for a line on standard input, so that scripts/bench_peers.sh can measure lazo and JAX in turns.
 package main
 
 import (

@@ -13,8 +13,8 @@ type point struct {
 	cost float64 // us a step
 }
 
-// draw makes an SVG with a panel for each size: cost over size, both on logarithmic scales, with a line that grows as the size
-// does for comparison.
+// draw makes an SVG with a panel for each size: cost over size, both on logarithmic scales, with a line that grows as
+// the size does for comparison.
 func draw(points []point) string {
 	const width, height, margin = 300, 240, 48
 	var svg strings.Builder

@@ -21,8 +21,8 @@ import (
 // asking are the numbers of goroutines that ask at a time.
 var asking = []int{1, 8, 64}
 
-// predict asks a model of mlp's layers for one example at a time, from the host's memory and back, by goroutines that each wait
-// for their answer before they ask again. A variant is a number of goroutines.
+// predict asks a model of mlp's layers for one example at a time, from the host's memory and back, by goroutines that
+// each wait for their answer before they ask again. A variant is a number of goroutines.
 func predict(ctx context.Context, b *bench) (err error) {
 	r, err := b.open(ctx)
 	if err != nil {

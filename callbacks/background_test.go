@@ -254,7 +254,8 @@ type observer struct{ writer }
 
 func (*observer) At(int64, loop.Activity) {}
 
-// What a run refuses, a loop written by hand cannot start; and what is asked between turns is not passed over in silence.
+// What a run refuses, a loop written by hand cannot start; and what is asked between turns is not passed over in
+// silence.
 func TestBackground_refusesByHandToo(t *testing.T) {
 	for name, c := range map[string]loop.Callback{
 		"callbacks: w: background: queue":                         callbacks.Background{Queue: -1}.Of((&writer{}).option("w")),

@@ -147,7 +147,8 @@ type word string
 func (w word) Float() (float64, error) { return 0, fmt.Errorf("%q is a text", string(w)) }
 func (w word) Any() (any, error)       { return string(w), nil }
 
-// A bar that is not off must be the same by hand, called after each step, as the one of a run, which is asked when a line is due.
+// A bar that is not off must be the same by hand, called after each step, as the one of a run, which is asked when a
+// line is due.
 func TestBar_byHandIsThatOfARun(t *testing.T) {
 	run := func(t *testing.T, options ...callbacks.BarOption) string {
 		var out bytes.Buffer

@@ -82,8 +82,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A profile of a busy run names what it was busy with: the run's time whether or not Go's threads computed, and not what only
-// waits for it.
+// A profile of a busy run names what it was busy with: the run's time whether or not Go's threads computed, and not
+// what only waits for it.
 func TestR39_aProfileHasSamples(t *testing.T) {
 	dir := t.TempDir()
 	inner := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {

@@ -33,13 +33,13 @@ type Tensor struct {
 	// Data are the elements, little endian, the last axis running fastest.
 	Data []byte
 	// Write, if not nil, writes them in place of Data, so that a state that is not in the host's memory needs no copy
-	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. The writer may
-	// be a [MemoryWriter].
+	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. The writer
+	// may be a [MemoryWriter].
 	Write func(io.Writer) error
 }
 
-// MemoryWriter is the writer that [Async] gives to a [Tensor]'s Write: bytes that were put into its AvailableBuffer (see
-// [bytes.Buffer.AvailableBuffer]) are written without a copy.
+// MemoryWriter is the writer that [Async] gives to a [Tensor]'s Write: bytes that were put into its AvailableBuffer
+// (see [bytes.Buffer.AvailableBuffer]) are written without a copy.
 type MemoryWriter interface {
 	io.Writer
 	AvailableBuffer() []byte

@@ -70,8 +70,8 @@ func (d *disk) write(ctx context.Context, temp string, w writing) error {
 	return w.readBack(func(path string) (file, error) { return d.open(ctx, path) }, temp)
 }
 
-// create writes a file and makes it durable. A file whose sync failed is lost: the kernel may have dropped the pages, and
-// say at the next sync that all is well. So nothing is tried twice.
+// create writes a file and makes it durable. A file whose sync failed is lost: the kernel may have dropped the pages,
+// and say at the next sync that all is well. So nothing is tried twice.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {

@@ -28,24 +28,24 @@ const (
 // ImportOption is a setting of [ImportGoMLX].
 type ImportOption func(*gomlxImport)
 
-// MaxBytes lets the variables of a compressed checkpoint take so many bytes of memory, in place of twice the file and 32 MB. A
-// checkpoint of mostly zeros needs it; one of an unknown origin may be a bomb.
+// MaxBytes lets the variables of a compressed checkpoint take so many bytes of memory, in place of twice the file and
+// 32 MB. A checkpoint of mostly zeros needs it; one of an unknown origin may be a bomb.
 func MaxBytes(n int64) ImportOption { return func(i *gomlxImport) { i.maxBytes = n } }
 
-// ImportGoMLX reads a checkpoint that GoMLX v0.26 to v0.28 has saved, compressed or not. The path is a folder, of which the
-// checkpoint with the highest number is read, or the .json file of one checkpoint.
+// ImportGoMLX reads a checkpoint that GoMLX v0.26 to v0.28 has saved, compressed or not. The path is a folder, of which
+// the checkpoint with the highest number is read, or the .json file of one checkpoint.
 //
-// Tensors have the full names of the variables ("/model/dense/weights"), as those of a managed.State, and the bytes that GoMLX
-// saved. Step is that of the file's name, 0 if it tells none. GoMLX does not say which variables are trainable, so it is
-// State.Transfer that takes them, not State.Restore.
+// Tensors have the full names of the variables ("/model/dense/weights"), as those of a managed.State, and the bytes
+// that GoMLX saved. Step is that of the file's name, 0 if it tells none. GoMLX does not say which variables are
+// trainable, so it is State.Transfer that takes them, not State.Restore.
 //
-// The parameters of the store are the section "params", as [Params], by scope and key ("/optimizer/learning_rate"). Those
-// of types that Params do not have, such as lists, are the section "params.other", an object with type and value for each. Integers
-// are exact, where GoMLX reads them back by way of a float64.
+// The parameters of the store are the section "params", as [Params], by scope and key ("/optimizer/learning_rate").
+// Those of types that Params do not have, such as lists, are the section "params.other", an object with type and value
+// for each. Integers are exact, where GoMLX reads them back by way of a float64.
 //
-// A file that is not what GoMLX writes is a [*DamagedError]; one of more than 50,000 variables, 10,000 parameters or 2 MB of them, of
-// 8 MB of JSON, or that expands to more than [MaxBytes], wraps [ErrLimit]. Without MaxBytes the memory taken is at most twice
-// the files and 64 MB.
+// A file that is not what GoMLX writes is a [*DamagedError]; one of more than 50,000 variables, 10,000 parameters or 2
+// MB of them, of 8 MB of JSON, or that expands to more than [MaxBytes], wraps [ErrLimit]. Without MaxBytes the memory
+// taken is at most twice the files and 64 MB.
 //
 // Other checkpoints of the folder are not tried: an older one is another state of the training.
 func ImportGoMLX(path string, options ...ImportOption) (*Checkpoint, error) {

@@ -52,8 +52,8 @@ type gomlxOther struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// parseGoMLX reads little more than the text itself into memory: it walks over the text where encoding/json would take many
-// times its size.
+// parseGoMLX reads little more than the text itself into memory: it walks over the text where encoding/json would take
+// many times its size.
 func parseGoMLX(text []byte) (*gomlxMeta, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -104,7 +104,8 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// v0.26 puts a slash behind the scope, also where that ends in one: that of the root, and of what Adam keeps for its variables.
+	// v0.26 puts a slash behind the scope, also where that ends in one: that of the root, and of what Adam keeps for its
+	// variables.
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
@@ -222,8 +223,8 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields fills values with an object's fields of these names. The last name may be missing in the outermost object of an
-// old file; nothing else may, and no other field may be there.
+// gomlxFields fills values with an object's fields of these names. The last name may be missing in the outermost object
+// of an old file; nothing else may, and no other field may be there.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {

@@ -183,7 +183,8 @@ func TestF27_hostileGoMLX(t *testing.T) {
 	t.Logf("F27: %d hostile files of JSON, %d of values and %d shorter ones of GoMLX's checkpoints: all refused", len(texts), len(bins), lengths)
 }
 
-// Adam of v0.26 keeps the moments of variables at the root in a scope that ends in a slash, and its files put another one behind it.
+// Adam of v0.26 keeps the moments of variables at the root in a scope that ends in a slash, and its files put another
+// one behind it.
 func TestImportGoMLX_slashesOfAdam(t *testing.T) {
 	c, _, err := importOf(t, strings.Replace(gomlxText, "var:/a/b", "var:/AdamOptimizer//w_1st_moment", 1), gomlxBin())
 	require.NoError(t, err)

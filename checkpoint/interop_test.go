@@ -12,7 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// TestInteropCheckpoint has the Python package read a checkpoint whose tensors, of every type, are those of a file that it wrote.
+// TestInteropCheckpoint has the Python package read a checkpoint whose tensors, of every type, are those of a file that
+// it wrote.
 func TestInteropCheckpoint(t *testing.T) {
 	interpreter := os.Getenv("LAZO_PYTHON")
 	if interpreter == "" {

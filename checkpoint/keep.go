@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Retention says which checkpoints are worth keeping: [Last], [Lowest], [Highest], [EverySteps], [EveryTime]. Several of
-// them in [Options.Keep] keep what any of them keeps.
+// Retention says which checkpoints are worth keeping: [Last], [Lowest], [Highest], [EverySteps], [EveryTime]. Several
+// of them in [Options.Keep] keep what any of them keeps.
 //
 // Each is a function of what is in the folder (step, time, metrics), so nothing of it is lost in a restart: Keras and
 // Flax forget their best value, and then take the first one for the best.

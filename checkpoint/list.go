@@ -42,8 +42,8 @@ func (m *manifest) info() Info {
 	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize}
 }
 
-// List gives the checkpoints in the order of their steps, one for each step. It reads the manifests alone: damage in the
-// tensors is for [Folder.Verify].
+// List gives the checkpoints in the order of their steps, one for each step. It reads the manifests alone: damage in
+// the tensors is for [Folder.Verify].
 func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 )
 
 // Newest loads the checkpoint with the most steps. All checksums are checked; if one is wrong, or the checkpoint cannot
-// be read, the one before is tried, and the newer one stands in PassedOver (and in the log). If none is left, the error holds what was wrong with each
-// ([*DamagedError]). An empty folder is [ErrNone]: only that is a reason to start anew. A checkpoint of a later lazo is
-// [ErrNewer], and older ones are not tried: the run has been further.
+// be read, the one before is tried, and the newer one stands in PassedOver (and in the log). If none is left, the error
+// holds what was wrong with each ([*DamagedError]). An empty folder is [ErrNone]: only that is a reason to start anew.
+// A checkpoint of a later lazo is [ErrNewer], and older ones are not tried: the run has been further.
 func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(place) bool { return true }, ErrNone)
 	return c, f.wrap(err, "load the newest")

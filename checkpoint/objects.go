@@ -130,8 +130,8 @@ func (inMemory) Close() error           { return nil }
 // window is how much of an object is asked for at once: a request takes tens of milliseconds, whatever it asks for.
 const window = 8 << 20
 
-// object is an open object. It has the bytes around the last place that was read, because files are read from the start to
-// the end, in small pieces.
+// object is an open object. It has the bytes around the last place that was read, because files are read from the start
+// to the end, in small pieces.
 type object struct {
 	ctx   context.Context
 	store Store

@@ -11,8 +11,8 @@ import (
 )
 
 // Params are values by name that come back from JSON with the type and every bit they had: bool, string, the integers
-// from int and int8 to uint64, float32, float64, []byte, and nil. GoMLX's checkpoints make float64s of all numbers, which
-// changes integers above 2^53, and cannot save a NaN.
+// from int and int8 to uint64, float32, float64, []byte, and nil. GoMLX's checkpoints make float64s of all numbers,
+// which changes integers above 2^53, and cannot save a NaN.
 //
 // In JSON each is an object with the type for a key: {"uint64":"18446744073709551615"}. Text that is not UTF-8 is
 // kept as {"text64": …}, in base64.

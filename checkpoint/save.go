@@ -74,8 +74,8 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	return nil
 }
 
-// missing warns once of a metric that Keep goes by and that no checkpoint had yet: maybe a typing error. In a run the loop finds
-// these, and most of its saves lie between two evaluations.
+// missing warns once of a metric that Keep goes by and that no checkpoint had yet: maybe a typing error. In a run the
+// loop finds these, and most of its saves lie between two evaluations.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true

@@ -142,7 +142,8 @@ func readState(ctx context.Context, file file, path string, m *manifest, keep bo
 // parallelSize is the least size of a file that two goroutines read: while one waits for memory, the other one sums.
 const parallelSize = 32 << 20
 
-// inParallel calls do for 0 to n-1, begun in that order, and gives the error of the least that failed; then no more are begun.
+// inParallel calls do for 0 to n-1, begun in that order, and gives the error of the least that failed; then no more are
+// begun.
 func inParallel(goroutines, n int, do func(i int) error) (err error) {
 	var mu sync.Mutex
 	next, failed := 0, n

@@ -13,12 +13,12 @@ import (
 // implementation must pass.
 //
 // Whatever was put or deleted must be what all later calls see, from everywhere: so it is in today's S3, Google Cloud
-// Storage and Azure. Methods may be called from any goroutine. Errors should wrap the service's; OpenStore's Folder adds
-// what it was doing.
+// Storage and Azure. Methods may be called from any goroutine. Errors should wrap the service's; OpenStore's Folder
+// adds what it was doing.
 type Store interface {
-	// Put makes the object of a key of what write gives, whole or not at all: nobody sees a part of it, and when Put returns
-	// nil the object is durable. An object that is there already is replaced. After an error, which must be write's own if it
-	// is that which failed, there may be the old object or the new one.
+	// Put makes the object of a key of what write gives, whole or not at all: nobody sees a part of it, and when Put
+	// returns nil the object is durable. An object that is there already is replaced. After an error, which must be
+	// write's own if it is that which failed, there may be the old object or the new one.
 	Put(ctx context.Context, key string, write func(io.Writer) error) error
 	// ReadAt is that of [io.ReaderAt] for the object of a key: less than p only at its end, with [io.EOF]. One that is not
 	// there is fs.ErrNotExist.
@@ -31,15 +31,15 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// OpenStore opens an object store as [Open] does a folder of the disk; name is for messages. The objects are the files that
-// Open's folder has, so that what is copied from the one can be read in the other.
+// OpenStore opens an object store as [Open] does a folder of the disk; name is for messages. The objects are the files
+// that Open's folder has, so that what is copied from the one can be read in the other.
 //
 // A store has no atomic rename. So COMMIT is the object that is put last, and deleted first: a step without one is not
 // there, and its other objects are removed by the next OpenStore or Save. A save that fails deletes what it had put.
 //
-// A store has no lock that goes with a process that died, and a lease needs clocks that agree. So there is none: that one
-// process at a time writes is for the user to see to (a job scheduler does, as a rule), and two can remove each other's
-// steps. Any number may read ([Options.ReadOnly]). Orbax has the same rule.
+// A store has no lock that goes with a process that died, and a lease needs clocks that agree. So there is none: that
+// one process at a time writes is for the user to see to (a job scheduler does, as a rule), and two can remove each
+// other's steps. Any number may read ([Options.ReadOnly]). Orbax has the same rule.
 //
 // Close of the folder leaves the store open.
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {

@@ -20,7 +20,8 @@ func deaf(yield func(data.Batch, error) bool) {
 	}
 }
 
-// A source that goes on behind yield's false ends, whatever stands between it and the loop, in what a plain range makes of it.
+// A source that goes on behind yield's false ends, whatever stands between it and the loop, in what a plain range makes
+// of it.
 func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 	type batches = iter.Seq2[data.Batch, error]
 	same := func(b data.Batch) (data.Batch, error) { return b, nil }
@@ -94,7 +95,8 @@ func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 	}
 }
 
-// What a source does wrong in a defer, told to stop, is not lost either; where the consumer panicked, its own panic is what is told.
+// What a source does wrong in a defer, told to stop, is not lost either; where the consumer panicked, its own panic is
+// what is told.
 func TestPrefetchTellsWhatTheSourceDoesWhenStopped(t *testing.T) {
 	for want, end := range map[string]func(){
 		"the source: panic: cleanup":            func() { panic("cleanup") },

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
-// Every number that says a size or a limit may be anything: it is an error that names it, or it works. None ends the process,
-// hangs, or takes the memory that it speaks of.
+// Every number that says a size or a limit may be anything: it is an error that names it, or it works. None ends the
+// process, hangs, or takes the memory that it speaks of.
 func TestR29_anySizeIsAnErrorOrWorks(t *testing.T) {
 	set := numbered(t, 6)
 	items := func() iter.Seq2[int, error] { return Items([]int{1, 2, 3}) }

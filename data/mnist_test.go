@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// images and labels are files in the form of MNIST's, with n examples. The first pixel of image i is i, its label i % 10.
+// images and labels are files in the form of MNIST's, with n examples. The first pixel of image i is i, its label i %
+// 10.
 func images(n int) []byte {
 	file := idx(0x08, []uint32{uint32(n), 28, 28})
 	for i := range n {

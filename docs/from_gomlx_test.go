@@ -43,7 +43,8 @@ func mlp(scope *model.Scope, image *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-// inMemory is a GoMLX dataset of the digits, in batches of 32: images, and labels [batch, 1] as GoMLX's losses want them.
+// inMemory is a GoMLX dataset of the digits, in batches of 32: images, and labels [batch, 1] as GoMLX's losses want
+// them.
 func inMemory(t *testing.T, on *xla.Runtime, set *data.Set) *dataset.InMemoryDataset {
 	t.Helper()
 	source := gomlxdata.To("digits", data.Map(set.Batches(set.Len()), labelColumn), []string{"image"}, []string{"label"})

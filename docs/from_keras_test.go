@@ -23,8 +23,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Each argument of Keras's methods and each of its callbacks, losses, metrics and optimizers has a row under its heading. The
-// list is made by testdata/keras_list.py.
+// Each argument of Keras's methods and each of its callbacks, losses, metrics and optimizers has a row under its
+// heading. The list is made by testdata/keras_list.py.
 func TestKeras_list(t *testing.T) {
 	counts := checkRows(t, "from-keras.md", "testdata/keras_list.txt")
 	require.Len(t, counts, 8)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkRows looks for a row for each line "group name" of a list, in the tables under the heading that ends in the group's
-// word: "callback x" under "## Callbacks". It counts the names of each group.
+// checkRows looks for a row for each line "group name" of a list, in the tables under the heading that ends in the
+// group's word: "callback x" under "## Callbacks". It counts the names of each group.
 func checkRows(t *testing.T, document, list string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(document)
@@ -33,8 +33,8 @@ func checkRows(t *testing.T, document, list string) map[string]int {
 	return counts
 }
 
-// rowsByHeading gives the second cells of tables by the last word of the heading above, in the singular, and by each name in
-// backticks in the first cell.
+// rowsByHeading gives the second cells of tables by the last word of the heading above, in the singular, and by each
+// name in backticks in the first cell.
 func rowsByHeading(text string) map[string]map[string]string {
 	rows, heading := map[string]map[string]string{}, ""
 	for line := range strings.Lines(text) {

@@ -31,7 +31,8 @@ var values = map[string]string{
 	"set": "data.Set", "b": "managed.Builder", "turn": "loop.Turn", "report": "loop.Report", "scope": "model.Scope",
 }
 
-// foreign are prefixes of Python's names; the first cell of a table's row, which has the other library's, is not looked at.
+// foreign are prefixes of Python's names; the first cell of a table's row, which has the other library's, is not looked
+// at.
 var foreign = map[string]bool{"keras": true, "torch": true, "tf": true, "jax": true, "optax": true, "flax": true, "nnx": true}
 
 var (
@@ -106,7 +107,8 @@ func selectors(line string) (names []string) {
 	return names
 }
 
-// declarations has what packages export: "loop.New", and members as "loop.Elapsed.Steps"; and for a type those whose members it has too.
+// declarations has what packages export: "loop.New", and members as "loop.Elapsed.Steps"; and for a type those whose
+// members it has too.
 type declarations struct {
 	names map[string]bool
 	from  map[string][]string

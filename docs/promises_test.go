@@ -34,7 +34,8 @@ func promises(readme string) (all []string) {
 // headings are the short sentences that a bullet begins with, where the next ones say the same in particular.
 var headings = []string{"Errors, not panics.", "Crashes speak.", "Silence unless asked.", "Nothing is fetched unread.", "A run ends well."}
 
-// Each sentence that README has under "What you can rely on" has a row in docs/testing.md, with tests that exist and skip nothing.
+// Each sentence that README has under "What you can rely on" has a row in docs/testing.md, with tests that exist and
+// skip nothing.
 func TestPromises(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)

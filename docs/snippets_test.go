@@ -1,5 +1,5 @@
-// Package docs_test compiles and runs what the documents show: each Go block of a from-*.md stands word for word in a test
-// or an example of from_*_test.go.
+// Package docs_test compiles and runs what the documents show: each Go block of a from-*.md stands word for word in a
+// test or an example of from_*_test.go.
 package docs_test
 
 import (

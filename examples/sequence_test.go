@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
-// A classifier of sentences of several lengths sees the order of the words, for without it half of the answers would be wrong,
-// and padding changes none of them.
+// A classifier of sentences of several lengths sees the order of the words, for without it half of the answers would be
+// wrong, and padding changes none of them.
 func TestTransformer(t *testing.T) {
 	out := runs(t, plugintest.Program(t, "transformer"), "-steps", "250")
 	n := numbersOf(t, `^test accuracy of sentences padded to 10 words: (\S+)\ntest accuracy of sentences padded to 16 words: (\S+)\n$`, out)
@@ -61,7 +61,8 @@ func TestVariationalAutoencoder(t *testing.T) {
 	require.GreaterOrEqual(t, kinds, 8)
 }
 
-// likeDigits gives how far the pictures of a grid are from the nearest digit on average, and how many kinds of digits those are.
+// likeDigits gives how far the pictures of a grid are from the nearest digit on average, and how many kinds of digits
+// those are.
 func likeDigits(t *testing.T, grid image.Image) (distance float64, kinds int) {
 	t.Helper()
 	const side, edge, pitch, zoom = 12, 8, 9, 5
@@ -88,8 +89,8 @@ func likeDigits(t *testing.T, grid image.Image) (distance float64, kinds int) {
 	return distance, len(seen)
 }
 
-// A body that was trained on some digits and stays as it is, bit for bit, serves to tell others apart; the new head is a
-// function of its seed.
+// A body that was trained on some digits and stays as it is, bit for bit, serves to tell others apart; the new head is
+// a function of its seed.
 func TestTransfer(t *testing.T) {
 	hashes := func(out []byte) [][]byte {
 		match := regexp.MustCompile(`\nbody: (\w{16}), then (\w{16})\nhead: (\w{16}), then (\w{16})\n$`).FindSubmatch(out)

@@ -31,7 +31,8 @@ func numbers(t *testing.T, m *flaxlike.Model, name string) (flat []float64, mean
 	return flat, mean, math.Sqrt(variance(flat...))
 }
 
-// Attention begins as a dense layer does: biases of 0, weights of the deviation √(2/n) for n inputs, whatever the heads.
+// Attention begins as a dense layer does: biases of 0, weights of the deviation √(2/n) for n inputs, whatever the
+// heads.
 func TestR04_attentionBegins(t *testing.T) {
 	const n = 64
 	for _, heads := range []int{1, 8} {
@@ -48,8 +49,8 @@ func TestR04_attentionBegins(t *testing.T) {
 	}
 }
 
-// What attention gives is the formula of Vaswani et al. 2017: the products of queries and keys are divided by the root of a head's
-// width, once.
+// What attention gives is the formula of Vaswani et al. 2017: the products of queries and keys are divided by the root
+// of a head's width, once.
 func TestR04_attentionIsItsFormula(t *testing.T) {
 	const batch, time, n, heads, width = 2, 5, 4, 2, 3
 	random := rand.New(rand.NewPCG(1, 2))
@@ -136,8 +137,8 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 	}
 }
 
-// Associative recall: behind pairs of a key and a value comes one of the keys, and its value is to be told. Two layers of
-// attention learn it. With GoMLX v0.26's, this seed was at 0.37 after 2,048 steps and no longer moved.
+// Associative recall: behind pairs of a key and a value comes one of the keys, and its value is to be told. Two layers
+// of attention learn it. With GoMLX v0.26's, this seed was at 0.37 after 2,048 steps and no longer moved.
 func TestR04_recallIsLearnt(t *testing.T) {
 	const keys, pairs, width, heads = 8, 4, 64, 8
 	examples := func(seed uint64, n int) *data.Set {
@@ -175,8 +176,8 @@ func TestR04_recallIsLearnt(t *testing.T) {
 	require.GreaterOrEqual(t, accuracy, 0.95)
 }
 
-// What docs/from-keras.md says of how GoMLX's lstm begins holds: if this fails, GoMLX has mended it, and the sentences there and
-// at LSTM go.
+// What docs/from-keras.md says of how GoMLX's lstm begins holds: if this fails, GoMLX has mended it, and the sentences
+// there and at LSTM go.
 func TestR04_lstmBeginsElsewhere(t *testing.T) {
 	const n, units = 16, 64
 	m := newModel(t, flaxlike.LSTM(units))
@@ -188,7 +189,8 @@ func TestR04_lstmBeginsElsewhere(t *testing.T) {
 	t.Logf("R04: lstm's biases have the deviation %.3f, its weights of the inputs %.4f", biases, inputs)
 }
 
-// GoMLX's lstm.Ragged cannot be built, as docs/from-keras.md says: if this fails, GoMLX has mended it, and the sentence goes.
+// GoMLX's lstm.Ragged cannot be built, as docs/from-keras.md says: if this fails, GoMLX has mended it, and the sentence
+// goes.
 func TestR32_lstmRaggedIsAnError(t *testing.T) {
 	ragged := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		_, last, _ := lstm.New(scope, x, 4).Ragged(graph.Const(x.Graph(), []int32{3, 2})).Done()

@@ -27,7 +27,8 @@ func noisy(t *testing.T) *flaxlike.Model {
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(3))
 }
 
-// A run that was killed, or interrupted, and is started again as it was ends with the same bits of parameters and history.
+// A run that was killed, or interrupted, and is started again as it was ends with the same bits of parameters and
+// history.
 func TestFit_killedAndStartedAgain(t *testing.T) {
 	set := sorted(t, 160) // 5 steps an epoch
 	fit := func(ctx context.Context, m *flaxlike.Model, folder *checkpoint.Folder, batches bool, callbacks ...loop.Option) (*loop.History, error) {

@@ -42,7 +42,8 @@ func TestF50Child(t *testing.T) {
 	}
 }
 
-// A whole process trains with checkpoints: it says nothing unasked, and a stderr that nobody reads ends no training, whatever it shows.
+// A whole process trains with checkpoints: it says nothing unasked, and a stderr that nobody reads ends no training,
+// whatever it shows.
 func TestF50_closedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

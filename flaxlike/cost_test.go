@@ -43,8 +43,8 @@ func (c counting) Fetch(b strategies.Buffer) (*managed.Tensor, error) {
 	return c.Strategy.Fetch(b)
 }
 
-// Fit makes a step with no more than a train.Loop by hand needs for the same: memory from Go's heap, and copies from the
-// device, of which an epoch that nobody reads has none.
+// Fit makes a step with no more than a train.Loop by hand needs for the same: memory from Go's heap, and copies from
+// the device, of which an epoch that nobody reads has none.
 func TestFit_costsWhatTrainCosts(t *testing.T) {
 	set := sorted(t, 3200)
 	const steps, epochs = 100, 10

@@ -29,8 +29,8 @@ const (
 	stuckAt     = 12 // batches come, of 5 an epoch
 )
 
-// fitStuck trains on a source that gives some batches and then calls blocks, which does not return. It tells when the source
-// is there, and the training behind the last batch.
+// fitStuck trains on a source that gives some batches and then calls blocks, which does not return. It tells when the
+// source is there, and the training behind the last batch.
 func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks func()) error {
 	var there atomic.Int32
 	both := func() {
@@ -79,8 +79,8 @@ func TestStuckChild(t *testing.T) {
 	os.Exit(loop.ExitCode(err))
 }
 
-// The training of a source that blocks for ever ends within a second of its deadline, or of a signal to its process, and its
-// folder has the state of the last batch that came.
+// The training of a source that blocks for ever ends within a second of its deadline, or of a signal to its process,
+// and its folder has the state of the last batch that came.
 func TestF49_aSourceThatBlocksForEver(t *testing.T) {
 	const allowed = 5 * time.Second // a second, and time for a busy machine
 	ends, longest := 0, time.Duration(0)

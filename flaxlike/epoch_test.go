@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// R14: what follows an entry in Fit counts epochs, and sees their means, whether training logs it in each step or a test at their ends;
-// a run that is resumed waits on where it was.
+// R14: what follows an entry in Fit counts epochs, and sees their means, whether training logs it in each step or a
+// test at their ends; a run that is resumed waits on where it was.
 func TestR14_monitorsCountEpochs(t *testing.T) {
 	set := line(t, 128)                                  // 4 steps an epoch
 	fit := func(f flaxlike.Fit) (*loop.History, error) { // a rate too small to learn by: after the first epoch nothing is better by 1
@@ -59,8 +59,8 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 	require.EqualValues(t, 16, steps[len(steps)-1], "resumed behind the second epoch")
 }
 
-// R15: a row of the history has the means over its epoch's examples: of the sum of the losses, of each before its weight, of figures of
-// one's own and of those from inside of the network; in training as in a test.
+// R15: a row of the history has the means over its epoch's examples: of the sum of the losses, of each before its
+// weight, of figures of one's own and of those from inside of the network; in training as in a test.
 func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
 	x := sorted(t, 70).Fields() // 4 batches of 16, and 6 examples that wait
 	size := make([]float32, 70)
@@ -150,7 +150,8 @@ func TestR05_paddedBatchesTrainBatchNorm(t *testing.T) {
 	require.Len(t, learned[1], len(learned[0]))
 }
 
-// R08: what a loss, a layer or a weight cannot take is told before the step, with the field, the example and what was expected.
+// R08: what a loss, a layer or a weight cannot take is told before the step, with the field, the example and what was
+// expected.
 func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 	x := data.X(make([]float32, 8), 8, 1)
 	nan := float32(math.NaN())
@@ -258,7 +259,8 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 	}
 }
 
-// What Fit logs is the rate that the parameters move by, of each group that has one of its own; where nobody can tell it there is no run.
+// What Fit logs is the rate that the parameters move by, of each group that has one of its own; where nobody can tell
+// it there is no run.
 func TestKerasLogRate_isTheRateInForce(t *testing.T) {
 	half := optim.ScaleBySchedule(optim.Constant(0.5))
 	fit := func(chain ...optim.Transformation) (*loop.History, error) {

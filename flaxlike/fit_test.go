@@ -74,7 +74,8 @@ func TestHistory(t *testing.T) {
 	require.InDeltaSlice(t, series(t, h, "loss_val"), series(t, h, "avg_loss_val"), 1e-6)
 }
 
-// avg_loss is the mean over all steps of the epoch: that of the same steps one by one; and so is what the epoch's row says of "loss".
+// avg_loss is the mean over all steps of the epoch: that of the same steps one by one; and so is what the epoch's row
+// says of "loss".
 func TestAverageIsOfTheEpoch(t *testing.T) {
 	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")) }
 	h, err := made().Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))

@@ -75,7 +75,8 @@ func TestLabelsThatAreNoClasses(t *testing.T) {
 	}
 }
 
-// Examples of several labels are scored by the class, at logit 0: scikit-learn's figures, average="macro", zero_division=0.
+// Examples of several labels are scored by the class, at logit 0: scikit-learn's figures, average="macro",
+// zero_division=0.
 func TestMetrics_severalLabels(t *testing.T) {
 	says := []float32{1, -1, 1, -1, 1, -1, -1, 1, -1, 1, -1, -1, 1, -1, -1}
 	is := []int32{1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0}

@@ -307,8 +307,8 @@ var mistakes = []struct {
 	{"rate below 0", func(m desk) error { return m.made(flaxlike.WithLearningRate(-1)) }},
 }
 
-// The first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be read, not
-// only compared.
+// The first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be
+// read, not only compared.
 func TestMessages(t *testing.T) {
 	places := regexp.MustCompile(`(_test\.go):\d+`)
 	var got strings.Builder

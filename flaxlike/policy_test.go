@@ -63,8 +63,8 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 	}
 }
 
-// The gradients of a float16 model are scaled on their way and are right at its end: penalties count as much as they should,
-// and what vanishes without a scale does not.
+// The gradients of a float16 model are scaled on their way and are right at its end: penalties count as much as they
+// should, and what vanishes without a scale does not.
 func TestWithPolicy_float16(t *testing.T) {
 	const tiny = 1e-9 // of which float16 has 0
 	network := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {

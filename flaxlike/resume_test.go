@@ -75,7 +75,8 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 	require.Equal(t, 6, epochs, "with more patience")
 }
 
-// A Fit that is started again behind its end leaves a model as the training did: with its variables, to be counted, saved and read.
+// A Fit that is started again behind its end leaves a model as the training did: with its variables, to be counted,
+// saved and read.
 func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 	folder, set, path := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64), filepath.Join(t.TempDir(), "weights")
 	var saved []byte

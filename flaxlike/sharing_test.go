@@ -31,8 +31,8 @@ var (
 
 const wide = 256
 
-// counted is a network of two variables, all of whose numbers are how many training steps there were: what is said of two
-// moments shows. It says the input, twice as large, and the variables.
+// counted is a network of two variables, all of whose numbers are how many training steps there were: what is said of
+// two moments shows. It says the input, twice as large, and the variables.
 func counted(scope *managed.Scope, x *managed.Node) *managed.Node {
 	n := x.Shape().Dimensions[0]
 	all := []*managed.Node{graph.MulScalar(x, 2)}
@@ -84,8 +84,8 @@ func saw(out map[string]data.Array, of float32, rows int) (step float32, err err
 	return step, nil
 }
 
-// R02: predictions and evaluations by many goroutines beside a Fit, each of one moment between two steps; the Fit finds what it
-// finds alone.
+// R02: predictions and evaluations by many goroutines beside a Fit, each of one moment between two steps; the Fit finds
+// what it finds alone.
 func TestR02_predictBesideAFit(t *testing.T) {
 	m := countedModel(t)
 	require.NoError(t, m.Init(t.Context(), first(t, filled(t, 4, 1), 4)))
@@ -295,8 +295,8 @@ func closed(s loop.Snapshot) error {
 	return s.Close()
 }
 
-// A Predict whose caller takes his time, for ever perhaps, keeps nobody waiting: not a training, nor a Predict that he makes
-// meanwhile.
+// A Predict whose caller takes his time, for ever perhaps, keeps nobody waiting: not a training, nor a Predict that he
+// makes meanwhile.
 func TestF46_aReaderThatNeverEnds(t *testing.T) {
 	m := countedModel(t)
 	inside, leave := make(chan struct{}), make(chan struct{})
@@ -325,7 +325,8 @@ func TestF46_aReaderThatNeverEnds(t *testing.T) {
 	require.Zero(t, step, "the weights of its first batch")
 }
 
-// F53: a model that is never closed costs no threads, as all of them have one runtime; and Predict takes ever new sizes of batch.
+// F53: a model that is never closed costs no threads, as all of them have one runtime; and Predict takes ever new sizes
+// of batch.
 func TestF53_modelsNeverClosed(t *testing.T) {
 	threads := func() int {
 		list, err := os.ReadDir("/proc/self/task")

@@ -70,7 +70,8 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 	}
 }
 
-// Probabilities are refused also where something behind the softmax keeps them probabilities; what makes logits of them is not.
+// Probabilities are refused also where something behind the softmax keeps them probabilities; what makes logits of them
+// is not.
 func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 	graphs := func(f func(x *managed.Node) *managed.Node) flaxlike.Layer {
 		return func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) }

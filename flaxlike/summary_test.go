@@ -99,7 +99,8 @@ func TestR35_summaryOfAFunctional(t *testing.T) {
 	require.Contains(t, s.String(), "gomlx/dense  variables                   35\n")
 }
 
-// Layers that run in one scope have each its own numbers, whatever else lies in that scope, and a layer that is run twice has them twice.
+// Layers that run in one scope have each its own numbers, whatever else lies in that scope, and a layer that is run
+// twice has them twice.
 func TestKerasSummary_ofLayersInOneScope(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
 		h := flaxlike.Dense(10)(scope.In("h"), input("x"))

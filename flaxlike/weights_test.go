@@ -123,7 +123,8 @@ func TestLoad_rottenValues(t *testing.T) {
 	require.NoError(t, m.Load(t.Context(), path))
 }
 
-// What was saved when GoMLX kept the heads of attention apart and scaled twice, up to v0.26, loads, and the model predicts what it did.
+// What was saved when GoMLX kept the heads of attention apart and scaled twice, up to v0.26, loads, and the model
+// predicts what it did.
 func TestLoad_headsApart(t *testing.T) {
 	const path = "testdata/attention_gomlx_v0.26.safetensors"
 	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(5, 4), flaxlike.Attention(2, 3), flaxlike.Dense(2)))

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Cond runs one of two functions, as a scalar of bool says, and gives what it gives: nodes of the same shapes and types in both.
-// The other function is not run; its gradient is 0.
+// Cond runs one of two functions, as a scalar of bool says, and gives what it gives: nodes of the same shapes and types
+// in both. The other function is not run; its gradient is 0.
 func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
 		panic(fmt.Errorf("flow: cond: condition %s, expected a scalar of bool", shapeText(condition)))
@@ -20,8 +20,9 @@ func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
 	return branch("cond", []*Node{condition, graph.LogicalNot(condition)}, []func() []*Node{onTrue, onFalse})
 }
 
-// Switch runs one of several functions, by a scalar of whole numbers: that of 0, 1, and so on. A number below 0 is the first, one
-// above the last. All functions give nodes of the same shapes and types. The others are not run; their gradient is 0.
+// Switch runs one of several functions, by a scalar of whole numbers: that of 0, 1, and so on. A number below 0 is the
+// first, one above the last. All functions give nodes of the same shapes and types. The others are not run; their
+// gradient is 0.
 func Switch(number *Node, branches ...func() []*Node) []*Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
 		panic(fmt.Errorf("flow: switch: number %s, expected a scalar of whole numbers", shapeText(number)))
@@ -54,7 +55,8 @@ func shapeText(n *Node) string {
 	return n.Shape().String()
 }
 
-// branch runs the function whose condition is true: one is. Each is a loop of one turn or none, whose gradient is known.
+// branch runs the function whose condition is true: one is. Each is a loop of one turn or none, whose gradient is
+// known.
 func branch(what string, chosen []*Node, branches []func() []*Node) []*Node {
 	g := chosen[0].Graph()
 	if xla.IsEager(g) {
@@ -126,8 +128,8 @@ func truth(what string, n *Node) bool {
 	return t.Value().(bool)
 }
 
-// While calls a body, which gives new values for values, as long as a condition of them, a scalar of bool, is true. It has no
-// gradient: where the number of turns has a bound, Scan has. Both functions are traced once.
+// While calls a body, which gives new values for values, as long as a condition of them, a scalar of bool, is true. It
+// has no gradient: where the number of turns has a bound, Scan has. Both functions are traced once.
 func While(condition func(values []*Node) *Node, body func(values []*Node) []*Node, values ...*Node) []*Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
 		panic(fmt.Errorf("flow: while: a condition, a body and one value at least are needed, and none may be nil"))

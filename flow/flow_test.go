@@ -24,8 +24,8 @@ import (
 
 type node = graph.Node
 
-// recurrent is a step with everything in it: a scan over ragged sequences, with another one, a condition and random numbers in its
-// body, variables set in bodies, a switch, a while.
+// recurrent is a step with everything in it: a scan over ragged sequences, with another one, a condition and random
+// numbers in its body, variables set in bodies, a switch, a while.
 func recurrent(b *managed.Builder) {
 	x, y, n := b.Node("x"), b.Node("y"), b.Node("n")
 	g, s := x.Graph(), b.Scope()

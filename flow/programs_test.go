@@ -23,8 +23,8 @@ type control struct {
 	while  func(condition func(v []*node) *node, body func(v []*node) []*node, v ...*node) []*node
 }
 
-// The reference runs on GoMLX's backend in Go, where Scan calls its body place by place; it computes both branches, and goes through
-// a while as often as one can take.
+// The reference runs on GoMLX's backend in Go, where Scan calls its body place by place; it computes both branches, and
+// goes through a while as often as one can take.
 var (
 	ours      = control{flow.Cond, flow.While}
 	reference = control{

@@ -25,17 +25,17 @@ func Length(n int) Option { return func(s *scan) { s.length, s.lengthGiven = n, 
 // Reverse goes from the last place to the first. Outputs stand at the place that they were made at.
 func Reverse() Option { return func(s *scan) { s.reverse = true } }
 
-// Lengths are how many places each example of a batch has, [batch] of whole numbers: at the places behind them its carried
-// values stay as they are, and its outputs are 0. Carried values and outputs then have the batch as their first axis. In
-// reverse an example begins at its own last place.
+// Lengths are how many places each example of a batch has, [batch] of whole numbers: at the places behind them its
+// carried values stay as they are, and its outputs are 0. Carried values and outputs then have the batch as their first
+// axis. In reverse an example begins at its own last place.
 func Lengths(lengths *Node) Option { return func(s *scan) { s.lengths, s.masked = lengths, true } }
 
-// Axis is the axis along which the places are stacked, in and out; 0 if it is not said. Sequences are mostly [batch, places, …]:
-// Axis(1).
+// Axis is the axis along which the places are stacked, in and out; 0 if it is not said. Sequences are mostly [batch,
+// places, …]: Axis(1).
 func Axis(axis int) Option { return func(s *scan) { s.axis = axis } }
 
-// Remat has the gradient take the carried values alone from the loop, and compute all else again: it takes less memory and more
-// time.
+// Remat has the gradient take the carried values alone from the loop, and compute all else again: it takes less memory
+// and more time.
 func Remat() Option { return func(s *scan) { s.remat = true } }
 
 type scan struct {
@@ -46,13 +46,14 @@ type scan struct {
 	axis                int
 }
 
-// Scan calls a body for each place of xs, which are stacked along an axis: with the carried values, at first carry, and what stands
-// at the place. It gives the carried values behind the last place, and the outputs, stacked as xs are.
+// Scan calls a body for each place of xs, which are stacked along an axis: with the carried values, at first carry, and
+// what stands at the place. It gives the carried values behind the last place, and the outputs, stacked as xs are.
 //
-// The body gives carried values of the same shapes and types. xs and outputs may be of any number and shapes, also none.
+// The body gives carried values of the same shapes and types. xs and outputs may be of any number and shapes, also
+// none.
 //
-// The gradient goes through the places once more, in the other direction. It keeps the carried values of each place and computes
-// the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.
+// The gradient goes through the places once more, in the other direction. It keeps the carried values of each place and
+// computes the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.
 func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), options ...Option) (last, outs []*Node) {
 	var s scan
 	for _, o := range options {

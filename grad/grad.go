@@ -15,12 +15,12 @@ import (
 // Node is a value of a graph.
 type Node = graph.Node
 
-// Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their shapes. One that
-// the loss does not depend on has zeros.
+// Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their
+// shapes. One that the loss does not depend on has zeros.
 func Gradient(loss *Node, wrt ...*Node) []*Node { return autodiff.Gradient(loss, wrt...) }
 
-// VJP gives, for outputs that were computed from wrt, the product of adjoints, one of each output's shape, and the Jacobian: the
-// sum over all outputs, in the shapes of wrt.
+// VJP gives, for outputs that were computed from wrt, the product of adjoints, one of each output's shape, and the
+// Jacobian: the sum over all outputs, in the shapes of wrt.
 func VJP(outputs, adjoints, wrt []*Node) []*Node {
 	if err := pairs("adjoint", "output", adjoints, outputs); err != nil {
 		panic(fmt.Errorf("grad: VJP: %w", err))
@@ -28,9 +28,9 @@ func VJP(outputs, adjoints, wrt []*Node) []*Node {
 	return autodiff.Gradient(autodiff.Weighted(outputs, adjoints), wrt...)
 }
 
-// JVP gives, for outputs that were computed from wrt, the product of the Jacobian and tangents, one of the shape of each of wrt:
-// how the outputs change where wrt move by the tangents. It differentiates twice, so the operations between need a second
-// derivative.
+// JVP gives, for outputs that were computed from wrt, the product of the Jacobian and tangents, one of the shape of
+// each of wrt: how the outputs change where wrt move by the tangents. It differentiates twice, so the operations
+// between need a second derivative.
 func JVP(outputs, wrt, tangents []*Node) []*Node {
 	if err := pairs("tangent", "input", tangents, wrt); err != nil {
 		panic(fmt.Errorf("grad: JVP: %w", err))
@@ -65,9 +65,9 @@ func text(n *Node) string {
 	return n.Shape().String()
 }
 
-// PerExample gives the loss of each example, [batch], and the gradients of each with respect to each of wrt, [batch, …]. Fields have
-// the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a scalar. The program has the
-// model once, and works on one example at a time.
+// PerExample gives the loss of each example, [batch], and the gradients of each with respect to each of wrt, [batch,
+// …]. Fields have the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a
+// scalar. The program has the model once, and works on one example at a time.
 func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *Node, gradients []*Node) {
 	wrt = slices.Clone(wrt)
 	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {

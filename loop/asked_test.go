@@ -73,7 +73,8 @@ func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
 	return all
 }
 
-// A state is asked where it lies, so that the methods of a pointer to it are found; and what an interface hides is looked at.
+// A state is asked where it lies, so that the methods of a pointer to it are found; and what an interface hides is
+// looked at.
 func TestR10_statesOfAnyForm(t *testing.T) {
 	t.Run("a value whose pointer has the methods", func(t *testing.T) {
 		values := []float64{3, 1, 2}

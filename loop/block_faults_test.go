@@ -57,7 +57,8 @@ func comesAt(place int, err error) func(int) error {
 	}
 }
 
-// An error or a wish to stop at the j-th step of a block of m, for each j and m up to 20, ends the run as without blocks.
+// An error or a wish to stop at the j-th step of a block of m, for each j and m up to 20, ends the run as without
+// blocks.
 func TestBlocks_errorInEachPlace(t *testing.T) {
 	boom := errors.New("boom")
 	type place struct{ j, m int }
@@ -94,8 +95,8 @@ func TestBlocks_errorInEachPlace(t *testing.T) {
 	t.Logf("%d places in blocks, 0 differences", len(seen))
 }
 
-// The data fails, ends or is cancelled while batches wait; in some runs a step before had asked to stop, and so the data
-// would not have been asked without blocks.
+// The data fails, ends or is cancelled while batches wait; in some runs a step before had asked to stop, and so the
+// data would not have been asked without blocks.
 func TestBlocks_dataFailsBehindABlock(t *testing.T) {
 	boom, home := errors.New("boom"), errors.New("the user went home")
 	for what, does := range map[string]func(cancel context.CancelCauseFunc, yield func(int, error) bool){
@@ -141,8 +142,8 @@ func TestBlocks_dataFailsBehindABlock(t *testing.T) {
 	}
 }
 
-// A task in front of a block asks to stop: its turn is finished, with the step, the tasks and the watchers behind it, and
-// the first wish is that of the run.
+// A task in front of a block asks to stop: its turn is finished, with the step, the tasks and the watchers behind it,
+// and the first wish is that of the run.
 func TestBlocks_stopInFront(t *testing.T) {
 	boom := errors.New("boom")
 	for _, row := range []struct {

@@ -221,7 +221,8 @@ func TestBlocks_time(t *testing.T) {
 	})
 }
 
-// Where the source is slow a block ends with the first batch that comes 50 ms after its own first one: what is due by time waits no longer.
+// Where the source is slow a block ends with the first batch that comes 50 ms after its own first one: what is due by
+// time waits no longer.
 func TestBlocks_slowSource(t *testing.T) {
 	for _, row := range []struct{ wait, worst time.Duration }{
 		{time.Millisecond, 50 * time.Millisecond}, {20 * time.Millisecond, 60 * time.Millisecond}, {80 * time.Millisecond, 160 * time.Millisecond},

@@ -8,7 +8,8 @@ import (
 // Jumped is what a run has elapsed at once, where the clock on the wall was set by so many seconds since its start.
 func Jumped(from Elapsed, seconds int64) Elapsed {
 	c := newClock(from)
-	// The first word of a time with a monotonic reading has the wall's seconds from bit 30 on; the test looks whether that is so.
+	// The first word of a time with a monotonic reading has the wall's seconds from bit 30 on; the test looks whether that
+	// is so.
 	*(*uint64)(unsafe.Pointer(&c.start)) -= uint64(seconds) << 30
 	return c.at(from)
 }

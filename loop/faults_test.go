@@ -20,7 +20,8 @@ type hook struct {
 	step  int64
 }
 
-// hooks is a run in which each kind of hook calls at with its place. It has two attendants besides, which note their end.
+// hooks is a run in which each kind of hook calls at with its place. It has two attendants besides, which note their
+// end.
 type hooks struct {
 	loop    loop.Loop[int, int]
 	data    loop.Data[int]

@@ -101,8 +101,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// The date of a row is that of the start with the monotonic time added to it, to the nanosecond. Read from the wall clock,
-// which is set and slewed, it would not be; so a clock that jumps cannot move it.
+// The date of a row is that of the start with the monotonic time added to it, to the nanosecond. Read from the wall
+// clock, which is set and slewed, it would not be; so a clock that jumps cannot move it.
 func TestF36_datesMoveWithMonotonicTime(t *testing.T) {
 	rows := 0
 	check := func(h *loop.History) (start loop.Date) {

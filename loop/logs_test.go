@@ -105,8 +105,8 @@ func TestB10_eachCollection(t *testing.T) {
 	t.Logf("B10: %d entries, each where it belongs", len(got))
 }
 
-// Ciclo has Merge twice: as a method and as a property that can be written only (B12: reading it fails). Here there is the method
-// alone, which gives nothing to read.
+// Ciclo has Merge twice: as a method and as a property that can be written only (B12: reading it fails). Here there is
+// the method alone, which gives nothing to read.
 func TestB11_B12_mergeIntoEmptyLogs(t *testing.T) {
 	var source, logs loop.Logs
 	source.Metric("m", 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Random programs do what the reference says, as they are and with every BlockStepper made an ordinary stepper; and a run
-// that is cut at any step and resumed does what the whole run does.
+// Random programs do what the reference says, as they are and with every BlockStepper made an ordinary stepper; and a
+// run that is cut at any step and resumed does what the whole run does.
 func TestModel(t *testing.T) {
 	seen := map[string]int{}
 	for seen["programs"] < modelPrograms {

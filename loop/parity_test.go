@@ -26,8 +26,8 @@ func TestB01_twoTasksCountForThemselves(t *testing.T) {
 	require.Equal(t, counters{10, 5}, result.State)
 }
 
-// B94: clu refuses a period of steps that is asked about with a gap, because it would miss its step. Here a schedule is asked
-// from where it was last, so a gap loses nothing.
+// B94: clu refuses a period of steps that is asked about with a gap, because it would miss its step. Here a schedule is
+// asked from where it was last, so a gap loses nothing.
 func TestB94_aGapInStepsIsNoError(t *testing.T) {
 	every := loop.Every(loop.Steps(4))
 	at := func(steps int64) loop.Elapsed { return loop.Elapsed{Steps: steps} }

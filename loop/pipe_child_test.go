@@ -43,8 +43,8 @@ func TestPipeChild(t *testing.T) {
 	loop.Exit(errors.Join(err, errors.New("at the end")))
 }
 
-// What a run shows, and under WithSignals what its program prints, does not end the process where nobody reads it; nor does the
-// error that it ends with, whose exit code counts.
+// What a run shows, and under WithSignals what its program prints, does not end the process where nobody reads it; nor
+// does the error that it ends with, whose exit code counts.
 func TestR26_aClosedStderrEndsNoRun(t *testing.T) {
 	for _, how := range []string{"bar", "signals"} {
 		r, w, err := os.Pipe()

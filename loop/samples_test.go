@@ -100,8 +100,8 @@ func TestB31_anyStateWorks(t *testing.T) {
 	require.Equal(t, module{1}, result.State, "the weight is right from the start")
 }
 
-// B23: Ciclo looks how many arguments a function takes. In Go the type says it: On takes a step of state and batch, OnTurn
-// a function of all of the turn, and an evaluation needs neither of the outer loop's.
+// B23: Ciclo looks how many arguments a function takes. In Go the type says it: On takes a step of state and batch,
+// OnTurn a function of all of the turn, and an evaluation needs neither of the outer loop's.
 func TestB23_stepsAndTurns(t *testing.T) {
 	var got []int64
 	l := loop.New(

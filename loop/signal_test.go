@@ -55,7 +55,8 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 		signalCount, longest.Round(time.Millisecond))
 }
 
-// A signal that comes while a finished run is at its last save has nothing to cut short: the save is made, the code is 0.
+// A signal that comes while a finished run is at its last save has nothing to cut short: the save is made, the code is
+// 0.
 func TestF09_signalInTheLastSaveOfAFinishedRun(t *testing.T) {
 	child := startSignalled(t, "the end")
 	require.NoError(t, child.Process.Signal(syscall.SIGTERM))

@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A context that ends ends the run within a second, wherever the source blocks: the state is that of the border, and what
-// stands beside the run is told. A source that comes back later finds nobody.
+// A context that ends ends the run within a second, wherever the source blocks: the state is that of the border, and
+// what stands beside the run is told. A source that comes back later finds nobody.
 func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	home, boom := errors.New("home"), errors.New("boom")
 	const n = 7 // batches that come
@@ -246,7 +246,8 @@ func oneTo(n int) loop.Data[int] {
 	}
 }
 
-// What is due by time alone waits until no batch is held for a later turn, so that a save finds the data where the state is.
+// What is due by time alone waits until no batch is held for a later turn, so that a save finds the data where the
+// state is.
 func TestR12_whatIsDueByTimeInABlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		position := int64(0)

@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// stack is a residual network of wide blocks with dropout and statistics. The inner values of the blocks are kept for the gradient,
-// or computed again (GoMLX's Checkpoint).
+// stack is a residual network of wide blocks with dropout and statistics. The inner values of the blocks are kept for
+// the gradient, or computed again (GoMLX's Checkpoint).
 func stack(again bool) managed.Build {
 	return func(b *managed.Builder) {
 		x := layers.Dense(b.Scope().In("first"), b.Node("x"), true, 32)
@@ -39,8 +39,8 @@ func stack(again bool) managed.Build {
 	}
 }
 
-// The gradient of a block that is computed again is that of one that is kept, with the same random numbers and statistics, and
-// takes less memory.
+// The gradient of a block that is computed again is that of one that is kept, with the same random numbers and
+// statistics, and takes less memory.
 func TestCheckpointedBlocks(t *testing.T) {
 	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)

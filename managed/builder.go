@@ -43,8 +43,8 @@ type Builder struct {
 // Graph is the graph being built.
 func (b *Builder) Graph() *Graph { return b.graph }
 
-// Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built: in one
-// build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
+// Scope is the root of the model's variables, to be given to layers. It is a new one each time that the step is built:
+// in one build, a second In of one name is a mistake that GoMLX tells of; what is shared is said by Shared or At.
 func (b *Builder) Scope() *Scope { return b.scope }
 
 // Training tells whether the step trains, as layers such as dropout ask.
@@ -63,7 +63,8 @@ func (b *Builder) Node(name string) *Node {
 	return b.batch[i]
 }
 
-// Mask tells which examples of the batch count, a bool for each, where the batch was padded (see [data.Pad]); nil if all do.
+// Mask tells which examples of the batch count, a bool for each, where the batch was padded (see [data.Pad]); nil if
+// all do.
 func (b *Builder) Mask() *Node {
 	b.masked = true
 	return b.mask()
@@ -82,13 +83,13 @@ func (b *Builder) mask() *Node {
 	return v
 }
 
-// Steps is how many training steps the state has made before this one, an int64. Counted in the state, it is right in blocks
-// of steps and in a run that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours sees what
-// the state has been through.
+// Steps is how many training steps the state has made before this one, an int64. Counted in the state, it is right in
+// blocks of steps and in a run that goes on from a checkpoint. Ciclo hands the loop's time to each step; a step of ours
+// sees what the state has been through.
 func (b *Builder) Steps() *Node { return optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph) }
 
-// Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count. It is
-// counted from the first training step that asks.
+// Samples is how many examples the state has been trained on before this step, an int64; those of padding do not count.
+// It is counted from the first training step that asks.
 func (b *Builder) Samples() *Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

@@ -22,10 +22,11 @@ var (
 // variablesSection says what the variables of a saved state are: an origin by name.
 const variablesSection = "variables"
 
-// Content is all of the state for a checkpoint: each variable by its full name, the optimizer's and the random state too. It
-// waits for the steps that were begun; the values are those of this moment, and are fetched one at a time as they are written,
-// each once. (A step that changes one before it is written makes a copy of it first.) The values do not depend on the strategy,
-// so a state can go on under another one: with the same bits under the same, and as near as sums in another order are under others.
+// Content is all of the state for a checkpoint: each variable by its full name, the optimizer's and the random state
+// too. It waits for the steps that were begun; the values are those of this moment, and are fetched one at a time as
+// they are written, each once. (A step that changes one before it is written makes a copy of it first.) The values do
+// not depend on the strategy, so a state can go on under another one: with the same bits under the same, and as near as
+// sums in another order are under others.
 //
 // Values of a restored state that no step has asked for yet are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
@@ -78,7 +79,8 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	return c, nil
 }
 
-// write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to spare.
+// write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
+// spare.
 func (p *pin) write(w io.Writer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(checkpoint.MemoryWriter); ok {
@@ -109,15 +111,15 @@ func writeTensor(w io.Writer, t *Tensor) error {
 	return errors.Join(err, writeErr)
 }
 
-// Restore puts a checkpoint of a state into this one, whatever its strategy. Variables that are there get their values now,
-// those that steps bring in later get them then, and nothing is drawn for them; so a new state is best. A model that is not
-// the one that was saved is refused with a [*MismatchError]: here, where variables are there, else by the step that brings them in,
-// which then changes nothing; [Stepper.Prepare] finds out before the run. After an error the state is as it was, and a state whose
-// values were lost is good again after a Restore without one.
+// Restore puts a checkpoint of a state into this one, whatever its strategy. Variables that are there get their values
+// now, those that steps bring in later get them then, and nothing is drawn for them; so a new state is best. A model
+// that is not the one that was saved is refused with a [*MismatchError]: here, where variables are there, else by the
+// step that brings them in, which then changes nothing; [Stepper.Prepare] finds out before the run. After an error the
+// state is as it was, and a state whose values were lost is good again after a Restore without one.
 //
-// What counts is what belongs together: a step that was made before the checkpoint must find all that it had, and nothing
-// else, but for metrics of test steps. One that was not made yet, as a discriminator's, brings in its variables as new ones, if it is not the
-// first of all after the restore.
+// What counts is what belongs together: a step that was made before the checkpoint must find all that it had, and
+// nothing else, but for metrics of test steps. One that was not made yet, as a discriminator's, brings in its variables
+// as new ones, if it is not the first of all after the restore.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -126,9 +128,10 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 }
 
 // Transfer puts tensors of any checkpoint into variables of another model: from gives the name of the tensor for a
-// variable's full name, or "" for one that keeps, or draws, its own value. A tensor that is missing or does not fit is a
-// [*MismatchError], as with [State.Restore]; tensors that no variable asks for are not used. Where none of the state's first
-// variables asks for one, nothing would be transferred: that is an error which lists both, here or of the step that brings them in.
+// variable's full name, or "" for one that keeps, or draws, its own value. A tensor that is missing or does not fit is
+// a [*MismatchError], as with [State.Restore]; tensors that no variable asks for are not used. Where none of the
+// state's first variables asks for one, nothing would be transferred: that is an error which lists both, here or of the
+// step that brings them in.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
@@ -210,8 +213,8 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	return nil
 }
 
-// pending are the values of the checkpoint before that no step has asked for yet: another checkpoint of the same run may have
-// them too.
+// pending are the values of the checkpoint before that no step has asked for yet: another checkpoint of the same run
+// may have them too.
 func (s *State) pending() map[string]*Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
 		return s.model.given

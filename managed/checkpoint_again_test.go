@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// A state that only tests takes one checkpoint of a run after the other; what the optimizer has in them waits on, and the training can
-// go on from the last. One of another optimizer is still refused.
+// A state that only tests takes one checkpoint of a run after the other; what the optimizer has in them waits on, and
+// the training can go on from the last. One of another optimizer is still refused.
 func TestRestoreAgainAndAgain(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)

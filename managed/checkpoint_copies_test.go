@@ -31,8 +31,8 @@ func (f *fetches) FetchInto(b strategies.Buffer, memory []byte) error {
 	return f.Strategy.FetchInto(b, memory)
 }
 
-// A save in the background copies each value once, from the device into the memory of the save before; one that waits for the
-// disk, through one place for all values.
+// A save in the background copies each value once, from the device into the memory of the save before; one that waits
+// for the disk, through one place for all values.
 func TestContentIsCopiedOnce(t *testing.T) {
 	const saves, numbers = 6, 1 << 20
 	for _, way := range []string{"async", "sync"} {

@@ -140,8 +140,8 @@ func (s *State) fit(fresh []*variable, train bool) error {
 	return nil
 }
 
-// check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing; tensors that
-// took the place of pending ones wait on, as those did.
+// check compares variables of a model with the tensors that wait. Those that only gather metrics may be missing;
+// tensors that took the place of pending ones wait on, as those did.
 func (r *restored) check(variables []*variable, waiting map[string]*Tensor, train bool, gathers func(*variable) bool, pending map[string]*Tensor) error {
 	e := &MismatchError{Step: r.step, transfer: r.from != nil}
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false

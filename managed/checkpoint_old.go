@@ -16,10 +16,10 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was saved before
-// goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number, where it was the
-// integer …/global_step; a dense layer of several output axes has them flattened to one; and attention divides by the root of a
-// head's width, where it divided by the width. Nothing in r is changed.
+// renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was
+// saved before goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number,
+// where it was the integer …/global_step; a dense layer of several output axes has them flattened to one; and attention
+// divides by the root of a head's width, where it divided by the width. Nothing in r is changed.
 func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -80,8 +80,9 @@ func (d *definition) counts(v *variable) bool {
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale is by what a query's weights and biases, or what Adam and RMSProp keep of them, are multiplied, so that attention
-// of one scaling by 1/√width computes what that of two did. The gradient of weights that are smaller by a factor is larger by it.
+// queryScale is by what a query's weights and biases, or what Adam and RMSProp keep of them, are multiplied, so that
+// attention of one scaling by 1/√width computes what that of two did. The gradient of weights that are smaller by a
+// factor is larger by it.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {
@@ -113,7 +114,8 @@ func rescale(t *Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened tells whether a dense layer's variable, or one that an optimizer keeps for it, was saved with several axes of outputs.
+// flattened tells whether a dense layer's variable, or one that an optimizer keeps for it, was saved with several axes
+// of outputs.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {

@@ -70,7 +70,8 @@ func oldRuns(t *testing.T) map[string]oldRun {
 	}
 }
 
-// A run that lazo saved before GoMLX v0.28 goes on as it went on then, and is told that it is another lazo that it goes on with.
+// A run that lazo saved before GoMLX v0.28 goes on as it went on then, and is told that it is another lazo that it goes
+// on with.
 func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
 	r, worst := plugintest.CPU(t), 0.0
 	for name, run := range oldRuns(t) {
@@ -159,8 +160,8 @@ func TestWithValues_ofBeforeGoMLX28(t *testing.T) {
 	require.ErrorContains(t, err, "/h/dense/weights is (Float32)[1, 2, 2], expected (Float32)[1, 6]")
 }
 
-// Attention that was scaled twice computes what it did with what is given to it: queries are divided by the root of a head's width, and
-// what Adam keeps of them is multiplied. A schedule's count of steps goes on.
+// Attention that was scaled twice computes what it did with what is given to it: queries are divided by the root of a
+// head's width, and what Adam keeps of them is multiplied. A schedule's count of steps goes on.
 func TestWithValues_attentionOfBeforeGoMLX28(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	build := func(b *managed.Builder) {
@@ -218,7 +219,8 @@ func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
 	require.Equal(t, []float32{21}, floats(t, transferred, "/AdamOptimizer/step"))
 }
 
-// A step that lazo exported before GoMLX v0.28 runs, with the bits that it had then, and its weights go into a state by their names.
+// A step that lazo exported before GoMLX v0.28 runs, with the bits that it had then, and its weights go into a state by
+// their names.
 func TestExport_ofBeforeGoMLX28(t *testing.T) {
 	p, err := export.Load(filepath.Join("testdata", "gomlx-v0.26.0", "export"))
 	require.NoError(t, err)

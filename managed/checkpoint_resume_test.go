@@ -23,8 +23,8 @@ import (
 // stops is how often the run of F10 is stopped, and stoppedSteps how long it is.
 var stops, stoppedSteps = 4, int64(200)
 
-// session is a training with all that has a memory: dropout, Adam behind an accumulation, a schedule, averaged parameters, a
-// metric over many batches, a plateau, early stopping.
+// session is a training with all that has a memory: dropout, Adam behind an accumulation, a schedule, averaged
+// parameters, a metric over many batches, a plateau, early stopping.
 type session struct {
 	t        *testing.T
 	set      *data.Set

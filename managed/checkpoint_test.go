@@ -110,8 +110,8 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 	})
 }
 
-// Steps that were not made before the checkpoint bring in variables of their own, as a second network does, and metrics of a
-// test; what no step has asked for is saved again.
+// Steps that were not made before the checkpoint bring in variables of their own, as a second network does, and metrics
+// of a test; what no step has asked for is saved again.
 func TestRestoreOfStepsThatCameLater(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)
@@ -203,7 +203,8 @@ func TestTransfer(t *testing.T) {
 	require.ErrorContains(t, state.Transfer(t.Context(), c, nil), "no names given")
 }
 
-// Names of a transfer that take nothing are an error, whether the variables are there before or come with the next step.
+// Names of a transfer that take nothing are an error, whether the variables are there before or come with the next
+// step.
 func TestR07_aTransferThatTakesNothing(t *testing.T) {
 	r := plugintest.CPU(t)
 	f := folder(t, checkpoint.Options{})

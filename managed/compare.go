@@ -29,10 +29,11 @@ const (
 type Discrepancy struct {
 	Name   string // in full: "/dense/weights"
 	Aspect Aspect
-	// A and B are what the states have, as text: "(Float32)[4, 3]" of a missing or extra variable, "[4 3]", "Float32", "true".
+	// A and B are what the states have, as text: "(Float32)[4, 3]" of a missing or extra variable, "[4 3]", "Float32",
+	// "true".
 	A, B string
-	// Count is how many numbers differ, Of how many there are, Largest the largest difference of two (infinite or NaN where one
-	// of them is); for ValuesDiffer.
+	// Count is how many numbers differ, Of how many there are, Largest the largest difference of two (infinite or NaN
+	// where one of them is); for ValuesDiffer.
 	Count, Of int64
 	Largest   float64
 }
@@ -59,8 +60,8 @@ func (d Diff) String() string {
 	return t.String()
 }
 
-// Compare says what is different between the variables of two states: names, shapes, dtypes, and which are trainable. It
-// looks at no value. Nil means that they are the same, so that the values of one could be those of the other.
+// Compare says what is different between the variables of two states: names, shapes, dtypes, and which are trainable.
+// It looks at no value. Nil means that they are the same, so that the values of one could be those of the other.
 func Compare(a, b *State) Diff {
 	var all Diff
 	ofA, ofB := a.byName(), b.byName()
@@ -88,9 +89,9 @@ func Compare(a, b *State) Diff {
 	return all
 }
 
-// CompareValues is Compare with the values too, copied to the host one variable at a time, when the steps that were begun are
-// over. Floating-point numbers may be apart by the tolerance, with 0 by nothing; all others, as counters and the random
-// state, must be equal. NaN equals NaN.
+// CompareValues is Compare with the values too, copied to the host one variable at a time, when the steps that were
+// begun are over. Floating-point numbers may be apart by the tolerance, with 0 by nothing; all others, as counters and
+// the random state, must be equal. NaN equals NaN.
 func CompareValues(ctx context.Context, a, b *State, tolerance float64) (Diff, error) {
 	if !(tolerance >= 0) {
 		return nil, fmt.Errorf("managed: compare: the tolerance is %g, expected 0 or more", tolerance)

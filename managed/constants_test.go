@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// A step with a constant of 1.2 MB trains to the same under each strategy, in blocks too, and its program is short. Where a program goes
-// into a folder, the constant goes with it.
+// A step with a constant of 1.2 MB trains to the same under each strategy, in blocks too, and its program is short.
+// Where a program goes into a folder, the constant goes with it.
 func TestR40_largeConstantInAStep(t *testing.T) {
 	r := plugintest.Devices(t, 2)
 	flat := make([]float32, 300_000)

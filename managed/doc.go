@@ -14,9 +14,9 @@
 // [TrainStep] adds the losses up, differentiates and updates the parameters; [TestStep] only computes. Both are
 // steppers of package loop, and can be called by hand.
 //
-// A block whose inner values are to be computed again for the gradient, and not kept (Chen et al. 2016, "Training deep nets with
-// sublinear memory cost"), begins with GoMLX's x.Checkpoint() and ends with y.StopCheckpoint(): less memory for one more forward
-// pass of the block.
+// A block whose inner values are to be computed again for the gradient, and not kept (Chen et al. 2016, "Training deep
+// nets with sublinear memory cost"), begins with GoMLX's x.Checkpoint() and ends with y.StopCheckpoint(): less memory
+// for one more forward pass of the block.
 //
 // The function runs once for each shape of batch, when the step is compiled. It may panic, as GoMLX's graph functions
 // do; the panic becomes an error that names the line.

@@ -17,8 +17,9 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// A context that ends in the turn of a checkpoint breaks off neither the copy that another watcher makes of the state nor the
-// save; one that ends while the run waits for data costs no step, and a source that never comes back costs half a second.
+// A context that ends in the turn of a checkpoint breaks off neither the copy that another watcher makes of the state
+// nor the save; one that ends while the run waits for data costs no step, and a source that never comes back costs half
+// a second.
 func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 	home := errors.New("home")
 	r := plugintest.CPU(t)

@@ -24,8 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// F30: loops in one process share a runtime and their steps, each with a bar, while somebody else compiles, copies states and
-// closes steps. The race detector has the last word.
+// F30: loops in one process share a runtime and their steps, each with a bar, while somebody else compiles, copies
+// states and closes steps. The race detector has the last word.
 func TestF30_loopsInOneProcess(t *testing.T) {
 	const loops, turns = 3, 150
 	r := plugintest.CPU(t)
@@ -144,8 +144,8 @@ func parallelState(t *testing.T, r *xla.Runtime, options ...strategies.ParallelO
 // leftoverSizes are of batches; the nightly form has all from 1 to 33.
 var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
 
-// F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device; what
-// dropping leaves out is the remainder; else it is an error, and the state goes on.
+// F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device;
+// what dropping leaves out is the remainder; else it is an error, and the state goes on.
 func TestF32_leftovers(t *testing.T) {
 	set := line(t, 33)
 	build := func(b *managed.Builder) {
@@ -229,8 +229,8 @@ func TestF32_leftovers(t *testing.T) {
 	t.Logf("F32: %d pairs of sizes and devices: padded losses at most %.1e from those of one device, 0 examples lost or doubled", sizes, worst)
 }
 
-// F32: a run of 10 batches with an update for every 4 ends in the middle of a third one; what was gathered is in the state, and
-// the run that goes on makes the update of one that never ended.
+// F32: a run of 10 batches with an update for every 4 ends in the middle of a third one; what was gathered is in the
+// state, and the run that goes on makes the update of one that never ended.
 func TestF32_accumulation(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, n := range []int{1, 3, 4, 10, 13} {

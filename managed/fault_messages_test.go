@@ -376,8 +376,8 @@ var mistakes = []mistake{
 	}},
 }
 
-// F33: the first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to be
-// read, not only compared.
+// F33: the first three lines of an error are enough to mend each of the common mistakes. testdata/errors.golden is to
+// be read, not only compared.
 func TestF33_messages(t *testing.T) {
 	r := plugintest.CPU(t)
 	lines := regexp.MustCompile(`(_test\.go):\d+`)

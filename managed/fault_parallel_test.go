@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// F14 on four devices: a model that panics, at the first shape of batch or at a later one, and a batch that cannot be divided
-// leave every part of the state alone, and the training goes on to the bits of one that nothing happened to.
+// F14 on four devices: a model that panics, at the first shape of batch or at a later one, and a batch that cannot be
+// divided leave every part of the state alone, and the training goes on to the bits of one that nothing happened to.
 func TestF14_parallelPanics(t *testing.T) {
 	r := plugintest.Devices(t, 4)
 	boom := errors.New("boom")

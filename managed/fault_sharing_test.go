@@ -31,8 +31,9 @@ var besideFor = 100 * time.Millisecond
 // wide is how many numbers each of the two variables of counted has.
 const wide = 512
 
-// counted is a model of two variables, all of whose numbers are how many training steps there were: so what somebody read is of
-// one moment between two steps, or it shows. Its output says the batch's numbers, twice as large, and the variables.
+// counted is a model of two variables, all of whose numbers are how many training steps there were: so what somebody
+// read is of one moment between two steps, or it shows. Its output says the batch's numbers, twice as large, and the
+// variables.
 func counted(b *managed.Builder) {
 	x := b.Node("x")
 	n := x.Shape().Dimensions[0]
@@ -238,9 +239,10 @@ var users = []user{
 	}},
 }
 
-// F46, R21: a state and its steps in use by several goroutines: each of what can be done with them beside a training, by two
-// goroutines at a time, and all of them at once; then closed while all goes on. Nothing panics, nobody sees values that are not
-// those between two steps, the training makes the numbers that it makes alone, and all errors are typed.
+// F46, R21: a state and its steps in use by several goroutines: each of what can be done with them beside a training,
+// by two goroutines at a time, and all of them at once; then closed while all goes on. Nothing panics, nobody sees
+// values that are not those between two steps, the training makes the numbers that it makes alone, and all errors are
+// typed.
 func TestF46_stateBesideATraining(t *testing.T) {
 	rows := map[string][]user{"all": users}
 	for _, u := range users {

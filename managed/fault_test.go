@@ -106,8 +106,9 @@ func values(t *testing.T, state *managed.State) map[string][]float32 {
 	return all
 }
 
-// F17: each call of the strategy that a training makes fails once. The error is the strategy's own, the state is that of
-// before or of after the step, and the training goes on from there to the same values as one that nothing happened to.
+// F17: each call of the strategy that a training makes fails once. The error is the strategy's own, the state is that
+// of before or of after the step, and the training goes on from there to the same values as one that nothing happened
+// to.
 func TestF17_failCallK(t *testing.T) {
 	four := plugintest.Devices(t, 4)
 	failCallK(t, strategies.Jit(plugintest.CPU(t)), regression)

@@ -11,7 +11,8 @@ import (
 
 // Every GoMLX name that this package shows is an alias here: a name that GoMLX changes is changed in this file.
 type (
-	// Scope is a place among the named variables of a model, as a directory among files. Layers take it as their first argument.
+	// Scope is a place among the named variables of a model, as a directory among files. Layers take it as their first
+	// argument.
 	Scope = model.Scope
 	// Graph is a program being built.
 	Graph = graph.Graph

@@ -22,8 +22,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// forGoMLX is a model written for GoMLX's trainer, which knows nothing of lazo: hyperparameters, the graph's store, losses of its
-// own, dropout, statistics, blocks that are computed again, a limit after each step, a layer used twice.
+// forGoMLX is a model written for GoMLX's trainer, which knows nothing of lazo: hyperparameters, the graph's store,
+// losses of its own, dropout, statistics, blocks that are computed again, a limit after each step, a layer used twice.
 func forGoMLX(scope *model.Scope, x *graph.Node) *graph.Node {
 	g := x.Graph()
 	scope.SetParam("width", 8)
@@ -48,8 +48,8 @@ func forGoMLX(scope *model.Scope, x *graph.Node) *graph.Node {
 	return out
 }
 
-// A model function that was written for GoMLX's trainer makes the same training in a managed step, and under that trainer on lazo's
-// runtime: each loss counts once, and is told.
+// A model function that was written for GoMLX's trainer makes the same training in a managed step, and under that
+// trainer on lazo's runtime: each loss counts once, and is told.
 func TestGoMLXModel(t *testing.T) {
 	r, batch := plugintest.CPU(t), first(t, line(t, 16).Batches(16))
 	rule := func() optimizer.Interface { return optimizer.Adam().LearningRate(0.02).Done() }

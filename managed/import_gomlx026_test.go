@@ -17,8 +17,9 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// What GoMLX v0.26.0's trainer made in 30 steps of Adam goes on as it did there, although GoMLX has other names, types and dimensions
-// now for Adam's count, a dense layer with two axes of outputs, and what Adam keeps of a variable at the root.
+// What GoMLX v0.26.0's trainer made in 30 steps of Adam goes on as it did there, although GoMLX has other names, types
+// and dimensions now for Adam's count, a dense layer with two axes of outputs, and what Adam keeps of a variable at the
+// root.
 func TestF39_aModelOfGoMLX026GoesOn(t *testing.T) {
 	r, dir := plugintest.CPU(t), filepath.Join("testdata", "trained-by-gomlx-v0.26.0")
 	var there struct {

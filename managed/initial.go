@@ -61,12 +61,12 @@ func (s *State) adopt(train bool) error {
 // randomName is the full name of the variable that holds GoMLX's random state.
 const randomName = model.RootScopePath + model.RNGStateVariableName
 
-// drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a large
-// state is not to exist twice, not even in the beginning.
+// drawnAtOnce is how many initial values the host draws before they are moved, unless a single variable has more: a
+// large state is not to exist twice, not even in the beginning.
 const drawnAtOnce = 1 << 20
 
-// draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn at
-// once. After an error, nothing is moved, and a later step draws again.
+// draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn
+// at once. After an error, nothing is moved, and a later step draws again.
 func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 	buffers := make([]strategies.Buffer, len(fresh))
 	made := buffers // a return with an error gives nil
@@ -205,8 +205,8 @@ func (s *State) initialize() error {
 	return xla.WrapError(err)
 }
 
-// lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as it
-// does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
+// lendRandomState gives GoMLX a copy of its random state back while it draws initial values: it advances that state as
+// it does. The random state is then moved with the new variables, to its place; that is -1 if it is among the new ones.
 func (s *State) lendRandomState() (place int, err error) {
 	v := s.model.store.GetVariable(randomName)
 	i, known := s.storage.index[v]

@@ -12,8 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Costs says what the compiler reckons that each of the step's programs takes, in the order of [Stepper.StableHLO]; one for
-// several steps at once counts as about one step. [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// Costs says what the compiler reckons that each of the step's programs takes, in the order of [Stepper.StableHLO]; one
+// for several steps at once counts as about one step. [xla.ErrUnimplemented] under a strategy that does not compile
+// whole steps.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
 // Memory says what memory the compiler reckons that each of the step's programs needs, in bytes, in the order of
@@ -42,8 +43,8 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 type dumped struct{ step, text string }
 
 // DumpXLA writes the programs that steps were compiled to for this state into a directory, which must exist: a file
-// each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to write.
-// [callbacks.Profile] calls it.
+// each, in the order in which they were compiled (00-train_step.mlir), as StableHLO. The Go backend has no programs to
+// write. [callbacks.Profile] calls it.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.access.peekAll()
 	programs := slices.Clone(s.programs)

@@ -69,8 +69,8 @@ func TestEager_keepsNoGraph(t *testing.T) {
 	t.Logf("%d steps of %d variables: the host holds %+d bytes a step more", steps, len(state.Names()), grown)
 }
 
-// A state is held once: the host draws the initial values of a large one bit by bit, and keeps none. They are those that
-// GoMLX draws all at once.
+// A state is held once: the host draws the initial values of a large one bit by bit, and keeps none. They are those
+// that GoMLX draws all at once.
 func TestState_isHeldOnce(t *testing.T) {
 	const width = 1_200 // four layers and Adam's moments are 17 million numbers, 69 MB, drawn in five parts
 	hidden := func(scope *managed.Scope, x *managed.Node) *managed.Node {

@@ -14,9 +14,9 @@ func CrossEntropy(labels, logits *Node) *Node {
 	return graph.ReduceAllMean(CrossEntropies(labels, logits))
 }
 
-// CrossEntropies are the softmax cross-entropies, in nats, between integer labels [batch, …] and logits [batch, …, classes]: one
-// for each label, of the labels' shape. Labels outside of 0…classes-1 count as probability 1: theirs is 0. [MaskedMean] makes
-// a loss of those that count.
+// CrossEntropies are the softmax cross-entropies, in nats, between integer labels [batch, …] and logits [batch, …,
+// classes]: one for each label, of the labels' shape. Labels outside of 0…classes-1 count as probability 1: theirs is
+// 0. [MaskedMean] makes a loss of those that count.
 func CrossEntropies(labels, logits *Node) *Node {
 	checkClasses("CrossEntropies", labels, logits)
 	classes := logits.Shape().Dimensions[logits.Rank()-1]
@@ -24,9 +24,9 @@ func CrossEntropies(labels, logits *Node) *Node {
 	return graph.Neg(graph.ReduceSum(graph.Mul(own, graph.LogSoftmax(logits)), -1))
 }
 
-// MaskedMean is the mean of the values at which a mask of the same dimensions is true, or 0 if it is true at none. A mask of numbers
-// weighs them: it is the sum of the products divided by the sum of the mask, or by 1 where that is less. Where the mask is 0 a value
-// may be anything, also a NaN.
+// MaskedMean is the mean of the values at which a mask of the same dimensions is true, or 0 if it is true at none. A
+// mask of numbers weighs them: it is the sum of the products divided by the sum of the mask, or by 1 where that is
+// less. Where the mask is 0 a value may be anything, also a NaN.
 //
 //	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(labels, logits), mask)) // [batch, time]
 func MaskedMean(values, mask *Node) *Node {

@@ -14,7 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// sequences are 2 sequences of 3 labels, -1 where they are filled up, with logits of 2 classes. A logit that does not count is NaN.
+// sequences are 2 sequences of 3 labels, -1 where they are filled up, with logits of 2 classes. A logit that does not
+// count is NaN.
 func sequences() data.Batch {
 	nan := float32(math.NaN())
 	return data.Batch{Size: 2, Fields: []data.Field{

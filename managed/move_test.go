@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// everything is a model with all that a state holds: parameters, statistics of a normalisation, random numbers, a metric,
-// counters.
+// everything is a model with all that a state holds: parameters, statistics of a normalisation, random numbers, a
+// metric, counters.
 func everything(b *managed.Builder) {
 	h := layers.Dense(b.Scope().In("a"), b.Node("x"), false, 8)
 	h = norm.BatchNorm(b.Scope().In("norm"), h, -1).Done()

@@ -15,10 +15,11 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings, that leaves out the
-// examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it has of the examples alone.
-// GoMLX's own layer is refused in a training step of a padded batch. One whose scale and offset the optimizer leaves as they are
-// (optim.Frozen) stands still as a whole: it normalises by the averages that it has, while training too, and leaves them as they are.
+// BatchNorm is GoMLX's norm.BatchNorm over all axes but the last, [batch, …, n], with its variables and settings, that
+// leaves out the examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it
+// has of the examples alone. GoMLX's own layer is refused in a training step of a padded batch. One whose scale and
+// offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by the averages that it
+// has, while training too, and leaves them as they are.
 func BatchNorm(scope *Scope, x *Node) *Node {
 	param, _ := model.GetGraphParam(x, builderParam)
 	b, inStep := param.(*Builder)
@@ -91,7 +92,8 @@ func (b *Builder) padding() *Node {
 // batchNormCount is the variable in which GoMLX's layer counts the steps that its averages are of.
 const batchNormCount = "avg_weight"
 
-// checkBatchNorm refuses GoMLX's layer in a training step of a padded batch: it would count the padding, and say nothing.
+// checkBatchNorm refuses GoMLX's layer in a training step of a padded batch: it would count the padding, and say
+// nothing.
 func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return

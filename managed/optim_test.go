@@ -90,8 +90,8 @@ func branches(b *managed.Builder) {
 	b.Loss("loss", managed.MeanSquaredError(b.Out(b.Node("y")), b.Out(layers.Dense(b.Scope().In("out"), h, true, 1))))
 }
 
-// Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be in the
-// middle of an accumulation.
+// Whatever the optimizer keeps, a run that goes on from a snapshot makes the same bits, in blocks; the snapshot may be
+// in the middle of an accumulation.
 func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 64, Every: 20}

@@ -15,7 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// normed is a model with a normalisation of the batch, by images of 2×2, in each of whose examples the padding would show.
+// normed is a model with a normalisation of the batch, by images of 2×2, in each of whose examples the padding would
+// show.
 func normed(penalty float64, normal func(scope *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
 	return func(b *managed.Builder) {
 		b.Scope().SetParam(regularizer.ParamL2, penalty)
@@ -76,7 +77,8 @@ func TestR05_paddingStaysOutOfBatchNorm(t *testing.T) {
 	}
 }
 
-// GoMLX's own layer, which knows no padding, is refused where it would count it; a test step has averages, and takes both.
+// GoMLX's own layer, which knows no padding, is refused where it would count it; a test step has averages, and takes
+// both.
 func TestR05_otherBatchNormIsRefused(t *testing.T) {
 	batch, err := data.Pad(first(t, line(t, 6).Batches(6)), 8)
 	require.NoError(t, err)
@@ -119,7 +121,8 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 	require.ErrorContains(t, err, `"activity" is (Float32), but the batch is padded`)
 }
 
-// A Size below the rows, and no mask that says which of them count: what a step reports would be of all rows. Outputs alone can be cut off.
+// A Size below the rows, and no mask that says which of them count: what a step reports would be of all rows. Outputs
+// alone can be cut off.
 func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
 	const want = `Batch.Size is 5 examples, but the fields have 16 rows, and no field "mask" says which count`
 	whole := first(t, line(t, 16).Batches(16))

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// B36: a model is a function, so one of another form does not compile. What is left to get wrong is an error of the first step, and
-// the state is as new.
+// B36: a model is a function, so one of another form does not compile. What is left to get wrong is an error of the
+// first step, and the state is as new.
 func TestB36_aModelInTheWrongForm(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	for name, row := range map[string]struct {
@@ -36,8 +36,8 @@ func TestB36_aModelInTheWrongForm(t *testing.T) {
 	}
 }
 
-// B59: a step that is compiled on request, called, closed and compiled again with another setting goes on counting, and hooks see
-// each of its calls once.
+// B59: a step that is compiled on request, called, closed and compiled again with another setting goes on counting, and
+// hooks see each of its calls once.
 func TestB59_compiledAgainOnRequest(t *testing.T) {
 	r, batch := plugintest.CPU(t), firstBatch(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))
@@ -80,8 +80,8 @@ func TestB60_flops(t *testing.T) {
 	t.Logf("B60: %v FLOPs", costs[0].FLOPs)
 }
 
-// B61: random numbers that are asked for in named scopes come from the one random state, as those without a name do: the names
-// change nothing, the order does.
+// B61: random numbers that are asked for in named scopes come from the one random state, as those without a name do:
+// the names change nothing, the order does.
 func TestB61_namedRandomNumbers(t *testing.T) {
 	r := plugintest.CPU(t)
 	draws := func(names ...string) (all []float32) {
@@ -107,8 +107,8 @@ func TestB61_namedRandomNumbers(t *testing.T) {
 	require.NotEqual(t, one[:16], one[16:], "they are drawn one after the other")
 }
 
-// B92: a metric that collects on the host gets no values inside of a compiled step, and says so; outside, what was output in all
-// batches is joined in their order.
+// B92: a metric that collects on the host gets no values inside of a compiled step, and says so; outside, what was
+// output in all batches is joined in their order.
 func TestB92_collectingOnTheHost(t *testing.T) {
 	r, set := plugintest.CPU(t), line(t, 40)
 	inside := stepper(t, managed.TestStep(func(b *managed.Builder) {

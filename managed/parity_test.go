@@ -44,8 +44,8 @@ func on(t *testing.T, each func(t *testing.T, state *managed.State), options ...
 	}
 }
 
-// B30: a train step under data parallel, in place, of a state with random numbers and a field of its own that the step's
-// function changes, with a batch of nothing: one call succeeds.
+// B30: a train step under data parallel, in place, of a state with random numbers and a field of its own that the
+// step's function changes, with a batch of nothing: one call succeeds.
 func TestB30_aStepOfNoBatch(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
@@ -139,8 +139,8 @@ func TestOutput_ofAllDevices(t *testing.T) {
 	})
 }
 
-// The functions of train and test steps ask which it is, and so do layers: a test drops nothing and leaves the statistics of
-// normalisations alone.
+// The functions of train and test steps ask which it is, and so do layers: a test drops nothing and leaves the
+// statistics of normalisations alone.
 func TestBuilder_training(t *testing.T) {
 	on(t, func(t *testing.T, state *managed.State) {
 		build := func(b *managed.Builder) {

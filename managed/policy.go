@@ -12,16 +12,17 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// WithPolicy has the state's steps work with mixed precision (Micikevicius et al. 2018): a step's function sees the batch's
-// floating-point fields and the trainable variables in the policy's Compute; the state keeps the variables in Parameters,
-// and there the optimizer works; losses and metrics are converted to Outputs. What is not trainable keeps its type.
+// WithPolicy has the state's steps work with mixed precision (Micikevicius et al. 2018): a step's function sees the
+// batch's floating-point fields and the trainable variables in the policy's Compute; the state keeps the variables in
+// Parameters, and there the optimizer works; losses and metrics are converted to Outputs. What is not trainable keeps
+// its type.
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
-// Layers take their type from their input, so most models need no change. Give the loss functions [Builder.Out] of what the
-// model says, a layer that asks for a type [Builder.DType], and put normalisations in [FullPrecision]. float16 needs an
-// [optim.LossScale] too: a state whose optimizer has none logs a warning to the runtime's log ([xla.Log]) when it is made. It
-// is no error, because a loss can be scaled in other ways, or need it not.
+// Layers take their type from their input, so most models need no change. Give the loss functions [Builder.Out] of what
+// the model says, a layer that asks for a type [Builder.DType], and put normalisations in [FullPrecision]. float16
+// needs an [optim.LossScale] too: a state whose optimizer has none logs a warning to the runtime's log ([xla.Log]) when
+// it is made. It is no error, because a loss can be scaled in other ways, or need it not.
 //
 // Each compilation calls the step's function twice, the first time to see which variables there are. It must not set a
 // trainable variable, and a frozen layer is to be frozen by [Only] or [optim.Frozen], not by SetTrainable.
@@ -68,9 +69,9 @@ func (b *Builder) Out(x *Node) *Node {
 	return b.casting.policy.Out(x)
 }
 
-// FullPrecision builds a part of a model in the type that the parameters are kept in, as normalisations want it, whose sums
-// lose too much in 16 bits; what it says has x's type again. Without a policy it is build(x). It works inside the step
-// functions of this package.
+// FullPrecision builds a part of a model in the type that the parameters are kept in, as normalisations want it, whose
+// sums lose too much in 16 bits; what it says has x's type again. Without a policy it is build(x). It works inside the
+// step functions of this package.
 func FullPrecision(scope *Scope, x *Node, build func(x *Node) *Node) *Node {
 	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
@@ -142,8 +143,8 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse calls the step's function in the parameters' type, for a graph that is thrown away: layers make their variables in
-// the type of their input. It gives the variables to be cast.
+// rehearse calls the step's function in the parameters' type, for a graph that is thrown away: layers make their
+// variables in the type of their input. It gives the variables to be cast.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*variable {
 	g := graph.NewGraph(c.state.storage.strategy.Runtime(), s.name)
 	defer g.Finalize()
@@ -203,8 +204,8 @@ func (k cast) restore() {
 	}
 }
 
-// retype has a variable say that it is of a type. GoMLX takes the type from the value and checks what layers ask for against
-// it; the value is an empty one.
+// retype has a variable say that it is of a type. GoMLX takes the type from the value and checks what layers ask for
+// against it; the value is an empty one.
 func retype(v *variable, dtype DType) {
 	if v.DType() == dtype {
 		return

@@ -164,7 +164,8 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	t.Logf("20 steps in float16, the gradients of step %d overflow: skipped %v, scale 256 to 128", bad, skipped)
 }
 
-// Normalisations, averages, frozen parts and steps of several kinds, with the values in place, cast in blocks, on one and on four devices.
+// Normalisations, averages, frozen parts and steps of several kinds, with the values in place, cast in blocks, on one
+// and on four devices.
 func TestWithPolicy_throughTheStack(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
 	model := func(b *managed.Builder) *managed.Node {

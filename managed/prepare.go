@@ -12,10 +12,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]), before the
-// first batch is there: of the batch only names, shapes and dtypes count, so [ZeroBatch] will do. It makes no step: values
-// that are there already stay as they are, and the run that follows computes the same bits as without it. (Initial values
-// that are drawn move the random state on, now instead of in the first step.)
+// Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]),
+// before the first batch is there: of the batch only names, shapes and dtypes count, so [ZeroBatch] will do. It makes
+// no step: values that are there already stay as they are, and the run that follows computes the same bits as without
+// it. (Initial values that are drawn move the random state on, now instead of in the first step.)
 //
 // A call of [Stepper.Step] by hand compiles a program of its own where steps are small.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
@@ -43,8 +43,8 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	return s.prepareFor(ctx, state, batch, blocks.Steps)
 }
 
-// ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice says the
-// dtype, and no slice means float32:
+// ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice
+// says the dtype, and no slice means float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
 //

@@ -27,8 +27,8 @@ var _ loop.LearningRater = (*State)(nil)
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
 // LearningRate reads the optimizer's learning rate from the device, as it is held there: a rate of 0.1 in float32 is
-// 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's gradient
-// descent. Before the first training step there is none to be read, unless one was set ([ErrNoLearningRate]).
+// 0.10000000149011612. It is the base rate, before what the optimizer makes of it, such as the decay of GoMLX's
+// gradient descent. Before the first training step there is none to be read, unless one was set ([ErrNoLearningRate]).
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -75,9 +75,10 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
-// RatesInForce are the rates that the factors of the last update give with the present [State.LearningRate]: that rate times what
-// scaled the updates at the end of the chain of an optimizer of package optim. There is one, under "", or, where optim.Groups scale, one for each group by its name.
-// A chain that scales elsewhere is an optim.ErrRateUntold. Of another optimizer it is the base rate.
+// RatesInForce are the rates that the factors of the last update give with the present [State.LearningRate]: that rate
+// times what scaled the updates at the end of the chain of an optimizer of package optim. There is one, under "", or,
+// where optim.Groups scale, one for each group by its name. A chain that scales elsewhere is an optim.ErrRateUntold. Of
+// another optimizer it is the base rate.
 func (s *State) RatesInForce() (map[string]float64, error) {
 	var factors map[string]float64
 	rate, err := s.rate(func() (err error) {
@@ -114,12 +115,12 @@ func (s *State) factors() (map[string]float64, error) {
 	return by.FactorsAt(max(updates-1, 0))
 }
 
-// SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be finite, not
-// negative, and neither too large nor too small for the number that holds it. Set before the first training step, it takes
-// the place of the optimizer's own.
+// SetLearningRate sets the optimizer's learning rate, on the device: nothing is compiled again. The rate must be
+// finite, not negative, and neither too large nor too small for the number that holds it. Set before the first training
+// step, it takes the place of the optimizer's own.
 //
-// A state without an optimizer of its own has the rate of its one step with [By], from that step's compilation on; of several, [State.SetValue]
-// sets each by its name.
+// A state without an optimizer of its own has the rate of its one step with [By], from that step's compilation on; of
+// several, [State.SetValue] sets each by its name.
 //
 // A schedule inside the model's graph, as GoMLX's cosineschedule, writes its own rate over this one in each step.
 func (s *State) SetLearningRate(rate float64) error {
@@ -191,8 +192,8 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.By have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one number.
-// No state can tell: it has no learning rate before the first training step, either.
+// tryOptimizer tells whether the optimizer keeps a learning rate at all, by building its rule for a model of one
+// number. No state can tell: it has no learning rate before the first training step, either.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
@@ -237,8 +238,8 @@ func (s *State) startAt(rate float64) error {
 	return nil
 }
 
-// startingAt is an optimizer whose learning rate begins at another one than its own. Only the optimizer itself knows the
-// dtype of its variable, so the variable gets the rate when the optimizer has made it.
+// startingAt is an optimizer whose learning rate begins at another one than its own. Only the optimizer itself knows
+// the dtype of its variable, so the variable gets the rate when the optimizer has made it.
 type startingAt struct {
 	Optimizer
 	model *definition

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Rules that are not for every parameter, and so fail where the optimizer is tried on a model of one number, can be given a
-// rate before the first step too.
+// Rules that are not for every parameter, and so fail where the optimizer is tried on a model of one number, can be
+// given a rate before the first step too.
 func TestSetLearningRate_beforeTheFirstStepOfOptim(t *testing.T) {
 	r := plugintest.CPU(t)
 	const rate = 0.03125

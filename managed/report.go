@@ -23,9 +23,9 @@ type logged struct {
 }
 
 // Loss reports a loss: a floating-point value; if it is not a scalar, its mean is taken. A train step minimises the
-// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count. In the running
-// mean avg_<name> of [RunningAverages] a batch weighs as many as it has examples that count, as Keras has it; clu's and so
-// Ciclo's weighs all batches the same; we do not because the last, smaller one would count for more.
+// sum of all its losses. The mean of a padded batch (see [Builder.Mask]) is that of the examples that count. In the
+// running mean avg_<name> of [RunningAverages] a batch weighs as many as it has examples that count, as Keras has it;
+// clu's and so Ciclo's weighs all batches the same; we do not because the last, smaller one would count for more.
 func (b *Builder) Loss(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
@@ -45,8 +45,8 @@ func (b *Builder) count() *Node {
 	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
-// Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken. Numbers are logged as
-// float32, so whole numbers above 16,777,216 are rounded; [Builder.Output] keeps a value's own type.
+// Metric reports a number to be logged, that of this batch; if it is not a scalar, its mean is taken. Numbers are
+// logged as float32, so whole numbers above 16,777,216 are rounded; [Builder.Output] keeps a value's own type.
 func (b *Builder) Metric(name string, v *Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
@@ -55,12 +55,12 @@ func (b *Builder) Metric(name string, v *Node) {
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 
-// Track reports a metric over all batches since the last reset ([State.ResetMetrics]), this one included. What it gathers is
-// part of the state. A train step and a test step gather apart, also under the same name. weights say how much each example
-// counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case: an input without a row
-// for each example that is computed from the batch is an [ErrPadded] there, unless the function has asked for the mask. A metric
-// of several values logs each under name/value; one that is an array is logged as [Builder.Output] does it. What is gathered is
-// float64; a number is logged as [Builder.Metric] does it.
+// Track reports a metric over all batches since the last reset ([State.ResetMetrics]), this one included. What it
+// gathers is part of the state. A train step and a test step gather apart, also under the same name. weights say how
+// much each example counts, nil for 1 each; the examples of a padded batch that do not count are left out in any case:
+// an input without a row for each example that is computed from the batch is an [ErrPadded] there, unless the function
+// has asked for the mask. A metric of several values logs each under name/value; one that is an array is logged as
+// [Builder.Output] does it. What is gathered is float64; a number is logged as [Builder.Metric] does it.
 func (b *Builder) Track(name string, m metrics.Metric, weights *Node, inputs ...*Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
@@ -116,8 +116,8 @@ func (b *Builder) track(name string, m metrics.Metric, weights *Node, inputs ...
 	}
 }
 
-// Mean reports the mean over all examples since the last reset: Track with [metrics.Mean]. A scalar weighs as many as the batch has
-// examples that count.
+// Mean reports the mean over all examples since the last reset: Track with [metrics.Mean]. A scalar weighs as many as
+// the batch has examples that count.
 func (b *Builder) Mean(name string, v *Node) {
 	if v.IsScalar() {
 		b.track(name, metrics.Mean(), b.count(), b.mean(name, v))
@@ -126,22 +126,24 @@ func (b *Builder) Mean(name string, v *Node) {
 	b.Track(name, metrics.Mean(), nil, v)
 }
 
-// ErrPadded is wrapped by the error about a figure of the whole batch, one number, where the batch is padded: the padding is in it.
+// ErrPadded is wrapped by the error about a figure of the whole batch, one number, where the batch is padded: the
+// padding is in it.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array: what a model says to each example, say. It is logged as a [loop.Payload] whose Any is a [*Tensor],
-// and stays on the device until somebody asks. A step with outputs is made one at a time, not in blocks.
+// Output reports an array, as what a model says to each example. It is logged as a [loop.Payload] whose Any is a
+// [*Tensor], and stays on the device until it is read. A step with outputs is made one at a time, not in blocks.
 func (b *Builder) Output(name string, v *Node) { b.whole(loop.Outputs, name, v) }
 
-// AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so that a
-// layer that is used twice reports two. What GoMLX's own AddRegularizationLoss collects, as its regularizers do, is the loss
-// "aux_loss", and what its AddMainLoss collects is "main_loss".
+// AddLoss reports a further loss from inside a model, a penalty, say. The name is made unique, by _1, _2 and so on, so
+// that a layer that is used twice reports two. What GoMLX's own AddRegularizationLoss collects, as its regularizers do,
+// is the loss "aux_loss", and what its AddMainLoss collects is "main_loss".
 func AddLoss(name string, v *Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
-// AddMetric reports a metric of the batch from inside a model, under a name that is made unique; with [RunningAverages] its mean too.
+// AddMetric reports a metric of the batch from inside a model, under a name that is made unique; with [RunningAverages]
+// its mean too.
 func AddMetric(name string, v *Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)
@@ -224,7 +226,8 @@ func padded(name string, v, mask *Node) error {
 // withFunctions are the operations that may use what is not among their inputs.
 var withFunctions = []graph.NodeType{graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf}
 
-// ofBatch tells whether a value is made of the batch's fields: one that is not, such as a penalty on weights, has no padding in it.
+// ofBatch tells whether a value is made of the batch's fields: one that is not, such as a penalty on weights, has no
+// padding in it.
 func (b *Builder) ofBatch(v *Node) bool {
 	seen := map[*Node]bool{}
 	for list := []*Node{v}; len(list) > 0; {

@@ -57,8 +57,8 @@ func tensorOf(a data.Array) (*Tensor, error) {
 	return t, t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(a.Flat)) })
 }
 
-// fields are the names and nodes of what a batch has for a step. The rows of a set on the device become its fields, each a
-// value that the program is given beside the state's.
+// fields are the names and nodes of what a batch has for a step. The rows of a set on the device become its fields,
+// each a value that the program is given beside the state's.
 func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, nodes []*graph.Node, sets []strategies.Slot) {
 	for i, in := range c.inputs {
 		if c.resident == nil || in.Name != data.Rows {

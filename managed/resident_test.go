@@ -109,11 +109,13 @@ func TestOnDevice_onlyPlacesTravel(t *testing.T) {
 	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data.OnDevice(set).Batches(10, data.Shuffle(1), data.Forever()), loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
 	require.Len(t, step.StableHLO(), 1)
-	// The set itself and the learning rate stay; the places of the examples of 100 steps travel, and how many are to be made.
+	// The set itself and the learning rate stay; the places of the examples of 100 steps travel, and how many are to be
+	// made.
 	require.Equal(t, []string{"tensor<100x10xi32>", "tensor<90x1xf32>", "tensor<90x6xui8>", "tensor<f32>", "tensor<i32>"}, hostInputs(step.StableHLO()[0]))
 }
 
-// A place that no example of the set has is an error of its step, wherever in a block it comes; a device would take the nearest.
+// A place that no example of the set has is an error of its step, wherever in a block it comes; a device would take the
+// nearest.
 func TestOnDevice_placesOutsideTheSet(t *testing.T) {
 	const bad = 5
 	r, two := plugintest.CPU(t), plugintest.Devices(t, 2)

@@ -83,10 +83,11 @@ func (s *Stepper) update(state *State, loss *Node) {
 	by.UpdateGraphWithGradients(scope, gradients, loss.DType())
 }
 
-// apart lets one of GoMLX's optimizers work in a scope. They train what is below their scope, and count their steps at the root. So
-// for the time of the rule the variables have stand-ins whose paths lead into the scope and out again ("/generator/../dense/weights"):
-// there the optimizer looks, and what it keeps of each has the name that it has without a scope, since paths are made plain. The
-// scope's own count of steps stands in for the root's. What is given back takes the new values over and ends it.
+// apart lets one of GoMLX's optimizers work in a scope. They train what is below their scope, and count their steps at
+// the root. So for the time of the rule the variables have stand-ins whose paths lead into the scope and out again
+// ("/generator/../dense/weights"): there the optimizer looks, and what it keeps of each has the name that it has
+// without a scope, since paths are made plain. The scope's own count of steps stands in for the root's. What is given
+// back takes the new values over and ends it.
 func (d *definition) apart(scope *Scope, g *graph.Graph, trained []*variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {
@@ -103,8 +104,8 @@ func (d *definition) apart(scope *Scope, g *graph.Graph, trained []*variable) (t
 	}
 }
 
-// standIn has the variable of a path be another one, in the graph, until end. GoMLX makes a parameter for each variable that a graph
-// uses, unless it is a constant; so it is one first, of a single number.
+// standIn has the variable of a path be another one, in the graph, until end. GoMLX makes a parameter for each variable
+// that a graph uses, unless it is a constant; so it is one first, of a single number.
 func (d *definition) standIn(g *graph.Graph, path string, of *variable) (end func()) {
 	if there := d.store.GetVariable(path); there != nil {
 		was := there.NodeValue(g)

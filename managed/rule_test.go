@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// An optimizer in a scope makes the steps that it makes without one, and has its rate and its counts there: GoMLX's, whose
-// optimizers train what is below their scope, ours, and a user's.
+// An optimizer in a scope makes the steps that it makes without one, and has its rate and its counts there: GoMLX's,
+// whose optimizers train what is below their scope, ours, and a user's.
 func TestBy_trainsAsWithoutAScope(t *testing.T) {
 	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
 	require.NoError(t, err)

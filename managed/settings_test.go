@@ -51,7 +51,8 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start
 	return start, told, rate
 }
 
-// Each setting of optimizer, schedule, policy, seed, batch, data and order that is another at a resume is told, and which is in force.
+// Each setting of optimizer, schedule, policy, seed, batch, data and order that is another at a resume is told, and
+// which is in force.
 func TestR13_changedSettingsAreTold(t *testing.T) {
 	chain := func(rate, clip, decay float64, steps int) managed.Optimizer {
 		return optim.New(rate, optim.ClipByGlobalNorm(clip), optim.Adam{}, optim.WeightDecay{Rate: decay},

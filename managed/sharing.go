@@ -37,8 +37,8 @@ import (
 //	a training step or block, beside its gates: the flag training, for all of it
 //
 // Under eager, and while a step is built, the caller's functions run while structure is held: those of steps, and what
-// [Only] and [DrawMissing] are given. The goroutine that holds structure is noted, and what it asks of the same state is
-// ErrBusy, whether it would have to wait or not.
+// [Only] and [DrawMissing] are given. The goroutine that holds structure is noted, and what it asks of the same state
+// is ErrBusy, whether it would have to wait or not.
 type access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // who holds structure; nil for those who only look

@@ -22,13 +22,13 @@ var (
 
 var _ loop.Snapshotter = (*State)(nil)
 
-// Snapshot copies all values of the state to the host: the parameters, all that the optimizer keeps (the learning rate and
-// its counters too) and the random state, so that training that goes on from a restored state makes the same bits again.
-// It takes as much memory of the host as the state takes of the device, and stays good whatever becomes of the state:
-// steps that write over it in place, and the loss of it ([strategies.ErrStateLost]).
+// Snapshot copies all values of the state to the host: the parameters, all that the optimizer keeps (the learning rate
+// and its counters too) and the random state, so that training that goes on from a restored state makes the same bits
+// again. It takes as much memory of the host as the state takes of the device, and stays good whatever becomes of the
+// state: steps that write over it in place, and the loss of it ([strategies.ErrStateLost]).
 //
-// Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step a
-// second copy of the model, and costs one here.
+// Ciclo's states never change, so that to keep one is to point at it; ours are written in place, which saves each step
+// a second copy of the model, and costs one here.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	done, err := s.readValues(ctx)
 	if err != nil {
@@ -54,11 +54,11 @@ type snapshot struct {
 	values []*Tensor // nil once closed
 }
 
-// Restore puts the values back, all or, after an error, none of them; until the last one is on the device the old ones stay
-// there too, as they do in the first run of a step. It makes a state good again whose values were lost.
+// Restore puts the values back, all or, after an error, none of them; until the last one is on the device the old ones
+// stay there too, as they do in the first run of a step. It makes a state good again whose values were lost.
 //
-// A state that has got variables since then cannot be restored ([ErrNewerVariables]): part of it would be of then and part
-// of now. So take a snapshot after the first of all steps that bring variables with them.
+// A state that has got variables since then cannot be restored ([ErrNewerVariables]): part of it would be of then and
+// part of now. So take a snapshot after the first of all steps that bring variables with them.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
 	done, err := s.access.changeAll(ctx)

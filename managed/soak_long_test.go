@@ -32,8 +32,8 @@ func level(t *testing.T, warm, end footprint) {
 	require.LessOrEqual(t, end.resident-warm.resident, int64(maxGrowth), "bytes of resident memory")
 }
 
-// F19: a long run with a bounded history, running averages, a bar and a test now and then needs no more memory at its end than
-// after its first ten thousand steps: 8 MB resident, 1 MB of Go's heap.
+// F19: a long run with a bounded history, running averages, a bar and a test now and then needs no more memory at its
+// end than after its first ten thousand steps: 8 MB resident, 1 MB of Go's heap.
 func TestF19_longRun(t *testing.T) {
 	steps, warmUp, kept := int64(soakSteps), int64(10_000), 1000
 	if testing.Short() {

@@ -138,8 +138,8 @@ func ExampleCompare() {
 	// shape    /dense/weights  [1 2] and [1 3]
 }
 
-// A variable of one's own: it is part of the state, kept in snapshots and moved with it. Here it counts examples whose target
-// is large.
+// A variable of one's own: it is part of the state, kept in snapshots and moved with it. Here it counts examples whose
+// target is large.
 func ExampleBuilder_Scope() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU))
@@ -172,8 +172,8 @@ type curriculum struct {
 	level int
 }
 
-// A struct that embeds a state goes through the predefined loops as the state itself would; what is the user's own is changed by
-// Go functions.
+// A struct that embeds a state goes through the predefined loops as the state itself would; what is the user's own is
+// changed by Go functions.
 func ExampleState_embedded() {
 	ctx := context.Background()
 	runtime := must(xla.Open(ctx, xla.CPU))

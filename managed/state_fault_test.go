@@ -30,8 +30,8 @@ func small(b *managed.Builder) {
 	b.Mean("noise", noise)
 }
 
-// F14: each call of a strategy that a method of the state makes fails once. The state is that of before or of after, nothing
-// is left on the device, and what follows computes the bits that it computes without the failure.
+// F14: each call of a strategy that a method of the state makes fails once. The state is that of before or of after,
+// nothing is left on the device, and what follows computes the bits that it computes without the failure.
 func TestF14_methodsFailAtCallK(t *testing.T) {
 	r := plugintest.CPU(t)
 	set := line(t, 64)
@@ -122,7 +122,8 @@ func TestF14_methodsFailAtCallK(t *testing.T) {
 	t.Logf("F14: %d failures: each time the state of before or after, the same bits afterwards, 0 objects left", total)
 }
 
-// F14: a model function that panics when a step is prepared, or with given values that do not fit, leaves the state alone.
+// F14: a model function that panics when a step is prepared, or with given values that do not fit, leaves the state
+// alone.
 func TestF14_prepareWithAPanic(t *testing.T) {
 	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(adam()))

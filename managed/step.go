@@ -19,7 +19,8 @@ import (
 
 // Stepper is a step that can run on any number of states: it is compiled for each state and each shape of batch that it
 // meets, and keeps what it compiled until Close. It may be used by any number of goroutines; its function is called by
-// one at a time, and cannot ask anything of the state that the step is built for ([State]). Who uses a state beside whom is said at [State].
+// one at a time, and cannot ask anything of the state that the step is built for ([State]). Who uses a state beside
+// whom is said at [State].
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // one build of the step at a time

@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted ([Summary.Total]). The
-// rows are the caller's to sort and to sift.
+// Summary is what a state is made of: a row for each variable, to be printed (String, Table) or counted
+// ([Summary.Total]). The rows are the caller's to sort and to sift.
 type Summary struct {
 	Rows []Row
 	// Moments tells whether the rows have means and standard deviations.
@@ -30,8 +30,8 @@ type Row struct {
 	Shape       Shape
 	// Size is how many numbers it has, Bytes the memory of one copy of them; under data parallel each device may have one.
 	Size, Bytes int64
-	// Mean and Std (of all numbers, not of a sample) are there if the summary has Moments; NaN where there are no numbers, or
-	// complex ones.
+	// Mean and Std (of all numbers, not of a sample) are there if the summary has Moments; NaN where there are no numbers,
+	// or complex ones.
 	Mean, Std float64
 }
 
@@ -63,8 +63,8 @@ func (k Kind) String() string {
 }
 
 // Summary lists the state's variables, sorted by kind, layer and name. It looks at no value, so that it costs next to
-// nothing; before the first step, or [Stepper.Prepare], there are none. clu's parameter_overview sees parameters alone; ours
-// tells the optimizer's share too, which with Adam is two thirds.
+// nothing; before the first step, or [Stepper.Prepare], there are none. clu's parameter_overview sees parameters alone;
+// ours tells the optimizer's share too, which with Adam is two thirds.
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.access.peekAll()()
@@ -95,8 +95,8 @@ func (s *State) kind(v *variable) Kind {
 	return Fixed
 }
 
-// SummaryOfValues is a Summary with the mean and the standard deviation of each variable, which it copies to the host one
-// by one, when the steps that were begun are over.
+// SummaryOfValues is a Summary with the mean and the standard deviation of each variable, which it copies to the host
+// one by one, when the steps that were begun are over.
 func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 	sum := s.Summary()
 	sum.Moments = true

@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// B107: rows are sorted, an empty table keeps its header, the foot has the counts and the bytes, means and deviations come on
-// request.
+// B107: rows are sorted, an empty table keeps its header, the foot has the counts and the bytes, means and deviations
+// come on request.
 func TestB107_summary(t *testing.T) {
 	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(adam()))

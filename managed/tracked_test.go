@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-// R11: what is tracked stays the caller's: a loss of the same list trains, with the gradient that it has without the metric.
+// R11: what is tracked stays the caller's: a loss of the same list trains, with the gradient that it has without the
+// metric.
 func TestR11_trackedInputsKeepTheirGradient(t *testing.T) {
 	var trained [2][]float32
 	for i := range trained {
@@ -33,8 +34,8 @@ func TestR11_trackedInputsKeepTheirGradient(t *testing.T) {
 	require.Equal(t, trained[0], trained[1])
 }
 
-// R05: what is tracked of a padded batch is that of the examples that count, also beside a scalar; a scalar that is computed from
-// the batch has the padding in it, and is refused as elsewhere.
+// R05: what is tracked of a padded batch is that of the examples that count, also beside a scalar; a scalar that is
+// computed from the batch has the padding in it, and is refused as elsewhere.
 func TestR05_trackedScalarsOfAPaddedBatch(t *testing.T) {
 	batch := data.Batch{Size: 6, Fields: []data.Field{data.X([]float32{1, 2, 3, 4, 5, 6}, 6), data.Y([]float32{1, 1, 1, 1, 1, 1}, 6)}}
 	padded, err := data.Pad(batch, 8)

@@ -12,14 +12,14 @@ import (
 // ErrValues: what [WithValues] gave does not fit what a step brought in.
 var ErrValues = errors.New("the given values do not fit the model")
 
-// WithValues gives the state values, by the full names of their variables ("/dense/weights"): parameters of somebody else's
-// training, say, or all that [State.Value] reads of another state, the optimizer's and the random state too. A variable gets
-// its value when the first step brings it in, and no random one is drawn for it. The tensors stay the caller's and must not
-// change until then.
+// WithValues gives the state values, by the full names of their variables ("/dense/weights"): parameters of somebody
+// else's training, say, or all that [State.Value] reads of another state, the optimizer's and the random state too. A
+// variable gets its value when the first step brings it in, and no random one is drawn for it. The tensors stay the
+// caller's and must not change until then.
 //
-// Each trainable variable must be among them ([DrawMissing] makes exceptions) and each value must have its variable's shape
-// and dtype: else the step fails with an error that names all that do not fit and wraps [ErrValues], and changes nothing.
-// Values that no step asks for are not used, as those of the optimizer in a state that only tests.
+// Each trainable variable must be among them ([DrawMissing] makes exceptions) and each value must have its variable's
+// shape and dtype: else the step fails with an error that names all that do not fit and wraps [ErrValues], and changes
+// nothing. Values that no step asks for are not used, as those of the optimizer in a state that only tests.
 func WithValues(values map[string]*Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -33,8 +33,8 @@ func WithValues(values map[string]*Tensor) Option {
 	}
 }
 
-// DrawMissing has those trainable variables drawn at random whose full names match, although [WithValues] does not give them:
-// a new last layer on given ones.
+// DrawMissing has those trainable variables drawn at random whose full names match, although [WithValues] does not give
+// them: a new last layer on given ones.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.mayDraw = match; return nil }
 }
@@ -92,9 +92,9 @@ func (d *definition) taken(fresh []*variable) error {
 	return errors.Join(errs...)
 }
 
-// SetValue gives a variable another value, by its full name, when the steps that were begun are over; nothing is compiled
-// again. The tensor must have the variable's shape and dtype, is copied and stays the caller's. A state has variables from
-// its first step on, or from [Stepper.Prepare]; before it, there is [WithValues].
+// SetValue gives a variable another value, by its full name, when the steps that were begun are over; nothing is
+// compiled again. The tensor must have the variable's shape and dtype, is copied and stays the caller's. A state has
+// variables from its first step on, or from [Stepper.Prepare]; before it, there is [WithValues].
 func (s *State) SetValue(name string, t *Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)

@@ -24,7 +24,8 @@ func all(t *testing.T, state *managed.State) map[string]*managed.Tensor {
 	return values
 }
 
-// A state of all the values of another one goes on as the other does, on each strategy, and the tensors stay the caller's.
+// A state of all the values of another one goes on as the other does, on each strategy, and the tensors stay the
+// caller's.
 func TestWithValues_goesOn(t *testing.T) {
 	r, four := plugintest.CPU(t), parallel(t)
 	set := line(t, 64)

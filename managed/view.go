@@ -12,17 +12,18 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// View is a state as it is at one moment, to be tested and predicted with, whatever becomes of the state meanwhile: a training
-// that goes on does not wait for it, whatever its data takes, and its steps do not see what that training does. What
-// [Builder.Track] gathers is the view's own, so tests on several views, and those of a training, do not mix.
+// View is a state as it is at one moment, to be tested and predicted with, whatever becomes of the state meanwhile: a
+// training that goes on does not wait for it, whatever its data takes, and its steps do not see what that training
+// does. What [Builder.Track] gathers is the view's own, so tests on several views, and those of a training, do not mix.
 //
-// Values are those of the first step that uses them, between two steps of the training. They are not copied; the training makes
-// a copy of each that it writes over while a view has it, once for each view: so much time, and memory until the view's Close.
-// What a step of a view changes beside metrics, as one that draws random numbers does, it changes in the state.
+// Values are those of the first step that uses them, between two steps of the training. They are not copied; the
+// training makes a copy of each that it writes over while a view has it, once for each view: so much time, and memory
+// until the view's Close. What a step of a view changes beside metrics, as one that draws random numbers does, it
+// changes in the state.
 //
-// A view may be used by any number of goroutines, whose steps wait for each other; a test is one goroutine's, as its metrics are
-// those of all steps since [View.ResetMetrics]. Each is to be closed. When its state is closed, it is [ErrClosed]; after a move
-// of the state ([State.MoveTo]) it is [ErrBusy].
+// A view may be used by any number of goroutines, whose steps wait for each other; a test is one goroutine's, as its
+// metrics are those of all steps since [View.ResetMetrics]. Each is to be closed. When its state is closed, it is
+// [ErrClosed]; after a move of the state ([State.MoveTo]) it is [ErrBusy].
 type View struct {
 	of    *State
 	on    strategies.Strategy

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// platforms are what each test runs on: the CPU plugin (`make setup` installs it; without it the tests fail) and GoMLX's
-// backend in pure Go.
+// platforms are what each test runs on: the CPU plugin (`make setup` installs it; without it the tests fail) and
+// GoMLX's backend in pure Go.
 func platforms(t *testing.T, test func(t *testing.T, r *xla.Runtime)) {
 	for name, open := range plugintest.Platforms {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -135,8 +135,8 @@ func measure(r *xla.Runtime, m metrics.Metric, b batch) ([]float64, error) {
 	return tensors.CopyFlatData[float64](v)
 }
 
-// together makes a metric of a collection, whose inputs are the named outputs: so many metrics are one program, which compiles in a
-// fraction of the time.
+// together makes a metric of a collection, whose inputs are the named outputs: so many metrics are one program, which
+// compiles in a fraction of the time.
 type together struct {
 	metrics.Collection
 	outputs []string

@@ -60,8 +60,8 @@ func byName() map[string]metrics.Metric {
 	return all
 }
 
-// columns are the data as a step would see it, from one example to another, padded to 16 with what is not to count: NaN, labels that
-// are no class, weights of 0.
+// columns are the data as a step would see it, from one example to another, padded to 16 with what is not to count:
+// NaN, labels that are no class, weights of 0.
 func (p *peers) columns(from, to int) (names []string, columns []any) {
 	add := func(name string, column any) {
 		names, columns = append(names, name), append(columns, column)

@@ -11,7 +11,8 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/attention/pos"
 )
 
-// Attention is multi-head attention (Vaswani et al. 2017): the products of queries and keys are divided by the root of a head's width.
+// Attention is multi-head attention (Vaswani et al. 2017): the products of queries and keys are divided by the root of
+// a head's width.
 type Attention struct {
 	// Heads of the queries.
 	Heads int
@@ -23,8 +24,8 @@ type Attention struct {
 	Causal bool
 	// Rotary is the base of rotary positions (Su et al. 2021), as 10000, whose pairs are the halves of a head; none if 0.
 	Rotary float64
-	// Mask says which keys are seen: lengths, whole numbers [batch]; or bool [batch, keys], [batch, queries, keys] or [batch, heads,
-	// queries, keys]. A query that sees nothing gets 0 of the values.
+	// Mask says which keys are seen: lengths, whole numbers [batch]; or bool [batch, keys], [batch, queries, keys] or
+	// [batch, heads, queries, keys]. A query that sees nothing gets 0 of the values.
 	Mask *Node
 	// Dropout is the share of the weights of the values that is set to 0 while training.
 	Dropout float64
@@ -32,8 +33,8 @@ type Attention struct {
 	Kernel  Initializer // GlorotUniform if nil
 }
 
-// Apply is the attention of a sequence with itself: [batch, places, n] to [batch, places, n]. It has the variables kernel and bias in
-// query [n, heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
+// Apply is the attention of a sequence with itself: [batch, places, n] to [batch, places, n]. It has the variables
+// kernel and bias in query [n, heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
 func (a Attention) Apply(scope *Scope, x *Node) *Node { return a.of(scope, x, x) }
 
 // Cross is the attention of x to another sequence, [batch, keys, m], with the variables of Apply.
@@ -71,9 +72,9 @@ func (a Attention) NewCache(scope *Scope, x *Node, length int) Cache {
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
-// Decode is Apply, of a Causal attention, for places that follow those of the cache: a prompt, or one new place at a time. It gives the
-// cache with them, for the next call. Where the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch,
-// length], for the places of the cache.
+// Decode is Apply, of a Causal attention, for places that follow those of the cache: a prompt, or one new place at a
+// time. It gives the cache with them, for the next call. Where the cache is too short, the output is NaN. Mask may be
+// lengths [batch] or bool [batch, length], for the places of the cache.
 func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {

@@ -36,8 +36,8 @@ func (e Embedding) Apply(scope *Scope, ids *Node) *Node {
 	return y
 }
 
-// Logits are the products with each vector of the table, for a model that has the same variable at both ends: [batch, …, width] to
-// [batch, …, vocabulary], at the scope that Apply was given. The padding's logit is 0 for ever.
+// Logits are the products with each vector of the table, for a model that has the same variable at both ends: [batch,
+// …, width] to [batch, …, vocabulary], at the scope that Apply was given. The padding's logit is 0 for ever.
 func (e Embedding) Logits(scope *Scope, x *Node) *Node {
 	floats("Embedding", scope, x, 1, "[batch, …, width]")
 	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
@@ -65,7 +65,8 @@ func (e Embedding) table(scope *Scope, g *Graph) *Node {
 	return value(scope, g, "embeddings", e.Initial, RandomUniform(-0.05, 0.05), shapes.Make(t, e.Vocabulary, e.Width))
 }
 
-// Positions adds a learned vector to each place, so that their order is known: [batch, places, n], for up to Length places.
+// Positions adds a learned vector to each place, so that their order is known: [batch, places, n], for up to Length
+// places.
 type Positions struct {
 	Length  int
 	Start   *Node       // the number of the first place, a scalar of whole numbers; 0 if nil
@@ -95,8 +96,9 @@ func within(start *Node, places, length int, x *Node) *Node {
 	return graph.Where(fits, x, graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), math.NaN()), x.Shape().Dimensions...))
 }
 
-// Sinusoidal adds sines and cosines of each place, in turns along the last axis, with wavelengths from 2π to 10,000·2π (Vaswani et
-// al. 2017): [batch, places, n], of an even n. start is the number of the first place, a scalar of whole numbers; 0 if nil.
+// Sinusoidal adds sines and cosines of each place, in turns along the last axis, with wavelengths from 2π to 10,000·2π
+// (Vaswani et al. 2017): [batch, places, n], of an even n. start is the number of the first place, a scalar of whole
+// numbers; 0 if nil.
 func Sinusoidal(scope *Scope, x, start *Node) *Node {
 	sequence("Sinusoidal", scope, x)
 	places, n := x.Shape().Dimensions[1], x.Shape().Dimensions[2]
@@ -108,8 +110,8 @@ func Sinusoidal(scope *Scope, x, start *Node) *Node {
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// angles are those of places from start on, [places, n/2], each of a base^(-2i/n) of the place: in float32 at least, for types of 16
-// bits cannot tell far places apart.
+// angles are those of places from start on, [places, n/2], each of a base^(-2i/n) of the place: in float32 at least,
+// for types of 16 bits cannot tell far places apart.
 func angles(x, start *Node, places, n int, base float64) *Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, n/2), 0)

@@ -12,7 +12,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Initializer makes the initial value of a variable. Random numbers are those of the model's store, so they follow its seed.
+// Initializer makes the initial value of a variable. Random numbers are those of the model's store, so they follow its
+// seed.
 type Initializer = model.VariableInitializer
 
 // initializers are those that need no number, by Keras's names.
@@ -37,8 +38,8 @@ func InitializerNamed(name string) (Initializer, error) {
 	return nil, fmt.Errorf("nn: no initializer %q: expected one of %s", name, strings.Join(known, ", "))
 }
 
-// GlorotUniform draws from ±√(6/(in+out)), for the numbers of inputs and outputs that a kernel [window…, in, out] has, each counted
-// once for each place of a window (Glorot and Bengio 2010).
+// GlorotUniform draws from ±√(6/(in+out)), for the numbers of inputs and outputs that a kernel [window…, in, out] has,
+// each counted once for each place of a window (Glorot and Bengio 2010).
 func GlorotUniform(g *Graph, shape Shape) *Node {
 	in, out := fans(shape)
 	return uniform(g, shape, math.Sqrt(3/max(1, (in+out)/2)))
@@ -90,8 +91,8 @@ func RandomUniform(low, high float64) Initializer {
 	}
 }
 
-// TruncatedNormal draws from a normal distribution around 0 that is cut off behind two times the given number. That number is the
-// deviation before the cut, as in Keras; what is drawn has 0.88 of it.
+// TruncatedNormal draws from a normal distribution around 0 that is cut off behind two times the given number. That
+// number is the deviation before the cut, as in Keras; what is drawn has 0.88 of it.
 func TruncatedNormal(deviation float64) Initializer {
 	return func(g *Graph, shape Shape) *Node { return cutNormal(g, shape, deviation*cutDeviation) }
 }
@@ -109,8 +110,8 @@ func Zeros(g *Graph, shape Shape) *Node { return graph.Zeros(g, shape) }
 // Ones is 1 for all numbers.
 func Ones(g *Graph, shape Shape) *Node { return graph.Ones(g, shape) }
 
-// Orthogonal draws a matrix with orthonormal columns, or rows where it has fewer, uniformly among all (Saxe et al. 2013). All axes
-// but the last are one.
+// Orthogonal draws a matrix with orthonormal columns, or rows where it has fewer, uniformly among all (Saxe et al.
+// 2013). All axes but the last are one.
 func Orthogonal(g *Graph, shape Shape) *Node {
 	if shape.Rank() < 2 {
 		panic(fmt.Errorf("nn: Orthogonal: the variable is %s, expected two axes at least", shape))
@@ -120,8 +121,9 @@ func Orthogonal(g *Graph, shape Shape) *Node {
 	long, short := max(rows, columns), min(rows, columns)
 	x := random(g).RandomNormal(g, shapes.Make(dtypes.Float32, long, short))
 	gram := func() *Node { return graph.Dot(graph.TransposeAllAxes(x, 1, 0), x).Product() }
-	// The factor U·Vᵀ of x = U·S·Vᵀ. The greatest singular value is first brought to at most 1 by a norm of the Gram matrix, then each
-	// step is an odd polynomial of x that brings all nearer to 1: these of degree 5 for the small ones, then Newton and Schulz's.
+	// The factor U·Vᵀ of x = U·S·Vᵀ. The greatest singular value is first brought to at most 1 by a norm of the Gram
+	// matrix, then each step is an odd polynomial of x that brings all nearer to 1: these of degree 5 for the small ones,
+	// then Newton and Schulz's.
 	norm := graph.ReduceAllMax(graph.ReduceSum(graph.Abs(gram()), 1))
 	x = graph.Div(x, graph.Sqrt(norm))
 	m, n := math.Sqrt(float64(long)), math.Sqrt(float64(short))
@@ -160,8 +162,8 @@ func uniform(g *Graph, shape Shape, limit float64) *Node {
 // cutDeviation is the deviation of the standard normal distribution cut off behind ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal draws from a normal distribution cut off behind two deviations, so that what is drawn has the deviation: the inverse of
-// the error function, by its polynomial near 0 (Giles 2010), of uniform numbers.
+// cutNormal draws from a normal distribution cut off behind two deviations, so that what is drawn has the deviation:
+// the inverse of the error function, by its polynomial near 0 (Giles 2010), of uniform numbers.
 func cutNormal(g *Graph, shape Shape, deviation float64) *Node {
 	u := random(g).RandomUniform(g, single(shape))
 	x := graph.MulScalar(graph.AddScalar(graph.MulScalar(u, 2), -1), math.Erf(math.Sqrt2))

@@ -159,8 +159,8 @@ func attend(a nn.Attention) func(s *nn.Scope, in, fixed map[string]*node) []*nod
 	}
 }
 
-// Each layer has the outputs and the gradients of Keras's or flax's: at most ten times as far off as these are in float32, or ten
-// units in the last place of the greatest number.
+// Each layer has the outputs and the gradients of Keras's or flax's: at most ten times as far off as these are in
+// float32, or ten units in the last place of the greatest number.
 func TestPeers(t *testing.T) {
 	cases := peers(t).Cases
 	require.Len(t, layersOfPeers, len(cases))

@@ -18,7 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// learns trains a model on examples that it sees once each, and asks for its accuracy on the last 20 batches, over the seeds.
+// learns trains a model on examples that it sees once each, and asks for its accuracy on the last 20 batches, over the
+// seeds.
 func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y []int32), logits func(s *nn.Scope, x *node) *node) {
 	t.Helper()
 	const batch = 64

@@ -22,8 +22,8 @@ type (
 	Shape = shapes.Shape
 )
 
-// variable is a layer's variable right below its scope. A second layer at one scope is refused, as GoMLX's layers refuse it. A kernel has
-// the scope's penalty on weights.
+// variable is a layer's variable right below its scope. A second layer at one scope is refused, as GoMLX's layers
+// refuse it. A kernel has the scope's penalty on weights.
 func variable(scope *Scope, like *Node, name string, initial, standard Initializer, dims ...int) *Node {
 	scope.In("%s", name)
 	return value(scope, like.Graph(), name, initial, standard, shapes.Make(like.DType(), dims...))
@@ -40,8 +40,8 @@ func value(scope *Scope, g *Graph, name string, initial, standard Initializer, s
 	return v.NodeValue(g)
 }
 
-// Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014). It is GoMLX's
-// layers.DropoutStatic, with a rate that is looked at.
+// Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014). It is
+// GoMLX's layers.DropoutStatic, with a rate that is looked at.
 func Dropout(scope *Scope, x *Node, rate float64) *Node {
 	checkRate("Dropout", scope, rate)
 	return layers.DropoutStatic(scope, x, rate)
@@ -75,8 +75,8 @@ func sequence(layer string, scope *Scope, x *Node) {
 	}
 }
 
-// PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first ones where it has
-// their number for each example, [batch] of whole numbers.
+// PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first
+// ones where it has their number for each example, [batch] of whole numbers.
 func PlacesMask(mask *Node, batch, places int) *Node {
 	switch dims := mask.Shape().Dimensions; {
 	case mask.Rank() == 1 && mask.DType().IsInt() && dims[0] == batch:

@@ -8,7 +8,8 @@ import (
 	gomlx "github.com/gomlx/gomlx/ml/nn"
 )
 
-// LayerNorm brings the last axis to the mean 0 and the deviation 1 (Ba et al. 2016). Types of 16 bits are summed in float32.
+// LayerNorm brings the last axis to the mean 0 and the deviation 1 (Ba et al. 2016). Types of 16 bits are summed in
+// float32.
 type LayerNorm struct {
 	Epsilon  float64 // 1e-3 if 0
 	NoOffset bool
@@ -35,7 +36,8 @@ func (l LayerNorm) normal(scope *Scope, x *Node, f func(x *Node) *Node) *Node {
 	return graph.ConvertDType(y, x.DType())
 }
 
-// RMSNorm divides by the root of the mean square of the last axis (Zhang and Sennrich 2019). Types of 16 bits are summed in float32.
+// RMSNorm divides by the root of the mean square of the last axis (Zhang and Sennrich 2019). Types of 16 bits are
+// summed in float32.
 type RMSNorm struct {
 	Epsilon float64 // 1e-6 if 0
 }
@@ -51,8 +53,8 @@ func (r RMSNorm) Apply(scope *Scope, x *Node) *Node {
 	return graph.ConvertDType(y, x.DType())
 }
 
-// GroupNorm brings groups of channels, over all spatial axes, to the mean 0 and the deviation 1, for each example alone (Wu and He
-// 2018): [batch, …, n]. Types of 16 bits are summed in float32.
+// GroupNorm brings groups of channels, over all spatial axes, to the mean 0 and the deviation 1, for each example alone
+// (Wu and He 2018): [batch, …, n]. Types of 16 bits are summed in float32.
 type GroupNorm struct {
 	Groups  int     // 32 if 0
 	Epsilon float64 // 1e-3 if 0

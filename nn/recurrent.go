@@ -19,19 +19,21 @@ type Recurrent struct {
 	Bidirectional bool
 	// Last gives the state behind the last place alone, [batch, units], instead of those of all places.
 	Last bool
-	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]. At the others the state stays as it is, and
-	// the output is 0. Backwards an example begins at its own last place.
+	// Mask says which places count: lengths, whole numbers [batch], or bool [batch, places]. At the others the state stays
+	// as it is, and the output is 0. Backwards an example begins at its own last place.
 	Mask *Node
 	// Initial are the states at the beginning, as Apply gives them back; 0 if nil.
 	Initial []*Node
-	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw for all places.
+	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw
+	// for all places.
 	Dropout, RecurrentDropout float64
 	NoBias                    bool
 	Kernel                    Initializer // GlorotUniform if nil
 	RecurrentKernel           Initializer // Orthogonal if nil
 }
 
-// LSTM is a layer of long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, whose biases begin at 1).
+// LSTM is a layer of long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, whose biases begin at
+// 1).
 type LSTM Recurrent
 
 // GRU is a layer of gated recurrent units (Cho et al. 2014), reset behind the product, as in cuDNN.
@@ -40,35 +42,37 @@ type GRU Recurrent
 // SimpleRNN is a layer of tanh(x·kernel + h·recurrent_kernel + bias).
 type SimpleRNN Recurrent
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and the states behind
-// the last place, each [batch, units]: of each layer, in each of its directions, h and c.
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and
+// the states behind the last place, each [batch, units]: of each layer, in each of its directions, h and c.
 //
-// It has the variables kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units]: of the input gate, the forget gate,
-// the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and backward.
+// It has the variables kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units]: of the input gate,
+// the forget gate, the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
+// forward and backward.
 func (l LSTM) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
 }
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and the states behind
-// the last place, each [batch, units]: of each layer, in each of its directions.
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and
+// the states behind the last place, each [batch, units]: of each layer, in each of its directions.
 //
-// It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is the input's and one
-// the state's: of the update gate, the reset gate, the candidate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
-// forward and backward.
+// It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is
+// the input's and one the state's: of the update gate, the reset gate, the candidate. With Layers they are in layer_0,
+// layer_1, …, with Bidirectional in forward and backward.
 func (u GRU) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: Zeros, turn: gru})
 }
 
-// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and the states behind
-// the last place, each [batch, units]: of each layer, in each of its directions.
+// Apply gives the outputs for [batch, places, n]: [batch, places, units], or twice the units in both directions; and
+// the states behind the last place, each [batch, units]: of each layer, in each of its directions.
 //
-// It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in layer_0, layer_1,
-// …, with Bidirectional in forward and backward.
+// It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
+// layer_0, layer_1, …, with Bidirectional in forward and backward.
 func (r SimpleRNN) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: Zeros, turn: simple})
 }
 
-// cell is what one place is computed by: of what the input and the state contribute, [batch, gates·units], and the states.
+// cell is what one place is computed by: of what the input and the state contribute, [batch, gates·units], and the
+// states.
 type cell struct {
 	gates, biases, states int
 	bias                  Initializer

@@ -49,7 +49,8 @@ func places(x *node, from, to int) *node {
 	return graph.Slice(x, graph.AxisRange(), graph.AxisRange(from, to))
 }
 
-// A prompt and then place by place, in a loop, gives what the whole sequence gives at once, and NaN where the cache is full.
+// A prompt and then place by place, in a loop, gives what the whole sequence gives at once, and NaN where the cache is
+// full.
 func TestDecode(t *testing.T) {
 	a := nn.Attention{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4}
 	const time, prompt = 7, 3
@@ -138,8 +139,8 @@ func TestEmbedding_padding(t *testing.T) {
 	}
 }
 
-// While training, recurrent dropout draws once for all places, and dropout between layers and on the weights of attention draws; a
-// test has neither.
+// While training, recurrent dropout draws once for all places, and dropout between layers and on the weights of
+// attention draws; a test has neither.
 func TestDropout(t *testing.T) {
 	build := func(training bool) [][]float32 {
 		return call(t, normal(1, 2, 4, 8), func(s *nn.Scope, x *node) []*node {

@@ -54,7 +54,8 @@ func TestAverage_inATestStep(t *testing.T) {
 	}
 }
 
-// Before the first update, as in the middle of the first accumulation, there is nothing to average: the parameters are used.
+// Before the first update, as in the middle of the first accumulation, there is nothing to average: the parameters are
+// used.
 func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	average := optim.Average{Decay: 0.9}
 	state := newState(t, plugintest.CPU(t), optim.New(0.1, optim.Accumulate(2), average))
@@ -74,7 +75,8 @@ func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 	require.Equal(t, plain, averaged)
 }
 
-// The averages are found from whatever scope: those of the optimizer there, of the nearest one around it, or of the only one.
+// The averages are found from whatever scope: those of the optimizer there, of the nearest one around it, or of the
+// only one.
 func TestAverage_fromAnyScope(t *testing.T) {
 	r := plugintest.CPU(t)
 	const rate, decay = 0.125, 0.5
@@ -131,7 +133,8 @@ func TestAverage_fromAnyScope(t *testing.T) {
 	require.ErrorContains(t, err, "2 optimizers keep averages, none of them in the scope / or around it: [/a/optimizers/average/updates /c/optimizers/average/updates]: give In the scope of one")
 }
 
-// A training step can use averages too, those of before it, once another one has brought them in; before, the error says how.
+// A training step can use averages too, those of before it, once another one has brought them in; before, the error
+// says how.
 func TestR37_averagesInATrainingStep(t *testing.T) {
 	const decay, rate = 0.75, 0.125
 	average := optim.Average{Decay: decay}

@@ -100,7 +100,8 @@ func ExampleSuggestRate() {
 	// Output: 0.010 <nil>
 }
 
-// doubled is a transformation of one's own: it keeps the sign of the last update and doubles what goes on in its direction.
+// doubled is a transformation of one's own: it keeps the sign of the last update and doubles what goes on in its
+// direction.
 type doubled struct{}
 
 func (doubled) Name() string { return "doubled" }

@@ -49,7 +49,8 @@ func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {
 	}
 }
 
-// The scale falls at each overflow and rises after so many good steps; the updates do not show it, being powers of two apart.
+// The scale falls at each overflow and rises after so many good steps; the updates do not show it, being powers of two
+// apart.
 func TestLossScale_followsTheGradients(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{Start: 1024, Every: 3}

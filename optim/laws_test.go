@@ -77,8 +77,8 @@ func normOf(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// Clipping by the global norm never makes the norm larger, nor larger than the limit, and keeps the direction; what is below
-// the limit passes bit for bit.
+// Clipping by the global norm never makes the norm larger, nor larger than the limit, and keeps the direction; what is
+// below the limit passes bit for bit.
 func TestClipByGlobalNorm_law(t *testing.T) {
 	const limit = 0.75
 	update := updateOf(t, optim.ClipByGlobalNorm(limit))
@@ -100,8 +100,8 @@ func TestClipByGlobalNorm_law(t *testing.T) {
 	})
 }
 
-// Clipping by norm does to each parameter what clipping by the global norm does to all: the norm of neither is above the limit,
-// and one that is below it passes bit for bit, whatever the other's is.
+// Clipping by norm does to each parameter what clipping by the global norm does to all: the norm of neither is above
+// the limit, and one that is below it passes bit for bit, whatever the other's is.
 func TestClipByNorm_law(t *testing.T) {
 	const limit = 0.75
 	update := updateOf(t, optim.ClipByNorm(limit))
@@ -126,8 +126,8 @@ func TestClipByNorm_law(t *testing.T) {
 	})
 }
 
-// optax clips by the root mean square, clip_by_block_rms: the norm over the root of the count. By hand, for a gradient of 3 and 4
-// (norm 5) in a parameter of 24 numbers and one of 0.3 and 0.4 (norm 0.5) in one of 4.
+// optax clips by the root mean square, clip_by_block_rms: the norm over the root of the count. By hand, for a gradient
+// of 3 and 4 (norm 5) in a parameter of 24 numbers and one of 0.3 and 0.4 (norm 0.5) in one of 4.
 func TestClipByNorm_byHand(t *testing.T) {
 	gradient := make([]float32, size)
 	gradient[0], gradient[1], gradient[matrixSize], gradient[matrixSize+1] = 3, -4, 0.3, 0.4
@@ -192,8 +192,8 @@ func TestAccumulate_holdsBack(t *testing.T) {
 	}
 }
 
-// What a mask leaves out keeps its bits, the sign of a zero too, whatever the rest of the chain does; and no state is kept
-// for it.
+// What a mask leaves out keeps its bits, the sign of a zero too, whatever the rest of the chain does; and no state is
+// kept for it.
 func TestFrozen_law(t *testing.T) {
 	r := plugintest.CPU(t)
 	negative := math.Float32frombits(1 << 31)

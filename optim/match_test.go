@@ -24,7 +24,8 @@ func nested(b *managed.Builder) {
 	}
 }
 
-// A name that takes nothing is an error of the first step, which says what there is: a misspelt Frozen would else train all.
+// A name that takes nothing is an error of the first step, which says what there is: a misspelt Frozen would else train
+// all.
 func TestR07_aNameThatTakesNothing(t *testing.T) {
 	r := plugintest.CPU(t)
 	batch := slopes(t, 1, 1)[0]

@@ -89,8 +89,8 @@ func TestOptimizer_inGoMLXsHands(t *testing.T) {
 	require.ElementsMatch(t, []string{"/w", "/global_step"}, left)
 }
 
-// GoMLX's trainer gives the sum of the main loss and of the regularisation; also where it adds gradients up itself. Ours ends where
-// GoMLX's own Adam does.
+// GoMLX's trainer gives the sum of the main loss and of the regularisation; also where it adds gradients up itself.
+// Ours ends where GoMLX's own Adam does.
 func TestOptimizer_inGoMLXsTrainer(t *testing.T) {
 	r := plugintest.CPU(t)
 	x, y := tensors.FromFlatDataAndDimensions(made(12, 5, 11, 8, 0), 4, 3), tensors.FromFlatDataAndDimensions(made(4, 3, 7, 4, 0), 4, 1)

@@ -146,8 +146,8 @@ func TestAverage_asOptax(t *testing.T) {
 	t.Logf("issue 6.4: optax %s, ema: 100 steps, at most %.1e apart", f.Optax, most)
 }
 
-// However the steps are grouped into blocks, they compute the same bits, of parameters and of all state; and a snapshot,
-// taken in the middle of an accumulation, holds all of it.
+// However the steps are grouped into blocks, they compute the same bits, of parameters and of all state; and a
+// snapshot, taken in the middle of an accumulation, holds all of it.
 func TestRules_groupingChangesNoBit(t *testing.T) {
 	r := plugintest.CPU(t)
 	const steps = 60

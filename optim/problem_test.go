@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The problem is that of testdata/trajectories.py: w [6, 4] and b [4], a bowl around a target, and a slope that each batch
-// brings. All inputs are exact.
+// The problem is that of testdata/trajectories.py: w [6, 4] and b [4], a bowl around a target, and a slope that each
+// batch brings. All inputs are exact.
 const (
 	matrixSize = 24
 	size       = matrixSize + 4

@@ -11,7 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// A rate is told where it is one: by what scales at the end of the chain. What scales before a rule is an error, in a step's logs too.
+// A rate is told where it is one: by what scales at the end of the chain. What scales before a rule is an error, in a
+// step's logs too.
 func TestFactorsAt(t *testing.T) {
 	half := optim.ScaleBySchedule(optim.Linear(1, 0, 2)) // 0.5 at update 1
 	group := func(name string, chain ...optim.Transformation) optim.Group {

@@ -91,7 +91,8 @@ func TestFileOfPython(t *testing.T) {
 	require.Len(t, types, len(allDTypes()), "every type is in the tables")
 }
 
-// TestInterop runs the Python package itself. scripts/safetensors_check.sh, which make check runs, installs it and says where it is.
+// TestInterop runs the Python package itself. scripts/safetensors_check.sh, which make check runs, installs it and says
+// where it is.
 func TestInterop(t *testing.T) {
 	interpreter := os.Getenv("LAZO_PYTHON")
 	if interpreter == "" {

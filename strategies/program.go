@@ -163,8 +163,8 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-// check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program by the
-// same comparison; Start is for others too, and memory of a wrong size must not reach the plugin.
+// check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program
+// by the same comparison; Start is for others too, and memory of a wrong size must not reach the plugin.
 func (p *program) check(state []Buffer, batch []data.Field) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))

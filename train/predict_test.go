@@ -162,7 +162,8 @@ func TestPredict_endings(t *testing.T) {
 	require.EqualError(t, err, "loop: step 1: each step: output: boom")
 }
 
-// What goes wrong in the consumer's loop is the consumer's, and the run ends with it (goleak looks for one that does not).
+// What goes wrong in the consumer's loop is the consumer's, and the run ends with it (goleak looks for one that does
+// not).
 func TestPredict_panicOfTheConsumer(t *testing.T) {
 	ended := loop.Reason(-1)
 	end := attend("end", loop.EachStep, func() loop.Attendant { return attendant{func(e loop.Ending) { ended = e.Reason }} })

@@ -21,8 +21,8 @@ func TestWidestHead(t *testing.T) {
 	}
 }
 
-// Attention of a compiled program is cuDNN's where the devices have it: the CPU, told that it has, asks for the function. A program
-// that was only lowered is for any device.
+// Attention of a compiled program is cuDNN's where the devices have it: the CPU, told that it has, asks for the
+// function. A program that was only lowered is for any device.
 func TestAttentionOfDevices(t *testing.T) {
 	runtime := plugintest.CPU(t)
 	build := func(kind dtypes.DType) func(g *graph.Graph) xla.Built {

@@ -41,8 +41,8 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
-// linkedCache is the folder of a program's compile cache when it gives none. Only the linker sets it (-X), for the programs
-// that tests start: internal/plugintest.Program.
+// linkedCache is the folder of a program's compile cache when it gives none. Only the linker sets it (-X), for the
+// programs that tests start: internal/plugintest.Program.
 var linkedCache string
 
 type cache struct {
@@ -183,8 +183,9 @@ func (c *cache) keep(e *pjrt.Executable, name string) error {
 	return nil
 }
 
-// trim removes what was used longest ago until the folder fits its limit; the newest stays. To count thousands of entries
-// takes 10 ms and more, so an eighth of what is free may be written before the next count: other processes write too.
+// trim removes what was used longest ago until the folder fits its limit; the newest stays. To count thousands of
+// entries takes 10 ms and more, so an eighth of what is free may be written before the next count: other processes
+// write too.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// TestR17_unknownClientOptions: the CPU plugin passes over names that it does not know; Open says so, and what there is.
+// TestR17_unknownClientOptions: the CPU plugin passes over names that it does not know; Open says so, and what there
+// is.
 func TestR17_unknownClientOptions(t *testing.T) {
 	plugintest.Uncached(t) // the library has been loaded, and its counts stand
 	before := pjrt.Live()

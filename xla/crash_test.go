@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestR20_F45_crashesSpeak: a process that a program, or a variable, crashes inside XLA ends with an error or a message.
+// TestR20_F45_crashesSpeak: a process that a program, or a variable, crashes inside XLA ends with an error or a
+// message.
 func TestR20_F45_crashesSpeak(t *testing.T) {
 	function := func(body string) string {
 		return "module @m {\n func.func public @main() -> tensor<i32> {\n" + body + " : tensor<i32> }\n}\n"

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Integers divided by a constant with a 0 in it are refused where that is written. XLA's folding of such a quotient ends the
-// process; so what only comes to 0 is hidden from it, and gives what a 0 gives at run time.
+// Integers divided by a constant with a 0 in it are refused where that is written. XLA's folding of such a quotient
+// ends the process; so what only comes to 0 is hidden from it, and gives what a 0 gives at run time.
 func TestR20_integersDividedByConstantZero(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {

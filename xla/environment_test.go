@@ -14,8 +14,8 @@ import (
 
 const fastMath = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"
 
-// TestR01_F44_theCacheKnowsTheEnvironment: what a plugin reads of the environment is part of the key, be it inline or in the
-// file that XLA_FLAGS names. Each value is tried in two processes: the first finds nothing, the second its own.
+// TestR01_F44_theCacheKnowsTheEnvironment: what a plugin reads of the environment is part of the key, be it inline or
+// in the file that XLA_FLAGS names. Each value is tried in two processes: the first finds nothing, the second its own.
 func TestR01_F44_theCacheKnowsTheEnvironment(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "compiled")
 	file := filepath.Join(t.TempDir(), "flags")
@@ -57,7 +57,8 @@ func TestR01_flagsThatChangeLater(t *testing.T) {
 	require.Regexp(t, `^xla: open /.*: the plugin does not take these XLA_FLAGS: they are "--xla_cpu_enable_fast_math=true .*", and were "--xla_cpu_enable_fast_math=false" when this process opened the plugin first`, got.Error)
 }
 
-// TestFlags_devicesOfTheHost: XLA's flag for the count of devices counts where no client option says another; the plugin passes over it.
+// TestFlags_devicesOfTheHost: XLA's flag for the count of devices counts where no client option says another; the
+// plugin passes over it.
 func TestFlags_devicesOfTheHost(t *testing.T) {
 	got := task{}.inChild(t, "", "XLA_FLAGS=--xla_force_host_platform_device_count=2 --xla_force_host_platform_device_count=3")
 	require.Zero(t, got.code, got.stderr)

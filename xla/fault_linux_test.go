@@ -22,8 +22,8 @@ import (
 
 const limitedChild = "LAZO_XLA_TEST_LIMITED"
 
-// F17: under a real limit of memory, which leaves a program more and more, until it has enough: whichever of its pieces finds no
-// room, the inputs are left. 16 TiB are refused before anything was taken.
+// F17: under a real limit of memory, which leaves a program more and more, until it has enough: whichever of its pieces
+// finds no room, the inputs are left. 16 TiB are refused before anything was taken.
 func TestF17_memoryLimit(t *testing.T) {
 	if os.Getenv(limitedChild) != "" {
 		limited(t)

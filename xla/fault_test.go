@@ -59,8 +59,8 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 	t.Logf("F17: %d of %d failed runs left the inputs; F18: 0 objects left; %v", runs, runs, err)
 }
 
-// F17: a program's first run copies what it is to write over, later ones write in place. That is what leaves the inputs of a first run
-// that finds no room, whenever it fails: without it they are lost in some runs and not in others.
+// F17: a program's first run copies what it is to write over, later ones write in place. That is what leaves the inputs
+// of a first run that finds no room, whenever it fails: without it they are lost in some runs and not in others.
 func TestF17_theFirstRunCopies(t *testing.T) {
 	r := plugintest.Uncached(t)
 	p, err := r.Compile("plus one", plusOne)

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// memoryLimits are limits of addresses in MiB, as ulimit -v sets them; the nightly form has more. The plugin and Go's own
-// runtime need some 2,500 of them for the smallest program.
+// memoryLimits are limits of addresses in MiB, as ulimit -v sets them; the nightly form has more. The plugin and Go's
+// own runtime need some 2,500 of them for the smallest program.
 var memoryLimits = []int{300, 1400, 2000, 2300}
 
-// TestF52_memoryLimits: a process that may not have the memory it needs ends with an error or a message, wherever it comes to
-// the limit; and the limit is not taken for damage.
+// TestF52_memoryLimits: a process that may not have the memory it needs ends with an error or a message, wherever it
+// comes to the limit; and the limit is not taken for damage.
 func TestF52_memoryLimits(t *testing.T) {
 	done, errors, messages := 0, 0, 0
 	for _, known := range []bool{false, true} { // whether the plugin was probed before

@@ -39,8 +39,8 @@ func TestSharedPrograms(t *testing.T) {
 	t.Log("3 programs of one text: 1 compilation")
 }
 
-// Programs that share what was compiled share nothing else: each has its own inputs in place, its own first run, its own
-// Close, also when they run at the same time.
+// Programs that share what was compiled share nothing else: each has its own inputs in place, its own first run, its
+// own Close, also when they run at the same time.
 func TestSharedPrograms_apart(t *testing.T) {
 	before := pjrt.Live().Executables
 	r := plugintest.Uncached(t)

@@ -151,9 +151,9 @@ func programs(t *testing.T, r *xla.Runtime, block int) (run func(int), closeAll 
 		}
 }
 
-// mostWaiting is how many buffers may wait for the collector. Each has some 4.5 KB of C's memory, whose peak glibc keeps: on a busy
-// machine, where the collector is late, thousands of them were the 9 MB that this row once grew by, and all 10,000 are 45 MB
-// (GOGC=off); 1,500,000 runs with few waiting were 1 MB.
+// mostWaiting is how many buffers may wait for the collector. Each has some 4.5 KB of C's memory, whose peak glibc
+// keeps: on a busy machine, where the collector is late, thousands of them were the 9 MB that this row once grew by,
+// and all 10,000 are 45 MB (GOGC=off); 1,500,000 runs with few waiting were 1 MB.
 const mostWaiting = 200
 
 // execs runs a graph for inputs of three shapes. Few tensors are left to the collector, and few at a time.

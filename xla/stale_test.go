@@ -14,7 +14,8 @@ import (
 )
 
 // A program that reads what another one writes in place sees what is there now. XNNPACK, to which the CPU plugin leaves
-// products, keeps a packed copy of weights by their address: a test step gave the figures of weights that had long gone.
+// products, keeps a packed copy of weights by their address: a test step gave the figures of weights that had long
+// gone.
 func TestProgram_readsWhatAnotherWroteInPlace(t *testing.T) {
 	r, err := xla.Open(context.Background(), "cpu")
 	require.NoError(t, err)

@@ -15,7 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// large is a constant of 1.2 MB whose element i is first+i, and text how many bytes a program may have that does not have it inside.
+// large is a constant of 1.2 MB whose element i is first+i, and text how many bytes a program may have that does not
+// have it inside.
 const (
 	large    = 300_000
 	longText = 10_000
@@ -29,8 +30,8 @@ func largeConstant(first float32) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, large)
 }
 
-// A large constant is no part of the program's text, which XLA would read in seconds and keep; whichever way the program is run, it
-// is there, and it goes with the program.
+// A large constant is no part of the program's text, which XLA would read in seconds and keep; whichever way the
+// program is run, it is there, and it goes with the program.
 func TestR40_largeConstantsStayOutOfTheProgram(t *testing.T) {
 	r := plugintest.Uncached(t, xla.ClientOption("cpu_device_count", 2))
 	before := pjrt.Live()

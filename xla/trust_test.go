@@ -15,7 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// giveAway makes a file, folder or link another user's, which only root can; for others, what everybody may write to does.
+// giveAway makes a file, folder or link another user's, which only root can; for others, what everybody may write to
+// does.
 func giveAway(t *testing.T, path string) {
 	t.Helper()
 	if os.Geteuid() == 0 {
@@ -28,8 +29,8 @@ func giveAway(t *testing.T, path string) {
 	require.NoError(t, os.Chmod(path, 0o777)) //#nosec
 }
 
-// What others wrote or may replace is not loaded, wherever it is named: no plugin by its path or found in the search path, or by
-// a link; no CUDA of others beside a plugin.
+// What others wrote or may replace is not loaded, wherever it is named: no plugin by its path or found in the search
+// path, or by a link; no CUDA of others beside a plugin.
 func TestR50_othersPluginIsNotLoaded(t *testing.T) {
 	emptyHome(t)
 	for _, row := range []struct {

@@ -189,8 +189,8 @@ func wholeRecords(b []byte) (n int) {
 	return n
 }
 
-// kept is what TensorBoard's loader in Python keeps of the files of a folder, read in their order: each start but the very first
-// takes away all steps from its own on. Of hyperparameters it keeps what came first.
+// kept is what TensorBoard's loader in Python keeps of the files of a folder, read in their order: each start but the
+// very first takes away all steps from its own on. Of hyperparameters it keeps what came first.
 func kept(files []events) (left []point) {
 	started, known := false, map[string]bool{}
 	for _, e := range files {

@@ -66,8 +66,8 @@ func writeFixture(t *testing.T, dir string) {
 	}
 }
 
-// What TensorBoard 2.21 itself says of the fixture, by its loader in Python and by its data server (testdata/seen.py), is what our
-// reader says.
+// What TensorBoard 2.21 itself says of the fixture, by its loader in Python and by its data server (testdata/seen.py),
+// is what our reader says.
 func TestTensorBoardSees(t *testing.T) {
 	dir := t.TempDir()
 	if *fixture != "" {

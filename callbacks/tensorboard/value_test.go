@@ -47,7 +47,8 @@ func ramp(width, height int) image.Image {
 	return p
 }
 
-// Jaxloop's test of its summary action: two histograms, a bare value and a typed scalar at step 1 come as one write of all.
+// Jaxloop's test of its summary action: two histograms, a bare value and a typed scalar at step 1 come as one write of
+// all.
 func TestB62_histogramsAndScalarsOfATurn(t *testing.T) {
 	got, err := write(t, func(l *loop.Logs) {
 		l.Output("weights", tensorboard.NewHistogram([]float32{1, 2, 3}, 2))
@@ -115,8 +116,8 @@ func TestB63_audio(t *testing.T) {
 	t.Logf("B63: audio is written, %d wrong ones refused", 3)
 }
 
-// clu's test of write_values: each kind goes to its plugin, whatever the order in which they were logged; sounds keep their
-// rates, histograms their buckets.
+// clu's test of write_values: each kind goes to its plugin, whatever the order in which they were logged; sounds keep
+// their rates, histograms their buckets.
 func TestB98_eachKindGoesToItsPlugin(t *testing.T) {
 	got, err := write(t, func(l *loop.Logs) {
 		l.Output("histogram", tensorboard.NewHistogram([]float64{0, 1}, 5))

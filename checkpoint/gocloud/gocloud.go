@@ -13,12 +13,12 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Store is a bucket as a place for checkpoints. It should hold those of one run alone: blob.PrefixedBucket makes a part of
-// a bucket one. The bucket stays the caller's to close. Errors are those of package blob, but for objects that are not
-// there, which are fs.ErrNotExist too.
+// Store is a bucket as a place for checkpoints. It should hold those of one run alone: blob.PrefixedBucket makes a part
+// of a bucket one. The bucket stays the caller's to close. Errors are those of package blob, but for objects that are
+// not there, which are fs.ErrNotExist too.
 //
-// A bucket of package fileblob does not sync its files: a loss of power may take what was saved. On a disk checkpoint.Open is
-// the safe way.
+// A bucket of package fileblob does not sync its files: a loss of power may take what was saved. On a disk
+// checkpoint.Open is the safe way.
 type Store struct{ Bucket *blob.Bucket }
 
 var _ checkpoint.Store = Store{}

@@ -22,8 +22,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// mark goes on from a step, 0 for the beginning, to step 40 and in a second run 15 steps far, saves each tenth step, and has the weight
-// say which run it is.
+// mark goes on from a step, 0 for the beginning, to step 40 and in a second run 15 steps far, saves each tenth step,
+// and has the weight say which run it is.
 func mark(t T, f *checkpoint.Folder, run float64, from checkpoint.Step, options ...loop.Option) error {
 	t.Helper()
 	state := &counter{Weight: run, Rate: 1}
@@ -54,8 +54,8 @@ func runOf(t T, c *checkpoint.Checkpoint) float64 {
 	return state.Weight
 }
 
-// A run that goes on from an earlier step than the newest says so before its first step; with Overwrite what is newer gives way to
-// its first checkpoint, in each state that a loss of power, or of the store, may leave.
+// A run that goes on from an earlier step than the newest says so before its first step; with Overwrite what is newer
+// gives way to its first checkpoint, in each state that a loss of power, or of the store, may leave.
 func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 	ctx := t.Context()
 	old := func(t *testing.T) *vfs.Mem {
@@ -169,8 +169,8 @@ func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Optio
 	return result, start, made
 }
 
-// A run that was stopped and is started again makes no step, and says why, as often as one likes. What stopped it has to be
-// another, or what was asked for.
+// A run that was stopped and is started again makes no step, and says why, as often as one likes. What stopped it has
+// to be another, or what was asked for.
 func TestR18_aRunThatHadEndedStaysEnded(t *testing.T) {
 	early := func(n int) loop.Option { return callbacks.StopEarly("loss", loop.Lowest, callbacks.Evaluations(n)) }
 	wish := loop.Watch(loop.At(loop.Steps(25)), func(context.Context, loop.Report) error {
@@ -246,7 +246,8 @@ func (c *configured) Settings() []checkpoint.Setting {
 	return all
 }
 
-// What the program sets otherwise than the run that was saved is told, with what is in force: before the run, or behind its first step.
+// What the program sets otherwise than the run that was saved is told, with what is in force: before the run, or behind
+// its first step.
 func TestR13_changedSettingsAreTold(t *testing.T) {
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *configured, _ int64) (*configured, loop.Logs, error) {
 		c.stepped = true
@@ -337,7 +338,8 @@ func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
 	require.Equal(t, 1, strings.Count(said.String(), "without the metric"), said.String())
 }
 
-// One option serves runs at once, each with what is its own: a second one on the folder is refused, and the first one's saves go on.
+// One option serves runs at once, each with what is its own: a second one on the folder is refused, and the first one's
+// saves go on.
 func TestSave_ofTwoRunsAtOnce(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(9), checkpoint.Lowest(1, "loss")}})
 	save := runs.Save(f, loop.Every(loop.Steps(2)))

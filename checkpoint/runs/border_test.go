@@ -67,7 +67,8 @@ func (b counted) StepBlock(ctx context.Context, c *counter, batches []int64) (*c
 	return b.blocks.StepBlock(ctx, c, batches)
 }
 
-// What another watcher changes in the turn that saves is saved with it, although Save stands first: by loop.AfterAll alone.
+// What another watcher changes in the turn that saves is saved with it, although Save stands first: by loop.AfterAll
+// alone.
 func TestSaveStandsBehindAllWatchers(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}

@@ -102,8 +102,8 @@ func TestR25_aStoreThatHangs(t *testing.T) {
 	})
 }
 
-// The place in the data that is saved is that of the step, also where the run was cancelled while it waited for data; and a
-// step that has none is not saved.
+// The place in the data that is saved is that of the step, also where the run was cancelled while it waited for data;
+// and a step that has none is not saved.
 func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 	for _, row := range []struct {
 		name  string

@@ -171,7 +171,8 @@ func TestPositionIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
 }
 
-// A forged position must not have the sums wrap of a run that goes on from it, and none is saved that nobody could resume from.
+// A forged position must not have the sums wrap of a run that goes on from it, and none is saved that nobody could
+// resume from.
 func TestPositionIsBounded(t *testing.T) {
 	const most = int64(1) << 62
 	ctx := t.Context()

@@ -68,8 +68,8 @@ func same(t T, want, got any) {
 	}
 }
 
-// All that a run saves comes back to the last bit: the state's sections and tensors, what Also saves, metrics, what elapsed, and
-// the numbers of the history (where all NaN are one).
+// All that a run saves comes back to the last bit: the state's sections and tensors, what Also saves, metrics, what
+// elapsed, and the numbers of the history (where all NaN are one).
 func TestF40_valuesOfARun(t *testing.T) {
 	number := rapid.OneOf(
 		rapid.Map(rapid.Uint64(), math.Float64frombits),

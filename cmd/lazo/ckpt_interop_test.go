@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// TestInteropFlax trains a perceptron, exports its weights for Flax, has Python compute with them, and takes back what Python
-// writes.
+// TestInteropFlax trains a perceptron, exports its weights for Flax, has Python compute with them, and takes back what
+// Python writes.
 func TestInteropFlax(t *testing.T) {
 	interpreter := os.Getenv("LAZO_PYTHON")
 	if interpreter == "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// A checkpoint of somebody else's says what it likes: none of it moves the cursor, or makes a line of the command's own.
+// A checkpoint of somebody else's says what it likes: none of it moves the cursor, or makes a line of the command's
+// own.
 func TestR51_ckptPrintsNoControlCharacters(t *testing.T) {
 	dir := t.TempDir()
 	f, err := checkpoint.Open(dir, checkpoint.Options{})

@@ -137,7 +137,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// GoMLX's own trainer reads a set of ours, in epochs and in steps: no pass is left open, and an error of the source ends it.
+// GoMLX's own trainer reads a set of ours, in epochs and in steps: no pass is left open, and an error of the source
+// ends it.
 func TestTo_inGoMLXsTrainer(t *testing.T) {
 	backend, err := gobackend.New("ops_sequential")
 	require.NoError(t, err)

@@ -118,8 +118,8 @@ func (t *thrift) structure(kind byte, field func(id int64, kind byte)) {
 	t.fields(field)
 }
 
-// fields calls field for each field of a structure, and passes over the value where it reads nothing. (The value of true
-// and false is their kind: there is nothing to read.)
+// fields calls field for each field of a structure, and passes over the value where it reads nothing. (The value of
+// true and false is their kind: there is nothing to read.)
 func (t *thrift) fields(field func(id int64, kind byte)) {
 	if t.depth++; t.depth > thriftDepth {
 		t.fail(fmt.Errorf("the header is nested more than %d deep", thriftDepth))

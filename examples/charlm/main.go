@@ -1,5 +1,5 @@
-// Command charlm trains a language model of characters on this project's own documents: from the characters so far to the next
-// one. What it shows:
+// Command charlm trains a language model of characters on this project's own documents: from the characters so far to
+// the next one. What it shows:
 //
 //   - a text as one long sequence, which package data cuts into windows, shuffles and deals out in batches;
 //   - layers of GoMLX in a flaxlike model: a causal transformer, each character of which sees those before it;
@@ -10,8 +10,9 @@
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
 //
-// It prints the perplexity on the last tenth of the text, on which it was not trained (from among how many characters the
-// model would have to guess on average), beside that of somebody who knows how often each character comes, and a sample.
+// It prints the perplexity on the last tenth of the text, on which it was not trained (from among how many characters
+// the model would have to guess on average), beside that of somebody who knows how often each character comes, and a
+// sample.
 package main
 
 import (

@@ -42,8 +42,8 @@ func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []i
 	return string(written)
 }
 
-// draw adds noise to the logits so that the greatest is a draw from their softmax (the Gumbel-max trick). At a temperature below
-// 1 the likely ones come more often.
+// draw adds noise to the logits so that the greatest is a draw from their softmax (the Gumbel-max trick). At a
+// temperature below 1 the likely ones come more often.
 func draw(random *rand.Rand, logits []float32) (best int) {
 	most := math.Inf(-1)
 	for i, v := range logits {

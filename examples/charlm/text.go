@@ -44,7 +44,8 @@ func read(folder string) (text []int32, alphabet []rune) {
 	return text, alphabet
 }
 
-// byFrequencies is the perplexity, on a text, of how often each character comes in another one, each once more than counted.
+// byFrequencies is the perplexity, on a text, of how often each character comes in another one, each once more than
+// counted.
 func byFrequencies(counted, on []int32, characters int) float64 {
 	counts := make([]float64, characters)
 	for _, c := range counted {

@@ -26,8 +26,8 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-// step is the one of training and of tests. What it tracks is gathered in the state, over all examples until the next reset, as
-// clu's metrics are.
+// step is the one of training and of tests. What it tracks is gathered in the state, over all examples until the next
+// reset, as clu's metrics are.
 func step(b *managed.Builder) {
 	labels, logits := b.Node("y"), network(b.Scope(), b.Node("x"))
 	b.Loss("loss", managed.CrossEntropy(labels, logits))

@@ -1,5 +1,6 @@
-// Command export trains three small models on the digits and writes each, with its weights and one run, into a folder that
-// needs no Go any more: go run ./examples/export DIR. `make export-check` runs it, and then loads the folders in JAX.
+// Command export trains three small models on the digits and writes each, with its weights and one run, into a folder
+// that needs no Go any more: go run ./examples/export DIR. `make export-check` runs it, and then loads the folders in
+// JAX.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command fit trains a convolutional network on the digits by flaxlike's Fit, and says how good it has become: go run ./examples/fit
+// Command fit trains a convolutional network on the digits by flaxlike's Fit, and says how good it has become: go run
+// ./examples/fit
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command gan trains a generator and its discriminator, two models in one state, in turns: each has a step of its own, which
-// updates its own variables with its own optimizer (Goodfellow et al. 2014). The data are numbers around 4.
+// Command gan trains a generator and its discriminator, two models in one state, in turns: each has a step of its own,
+// which updates its own variables with its own optimizer (Goodfellow et al. 2014). The data are numbers around 4.
 package main
 
 import (

@@ -115,8 +115,8 @@ func TestF10_killedAndResumed(t *testing.T) {
 // signalledRuns is how many runs get a signal, some while they compile.
 var signalledRuns = 4
 
-// A signal at any moment: the exit code that a shell expects, the step that was made last is on the disk, and from there the
-// run ends as one that had no signal.
+// A signal at any moment: the exit code that a shell expects, the step that was made last is on the disk, and from
+// there the run ends as one that had no signal.
 func TestF09_signalledAndResumed(t *testing.T) {
 	binary := plugintest.UncachedProgram(t, ".")
 	run := func(dir string, sent syscall.Signal, after time.Duration) (code int, text string, took time.Duration) {

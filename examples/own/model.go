@@ -11,8 +11,9 @@ import (
 
 const pixels, classes = 64, 10
 
-// model is the state: a row of weights for each pixel, and one of biases. It is a plain value, so what a step makes is a copy of
-// its own; a state that changes in place, as a slice does, would have to be a loop.Snapshotter for callbacks.KeepBest.
+// model is the state: a row of weights for each pixel, and one of biases. It is a plain value, so what a step makes is
+// a copy of its own; a state that changes in place, as a slice does, would have to be a loop.Snapshotter for
+// callbacks.KeepBest.
 type model [(pixels + 1) * classes]float64
 
 // Content and Restore are all that checkpoints ask of a state.

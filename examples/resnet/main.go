@@ -1,5 +1,6 @@
-// Command resnet trains a small ResNet, with batch normalisation and residual blocks, on several devices at once: each has a part
-// of every batch and all of the parameters. The devices are parts of the CPU here, so it is no faster, but the same program.
+// Command resnet trains a small ResNet, with batch normalisation and residual blocks, on several devices at once: each
+// has a part of every batch and all of the parameters. The devices are parts of the CPU here, so it is no faster, but
+// the same program.
 //
 //	go run ./examples/resnet                 on 4 devices; -devices 1 comes to the same up to rounding
 //	go run ./examples/resnet -epochs 20      for longer: the learning rate's schedule is as long as the run

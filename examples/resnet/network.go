@@ -18,7 +18,8 @@ func network(scope *managed.Scope, x *managed.Node) *managed.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-// residual adds what two convolutions make of x to it. Where they change its shape, a convolution of 1×1 gives x the same.
+// residual adds what two convolutions make of x to it. Where they change its shape, a convolution of 1×1 gives x the
+// same.
 func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
 	h := activation.Relu(normalised(scope.In("first"), x, channels, strides))
 	h = normalised(scope.In("second"), h, channels, 1)
@@ -28,8 +29,8 @@ func residual(scope *managed.Scope, x *managed.Node, channels, strides int) *man
 	return activation.Relu(graph.Add(x, h))
 }
 
-// normalised is a convolution and a batch normalisation. Under data parallel its mean and variance are those of the whole batch.
-// The averages that tests use forget fast, because the run is short.
+// normalised is a convolution and a batch normalisation. Under data parallel its mean and variance are those of the
+// whole batch. The averages that tests use forget fast, because the run is short.
 func normalised(scope *managed.Scope, x *managed.Node, channels, strides int) *managed.Node {
 	x = layers.Convolution(scope, x).Channels(channels).KernelSize(3).Strides(strides).PadSame().UseBias(false).Done()
 	return norm.BatchNorm(scope, x, -1).Momentum(0.9).Done()

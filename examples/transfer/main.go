@@ -1,5 +1,5 @@
-// Command transfer trains a network on the digits 0 to 4, and then has what it learnt tell 5 to 9 apart, in few steps. What it
-// shows:
+// Command transfer trains a network on the digits 0 to 4, and then has what it learnt tell 5 to 9 apart, in few steps.
+// What it shows:
 //
 //   - a state that begins with values of another one, all but the last layer, which is drawn anew: WithValues, DrawMissing;
 //   - parameters that stay as they are, bit for bit, because the optimizer may not touch them: optim.Frozen.
@@ -8,8 +8,8 @@
 //
 //	go run ./examples/transfer
 //
-// It prints the accuracy on test digits of each task, and hashes of the body's and the head's parameters before and after the
-// second training: the body's are the same.
+// It prints the accuracy on test digits of each task, and hashes of the body's and the head's parameters before and
+// after the second training: the body's are the same.
 package main
 
 import (

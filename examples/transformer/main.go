@@ -1,5 +1,5 @@
-// Command transformer trains a small transformer (Vaswani et al. 2017) to read sentences such as "today ann gives to ben": who
-// has the thing in the end? The words alone do not say, only their order does. What it shows:
+// Command transformer trains a small transformer (Vaswani et al. 2017) to read sentences such as "today ann gives to
+// ben": who has the thing in the end? The words alone do not say, only their order does. What it shows:
 //
 //   - sentences of several lengths, padded, with a mask that attention, loss and metrics keep to, as Jaxloop's TransformerStep:
 //     input_ids, attention_mask and labels, a label for each token;
@@ -9,7 +9,8 @@
 //
 //	go run ./examples/transformer
 //
-// It prints the accuracy on sentences that it was not trained on, also with more padding behind them: padding changes nothing.
+// It prints the accuracy on sentences that it was not trained on, also with more padding behind them: padding changes
+// nothing.
 package main
 
 import (

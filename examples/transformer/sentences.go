@@ -18,10 +18,10 @@ var (
 	vocabulary = slices.Concat([]string{"gives_to", "gets_from"}, names, fillers)
 )
 
-// sentences makes n sentences out of a seed, and pads them to length words: fillers, a name, fillers, a verb, fillers, another
-// name, fillers. Their label, at each word, is the number of the name that has the thing in the end: the second one of
-// "gives_to", the first of "gets_from". So the set of words leaves two names: who cannot see the order is right in half of the
-// cases.
+// sentences makes n sentences out of a seed, and pads them to length words: fillers, a name, fillers, a verb, fillers,
+// another name, fillers. Their label, at each word, is the number of the name that has the thing in the end: the second
+// one of "gives_to", the first of "gets_from". So the set of words leaves two names: who cannot see the order is right
+// in half of the cases.
 func sentences(seed uint64, n, length int) *data.Set {
 	random := rand.New(rand.NewPCG(seed, 0))
 	ids, labels := make([][]int32, n), make([][]int32, n)

@@ -30,7 +30,8 @@ func writeGrid(ctx context.Context, state *managed.State, path string) {
 	must.M(file.Close())
 }
 
-// pairs are numbers as the model was taught to expect them: places of the normal distribution that are equally likely apart.
+// pairs are numbers as the model was taught to expect them: places of the normal distribution that are equally likely
+// apart.
 func pairs() (z []float32) {
 	place := func(i int) float32 {
 		return float32(math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/side-1))

@@ -1,5 +1,5 @@
-// Command vae trains a variational autoencoder (Kingma and Welling 2013) on the digits: it learns to draw digits from two
-// numbers. What it shows:
+// Command vae trains a variational autoencoder (Kingma and Welling 2013) on the digits: it learns to draw digits from
+// two numbers. What it shows:
 //
 //   - two losses by name, reconstruction and kl, which a training step adds up;
 //   - random numbers in a step: a function of the seed and the step, so that a run can be repeated;
@@ -9,7 +9,8 @@
 //
 //	go run ./examples/vae -out digits.png
 //
-// It prints both losses on the test digits, in nats for each, and writes a grid of pictures: one for each pair of numbers.
+// It prints both losses on the test digits, in nats for each, and writes a grid of pictures: one for each pair of
+// numbers.
 package main
 
 import (
@@ -48,8 +49,8 @@ func step(b *managed.Builder) {
 	z := graph.Add(mean, graph.Mul(noise, graph.Exp(graph.MulScalar(logVariance, 0.5))))
 	logits := network(b.Scope().In("decoder"), z, pixels)
 
-	// Pixels are from 0 to 1: the cross-entropy of each, summed up. The other loss is the divergence of the numbers' distribution
-	// from a normal one, from which they are drawn when there is no picture.
+	// Pixels are from 0 to 1: the cross-entropy of each, summed up. The other loss is the divergence of the numbers'
+	// distribution from a normal one, from which they are drawn when there is no picture.
 	b.Loss("reconstruction", graph.ReduceSum(graph.Sub(graph.Softplus(logits), graph.Mul(x, logits)), -1))
 	kl := graph.Sub(graph.Add(graph.Square(mean), graph.Exp(logVariance)), graph.OnePlus(logVariance))
 	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))

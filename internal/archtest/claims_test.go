@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// claims are what packages say of what they know: no package whose import path matches is among those that they need, near or far.
+// claims are what packages say of what they know: no package whose import path matches is among those that they need,
+// near or far.
 var claims = []struct{ pkg, words, without string }{
 	{"loop", "It knows nothing of models or devices", `gomlx|lazo/[^i]`},
 	{"metrics", "", `lazo/`},

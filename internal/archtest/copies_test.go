@@ -33,13 +33,15 @@ import (
 // keeps is what a doc comment says of a slice that is not copied.
 var keeps = regexp.MustCompile(`(?i)\bkeeps?\b|\bkept\b|\bviews?\b`)
 
-// handedOverByGoMLX are packages whose lists come from GoMLX's graphs, or from package xla, and are not changed any more.
+// handedOverByGoMLX are packages whose lists come from GoMLX's graphs, or from package xla, and are not changed any
+// more.
 var handedOverByGoMLX = map[string]string{
 	"xla/hlo":  "the operations of compute's interface: the statement is written within the call",
 	"xla/pjrt": "the binding: package xla is its only caller",
 }
 
-// readAtOnce are functions that the test takes for such as keep a list, and that only look at it, or write into it, within the call.
+// readAtOnce are functions that the test takes for such as keep a list, and that only look at it, or write into it,
+// within the call.
 var readAtOnce = map[string]bool{
 	"checkpoint.UnmarshalJSON": true,
 	"safetensors.Write":        true, "safetensors.ReadInto": true,
@@ -51,9 +53,10 @@ var readAtOnce = map[string]bool{
 // fills are functions that are there to fill a list of the caller.
 var fills = map[string]bool{"safetensors.Sort": true}
 
-// What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would else change what
-// was made of it before (R11). The test reads the source: a parameter that is a slice may be looked through, copied and handed on, but
-// not be stored, returned, used in a function that runs later, or have its elements changed.
+// What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would
+// else change what was made of it before (R11). The test reads the source: a parameter that is a slice may be looked
+// through, copied and handed on, but not be stored, returned, used in a function that runs later, or have its elements
+// changed.
 func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 	functions, documented := 0, 0
 	for _, p := range parsed(t) {
@@ -242,7 +245,8 @@ func clones(s ast.Node, name string) bool {
 // inPlace are functions that change the elements of their first argument.
 var inPlace = regexp.MustCompile(`^(copy|clear|slices\.(Sort|Reverse|Compact|Delete|Replace|Insert)\w*|sort\.\w+|rand\.Shuffle)$`)
 
-// writtenInto is where a function changes elements of a parameter before it has put a copy in its place; no place if it does not.
+// writtenInto is where a function changes elements of a parameter before it has put a copy in its place; no place if it
+// does not.
 func writtenInto(f *ast.FuncDecl, name string) (where token.Pos) {
 	if f.Body == nil {
 		return token.NoPos

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An option that is nil, as one that a program leaves out, is passed over: called, it would end the process. The test reads the source:
-// where a function goes through options that it was given and calls each, it asks for nil first.
+// An option that is nil, as one that a program leaves out, is passed over: called, it would end the process. The test
+// reads the source: where a function goes through options that it was given and calls each, it asks for nil first.
 func TestOptionsThatAreNilArePassedOver(t *testing.T) {
 	loops := 0
 	for _, p := range parsed(t) {

@@ -213,7 +213,8 @@ var asks = map[string]string{
 	"xla/hlo/constant.go: ToStableHLO":  "go-xla's constants",
 }
 
-// What a package asks of another's value has a name, so that both can be found: no type assertion or case has an interface of its own.
+// What a package asks of another's value has a name, so that both can be found: no type assertion or case has an
+// interface of its own.
 func TestNoHiddenChannels(t *testing.T) {
 	used := map[string]bool{}
 	eachFile(t, func(path string, file *ast.File) {

@@ -108,7 +108,8 @@ func jaxCounts(t *testing.T) map[string]counts {
 	return all
 }
 
-// randomInputs are one value for each parameter of g: floats in (-1, 1), or (0.1, 1) if positive, and whole numbers below 10.
+// randomInputs are one value for each parameter of g: floats in (-1, 1), or (0.1, 1) if positive, and whole numbers
+// below 10.
 func randomInputs(g *graph.Graph, positive bool) []any {
 	random := rand.New(rand.NewPCG(1, 2))
 	inputs := make([]any, g.NumParameters())

@@ -21,8 +21,9 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger is the rule of Max: the larger operand gets v, at a tie each gets half of it, as in JAX. Against a constant 0 it is the
-// rectifier, whose slope at 0 is 0, as that of jax.nn.relu. GoMLX subtracts, and gives NaN where both are the same infinity.
+// larger is the rule of Max: the larger operand gets v, at a tie each gets half of it, as in JAX. Against a constant 0
+// it is the rectifier, whose slope at 0 is 0, as that of jax.nn.relu. GoMLX subtracts, and gives NaN where both are the
+// same infinity.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterThan(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -36,7 +37,8 @@ func smaller(node, v *graph.Node) []*graph.Node {
 func choose(node, v, first *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	zero, none := graph.ScalarZero(v.Graph(), v.DType()), []*graph.Node{nil, nil}
-	// A constant takes no gradient: at a tie with 0 nobody does, at one with another constant half of it is lost, as in JAX.
+	// A constant takes no gradient: at a tie with 0 nobody does, at one with another constant half of it is lost, as in
+	// JAX.
 	switch {
 	case isZero(b):
 		none[0] = unbroadcast(graph.Where(first, v, zero), a)
@@ -52,7 +54,8 @@ func choose(node, v, first *graph.Node) []*graph.Node {
 	}
 }
 
-// clamp: v where x lies between the bounds, to a bound where x lies beyond it. At a bound itself nothing gets v, as in JAX.
+// clamp: v where x lies between the bounds, to a bound where x lies beyond it. At a bound itself nothing gets v, as in
+// JAX.
 func clamp(node, v *graph.Node) []*graph.Node {
 	low, x, high := node.Inputs()[0], node.Inputs()[1], node.Inputs()[2]
 	zero := graph.ScalarZero(v.Graph(), v.DType())

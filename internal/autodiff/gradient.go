@@ -15,8 +15,8 @@ func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	return graph.Gradient(loss, wrt...)
 }
 
-// Weighted is the sum of values times weights of their shapes, as a real number: what is differentiated for the product of
-// weights and a Jacobian.
+// Weighted is the sum of values times weights of their shapes, as a real number: what is differentiated for the product
+// of weights and a Jacobian.
 func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	for i, y := range values {
 		y = graph.ReduceAllSum(graph.Mul(y, weights[i]))
@@ -32,8 +32,8 @@ func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	return sum
 }
 
-// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point numbers
-// alone, with no StopGradient between.
+// Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point
+// numbers alone, with no StopGradient between.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	found := false
 	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })

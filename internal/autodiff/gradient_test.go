@@ -161,8 +161,9 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestR03_gradientInACustomGradient: a custom gradient that differentiates by graph.Gradient, all that a user has, by what the outer
-// gradient does not ask for. dw was 3: what lay outside of the outer call's selection was left out of the inner one too.
+// TestR03_gradientInACustomGradient: a custom gradient that differentiates by graph.Gradient, all that a user has, by
+// what the outer gradient does not ask for. dw was 3: what lay outside of the outer call's selection was left out of
+// the inner one too.
 func TestR03_gradientInACustomGradient(t *testing.T) {
 	for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 		g := graph.NewGraph(backend, "nested")

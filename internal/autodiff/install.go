@@ -36,7 +36,8 @@ func rules() map[graph.NodeType]rule {
 	}
 }
 
-// missing are the rules for operations of one output that GoMLX has none for; a Sort and a While have theirs beside them.
+// missing are the rules for operations of one output that GoMLX has none for; a Sort and a While have theirs beside
+// them.
 func missing() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
 		graph.NodeTypeReduceProduct: productOfAll,

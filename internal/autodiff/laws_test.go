@@ -18,9 +18,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// values are parameters of a graph with the whole numbers in [-1, 1] to run it with: sums of their products are exact in
-// every type. They are no constants, because XLA folds a dot_general of constants wrongly if it has nothing but three
-// batch axes, out of order (CPU plugin 0.0.1).
+// values are parameters of a graph with the whole numbers in [-1, 1] to run it with: sums of their products are exact
+// in every type. They are no constants, because XLA folds a dot_general of constants wrongly if it has nothing but
+// three batch axes, out of order (CPU plugin 0.0.1).
 type values struct {
 	g      *graph.Graph
 	random *rand.Rand
@@ -205,8 +205,8 @@ func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
 	t.Logf("%d convolutions", cases)
 }
 
-// TestPoolingGradient draws pools over values with many ties and compares with a plain loop: of equal elements the first
-// of the window, in row-major order, gets all. (GoMLX's select_and_scatter leaves the choice to XLA.)
+// TestPoolingGradient draws pools over values with many ties and compares with a plain loop: of equal elements the
+// first of the window, in row-major order, gets all. (GoMLX's select_and_scatter leaves the choice to XLA.)
 func TestPoolingGradient(t *testing.T) {
 	backend, cases := plugintest.Uncached(t), 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,8 @@ import (
 type Loop struct {
 	// Length is how often the body runs, and how long the first axis of the places and of the outputs is.
 	Length int
-	// Times, if it is given, is a scalar of int32, 0 to Length: how often the body runs in truth. Outputs of the others are 0.
+	// Times, if it is given, is a scalar of int32, 0 to Length: how often the body runs in truth. Outputs of the others
+	// are 0.
 	Times *graph.Node
 	// Reverse runs from the last place to the first.
 	Reverse bool
@@ -23,12 +24,13 @@ type Loop struct {
 	Remat bool
 }
 
-// Body makes one turn: it gives the carried values of the next one, and what is stacked. It is called once, to be traced.
+// Body makes one turn: it gives the carried values of the next one, and what is stacked. It is called once, to be
+// traced.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
-// loop is a Loop with its body. Its state in the graph's While is the counter, Times if it is given, the carried values, the
-// places, the captured values, and the stacks: the outputs, the carried values before each turn, and the saved nodes. The gradient
-// takes the last two.
+// loop is a Loop with its body. Its state in the graph's While is the counter, Times if it is given, the carried
+// values, the places, the captured values, and the stacks: the outputs, the carried values before each turn, and the
+// saved nodes. The gradient takes the last two.
 type loop struct {
 	Loop
 	body                      *traced
@@ -36,8 +38,8 @@ type loop struct {
 	saved                     []*graph.Node
 }
 
-// costly are the operations whose results are saved for the gradient. Those of single elements are not: to compute one again takes
-// about as long as to read it, and memory besides.
+// costly are the operations whose results are saved for the gradient. Those of single elements are not: to compute one
+// again takes about as long as to read it, and memory besides.
 var costly = map[graph.NodeType]bool{
 	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
 	graph.NodeTypeRNGBitGenerator: true,
@@ -77,10 +79,10 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 	loops[body] = l
 }
 
-// Run traces the body and writes the loop: places are stacked on their first axis, of which a turn gets one, and so are outs. fixed
-// are the same in each turn, as is any other node of the graph that body uses. What the body changes beside its results is asked
-// of changed when it was traced: values that it has taken, and what they are now. The loop carries them, and last ends with
-// them.
+// Run traces the body and writes the loop: places are stacked on their first axis, of which a turn gets one, and so are
+// outs. fixed are the same in each turn, as is any other node of the graph that body uses. What the body changes beside
+// its results is asked of changed when it was traced: values that it has taken, and what they are now. The loop carries
+// them, and last ends with them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
 	whole := l.Times != nil
 	at := shapesOf(places)
@@ -221,8 +223,8 @@ func putPlace(stack, value, place, zero *graph.Node) *graph.Node {
 // differentiable tells whether values of a type have a gradient.
 func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-// whileGradient is the rule of a While that Run wrote: a loop in the other direction, over the carried values that the first one
-// kept. Each turn computes the body again and differentiates it.
+// whileGradient is the rule of a While that Run wrote: a loop in the other direction, over the carried values that the
+// first one kept. Each turn computes the body again and differentiates it.
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	l := loopOf(node)
 	if l == nil {
@@ -302,15 +304,16 @@ type backward struct {
 	products                   []product
 }
 
-// product is a DotGeneral of the body with a fixed value that is used by such alone, as weights are. Its gradient by that value is
-// one product behind the loop, over all places at once, where a sum in the loop would take one for each.
+// product is a DotGeneral of the body with a fixed value that is used by such alone, as weights are. Its gradient by
+// that value is one product behind the loop, over all places at once, where a sum in the loop would take one for each.
 type product struct {
 	node  *graph.Node
 	fixed int
 }
 
-// turn goes one turn back. It carries the adjoints of the carried values, and the sums of those of fixed ones; it is fed the
-// adjoints of outputs, and what the turn was given; it gives the adjoints of the places, and what the products need.
+// turn goes one turn back. It carries the adjoints of the carried values, and the sums of those of fixed ones; it is
+// fed the adjoints of outputs, and what the turn was given; it gives the adjoints of the places, and what the products
+// need.
 func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node) {
 	ofOut, params := at[:len(b.ofOut)], at[len(b.ofOut):]
 	params, saved := params[:b.carry+b.places], params[b.carry+b.places:]

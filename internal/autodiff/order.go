@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sorted is the rule of Sort: each adjoint goes back to where its element came from. The operands are sorted again with their
-// places, and the adjoints by these.
+// sorted is the rule of Sort: each adjoint goes back to where its element came from. The operands are sorted again with
+// their places, and the adjoints by these.
 func sorted(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	a, inputs := attributesOf(node), node.Inputs()
 	axis := a.int("axis")

@@ -109,8 +109,8 @@ func (p program) statements(t testing.TB) []statement {
 	return straight(list)
 }
 
-// straight takes out how the CPU's lowering turns a product: the barrier behind it, and the transpose behind that. They are
-// not the gradient rules', and other devices have none.
+// straight takes out how the CPU's lowering turns a product: the barrier behind it, and the transpose behind that. They
+// are not the gradient rules', and other devices have none.
 func straight(list []statement) []statement {
 	same := map[string]string{} // a value to what it is of the product
 	return slices.DeleteFunc(list, func(s statement) bool {

@@ -5,8 +5,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum is the rule of ReduceMax and ReduceMin. The elements that equal the extremum share v, as in JAX (in GoMLX each gets
-// all of it). GoMLX subtracts, and gives NaN where the extremum is an infinity.
+// extremum is the rule of ReduceMax and ReduceMin. The elements that equal the extremum share v, as in JAX (in GoMLX
+// each gets all of it). GoMLX subtracts, and gives NaN where the extremum is an infinity.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	axes, kept := reducedAxes(node)
@@ -17,7 +17,8 @@ func extremum(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(chosen, graph.BroadcastToShape(share, x.Shape()), zero)}
 }
 
-// reducedAxes are the axes that a node is reduced over, and the shape of its result where these are kept, with one element.
+// reducedAxes are the axes that a node is reduced over, and the shape of its result where these are kept, with one
+// element.
 func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	x := node.Inputs()[0]
 	if axes = attributesOf(node).ints("axes"); len(axes) == 0 {
@@ -30,8 +31,8 @@ func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	return axes, kept
 }
 
-// productOfAll is the rule of ReduceProduct: v times all elements but one, which no division finds where an element is 0. Axis by axis
-// they are the product of those before it and those behind it.
+// productOfAll is the rule of ReduceProduct: v times all elements but one, which no division finds where an element is
+// 0. Axis by axis they are the product of those before it and those behind it.
 func productOfAll(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	axes, kept := reducedAxes(node)

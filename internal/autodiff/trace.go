@@ -8,16 +8,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// traced is the part of a graph between some nodes and what was computed from them: a function that can be rewritten again, as
-// the body of a loop, with other nodes in the place of its parameters.
+// traced is the part of a graph between some nodes and what was computed from them: a function that can be rewritten
+// again, as the body of a loop, with other nodes in the place of its parameters.
 type traced struct {
 	params, outputs []*graph.Node
 	nodes           []*graph.Node // that lie between, in the order in which they were made
 	captured        []*graph.Node // what the nodes take besides the parameters, without constants
 }
 
-// placeholder is a node that stands for a parameter while a function is traced. Nothing computes it, and no gradient goes
-// behind it.
+// placeholder is a node that stands for a parameter while a function is traced. Nothing computes it, and no gradient
+// goes behind it.
 func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
@@ -29,8 +29,8 @@ type tracer interface {
 	EndTrace()
 }
 
-// tracing traces a body on parameters of some shapes, and gives the number of its first node. Call end when what the body made was
-// read.
+// tracing traces a body on parameters of some shapes, and gives the number of its first node. Call end when what the
+// body made was read.
 func tracing(g *graph.Graph, whole bool, lists ...[]shapes.Shape) (params [][]*graph.Node, first int, end func()) {
 	t, ok := g.Backend().(tracer)
 	if ok {
@@ -62,8 +62,9 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 // nodesSince are the nodes of a graph from a number on.
 func nodesSince(g *graph.Graph, first int) []*graph.Node { return g.Nodes()[first:] }
 
-// cut finds the part of the nodes made from number first on that lies between params and outputs. What depends on no parameter is
-// the same each time and stays outside, unless the whole is asked for: of a body that may not be run at all.
+// cut finds the part of the nodes made from number first on that lies between params and outputs. What depends on no
+// parameter is the same each time and stays outside, unless the whole is asked for: of a body that may not be run at
+// all.
 func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
@@ -110,8 +111,8 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 	return t
 }
 
-// at writes the function again, with other nodes for its parameters and what else it takes. It gives what the nodes are now. Where
-// the value of a node is known, it is taken; its gradient goes the way of the node all the same.
+// at writes the function again, with other nodes for its parameters and what else it takes. It gives what the nodes are
+// now. Where the value of a node is known, it is taken; its gradient goes the way of the node all the same.
 func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	if len(params) != len(t.params) || len(captured) != len(t.captured) {
 		panic(fmt.Errorf("autodiff: a function of %d parameters and %d captured values was given %d and %d",
@@ -145,8 +146,8 @@ func always(g *graph.Graph) *graph.Node {
 	return n
 }
 
-// instead is a value that a node has, in the place of the node. XLA leaves the node out; the gradient goes to it and not to the
-// value.
+// instead is a value that a node has, in the place of the node. XLA leaves the node out; the gradient goes to it and
+// not to the value.
 func instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
 }
@@ -177,8 +178,8 @@ func (w rewritten) all(nodes []*graph.Node) []*graph.Node {
 	return list
 }
 
-// factorOf lists the nodes that take a parameter, if all of them are products of it and something else that is no output of the
-// function.
+// factorOf lists the nodes that take a parameter, if all of them are products of it and something else that is no
+// output of the function.
 func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	if slices.Contains(t.outputs, param) {
 		return nil

@@ -141,7 +141,8 @@ func TestF25_FailingDownloads(t *testing.T) {
 	t.Logf("F25: %d failing downloads refused, 0 files left", len(tests))
 }
 
-// createFull opens the kernel's own full disk by way of a link, so that what removes the file does not remove the device.
+// createFull opens the kernel's own full disk by way of a link, so that what removes the file does not remove the
+// device.
 func createFull(dir string) (*os.File, error) {
 	link := filepath.Join(dir, "full")
 	if err := os.Symlink("/dev/full", link); err != nil {

@@ -3,8 +3,8 @@
 // for those that are under way.
 //
 // A gate is held for a single piece of work: a program's start, a copy, a build; never for a whole run. Whoever calls a
-// caller's code while it holds one, as package managed does when it builds a step, refuses what that code asks of the same
-// value: a gate does not know who is inside, and to enter it twice is to wait for ever.
+// caller's code while it holds one, as package managed does when it builds a step, refuses what that code asks of the
+// same value: a gate does not know who is inside, and to enter it twice is to wait for ever.
 package gate
 
 import (

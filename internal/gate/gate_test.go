@@ -56,7 +56,8 @@ func TestGate(t *testing.T) {
 	require.ErrorIs(t, g.Change(t.Context()), gate.ErrClosed)
 }
 
-// Each in its turn: one that wants to change is not passed over by readers that come later, nor are they by others that change.
+// Each in its turn: one that wants to change is not passed over by readers that come later, nor are they by others that
+// change.
 func TestGate_order(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate.Gate
@@ -83,7 +84,8 @@ func TestGate_order(t *testing.T) {
 	})
 }
 
-// A wait ends with its context, and those behind it do not wait for it; Close sends those away who wait, and waits for those inside.
+// A wait ends with its context, and those behind it do not wait for it; Close sends those away who wait, and waits for
+// those inside.
 func TestGate_waitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate.Gate

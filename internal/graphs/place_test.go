@@ -89,7 +89,8 @@ func TestAt(t *testing.T) {
 	require.NoError(t, Catch(func() { At(build, func() {}) }))
 }
 
-// What a library builds for the user comes from the line where the user asked for it, unless a line of the user's is nearer.
+// What a library builds for the user comes from the line where the user asked for it, unless a line of the user's is
+// nearer.
 func TestFrom(t *testing.T) {
 	line := Caller()
 	require.Regexp(t, `^graphs/place_test\.go:\d+$`, line)

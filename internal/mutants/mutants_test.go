@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of the toy's mutants each ends as it must: those that its test can see are killed, and those that change nothing it can see
-// survive.
+// Of the toy's mutants each ends as it must: those that its test can see are killed, and those that change nothing it
+// can see survive.
 func TestSample(t *testing.T) {
 	var out bytes.Buffer
 	r := &runner{out: &out, workers: 2, slowest: time.Minute, budget: time.Minute}
@@ -48,7 +48,8 @@ func TestSample(t *testing.T) {
 	require.Len(t, left, 2, "the tree is as it was")
 }
 
-// Tests of another package find mutants too where it is named; a test that fails by itself finds none, which is said where it matters.
+// Tests of another package find mutants too where it is named; a test that fails by itself finds none, which is said
+// where it matters.
 func TestSample_testsElsewhere(t *testing.T) {
 	var out bytes.Buffer
 	r := &runner{out: &out, workers: 2, slowest: time.Minute, budget: time.Minute}
@@ -87,7 +88,8 @@ func TestOrder(t *testing.T) {
 
 var toyControl = control{name: "toy", file: "testdata/toy/toy.go", pkg: "testdata/toy", test: "TestHalf"}
 
-// A control that its test finds is well, and one that it does not find is an error, as is one that fits the code no more.
+// A control that its test finds is well, and one that it does not find is an error, as is one that fits the code no
+// more.
 func TestControls(t *testing.T) {
 	var out bytes.Buffer
 	r := &runner{out: &out}

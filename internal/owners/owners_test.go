@@ -45,8 +45,8 @@ func verdict(err error) string {
 	return err.Error()
 }
 
-// place is a folder in which a test lays things out. Only root can give them to others; for any other user, all that is his is
-// looked at as by the user after him.
+// place is a folder in which a test lays things out. Only root can give them to others; for any other user, all that is
+// his is looked at as by the user after him.
 type place struct {
 	t    *testing.T
 	dir  string
@@ -220,7 +220,8 @@ func TestFolder(t *testing.T) {
 	require.ErrorIs(t, Folder(p.in("lib")), ErrUnsafe)
 }
 
-// What is read is a file, and the user's own, whatever lies there: a pipe that nobody writes to does not hold the reader up.
+// What is read is a file, and the user's own, whatever lies there: a pipe that nobody writes to does not hold the
+// reader up.
 func TestR50_readFileNeverWaits(t *testing.T) {
 	for _, row := range []struct {
 		name, want string

@@ -39,8 +39,8 @@ func folder() (dir string, err error) {
 	return filepath.Join(cache, "lazo", "tests"), nil
 }
 
-// Program builds the program of a source folder, and gives the path of the executable, which is there until the end of the
-// test. What it compiles is kept where [CPU] keeps it.
+// Program builds the program of a source folder, and gives the path of the executable, which is there until the end of
+// the test. What it compiles is kept where [CPU] keeps it.
 func Program(t testing.TB, source string) (path string) {
 	t.Helper()
 	dir, err := folder()

@@ -10,7 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// A file that is handed to the disk while it is being written has the bytes of any other, also if it is closed half made.
+// A file that is handed to the disk while it is being written has the bytes of any other, also if it is closed half
+// made.
 func TestLargeFileOfTheDisk(t *testing.T) {
 	fs, err := vfs.OS(t.TempDir())
 	require.NoError(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Eight devices on few cores: XLA's exchange between devices waits for threads, of which there are too few, if several runs
-// are under way. So no run is started before the one before has ended.
+// Eight devices on few cores: XLA's exchange between devices waits for threads, of which there are too few, if several
+// runs are under way. So no run is started before the one before has ended.
 func TestDataParallel_doesNotHang(t *testing.T) {
 	r := plugintest.Devices(t, 8)
 	s, err := strategies.DataParallel(r)

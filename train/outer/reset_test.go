@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/train/outer"
 )
 
-// summing is a state that changes in place: it sums up its batches since the last reset, in training and in evaluations.
+// summing is a state that changes in place: it sums up its batches since the last reset, in training and in
+// evaluations.
 type summing struct{ sum, resets int }
 
 func (s *summing) step(_ context.Context, _ *summing, batch int) (*summing, loop.Logs, error) {

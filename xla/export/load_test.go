@@ -45,7 +45,8 @@ func folder(t *testing.T, files map[string][]byte) *vfs.Mem {
 	return m
 }
 
-// unsummed is content as a folder of before there was a checksum of the manifest, or of somebody who takes it away, has it.
+// unsummed is content as a folder of before there was a checksum of the manifest, or of somebody who takes it away, has
+// it.
 func unsummed(t *testing.T, m *vfs.Mem) map[string][]byte {
 	t.Helper()
 	files := content(t, m)

@@ -33,8 +33,8 @@ func (d lowerOnly) Builder(name string) compute.Builder {
 	return hlo.New(name, func(m *hlo.Module) (compute.Executable, error) { d.last = m; return &executable{module: m}, nil }).ForCUDA(d.widestHead)
 }
 
-// TestAttention_ofGoMLX: GoMLX's attention and its gradient are two calls of cuDNN on CUDA. Where cuDNN does not take it the program is
-// that of any other device.
+// TestAttention_ofGoMLX: GoMLX's attention and its gradient are two calls of cuDNN on CUDA. Where cuDNN does not take
+// it the program is that of any other device.
 func TestAttention_ofGoMLX(t *testing.T) {
 	checkpoint := false
 	lower := func(widestHead int, kind dtypes.DType, options attention.CoreOptions) *hlo.Module {
@@ -110,7 +110,8 @@ func plainFormula(query, key, value []float64, heads, keyHeads int, sees func(ba
 	return output
 }
 
-// TestAttention_onCPU: GoMLX's attention and its gradient are the plain formula and its differences, and the program has no call.
+// TestAttention_onCPU: GoMLX's attention and its gradient are the plain formula and its differences, and the program
+// has no call.
 func TestAttention_onCPU(t *testing.T) {
 	d := open(t)
 	const heads, keyHeads = 4, 2

@@ -233,8 +233,8 @@ func TestAttention_isJAXs(t *testing.T) {
 	}
 }
 
-// TestAttention_refused: what cuDNN does not take, or what GoMLX has no gradient for, is left to GoMLX, and nothing of it stays in
-// the program.
+// TestAttention_refused: what cuDNN does not take, or what GoMLX has no gradient for, is left to GoMLX, and nothing of
+// it stays in the program.
 func TestAttention_refused(t *testing.T) {
 	type config = compute.ScaledDotProductAttentionConfig
 	change := func(f func(o *config, b program)) func(c *attentionCase) {

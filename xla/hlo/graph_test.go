@@ -46,8 +46,8 @@ func TestGoMLXGraph(t *testing.T) {
 	}
 }
 
-// TestGoMLXModel: a convolution, pooling, gather and random numbers, built by GoMLX's graph functions; the gradient is held
-// to differences of the loss.
+// TestGoMLXModel: a convolution, pooling, gather and random numbers, built by GoMLX's graph functions; the gradient is
+// held to differences of the loss.
 func TestGoMLXModel(t *testing.T) {
 	d := open(t)
 	loss := func(kernel *graph.Node) *graph.Node {
@@ -83,7 +83,8 @@ func TestGoMLXModel(t *testing.T) {
 	}
 }
 
-// TestGoMLXFlow: loops, branches and sorting of GoMLX's graph functions, one in the other, with values of all that is around them.
+// TestGoMLXFlow: loops, branches and sorting of GoMLX's graph functions, one in the other, with values of all that is
+// around them.
 func TestGoMLXFlow(t *testing.T) {
 	d := open(t)
 	scalar := shapes.Make(dtypes.Int32)
@@ -135,7 +136,8 @@ func TestGoMLXFlow(t *testing.T) {
 	require.Equal(t, 1, d.last.Ops[compute.OpTypeCall])
 }
 
-// GoMLX makes a constant scalar once for a graph, here in main, and gives it to the closures too; XLA's sort sees nothing of main.
+// GoMLX makes a constant scalar once for a graph, here in main, and gives it to the closures too; XLA's sort sees
+// nothing of main.
 func TestGoMLXScalars(t *testing.T) {
 	outputs := graph.MustExecOnceN(open(t), func(x *graph.Node) []*graph.Node {
 		g := x.Graph()

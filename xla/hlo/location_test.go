@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// A plugin's words about the text lead to the operation and to the line of the test that made it, in a module of steps too.
+// A plugin's words about the text lead to the operation and to the line of the test that made it, in a module of steps
+// too.
 func TestLocate(t *testing.T) {
 	o := newOperands(t)
 	sum := must1(t)(o.ReduceSum(o.f, 1)) // some lines of text: the reduction has a function of its own

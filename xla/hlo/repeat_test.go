@@ -39,8 +39,8 @@ func must1(t testing.TB) func(op compute.Value, err error) compute.Value {
 }
 
 // stepModule is one step of training a linear model with noise from random bits: the state is the weights and the
-// generator's state, the batch is x and y, the rate stays, and the outputs behind the state are the loss (a scalar), the
-// gradient and whether the loss is small.
+// generator's state, the batch is x and y, the rate stays, and the outputs behind the state are the loss (a scalar),
+// the gradient and whether the loss is small.
 func stepModule(t testing.TB) *hlo.Module {
 	return moduleOf(t, "step", func(b program) []compute.Value {
 		do := must1(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// closure makes a function with parameters and what it returns. As GoMLX does, half of them come from main, wherever they are used.
+// closure makes a function with parameters and what it returns. As GoMLX does, half of them come from main, wherever
+// they are used.
 func closure(r *source, in compute.Function, parameters []shapes.Shape, body func(f compute.Function, in []compute.Value) ([]compute.Value, error)) (compute.Function, error) {
 	if r.IntN(2) == 0 {
 		in = in.Builder().Main()
@@ -53,7 +54,8 @@ func shapesIn(list []array) (all []shapes.Shape) {
 	return all
 }
 
-// nested puts the operations of a sample into a branch, a loop or a function, or two of them, one in the other. What they give stays.
+// nested puts the operations of a sample into a branch, a loop or a function, or two of them, one in the other. What
+// they give stays.
 func nested(r *source, build builds, in, want []array) builds {
 	inner := build
 	if r.IntN(3) == 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// runner runs operations one by one, and counts them. What has the same text is compiled once, as the eager strategy does.
+// runner runs operations one by one, and counts them. What has the same text is compiled once, as the eager strategy
+// does.
 type runner struct {
 	*device
 	texts    []string
@@ -108,7 +109,8 @@ func TestEagerOperations(t *testing.T) {
 	t.Logf("%d operations: %d programs of one, %d of them different, %d outputs", len(all), len(r.texts), len(r.programs), outputs)
 }
 
-// The text of an operation is that of every one of its kind, shapes and attributes, so that it can be the key of a cache.
+// The text of an operation is that of every one of its kind, shapes and attributes, so that it can be the key of a
+// cache.
 func TestSingle_textIsTheOperation(t *testing.T) {
 	r := newRunner(t)
 	state := of([]int{3}, uint64(1), 2, 3)
@@ -148,8 +150,8 @@ func TestSingle_textIsTheOperation(t *testing.T) {
 	require.NotEqual(t, state, results[6])
 }
 
-// So it is of an operation with closures and functions: what else the builder has does not change it, and the values that they
-// take from outside are parameters.
+// So it is of an operation with closures and functions: what else the builder has does not change it, and the values
+// that they take from outside are parameters.
 func TestSingle_textWithClosures(t *testing.T) {
 	r := newRunner(t)
 	x, y := of([]int{2}, float32(1), 2), of([]int{2}, float32(30), 40)

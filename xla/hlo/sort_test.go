@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A NaN among the numbers is behind them in rising order and before them in falling, as in jnp.sort and lax.top_k of JAX 0.10.2,
-// whose answers these are (its top_k puts a NaN with a sign last). 0/0 on x86 has a sign.
+// A NaN among the numbers is behind them in rising order and before them in falling, as in jnp.sort and lax.top_k of
+// JAX 0.10.2, whose answers these are (its top_k puts a NaN with a sign last). 0/0 on x86 has a sign.
 func TestSort_aNaNIsTheLargest(t *testing.T) {
 	nan, inf, zero := float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1))
 	numbers := []float32{3, nan, 1, -inf, 2, -nan, inf, zero, 0, nan}

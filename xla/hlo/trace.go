@@ -16,8 +16,8 @@ type trace struct {
 	values      map[*value]bool
 }
 
-// BeginTrace begins the parameters of a body: each is an OptimizationBarrier. What is computed from them is the body's; if whole is
-// set, all that the body computes is, but for constants.
+// BeginTrace begins the parameters of a body: each is an OptimizationBarrier. What is computed from them is the body's;
+// if whole is set, all that the body computes is, but for constants.
 func (b *Builder) BeginTrace(whole bool) {
 	b.traces = append(b.traces, trace{true, whole, map[*value]bool{}})
 }

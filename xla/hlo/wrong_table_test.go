@@ -274,7 +274,8 @@ func last(outputs []compute.Value, err error) (compute.Value, error) {
 	return outputs[len(outputs)-1], nil
 }
 
-// closure1 makes a closure with parameters of the shapes of values, which returns one value: its first parameter if that is nil.
+// closure1 makes a closure with parameters of the shapes of values, which returns one value: its first parameter if
+// that is nil.
 func closure1(o operands, gives compute.Value, like ...compute.Value) compute.Function {
 	f, _ := o.Closure()
 	return returning(o, f, gives, like...)

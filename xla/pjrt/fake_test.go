@@ -160,8 +160,8 @@ func session(path string) (err error) {
 
 const fakeRemote = "LAZO_FAKE_REMOTE"
 
-// TestF17_F18_G30_FailCallK fails each of the calls that a session makes, with a device that shares the host's memory and
-// with one that does not.
+// TestF17_F18_G30_FailCallK fails each of the calls that a session makes, with a device that shares the host's memory
+// and with one that does not.
 func TestF17_F18_G30_FailCallK(t *testing.T) {
 	library := buildFake(t)
 	failCallK(t, library)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestR20_nestingIsBounded: what would overflow the compiler's stack is refused at its line, and what only looks nested is not.
+// TestR20_nestingIsBounded: what would overflow the compiler's stack is refused at its line, and what only looks nested
+// is not.
 func TestR20_nestingIsBounded(t *testing.T) {
 	for _, row := range []struct {
 		name, text string

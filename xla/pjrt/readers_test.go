@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// R21: several read one buffer at once, by copies and by views. The plugin's list of a buffer's readers has no guard of its own:
-// without one here the process ended when the buffer was freed.
+// R21: several read one buffer at once, by copies and by views. The plugin's list of a buffer's readers has no guard of
+// its own: without one here the process ended when the buffer was freed.
 func TestR21_readersOfOneBuffer(t *testing.T) {
 	c := openCPU(t, 1)
 	d := c.AddressableDevices()[0]
@@ -45,8 +45,8 @@ func TestR21_readersOfOneBuffer(t *testing.T) {
 	t.Logf("R21: %d buffers, each read %d times by each of %d: no crash", rounds, reads, readers)
 }
 
-// R21: a call that was idle while the collector freed the host memory of its last run is used while the collector is at work. It
-// must not be told of that memory: it would end the process ("found pointer to free object").
+// R21: a call that was idle while the collector freed the host memory of its last run is used while the collector is at
+// work. It must not be told of that memory: it would end the process ("found pointer to free object").
 func TestR21_callsUnderTheCollector(t *testing.T) {
 	c := openCPU(t, 1)
 	e := compile(t, c, `module @add {

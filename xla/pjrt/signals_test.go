@@ -34,8 +34,8 @@ func threads(t *testing.T) map[string]string {
 	return found
 }
 
-// TestR20_threadsOfThePluginTakeFaultsAlone: those that a client, a compilation and a run started take no signal but those that
-// a fault raises, which would end the process without a word if they were blocked.
+// TestR20_threadsOfThePluginTakeFaultsAlone: those that a client, a compilation and a run started take no signal but
+// those that a fault raises, which would end the process without a word if they were blocked.
 func TestR20_threadsOfThePluginTakeFaultsAlone(t *testing.T) {
 	c := openCPU(t, 2)
 	call, _ := stateCall(t, c, 2, 1<<20)
