@@ -76,8 +76,7 @@ func ExampleReadCSV() {
 	// Output:
 	// x [2 2] [5.1 3.5 6.3 3]
 	// y [2] [0 1]
-	// data: read csv: row 2 (line 3), column "width": the cell "" is missing a value; set CSVField.Fill to take a value
-	// for it, or leave the column out
+	// data: read csv: row 2 (line 3), column "width": the cell "" is missing a value; set CSVField.Fill to take a value for it, or leave the column out
 }
 
 func ExampleRebatch() {

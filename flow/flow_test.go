@@ -212,6 +212,15 @@ func TestScan_addsUp(t *testing.T) {
 	})
 	require.Equal(t, []float64{3.5, 0.25}, got[0].Value())
 	require.Equal(t, [][]float64{{3.5, 0}, {2.5, 0}, {0, 0}, {0, 0}}, got[1].Value())
+	got = compiled(t, x, func(x *node) []*node { // one list for both
+		last, outs := flow.Scan([]*node{graph.Const(x.Graph(), []float64{0.5, 0.25})}, []*node{x}, func(carry, at []*node) (next, out []*node) {
+			both := []*node{graph.Add(carry[0], at[0])}
+			return both, both
+		}, flow.Lengths(graph.Const(x.Graph(), []int32{2, 4})))
+		return append(last, outs...)
+	})
+	require.Equal(t, []float64{3.5, 100.25}, got[0].Value())
+	require.Equal(t, [][]float64{{1.5, 10.25}, {3.5, 30.25}, {0, 60.25}, {0, 100.25}}, got[1].Value())
 	got = compiled(t, [][]float64{{1, 2, 3, 4}, {10, 20, 30, 40}}, func(x *node) []*node { return sum(x, flow.Axis(1)) })
 	require.Equal(t, [][]float64{{1.5, 3.5, 6.5, 10.5}, {10.25, 30.25, 60.25, 100.25}}, got[1].Value())
 }

@@ -76,7 +76,7 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 		checkCarry("scan", carry, next)
 		checkGiven("scan: output", out)
 		if s.masked {
-			next, out = s.mask(carry, next, out, place[0])
+			return s.mask(carry, slices.Clone(next), slices.Clone(out), place[0]) // the body may have given one list twice
 		}
 		return next, out
 	}

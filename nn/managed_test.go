@@ -66,9 +66,11 @@ func TestStrategies(t *testing.T) {
 	want := run(t, strategies.Jit(plugintest.CPU(t)), 100)
 	t.Logf("the loss goes from %.3f to %.3f", want[0], want[99])
 	require.Less(t, want[99], want[0]*0.75)
-	t.Run("eager", func(t *testing.T) {
-		require.InDeltaSlice(t, want[:4], run(t, strategies.Eager(plugintest.CPU(t)), 4), 1e-4)
-	})
+	if eager {
+		t.Run("eager", func(t *testing.T) {
+			require.InDeltaSlice(t, want[:4], run(t, strategies.Eager(plugintest.CPU(t)), 4), 1e-4)
+		})
+	}
 	t.Run("bfloat16", func(t *testing.T) {
 		require.InDeltaSlice(t, want[:4], run(t, strategies.Jit(plugintest.CPU(t)), 4, managed.WithPolicy(optim.MixedBFloat16())), 0.05)
 	})

@@ -7,3 +7,5 @@ const seeds = 3
 
 // steps are how many each of them makes.
 const steps = 1500
+
+const eager = true

@@ -7,3 +7,6 @@ const seeds = 1
 
 // steps are how many each of them makes.
 const steps = 750
+
+// eager takes a program for each operation; flow's tests have a scan under it.
+const eager = false
