@@ -21,36 +21,22 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger is the rule of Max: the larger operand gets v, at a tie each gets half of it, as in JAX. Against a constant 0
-// it is the rectifier, whose slope at 0 is 0, as that of jax.nn.relu. GoMLX subtracts, and gives NaN where both are the
-// same infinity.
+// larger is the rule of Max. At a tie the first operand gets all of v, as in GoMLX. GoMLX subtracts, and gives NaN
+// where both are the same infinity.
 func larger(node, v *graph.Node) []*graph.Node {
-	return choose(node, v, graph.GreaterThan(node.Inputs()[0], node.Inputs()[1]))
+	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// smaller is the rule of Min, likewise.
+// smaller is the rule of Min. At a tie the second operand gets all of v, as in GoMLX.
 func smaller(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.LessThan(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// choose gives v to the first operand where it was chosen, to the second where it was not and is no tie.
 func choose(node, v, first *graph.Node) []*graph.Node {
-	a, b := node.Inputs()[0], node.Inputs()[1]
-	zero, none := graph.ScalarZero(v.Graph(), v.DType()), []*graph.Node{nil, nil}
-	// A constant takes no gradient: at a tie with 0 nobody does, at one with another constant half of it is lost, as in
-	// JAX.
-	switch {
-	case isZero(b):
-		none[0] = unbroadcast(graph.Where(first, v, zero), a)
-		return none
-	case isZero(a):
-		none[1] = unbroadcast(graph.Where(graph.LogicalOr(first, graph.Equal(a, b)), zero, v), b)
-		return none
-	}
-	tied := graph.Where(graph.Equal(a, b), graph.MulScalar(v, 0.5), zero)
+	zero := graph.ScalarZero(v.Graph(), v.DType())
 	return []*graph.Node{
-		unbroadcast(graph.Where(first, v, tied), a),
-		unbroadcast(graph.Where(graph.LogicalOr(first, graph.Equal(a, b)), tied, v), b),
+		unbroadcast(graph.Where(first, v, zero), node.Inputs()[0]),
+		unbroadcast(graph.Where(first, zero, v), node.Inputs()[1]),
 	}
 }
 

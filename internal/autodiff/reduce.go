@@ -5,16 +5,21 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum is the rule of ReduceMax and ReduceMin. The elements that equal the extremum share v, as in JAX (in GoMLX
-// each gets all of it). GoMLX subtracts, and gives NaN where the extremum is an infinity.
+// extremum is the rule of ReduceMax and ReduceMin. Every element that equals the extremum gets v, as in GoMLX. GoMLX
+// subtracts, and gives NaN where the extremum is an infinity.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
-	axes, kept := reducedAxes(node)
-	zero, one := graph.ScalarZero(v.Graph(), v.DType()), graph.ScalarOne(v.Graph(), v.DType())
+	kept := x.Shape().Clone()
+	axes := attributesOf(node).ints("axes")
+	if len(axes) == 0 {
+		axes = axesFrom(0, x.Rank())
+	}
+	for _, axis := range axes {
+		kept.Dimensions[axis] = 1
+	}
 	chosen := graph.Equal(x, graph.ReshapeWithShape(node, kept))
-	sharers := graph.ReduceSum(graph.Where(chosen, one, graph.ZerosLike(x)), axes...)
-	share := graph.ReshapeWithShape(graph.Div(v, sharers), kept) // beside NaN nothing is chosen, and nothing taken
-	return []*graph.Node{graph.Where(chosen, graph.BroadcastToShape(share, x.Shape()), zero)}
+	spread := graph.BroadcastToShape(graph.ReshapeWithShape(v, kept), x.Shape())
+	return []*graph.Node{graph.Where(chosen, spread, graph.ScalarZero(v.Graph(), v.DType()))}
 }
 
 // reducedAxes are the axes that a node is reduced over, and the shape of its result where these are kept, with one
