@@ -247,7 +247,12 @@ func (r *run[S, B]) receive(ctx context.Context, batch B, failure error) (more b
 	if failure == nil {
 		r.taken++
 		r.turn.Batch = batch
-		end, err = r.beginTurn(ctx)
+		if !r.begun {
+			end, err = r.begin(ctx)
+		}
+		if !end && err == nil {
+			end, err = r.makeTurn(ctx)
+		}
 	}
 	switch {
 	case end || err != nil:
@@ -293,29 +298,19 @@ func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
 	return true, r.wrap(context.Cause(ctx))
 }
 
-// beginTurn runs what is due at the start of the run, counts the examples of the batch, and makes its turn; end reports
-// that it was the last one.
-func (r *run[S, B]) beginTurn(ctx context.Context) (end bool, err error) {
-	if !r.begun {
-		r.begun = true
-		stop, err := r.runAtEdge(ctx, Schedule.startsAt)
-		if err != nil {
-			return false, err
-		}
-		if stop {
-			r.reason = Stopped
-			return true, nil
-		}
-		r.at(atData)
+// begin runs what is due at the start of the run; end reports that it has no turn.
+func (r *run[S, B]) begin(ctx context.Context) (end bool, err error) {
+	r.begun = true
+	stop, err := r.runAtEdge(ctx, Schedule.startsAt)
+	if err != nil {
+		return false, err
 	}
-	samples := int64(1)
-	if r.size != nil {
-		if samples = int64(r.size()); samples < 0 {
-			r.reason = Failed
-			return false, r.wrap(errNegative(samples))
-		}
+	if stop {
+		r.reason = Stopped
+		return true, nil
 	}
-	return r.makeTurn(ctx, samples)
+	r.at(atData)
+	return false, nil
 }
 
 // endHooks ends the hooks in the reverse order, and joins their errors to that of the run.

@@ -52,9 +52,6 @@ func (r *run[S, B]) startBlocks() {
 // due in the turn. Where a block has batches already, nothing may be due before it, which would run between two of its
 // steps.
 func (r *run[S, B]) blockOf(before, after Elapsed) int {
-	if !r.blocks.on {
-		return -1
-	}
 	task := -1
 	for i := range r.tasks {
 		switch {
@@ -135,7 +132,7 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 			}
 		}
 	}
-	return r.afterTasks(ctx, turns[count-1], stop)
+	return r.afterTasks(ctx, &turns[count-1], stop)
 }
 
 // flushBeforeError makes the steps of the batches that were pending when the run failed: without blocks they would have

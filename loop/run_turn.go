@@ -5,16 +5,25 @@ import (
 	"errors"
 )
 
-// makeTurn makes the turn of a batch, or adds the batch to a block if its turn has nothing but a step that can be made
-// later.
-func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err error) {
+// makeTurn makes the turn of a batch, whose examples it counts, or adds the batch to a block if its turn has nothing
+// but a step that can be made later; end reports that it was the last turn.
+func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
+	samples := int64(1)
+	if r.size != nil {
+		if samples = int64(r.size()); samples < 0 {
+			r.reason = Failed
+			return false, r.wrap(errNegative(samples))
+		}
+	}
 	b := &r.blocks
-	last := r.lastTurn.tasks
+	last, task := r.lastTurn.tasks, -1
 	if b.pending() {
 		last = b.turns[len(b.turns)-1].elapsed
 	}
 	now := r.count(last, samples)
-	task := r.blockOf(last, now)
+	if b.on {
+		task = r.blockOf(last, now)
+	}
 	if b.pending() && task != b.current {
 		batch := r.turn.Batch
 		r.nextTaken = true
@@ -43,7 +52,7 @@ func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err 
 		}
 	}
 	if task < 0 {
-		return r.afterTasks(ctx, pendingTurn{now, samples}, stop)
+		return r.afterTasks(ctx, &pendingTurn{now, samples}, stop)
 	}
 	b.current = task
 	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, pendingTurn{now, samples})
@@ -62,7 +71,7 @@ func (r *run[S, B]) makeTurn(ctx context.Context, samples int64) (end bool, err 
 }
 
 // afterTasks makes the rest of a turn.
-func (r *run[S, B]) afterTasks(ctx context.Context, turn pendingTurn, stop bool) (end bool, err error) {
+func (r *run[S, B]) afterTasks(ctx context.Context, turn *pendingTurn, stop bool) (end bool, err error) {
 	if err := r.callHooks(ctx, turn.samples, &stop); err != nil {
 		return false, err
 	}
