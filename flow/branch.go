@@ -15,7 +15,7 @@ import (
 // in both. The other function is not run; its gradient is 0.
 func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
-		panic(fmt.Errorf("flow: cond: condition %s, expected a scalar of bool", shapeText(condition)))
+		panic(fmt.Errorf("flow: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
 	}
 	return branch("cond", []*Node{condition, graph.LogicalNot(condition)}, []func() []*Node{onTrue, onFalse})
 }
@@ -25,7 +25,7 @@ func Cond(condition *Node, onTrue, onFalse func() []*Node) []*Node {
 // gradient is 0.
 func Switch(number *Node, branches ...func() []*Node) []*Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
-		panic(fmt.Errorf("flow: switch: number %s, expected a scalar of whole numbers", shapeText(number)))
+		panic(fmt.Errorf("flow: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
 	}
 	if len(branches) == 0 {
 		panic(fmt.Errorf("flow: switch: no function given"))
@@ -46,13 +46,6 @@ func Switch(number *Node, branches ...func() []*Node) []*Node {
 		}
 	}
 	return branch("switch", chosen, branches)
-}
-
-func shapeText(n *Node) string {
-	if n == nil {
-		return "nil"
-	}
-	return n.Shape().String()
 }
 
 // branch runs the function whose condition is true: one is. Each is a loop of one turn or none, whose gradient is
@@ -137,7 +130,7 @@ func While(condition func(values []*Node) *Node, body func(values []*Node) []*No
 	g := values[0].Graph()
 	check := func(n *Node) *Node {
 		if n == nil || n.DType() != dtypes.Bool || n.Rank() != 0 {
-			panic(fmt.Errorf("flow: while: condition %s, expected a scalar of bool", shapeText(n)))
+			panic(fmt.Errorf("flow: while: condition %s, expected a scalar of bool", autodiff.ShapeText(n)))
 		}
 		return n
 	}
@@ -153,7 +146,7 @@ func While(condition func(values []*Node) *Node, body func(values []*Node) []*No
 		}
 		return values
 	}
-	v := variablesOf(g)
+	v := variablesOf(g, "while")
 	last := autodiff.While(g, values, func(values []*Node) *Node { return check(condition(slices.Clone(values))) }, turn, v.changed)
 	v.set(last[len(values):])
 	return last[:len(values)]

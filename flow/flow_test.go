@@ -291,6 +291,12 @@ func TestWrongArguments(t *testing.T) {
 				return nil, list(r)
 			})
 		},
+		"flow: while: the body draws random numbers": func() {
+			flow.While(func([]*node) *node { return bit }, func(v []*node) []*node {
+				_, r := graph.RandomUniform(graph.Const(g, []uint64{1, 2, 3}), v[0].Shape())
+				return list(r)
+			}, x)
+		},
 		"flow: cond: condition (Float32)[4, 3], expected a scalar of bool": func() { flow.Cond(x, one, one) },
 		"flow: cond: function 1 is nil":                                    func() { flow.Cond(bit, one, nil) },
 		"flow: cond: function 0 gives nothing":                             func() { flow.Cond(bit, func() []*node { return nil }, one) },

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
@@ -82,7 +83,7 @@ func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), op
 	}
 	var places []*Node
 	if s.masked {
-		places = []*Node{graph.Iota(g, shapeOf(dtypes.Int32, s.length), 0)}
+		places = []*Node{graph.Iota(g, shapes.Make(dtypes.Int32, s.length), 0)}
 	}
 	if xla.IsEager(g) || !hasLoops(g) {
 		last, outs = s.unrolled(carry, xs, places, turn)

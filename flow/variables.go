@@ -5,46 +5,33 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-func shapeOf(t dtypes.DType, dims ...int) shapes.Shape { return shapes.Make(t, dims...) }
-
 // run writes a loop whose body may set variables, which are carried along.
 func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*Node, body func(carry, at []*Node) (next, out []*Node)) (last, outs []*Node) {
-	v := variablesOf(g)
-	first := len(g.Nodes())
+	v := variablesOf(g, what)
 	last, outs = l.Run(g, carry, places, nil, func(carry, at, _ []*Node) (next, out []*Node) { return body(carry, at) },
-		func() (before, after []*Node) {
-			before, after = v.changed()
-			if len(before) == 0 && v.store == nil && drawsRandom(g, first) {
-				panic(fmt.Errorf("flow: %s: the body draws random numbers, which would be the same in each turn: use them in a step of package managed, or carry their state", what))
-			}
-			return before, after
-		})
+		v.changed)
 	v.set(last[len(carry):])
 	return last[:len(carry)], outs
 }
 
-func drawsRandom(g *graph.Graph, first int) bool {
-	return slices.ContainsFunc(g.Nodes()[first:], func(n *Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator })
-}
-
 // variables are those of the graph's store, as they were before a body was traced.
 type variables struct {
+	what   string // has the body, for messages
+	first  int    // of the body's nodes
 	store  *model.Store
 	graph  *graph.Graph
 	before map[*model.Variable]*Node
 	sets   []*model.Variable
 }
 
-func variablesOf(g *graph.Graph) *variables {
-	v := &variables{store: model.GetStore(g), graph: g, before: map[*model.Variable]*Node{}}
+func variablesOf(g *graph.Graph, what string) *variables {
+	v := &variables{what: what, first: len(g.Nodes()), store: model.GetStore(g), graph: g, before: map[*model.Variable]*Node{}}
 	for _, of := range v.used() {
 		v.before[of] = of.NodeValue(g)
 	}
@@ -65,8 +52,12 @@ func (v *variables) used() (list []*model.Variable) {
 	return list
 }
 
-// changed gives what the body has set, before and behind it.
+// changed gives what the body has set, before and behind it. Random numbers whose state nobody carries are refused.
 func (v *variables) changed() (before, after []*Node) {
+	draws := func(n *Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
+	if v.store == nil && slices.ContainsFunc(v.graph.Nodes()[v.first:], draws) {
+		panic(fmt.Errorf("flow: %s: the body draws random numbers, which would be the same in each turn: use them in a step of package managed, or carry their state", v.what))
+	}
 	for _, of := range v.used() {
 		was, known := v.before[of]
 		if !known {

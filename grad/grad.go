@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/flow"
@@ -52,17 +51,10 @@ func pairs(what, of string, a, b []*Node) error {
 	}
 	for i := range a {
 		if a[i] == nil || b[i] == nil || !a[i].Shape().Equal(b[i].Shape()) {
-			return fmt.Errorf("%s %d is %s, expected %s as the %s", what, i, text(a[i]), text(b[i]), of)
+			return fmt.Errorf("%s %d is %s, expected %s as the %s", what, i, autodiff.ShapeText(a[i]), autodiff.ShapeText(b[i]), of)
 		}
 	}
 	return nil
-}
-
-func text(n *Node) string {
-	if n == nil {
-		return "nil"
-	}
-	return n.Shape().String()
 }
 
 // PerExample gives the loss of each example, [batch], and the gradients of each with respect to each of wrt, [batch,
@@ -79,12 +71,10 @@ func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *
 			example[i] = graph.Reshape(x, append([]int{1}, x.Shape().Dimensions...)...)
 		}
 		l := loss(example)
-		if l == nil || l.Rank() != 0 || !floating(l.DType()) {
-			panic(fmt.Errorf("grad: per example: the loss is %s, expected a scalar of a floating-point type", text(l)))
+		if l == nil || l.Rank() != 0 || !l.DType().IsFloat() {
+			panic(fmt.Errorf("grad: per example: the loss is %s, expected a scalar of a floating-point type", autodiff.ShapeText(l)))
 		}
 		return nil, append([]*Node{l}, Gradient(l, wrt...)...)
 	})
 	return outs[0], outs[1:]
 }
-
-func floating(t dtypes.DType) bool { return t.IsFloat() }

@@ -24,15 +24,25 @@ func newOperand(node *graph.Node, batch, contracting []int) operand {
 	return o
 }
 
-func dotGeneral(node, v *graph.Node) []*graph.Node {
+// operandsOf are the two sides of a DotGeneral, and the type that it adds up in, if one was given.
+func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	a := attributesOf(node)
-	lhs := newOperand(node.Inputs()[0], a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes"))
-	rhs := newOperand(node.Inputs()[1], a.ints("rhsBatchAxes"), a.ints("rhsContractingAxes"))
-	sums := dtypes.DType(a.sub("config").field("AccumulatorDType", reflect.Int32).Int())
-	// The axes of v are the batch axes, then the free ones of lhs, then those of rhs.
-	batch := axesFrom(0, len(lhs.batch))
-	fromLhs := axesFrom(len(batch), len(lhs.free))
-	fromRhs := axesFrom(len(batch)+len(fromLhs), len(rhs.free))
+	lhs = newOperand(node.Inputs()[0], a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes"))
+	rhs = newOperand(node.Inputs()[1], a.ints("rhsBatchAxes"), a.ints("rhsContractingAxes"))
+	return lhs, rhs, dtypes.DType(a.sub("config").field("AccumulatorDType", reflect.Int32).Int())
+}
+
+// resultAxes are the axes of a DotGeneral's result, from the first one on: the batch axes, then the free ones of lhs,
+// then those of rhs.
+func resultAxes(first int, lhs, rhs operand) (batch, fromLhs, fromRhs []int) {
+	batch = axesFrom(first, len(lhs.batch))
+	fromLhs = axesFrom(first+len(batch), len(lhs.free))
+	return batch, fromLhs, axesFrom(first+len(batch)+len(fromLhs), len(rhs.free))
+}
+
+func dotGeneral(node, v *graph.Node) []*graph.Node {
+	lhs, rhs, sums := operandsOf(node)
+	batch, fromLhs, fromRhs := resultAxes(0, lhs, rhs)
 	return []*graph.Node{
 		dotGradient(operand{v, batch, fromRhs, fromLhs}, rhs, lhs, sums),
 		dotGradient(operand{v, batch, fromLhs, fromRhs}, lhs, rhs, sums),

@@ -32,6 +32,14 @@ func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	return sum
 }
 
+// ShapeText is the shape of a node, or nil, for a message.
+func ShapeText(n *graph.Node) string {
+	if n == nil {
+		return "nil"
+	}
+	return n.Shape().String()
+}
+
 // Reaches reports whether a gradient of loss can flow to one of wrt: whether loss is computed from it by floating-point
 // numbers alone, with no StopGradient between.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {

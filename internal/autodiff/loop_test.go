@@ -2,6 +2,7 @@ package autodiff
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -121,7 +122,7 @@ func TestLoop(t *testing.T) {
 			} {
 				last, outs := p.run(g, run, x, h, w, u)
 				loss := scalar64(x, 0)
-				for _, o := range concat(last, outs) {
+				for _, o := range slices.Concat(last, outs) {
 					o = graph.ConvertDType(o, dtypes.Float64)
 					loss = graph.Add(loss, graph.ReduceAllSum(graph.Mul(o, graph.Exp(o))))
 				}
@@ -130,7 +131,7 @@ func TestLoop(t *testing.T) {
 				for _, d := range first {
 					penalty = graph.Add(penalty, graph.ReduceAllSum(graph.Square(d)))
 				}
-				outputs = append(outputs, concat(last, outs, first, Gradient(penalty, x, h, w, u))...)
+				outputs = append(outputs, slices.Concat(last, outs, first, Gradient(penalty, x, h, w, u))...)
 			}
 			g.Compile(outputs...)
 			var inputs []any

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -17,7 +18,7 @@ func sorted(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	axis := a.int("axis")
 	stable := a.field("isStable", reflect.Bool).Bool()
 	places := graph.Iota(node.Graph(), withType(inputs[0].Shape(), dtypes.Int32), axis)
-	again := graph.SortFunc(withPlaces(node, a.function("comparator")), axis, stable, append(concat(inputs), places)...)
+	again := graph.SortFunc(withPlaces(node, a.function("comparator")), axis, stable, append(slices.Clone(inputs), places)...)
 	from := again[len(inputs)]
 	gradients := make([]*graph.Node, len(inputs))
 	for i, x := range inputs {
@@ -56,7 +57,7 @@ func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 	}
 	return graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		pairs := make([]*graph.Node, 0, len(params)+2)
-		for i, x := range append(concat(inputs), nil) {
+		for i, x := range append(slices.Clone(inputs), nil) {
 			t := dtypes.Int32
 			if x != nil {
 				t = x.DType()

@@ -16,6 +16,15 @@ type traced struct {
 	captured        []*graph.Node // what the nodes take besides the parameters, without constants
 }
 
+// parametersLike are the parameters of a closure that takes values of these shapes.
+func parametersLike(g *graph.Graph, values []*graph.Node) []*graph.Node {
+	params := make([]*graph.Node, len(values))
+	for i, v := range values {
+		params[i] = graph.Parameter(g, fmt.Sprintf("s%d", i), v.Shape())
+	}
+	return params
+}
+
 // placeholder is a node that stands for a parameter while a function is traced. Nothing computes it, and no gradient
 // goes behind it.
 func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
@@ -59,9 +68,6 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 	return list
 }
 
-// nodesSince are the nodes of a graph from a number on.
-func nodesSince(g *graph.Graph, first int) []*graph.Node { return g.Nodes()[first:] }
-
 // cut finds the part of the nodes made from number first on that lies between params and outputs. What depends on no
 // parameter is the same each time and stays outside, unless the whole is asked for: of a body that may not be run at
 // all.
@@ -71,7 +77,7 @@ func cut(g *graph.Graph, first int, whole bool, params, outputs []*graph.Node) *
 	for _, p := range params {
 		varies[p] = true
 	}
-	for _, n := range nodesSince(g, first) {
+	for _, n := range g.Nodes()[first:] {
 		inside := whole && n.Type() != graph.NodeTypeParameter && !constant(n)
 		if !varies[n] && (inside || slices.ContainsFunc(n.Inputs(), func(in *graph.Node) bool { return varies[in] })) {
 			varies[n] = true

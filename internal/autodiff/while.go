@@ -2,7 +2,7 @@ package autodiff
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -18,25 +18,18 @@ func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.
 	}
 	next := body(in)
 	before, after := changed()
-	values, next, in = concat(values, before), concat(next, after), concat(in, before)
+	values, next, in = slices.Concat(values, before), slices.Concat(next, after), slices.Concat(in, before)
 	turn, ask := cut(g, first, false, in, next), cut(g, first, false, in, []*graph.Node{more})
 	end()
-	state := concat(values, turn.captured, ask.captured)
-	parameters := func(g *graph.Graph) []*graph.Node {
-		p := make([]*graph.Node, len(state))
-		for i, s := range state {
-			p[i] = graph.Parameter(g, fmt.Sprintf("s%d", i), s.Shape())
-		}
-		return p
-	}
+	state := slices.Concat(values, turn.captured, ask.captured)
 	n, k := len(values), len(turn.captured)
 	cond := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
-		p := parameters(g)
+		p := parametersLike(g, state)
 		return ask.at(p[:n], p[n+k:], nil).all(ask.outputs)
 	})
 	loop := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
-		p := parameters(g)
-		return concat(turn.at(p[:n], p[n:n+k], nil).all(turn.outputs), p[n:])
+		p := parametersLike(g, state)
+		return slices.Concat(turn.at(p[:n], p[n:n+k], nil).all(turn.outputs), p[n:])
 	})
 	return graph.While(cond, loop, state...)[:n]
 }

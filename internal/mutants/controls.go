@@ -151,7 +151,7 @@ var controls = []control{
 		edits: []edit{{"b.screen.out = quietPipe(f)", "b.screen.out = f"}}},
 	{name: "a bar that fails with its pipe", file: "callbacks/bar_pipe_unix.go", pkg: "callbacks", test: "TestF34_barOnABrokenPipe",
 		edits: []edit{{"\tif failed != nil {\n", "\tif failed != nil {\n\t\tpanic(failed)\n"}}},
-	{name: "a loop's gradient in the wrong direction", file: "internal/autodiff/loop.go", pkg: "internal/autodiff", test: "TestLoop",
+	{name: "a loop's gradient in the wrong direction", file: "internal/autodiff/loop_gradient.go", pkg: "internal/autodiff", test: "TestLoop",
 		edits: []edit{{"Reverse: !l.Reverse", "Reverse: l.Reverse"}}},
 	{name: "a saved value that takes the gradient", file: "internal/autodiff/trace.go", pkg: "internal/autodiff", test: "TestLoop",
 		edits: []edit{{"return []*graph.Node{nil, nil, v}", "return []*graph.Node{nil, v, nil}"}}},
