@@ -64,6 +64,8 @@ func TestCompose(t *testing.T) {
 }
 
 func TestF37_compositionsThatMakeNoSense(t *testing.T) {
+	length := func(n int) int { return n }
+	items := func(b data.Bucket[int]) (int, error) { return len(b.Items), nil }
 	cases := map[string]iter.Seq2[int, error]{
 		"data: map: there is no source (nil)":                                                           data.Map[int, int](nil, double),
 		"data: map: there is no function (nil)":                                                         data.Map[int, int](of(1), nil),
@@ -78,6 +80,12 @@ func TestF37_compositionsThatMakeNoSense(t *testing.T) {
 		"data: parallel map: there is no function (nil)":                                                data.ParallelMap[int, int](of(1), 1, nil),
 		"data: shuffle by a buffer of 0: expected at least 1":                                           data.ShuffleBuffer(of(1), 0, 1),
 		"data: shuffle by a buffer: there is no source (nil)":                                           data.ShuffleBuffer[int](nil, 1, 1),
+		"data: buckets: there is no source (nil)":                                                       data.Map(data.Buckets(nil, 1, data.Kept, length, 1), items),
+		"data: buckets: there is no function (nil)":                                                     data.Map(data.Buckets(of(1), 1, data.Kept, nil, 1), items),
+		"data: buckets of 0 items: expected at least 1":                                                 data.Map(data.Buckets(of(1), 0, data.Kept, length, 1), items),
+		"data: buckets: the rest is to be padded, expected data.Dropped or data.Kept":                   data.Map(data.Buckets(of(1), 1, data.Padded, length, 1), items),
+		"data: buckets of the lengths []: expected one or more, of at least 1":                          data.Map(data.Buckets(of(1), 1, data.Kept, length), items),
+		"data: buckets of the lengths [0 4]: expected one or more, of at least 1":                       data.Map(data.Buckets(of(1), 1, data.Kept, length, 4, 0), items),
 		"data: shard: there is no source (nil)":                                                         data.Shard[int](nil, 0, 1),
 		"data: shard 2 of 2: expected 1 shard at least, and a number from 0 to one less than there are": data.Shard(of(1), 2, 2),
 	}

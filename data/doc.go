@@ -7,7 +7,7 @@
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot]
 //	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard], [Discard]
-//	batches of items   [Rebatch], [Chunk], [Window], [Pad], [PadSequences]
+//	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences]
 //	cost               [Prefetch], [Cache]
 //	looks              [Peek], [Checked]
 //	ends               [Items] of a slice begin one, [Collect] makes a set of one
@@ -26,7 +26,7 @@
 //     Prefetch, Checked, OnField, [ImageFolder.Load].
 //   - [Skip](n*k) for a stage that always takes k for one, as Chunk(k), or Rebatch to k times the size in a single epoch.
 //   - [Discard](n) at the end, whatever the pipeline: the batches are made and thrown away. Filter, Interleave, Zip, ShuffleBuffer,
-//     Shard, Repeat, and streams from files need that.
+//     Buckets, Shard, Repeat, and streams from files need that.
 //
 // [TFRecords] and others that read from an io.Reader can be iterated once; all else can be iterated again, from its
 // start.

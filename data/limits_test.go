@@ -26,6 +26,7 @@ func TestR29_anySizeIsAnErrorOrWorks(t *testing.T) {
 	record = binary.LittleEndian.AppendUint32(record, tfrecord.Sum(record))
 	largest := idx(0x08, []uint32{1<<31 - 1, 1<<31 - 1, 1})
 	picture := pngOf(t, ramp(3, 3))
+	itself := func(n int) int { return n }
 	image := func(f ImageFormat) error { return second(ReadImage(bytes.NewReader(picture), f)) }
 	rows := map[string]func(n int) error{
 		"Batches":                 func(n int) error { return first(set.Batches(n)) },
@@ -59,6 +60,9 @@ func TestR29_anySizeIsAnErrorOrWorks(t *testing.T) {
 		"Shard":                   func(n int) error { return first(Shard(items(), 0, n)) },
 		"Shard, the number":       func(n int) error { return first(Shard(items(), n, math.MaxInt)) },
 		"PadSequences":            func(n int) error { _, _, err := PadSequences([][]int32{{1}}, 0, n); return err },
+		"Buckets":                 func(n int) error { return first(Buckets(items(), n, Kept, itself, 3)) },
+		"Buckets, a length":       func(n int) error { return first(Buckets(items(), 2, Kept, itself, n)) },
+		"Buckets, an item":        func(n int) error { return first(Buckets(Items([]int{n}), 1, Kept, itself, 3)) },
 		"OneHot":                  func(n int) error { return second(OneHot(Array{[]int32{0}, []int{1}}, n)) },
 		"RandomCrop":              func(n int) error { return augmented(pictures, RandomCrop(n, 1, 0)) },
 		"RandomCrop, the padding": func(n int) error { return augmented(pictures, RandomCrop(1, 1, n)) },

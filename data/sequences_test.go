@@ -1,0 +1,138 @@
+package data_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// groups are buckets as they come, their items' lengths being the items themselves; an error has no items.
+func groups(t require.TestingT, s iter.Seq2[data.Bucket[int], error], most int) []data.Bucket[int] {
+	all := []data.Bucket[int]{}
+	for b, err := range s {
+		if err != nil {
+			require.Empty(t, b)
+		}
+		if all = append(all, b); len(all) == most {
+			break
+		}
+	}
+	return all
+}
+
+// Each item comes once, in the smallest bucket that holds it, in the order of the source; buckets are full but for the
+// rests; and a run that goes on has the same ones.
+func TestBuckets_law(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &source{items: rapid.SliceOfN(rapid.IntRange(-1, 12), 0, 60).Draw(t, "items")}
+		lengths := rapid.SliceOfN(rapid.IntRange(1, 12), 1, 4).Draw(t, "lengths")
+		n := rapid.IntRange(1, 4).Draw(t, "n")
+		rest := rapid.SampledFrom([]data.Remainder{data.Dropped, data.Kept}).Draw(t, "rest")
+		buckets := data.Buckets(s.all, n, rest, func(n int) int { return n }, lengths...)
+
+		whole, errs := groups(t, buckets, -1), 0
+		given, short := map[int][]int{}, map[int]bool{}
+		for _, b := range whole {
+			if b.Items == nil {
+				errs++
+				continue
+			}
+			require.Contains(t, lengths, b.Length)
+			require.False(t, short[b.Length], "a rest is the last of its bucket")
+			short[b.Length] = len(b.Items) < n
+			require.LessOrEqual(t, len(b.Items), n)
+			given[b.Length] = append(given[b.Length], b.Items...)
+		}
+		want, wrong := map[int][]int{}, 0
+		for _, item := range s.items {
+			fits := slices.DeleteFunc(slices.Clone(lengths), func(l int) bool { return l < item })
+			if item < 0 || len(fits) == 0 {
+				wrong++
+				continue
+			}
+			want[slices.Min(fits)] = append(want[slices.Min(fits)], item)
+		}
+		for l, items := range want {
+			if rest == data.Dropped {
+				items = items[:len(items)-len(items)%n]
+				require.False(t, short[l])
+			}
+			require.Equal(t, items, append([]int{}, given[l]...))
+		}
+		require.Equal(t, wrong, errs, "errors of the source, and items that no bucket holds")
+
+		at := rapid.IntRange(0, len(whole)).Draw(t, "at")
+		require.Equal(t, whole[at:], groups(t, data.Discard(buckets, int64(at)), -1))
+		require.Equal(t, whole[:at], groups(t, data.Take(buckets, int64(at)), -1))
+		require.Equal(t, s.begun, s.ended, "a consumer that stops reaches the source")
+	})
+}
+
+// Shuffled anew in each pass, by a seed: what waits in a bucket goes on into the next pass, so that none is lost.
+func TestBuckets_passes(t *testing.T) {
+	lengths := make([]int, 50)
+	for i := range lengths {
+		lengths[i] = 1 + i*7%16
+	}
+	batches := func(seed uint64) []data.Bucket[int] {
+		shuffled := data.Passes(func(pass int) iter.Seq2[int, error] {
+			if pass == 4 {
+				return nil
+			}
+			return data.ShuffleBuffer(data.Items(lengths), len(lengths), seed+uint64(pass))
+		})
+		return groups(t, data.Buckets(shuffled, 8, data.Dropped, func(n int) int { return n }, 4, 8, 16), -1)
+	}
+	all := batches(1)
+	require.Equal(t, all, batches(1))
+	require.NotEqual(t, all, batches(2))
+	seen := 0
+	for _, b := range all {
+		require.Len(t, b.Items, 8)
+		seen += len(b.Items)
+	}
+	require.Greater(t, seen, 4*len(lengths)-3*8)
+}
+
+func TestBuckets_tooLong(t *testing.T) {
+	word := func(s string) int { return len(s) }
+	var got []string
+	for b, err := range data.Buckets(data.Items([]string{"a", "longer", "be"}), 2, data.Kept, word, 4, 2) {
+		got = append(got, fmt.Sprint(b, err))
+	}
+	require.Equal(t, []string{
+		"{[] 0} data: buckets: item 2 has the length 6, expected 0 to 4: cut it, leave it out (data.Filter), " +
+			"or give a larger length",
+		"{[a be] 2} <nil>",
+	}, got)
+	for _, err := range data.Buckets(data.Items([]string{""}), 2, data.Kept, func(string) int { return -1 }, 4) {
+		require.ErrorContains(t, err, "item 1 has the length -1, expected 0 to 4")
+	}
+}
+
+func ExampleBuckets() {
+	sentences := [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8}, {9}, {1, 2, 3, 4, 5, 6}, {7, 8}}
+	words := func(s []int32) int { return len(s) }
+	buckets := data.Buckets(data.Items(sentences), 2, data.Kept, words, 3, 6)
+	batches := data.Map(buckets, func(b data.Bucket[[]int32]) (data.Batch, error) {
+		x, _, err := data.PadSequences(b.Items, 0, b.Length)
+		return data.Batch{Fields: []data.Field{{Name: "x", Array: x}}, Size: len(b.Items)}, err
+	})
+	for batch, err := range batches {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(batch.Fields[0].Array.Dims, batch.Fields[0].Array.Flat)
+	}
+	// Output:
+	// [2 3] [1 2 3 9 0 0]
+	// [2 6] [4 5 6 7 8 0 1 2 3 4 5 6]
+	// [1 3] [7 8 0]
+}
