@@ -27,6 +27,25 @@ func TestTransformer(t *testing.T) {
 	require.Equal(t, n[0], n[1], "of the same sentences, padded more")
 }
 
+// A tagger knows what stands on both sides of a sign, and neither what pads a line nor what pads a batch counts. In one
+// direction alone it comes to 0.80.
+func TestTagger(t *testing.T) {
+	out := runs(t, plugintest.Program(t, "tagger"), "-steps", "200")
+	n := numbersOf(t, `^test accuracy of (\d+) signs in lines padded to \[16 32\]: (\S+)\n`+
+		`test accuracy of (\d+) signs in lines padded to \[32\]: (\S+)\n$`, out)
+	t.Logf("200 steps: accuracy %.4f of %.0f signs", n[1], n[0])
+	require.Greater(t, n[1], 0.99)
+	require.Equal(t, n[:2], n[2:], "of the same lines, padded more")
+}
+
+// A transformer of an encoder and a decoder finds each word of sentences that it has not seen.
+func TestTranslator(t *testing.T) {
+	out := runs(t, plugintest.Program(t, "translate"), translation...)
+	n := numbersOf(t, `^exact match: (\S+) of 512 sentences\n(?:\w[\w ]+\n\t\w[\w ]+\n){3}$`, out)
+	t.Logf("%v: all words right in %.3f of 512 sentences", translation, n[0])
+	require.GreaterOrEqual(t, n[0], exact)
+}
+
 // A language model of the project's documents tells the next character much better than how often each comes does.
 func TestCharacterModel(t *testing.T) {
 	charlm := plugintest.Program(t, "charlm")

@@ -1,0 +1,49 @@
+package main
+
+import "math/rand/v2"
+
+// The signs of a line: brackets that open and close, and letters.
+const (
+	opens = iota
+	closes
+	letter         // the first one
+	signs  = 2 + 4 // of all kinds
+)
+
+// A line has so many signs.
+const shortest, longest = 4, 32
+
+// line is some signs, and a tag for each: 1 for a pair of brackets and what stands in it, else 0. So a bracket that
+// opens is tagged by what comes behind it, one that closes by what came before, and a letter by both.
+type line struct{ signs, tags []int32 }
+
+// lines are n of them out of a seed.
+func lines(seed uint64, n int) []line {
+	random, all := rand.New(rand.NewPCG(seed, 0)), make([]line, n)
+	for i := range all {
+		row := make([]int32, shortest+random.IntN(longest-shortest+1))
+		for k := range row {
+			if row[k] = int32(random.IntN(3)); row[k] == letter {
+				row[k] += int32(random.IntN(signs - letter))
+			}
+		}
+		all[i] = line{row, tagsOf(row)}
+	}
+	return all
+}
+
+func tagsOf(row []int32) []int32 {
+	tags := make([]int32, len(row))
+	var open []int // the places of those that wait for their partner
+	for i, sign := range row {
+		if last := len(open) - 1; sign == opens {
+			open = append(open, i)
+		} else if sign == closes && last >= 0 {
+			for k := open[last]; k <= i; k++ {
+				tags[k] = 1
+			}
+			open = open[:last]
+		}
+	}
+	return tags
+}

@@ -1,0 +1,102 @@
+// Command translate trains a transformer of an encoder and a decoder (Vaswani et al. 2017) to translate from one made
+// language into another, which has another order of words and endings that agree with words elsewhere. What it shows:
+//
+//   - sentences of several lengths, in batches by length (data.Buckets), so that a step is compiled for two lengths
+//     alone;
+//   - training with the right words before each (teacher forcing), by layers of package nn, whose masks leave out what
+//     pads a sentence;
+//   - a test that translates: the likeliest word at a time, in a loop of the graph with a key-value cache, so that each
+//     word costs the same.
+//
+// To run it:
+//
+//	go run ./examples/translate
+//
+// It prints the share of sentences that it was not trained on of which all words are right, and three of them.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"iter"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+const (
+	batchSize = 64
+	testSize  = 512
+)
+
+// buckets hold sentences of one clause, and of two, with their end.
+var buckets = []int{11, 22}
+
+func main() {
+	must.M = loop.Exit
+	steps := flag.Int64("steps", 1200, "training steps")
+	clauses := flag.Int("clauses", 2, "the most clauses of a sentence, 1 or 2")
+	layers := flag.Int("layers", 2, "of the encoder, and of the decoder")
+	seed := flag.Int64("seed", 0, "of the initial parameters")
+	flag.Parse()
+	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	defer stop()
+	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
+	defer runtime.Close()
+	schedule := optim.Join(
+		optim.Part{Steps: 100, Schedule: optim.Warmup(1, 100)}, optim.Part{Schedule: optim.Cosine(1, 0, int(*steps))})
+	optimizer := optim.New(2e-3, optim.ClipByGlobalNorm(1), optim.Adam{}, optim.ScaleBySchedule(schedule))
+	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
+	defer state.Close()
+
+	held, isHeld := first(testSize, sentences(1, *clauses)), map[string]bool{}
+	for _, p := range held {
+		isHeld[strings.Join(p.source, " ")] = true
+	}
+	others := data.Filter(sentences(0, *clauses), func(p pair) bool { return !isHeld[strings.Join(p.source, " ")] })
+	both := wordsOf(first(5000, others))
+
+	m := model{len(both.source), len(both.target), *layers}
+	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(m.learn)))
+	until := loop.Until(loop.Steps(*steps))
+	must.M1(training.Run(ctx, state, both.batches(others), until, callbacks.ProgressBar(os.Stderr)))
+
+	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // the last one of each length
+	tests := data.Map(both.batches(data.Items(held)), padded)
+	translate := managed.TestStep(m.translate)
+	test := train.Test[*managed.State, data.Batch]{Step: translate, Reset: managed.Reset, Data: loop.Fixed(tests)}
+	exact := must.M1(must.M1(test.Run(ctx, state)).Logs.Float("exact_match"))
+	fmt.Printf("exact match: %.3f of %d sentences\n", exact, len(held))
+	some := must.M1(data.Peek(tests))
+	_, logs := must.M2(translate.Step(ctx, state, some))
+	source, chosen := must.M1(some.Get("source")), must.M1(managed.Array(logs, "words"))
+	for i := range 3 {
+		fmt.Printf("%s\n\t%s\n", both.source.text(row(source, i)), both.target.text(row(chosen, i)))
+	}
+}
+
+func first(n int64, of iter.Seq2[pair, error]) []pair {
+	var all []pair
+	for p, err := range data.Take(of, n) {
+		must.M(err)
+		all = append(all, p)
+	}
+	return all
+}
+
+func row(of data.Array, i int) []int32 {
+	n := of.Dims[1]
+	return of.Flat.([]int32)[i*n : (i+1)*n]
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+)
+
+const (
+	width = 64
+	heads = 4
+	end   = 0 // the word that ends a sentence; the decoder begins with it, too
+)
+
+// model has so many words in both languages, and so many layers of the encoder, and of the decoder.
+type model struct{ sources, targets, layers int }
+
+// learn is the training step: at each place the decoder sees the right words before it, and is to tell the next one.
+func (m model) learn(b *managed.Builder) {
+	target := b.Node("target") // the words, their end, then -100 up to the length of the bucket
+	counts := graph.GreaterOrEqual(target, graph.ScalarZero(target.Graph(), target.DType()))
+	before := graph.ShiftWithScalar(graph.Where(counts, target, graph.ZerosLike(target)), -1, graph.ShiftDirRight, 1, end)
+	logits, _ := m.decode(b.Scope().In("decoder"), before, m.encode(b), b.Node("lengths"), nil)
+	b.Loss("loss", managed.MaskedMean(managed.CrossEntropies(target, logits), counts))
+}
+
+// translate is a test step without the right words: each word is the likeliest behind those that were chosen before it.
+func (m model) translate(b *managed.Builder) {
+	target, memory, lengths := b.Node("target"), m.encode(b), b.Node("lengths")
+	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
+	word := graph.Zeros(b.Graph(), shapes.Make(dtypes.Int32, batch, 1)) // end
+	carry := []*managed.Node{word}
+	for range m.layers {
+		cache := selfAttention.NewCache(b.Scope(), memory, places)
+		carry = append(carry, cache.Key, cache.Value, cache.Position)
+	}
+	_, chosen := flow.Scan(carry, nil, func(carry, _ []*managed.Node) (next, out []*managed.Node) {
+		var caches []nn.Cache
+		for i := 1; i < len(carry); i += 3 {
+			caches = append(caches, nn.Cache{Key: carry[i], Value: carry[i+1], Position: carry[i+2]})
+		}
+		logits, caches := m.decode(b.Scope().At("decoder"), carry[0], memory, lengths, caches)
+		word := graph.ArgMax(logits, -1, dtypes.Int32)
+		next = []*managed.Node{word}
+		for _, c := range caches {
+			next = append(next, c.Key, c.Value, c.Position)
+		}
+		return next, []*managed.Node{graph.Squeeze(word, 1)}
+	}, flow.Length(places), flow.Axis(1))
+
+	zero := graph.ScalarZero(target.Graph(), target.DType())
+	right := graph.LogicalOr(graph.Equal(chosen[0], target), graph.LessThan(target, zero))
+	b.Mean("exact_match", graph.ReduceMin(graph.ConvertDType(right, dtypes.Float32), 1))
+	b.Output("words", chosen[0])
+}
+
+var selfAttention = nn.Attention{Heads: heads, Causal: true}
+
+// encode reads the source: [batch, places] to [batch, places, width], what the decoder looks at.
+func (m model) encode(b *managed.Builder) *managed.Node {
+	s, lengths := b.Scope().In("encoder"), b.Node("lengths")
+	x := embedded(s, b.Node("source"), m.sources, nil)
+	for i := range m.layers {
+		at := s.In("block_%d", i)
+		attention := nn.Attention{Heads: heads, Mask: lengths}
+		x = graph.Add(x, attention.Apply(at.In("attention"), nn.LayerNorm{}.Apply(at.In("attention_norm"), x)))
+		x = thought(at, x)
+	}
+	return nn.LayerNorm{}.Apply(s.In("norm"), x)
+}
+
+// decode gives logits for the word behind each of [batch, places]. With caches the words stand behind those that these
+// have seen.
+func (m model) decode(
+	s *managed.Scope, words, memory, lengths *managed.Node, caches []nn.Cache,
+) (*managed.Node, []nn.Cache) {
+	var start *managed.Node
+	if caches != nil {
+		start = caches[0].Position
+	}
+	x := embedded(s, words, m.targets, start)
+	for i := range m.layers {
+		at := s.In("block_%d", i)
+		h := nn.LayerNorm{}.Apply(at.In("attention_norm"), x)
+		if caches == nil {
+			h = selfAttention.Apply(at.In("attention"), h)
+		} else {
+			h, caches[i] = selfAttention.Decode(at.In("attention"), h, caches[i])
+		}
+		x = graph.Add(x, h)
+		cross := nn.Attention{Heads: heads, Mask: lengths}
+		x = graph.Add(x, cross.Cross(at.In("cross"), nn.LayerNorm{}.Apply(at.In("cross_norm"), x), memory))
+		x = thought(at, x)
+	}
+	return nn.Dense{Units: m.targets}.Apply(s.In("logits"), nn.LayerNorm{}.Apply(s.In("norm"), x)), caches
+}
+
+// embedded is a vector for each word and its place.
+func embedded(s *managed.Scope, words *managed.Node, vocabulary int, start *managed.Node) *managed.Node {
+	e := nn.Embedding{Vocabulary: vocabulary, Width: width, Initial: nn.RandomNormal(1)}
+	return nn.Sinusoidal(s, e.Apply(s.In("words"), words), start)
+}
+
+// thought is two dense layers for each place, added to what came in.
+func thought(s *managed.Scope, x *managed.Node) *managed.Node {
+	h := nn.LayerNorm{}.Apply(s.In("dense_norm"), x)
+	h = activation.Relu(nn.Dense{Units: 4 * width}.Apply(s.In("dense_0"), h))
+	return graph.Add(x, nn.Dense{Units: width}.Apply(s.In("dense_1"), h))
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// words are those of a language, sorted: each has its place as its number. The empty word, at 0, is the end of a
+// sentence.
+type words []string
+
+// languages are the words of both.
+type languages struct{ source, target words }
+
+// wordsOf are the words of some sentences.
+func wordsOf(pairs []pair) languages {
+	all := languages{words{""}, words{""}}
+	for _, p := range pairs {
+		all.source, all.target = append(all.source, p.source...), append(all.target, p.target...)
+	}
+	slices.Sort(all.source)
+	slices.Sort(all.target)
+	return languages{slices.Compact(all.source), slices.Compact(all.target)}
+}
+
+// numbers are those of the words of a sentence, with its end behind them.
+func (w words) numbers(sentence []string) ([]int32, error) {
+	var all []int32
+	for _, word := range append(slices.Clone(sentence), "") {
+		n, known := slices.BinarySearch(w, word)
+		if !known {
+			return nil, fmt.Errorf("%q is no word of this language", word)
+		}
+		all = append(all, int32(n))
+	}
+	return all, nil
+}
+
+// text is a sentence up to its end.
+func (w words) text(numbers []int32) string {
+	var all []string
+	for _, n := range numbers {
+		if n <= end {
+			break
+		}
+		all = append(all, w[n])
+	}
+	return strings.Join(all, " ")
+}
+
+// batches are of sentences of about one length, padded to that of their bucket.
+func (l languages) batches(pairs iter.Seq2[pair, error]) iter.Seq2[data.Batch, error] {
+	length := func(p pair) int { return max(len(p.source), len(p.target)) + 1 }
+	return data.Map(data.Buckets(pairs, batchSize, data.Kept, length, buckets...), l.batch)
+}
+
+func (l languages) batch(b data.Bucket[pair]) (data.Batch, error) {
+	var sources, targets [][]int32
+	var lengths []int32
+	for _, p := range b.Items {
+		source, err := l.source.numbers(p.source)
+		if err != nil {
+			return data.Batch{}, err
+		}
+		target, err := l.target.numbers(p.target)
+		if err != nil {
+			return data.Batch{}, err
+		}
+		sources, targets, lengths = append(sources, source), append(targets, target), append(lengths, int32(len(source)))
+	}
+	x, _, err := data.PadSequences(sources, end, b.Length)
+	if err != nil {
+		return data.Batch{}, err
+	}
+	y, _, err := data.PadSequences(targets, -100, b.Length)
+	return data.Batch{Size: len(lengths), Fields: []data.Field{
+		{Name: "source", Array: x}, data.Named("lengths", lengths, len(lengths)), {Name: "target", Array: y},
+	}}, err
+}
