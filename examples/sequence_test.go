@@ -23,7 +23,7 @@ func TestTransformer(t *testing.T) {
 	out := runs(t, plugintest.Program(t, "transformer"), "-steps", "250")
 	n := numbersOf(t, `^test accuracy of sentences padded to 10 words: (\S+)\ntest accuracy of sentences padded to 16 words: (\S+)\n$`, out)
 	t.Logf("250 steps: accuracy %.3f of 1,024 sentences, by the set of words alone 0.5", n[0])
-	require.Greater(t, n[0], 0.9)
+	require.Greater(t, n[0], 0.97)
 	require.Equal(t, n[0], n[1], "of the same sentences, padded more")
 }
 

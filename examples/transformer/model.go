@@ -1,15 +1,12 @@
 package main
 
 import (
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
-	"github.com/gomlx/gomlx/ml/layers/attention"
-	"github.com/gomlx/gomlx/ml/layers/norm"
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 const (
@@ -29,22 +26,20 @@ func step(b *managed.Builder) {
 
 // model gives a logit for each name at each token: [batch, time] to [batch, time, names].
 func model(scope *managed.Scope, ids, mask *managed.Node) *managed.Node {
-	places := graph.Iota(ids.Graph(), ids.Shape(), 1)
-	x := graph.Add(
-		layers.Embedding(scope.In("words"), ids, dtypes.Float32, len(vocabulary), width),
-		layers.Embedding(scope.In("places"), places, dtypes.Float32, longest, width))
+	x := nn.Embedding{Vocabulary: len(vocabulary), Width: width}.Apply(scope.In("words"), ids)
+	x = nn.Positions{Length: longest}.Apply(scope.In("places"), x)
 	for _, name := range []string{"block_0", "block_1"} {
 		x = block(scope.In("%s", name), x, mask)
 	}
-	return layers.Dense(scope.In("logits"), norm.LayerNorm(scope.In("norm"), x, -1).Done(), true, len(names))
+	return nn.Dense{Units: len(names)}.Apply(scope.In("logits"), nn.LayerNorm{}.Apply(scope.In("norm"), x))
 }
 
 // block is attention among the tokens that count, then two dense layers for each token, each added to what came in.
 func block(scope *managed.Scope, x, mask *managed.Node) *managed.Node {
-	h := norm.LayerNorm(scope.In("norm_0"), x, -1).Done()
-	h = attention.MultiHeadAttention(scope.In("attention"), h, h, h, heads, width/heads).WithKeyMask(mask).WithOutputDim(width).Done()
-	x = graph.Add(x, layers.DropoutStatic(scope, h, 0.1)) // in training alone, and other numbers in each step
-	h = norm.LayerNorm(scope.In("norm_1"), x, -1).Done()
-	h = activation.Relu(layers.Dense(scope.In("dense_0"), h, true, 4*width))
-	return graph.Add(x, layers.Dense(scope.In("dense_1"), h, true, width))
+	h := nn.LayerNorm{}.Apply(scope.In("norm_0"), x)
+	h = nn.Attention{Heads: heads, Mask: mask}.Apply(scope.In("attention"), h)
+	x = graph.Add(x, nn.Dropout(scope, h, 0.1)) // in training alone, and other numbers in each step
+	h = nn.LayerNorm{}.Apply(scope.In("norm_1"), x)
+	h = activation.Relu(nn.Dense{Units: 4 * width}.Apply(scope.In("dense_0"), h))
+	return graph.Add(x, nn.Dense{Units: width}.Apply(scope.In("dense_1"), h))
 }

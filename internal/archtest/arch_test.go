@@ -78,7 +78,7 @@ var allowed = map[string][]string{
 	"examples/resnet":       {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/own":          {"callbacks", "checkpoint", "checkpoint/runs", "data", "loop"},
 	"examples/train":        {"callbacks", "data", "loop", "managed", "strategies", "train", "xla"},
-	"examples/transformer":  {"callbacks", "data", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
+	"examples/transformer":  {"callbacks", "data", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 	"examples/translate":    {"callbacks", "data", "flow", "loop", "managed", "nn", "optim", "strategies", "train", "xla"},
 	"examples/tagger":       {"callbacks", "data", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 	"examples/charlm":       {"data", "flaxlike", "loop"},
