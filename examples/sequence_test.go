@@ -52,7 +52,7 @@ func TestCharacterModel(t *testing.T) {
 	out := runs(t, charlm, "-steps", "120", "-sample", "40")
 	n := numbersOf(t, `^perplexity: (\S+) \(by frequencies alone: (\S+); characters: (\d+)\)\n(?s:.{40})\n$`, out)
 	t.Logf("120 steps: perplexity %.1f, by frequencies alone %.1f, of %.0f characters", n[0], n[1], n[2])
-	require.Less(t, n[0], 0.75*n[1])
+	require.Less(t, n[0], 0.65*n[1])
 	require.Greater(t, n[0], 5.0, "nobody can know that much of the next character: it sees what it is to tell")
 
 	dir := t.TempDir()

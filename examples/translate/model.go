@@ -30,6 +30,7 @@ func (m model) learn(b *managed.Builder) {
 }
 
 // translate is a test step without the right words: each word is the likeliest behind those that were chosen before it.
+// The keys and values of the memory do not change, so XLA computes them once, before the loop.
 func (m model) translate(b *managed.Builder) {
 	target, memory, lengths := b.Node("target"), m.encode(b), b.Node("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
