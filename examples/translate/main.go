@@ -51,6 +51,9 @@ func main() {
 	layers := flag.Int("layers", 2, "of the encoder, and of the decoder")
 	seed := flag.Int64("seed", 0, "of the initial parameters")
 	flag.Parse()
+	if *clauses != 1 && *clauses != 2 {
+		must.M(fmt.Errorf("-clauses is %d, expected 1 or 2", *clauses))
+	}
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
