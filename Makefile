@@ -26,7 +26,7 @@ test: setup ## install what tests need, and run all of them
 
 # Packages whose tests need no plugin; archtest says which.
 PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
-	./internal/graphs ./internal/mutants ./internal/owners ./internal/regular ./internal/shield ./internal/size ./internal/vfs
+	./internal/graphs ./internal/mutants ./internal/owners ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./text
 
 .PHONY: vet
 vet: ## formatting, go vet

@@ -59,6 +59,7 @@ var allowed = map[string][]string{
 	"managed/strategytest":  {"data", "internal/plugintest", "managed", "strategies", "xla/pjrt"},
 	"optim":                 {"internal/autodiff"},
 	"nn":                    {"flow"},
+	"text":                  {},
 	"managed":               {"checkpoint", "safetensors", "data", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/regular", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
 	"flaxlike":              {"callbacks", "checkpoint", "checkpoint/runs", "safetensors", "data", "internal/dtype", "internal/edits", "internal/gate", "internal/graphs", "internal/shield", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
 	"examples/fit":          {"data", "flaxlike", "loop"},

@@ -32,6 +32,7 @@ var claims = []struct{ pkg, words, without string }{
 	{"internal/regular", "", `lazo/loop`},
 	{"callbacks", "", `gomlx|lazo/(managed|xla|data)`},
 	{"callbacks/tensorboard", "", `gomlx|lazo/(managed|xla|data)`},
+	{"text", "The package needs nothing but the standard library", `\.|lazo/`},
 	{"train", "", `gomlx|lazo/[^il]`},
 	{"train/outer", "", `gomlx|lazo/[^ilt]`},
 }

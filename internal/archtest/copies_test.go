@@ -101,6 +101,7 @@ var fieldsThatAreLists = map[string]string{
 	"train/outer.Loop.Tasks": "call", "train/outer.Loop.Evals": "call", "train/outer.Loop.Begin": "call", "train/outer.Loop.End": "call", "train.Predict.Hooks": "call",
 	"train.Predict.Tasks": "call", "train.Test.Hooks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
+	"text.BPETraining.Special": "call",
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.Recurrent.Initial": "call",
 	// A value that a sequence or a set is made of, which its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",

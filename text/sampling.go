@@ -1,0 +1,109 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Sampling says how a token is drawn from a model's logits. The zero value takes the likeliest one.
+type Sampling struct {
+	// Temperature divides the logits: below 1 the likely tokens come more often, above 1 less. At 0 the token of the
+	// greatest logit is taken, the first of several, and the other settings count for nothing.
+	Temperature float64
+	// TopK leaves the tokens of so many greatest logits, and those that are as great as the last of them; all if 0.
+	TopK int
+	// TopP then leaves the fewest likeliest tokens whose probabilities come to so much in sum (Holtzman et al. 2020);
+	// all if 0 or 1.
+	TopP float64
+}
+
+// Probabilities gives with which probability each token is drawn. A logit of -Inf has none; other numbers that are not
+// finite are an error.
+func (s Sampling) Probabilities(logits []float32) ([]float64, error) {
+	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1) || s.TopK < 0 || !(s.TopP >= 0 && s.TopP <= 1) {
+		return nil, fmt.Errorf("text: %+v, expected a Temperature and a TopK of at least 0, and a TopP from 0 to 1", s)
+	}
+	best := 0
+	for i, v := range logits {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 1) {
+			return nil, fmt.Errorf("text: the logit of token %d is %v, expected finite numbers, or -Inf for a token that is never drawn", i, v)
+		}
+		if v > logits[best] {
+			best = i
+		}
+	}
+	if len(logits) == 0 || math.IsInf(float64(logits[best]), -1) {
+		return nil, fmt.Errorf("text: none of %d logits is above -Inf", len(logits))
+	}
+	p := make([]float64, len(logits))
+	if s.Temperature == 0 {
+		p[best] = 1
+		return p, nil
+	}
+	for i, v := range logits {
+		p[i] = math.Exp((float64(v) - float64(logits[best])) / s.Temperature)
+	}
+	if s.TopK > 0 && s.TopK < len(p) || s.TopP > 0 && s.TopP < 1 {
+		s.cut(p, logits)
+	}
+	sum := 0.0
+	for _, v := range p {
+		sum += v
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p, nil
+}
+
+// cut sets to 0 what TopK and TopP leave out.
+func (s Sampling) cut(p []float64, logits []float32) {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(logits[j], logits[i]) })
+	kept := len(order)
+	if s.TopK > 0 {
+		kept = min(kept, s.TopK)
+		for kept < len(order) && logits[order[kept]] == logits[order[kept-1]] {
+			kept++
+		}
+	}
+	if s.TopP > 0 {
+		all, sum := 0.0, 0.0
+		for _, i := range order[:kept] {
+			all += p[i]
+		}
+		for n, i := range order[:kept] {
+			if sum += p[i]; sum >= s.TopP*all {
+				kept = n + 1
+				break
+			}
+		}
+	}
+	for _, i := range order[kept:] {
+		p[i] = 0
+	}
+}
+
+// Draw gives the number of a token. Equal random numbers give equal tokens.
+func (s Sampling) Draw(random *rand.Rand, logits []float32) (int32, error) {
+	p, err := s.Probabilities(logits)
+	if err != nil {
+		return 0, err
+	}
+	at, last := random.Float64(), 0
+	for i, v := range p {
+		if v > 0 {
+			last = i // of what rounding leaves
+			if at -= v; at < 0 {
+				break
+			}
+		}
+	}
+	return int32(last), nil
+}

@@ -1,0 +1,81 @@
+package text
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSampling_asThePeer(t *testing.T) {
+	var cases []struct {
+		Logits        []*float32
+		Temperature   float64
+		TopK          int     `json:"top_k"`
+		TopP          float64 `json:"top_p"`
+		Probabilities []float64
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "sampling.json")), &cases))
+	require.Greater(t, len(cases), 10)
+	for _, c := range cases {
+		s := Sampling{Temperature: c.Temperature, TopK: c.TopK, TopP: c.TopP}
+		logits := make([]float32, len(c.Logits))
+		for i, v := range c.Logits {
+			if logits[i] = float32(math.Inf(-1)); v != nil {
+				logits[i] = *v
+			}
+		}
+		p, err := s.Probabilities(logits)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, c.Probabilities, p, 1e-9, "%+v", s)
+		for i, v := range p {
+			require.Equal(t, c.Probabilities[i] == 0, v == 0, "%+v: token %d", s, i)
+		}
+	}
+}
+
+// What is drawn has the probabilities, and the same random numbers draw the same.
+func TestSampling_draws(t *testing.T) {
+	logits := []float32{1, float32(math.Inf(-1)), 2, 0.5, 2.5}
+	s := Sampling{Temperature: 0.9, TopK: 3}
+	p, err := s.Probabilities(logits)
+	require.NoError(t, err)
+	const n = 20_000
+	random, again, counts := rand.New(rand.NewPCG(1, 1)), rand.New(rand.NewPCG(1, 1)), make([]float64, len(logits))
+	for range n {
+		id, err := s.Draw(random, logits)
+		require.NoError(t, err)
+		same, err := s.Draw(again, logits)
+		require.NoError(t, err)
+		require.Equal(t, id, same)
+		counts[id]++
+	}
+	for i := range counts {
+		require.InDelta(t, p[i], counts[i]/n, 4*math.Sqrt(p[i]*(1-p[i])/n), "token %d", i)
+	}
+	id, err := Sampling{}.Draw(random, []float32{-3, 7, 7})
+	require.NoError(t, err)
+	require.Equal(t, int32(1), id)
+}
+
+func TestSampling_errors(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, row := range []struct {
+		s       Sampling
+		logits  []float32
+		message string
+	}{
+		{Sampling{Temperature: -1}, []float32{1}, "text: {Temperature:-1 TopK:0 TopP:0}, expected a Temperature and a TopK of at least 0, and a TopP from 0 to 1"},
+		{Sampling{TopP: 1.5}, []float32{1}, "TopP:1.5}, expected"},
+		{Sampling{TopK: -1}, []float32{1}, "TopK:-1"},
+		{Sampling{}, []float32{1, nan}, "text: the logit of token 1 is NaN, expected finite numbers, or -Inf for a token that is never drawn"},
+		{Sampling{Temperature: 1}, []float32{inf}, "the logit of token 0 is +Inf"},
+		{Sampling{}, nil, "text: none of 0 logits is above -Inf"},
+		{Sampling{Temperature: 1}, []float32{-inf, -inf}, "text: none of 2 logits is above -Inf"},
+	} {
+		_, err := row.s.Draw(rand.New(rand.NewPCG(1, 1)), row.logits)
+		require.ErrorContains(t, err, row.message)
+	}
+}

@@ -1,0 +1,195 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// BPETraining says what vocabulary is learned from texts.
+type BPETraining struct {
+	// Size is the most tokens that there are to be: the special ones, 256 bytes, and merges.
+	Size int
+	// Special tokens have the first numbers. They are no part of the texts, as "<|endoftext|>" between two of them.
+	Special []string
+	// MinCount is how often a pair must come to be merged; 2 if 0.
+	MinCount int
+}
+
+// Train learns the pairs of tokens that come most often in texts, one after the other (of several as often, the pair
+// of the lowest numbers), and so until there are Size tokens, or no pair comes MinCount times any more. Equal texts
+// give equal tokenizers, in any order. A pair never goes over the border of two texts or pieces. Memory grows with the
+// number of different pieces, not with the length of the texts.
+func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
+	if least := 256 + len(t.Special); t.Size < least {
+		return nil, fmt.Errorf("text: BPETraining: Size is %d, expected at least %d, for 256 bytes and %d special tokens", t.Size, least, len(t.Special))
+	}
+	if t.MinCount < 0 {
+		return nil, fmt.Errorf("text: BPETraining: MinCount is %d, expected at least 1", t.MinCount)
+	}
+	b := &BPE{}
+	for i, s := range t.Special {
+		if slices.Contains(t.Special[:i], s) {
+			return nil, fmt.Errorf("text: BPETraining: the special token %q stands twice", s)
+		}
+		if err := checkSpecial(s); err != nil {
+			return nil, fmt.Errorf("text: BPETraining: %w", err)
+		}
+		b.tokens = append(b.tokens, s)
+		b.added = append(b.added, addedToken{ID: int32(i), Content: s, Special: true})
+	}
+	for _, c := range alphabet { // in the order of the letters that stand for them in a file
+		b.bytes[c] = int32(len(b.tokens))
+		b.tokens = append(b.tokens, string([]byte{c}))
+	}
+	counts := map[string]int{}
+	for s, err := range texts {
+		if err != nil {
+			return nil, fmt.Errorf("text: BPETraining: %w", err)
+		}
+		for len(s) > 0 {
+			n := piece(s)
+			if _, known := counts[s[:n]]; known {
+				counts[s[:n]]++
+			} else {
+				counts[strings.Clone(s[:n])] = 1 // not a view, which would keep the whole text
+			}
+			s = s[n:]
+		}
+	}
+	learn(b, counts, t.Size, max(cmp.Or(t.MinCount, 2), 1))
+	return b.made(), nil
+}
+
+// checkSpecial refuses a special token that a text could have by merges too: a file has one name for both.
+func checkSpecial(s string) error {
+	if s == "" {
+		return fmt.Errorf("a special token is empty")
+	}
+	if bytes, ok := fromLetters(s); ok && piece(bytes) == len(bytes) {
+		return fmt.Errorf("the special token %q could be learned from text as well: take one with brackets around a word, as \"<|%[1]s|>\"", s)
+	}
+	return nil
+}
+
+// word is a piece that came so many times.
+type word struct {
+	ids   []int32
+	count int
+}
+
+type counted struct {
+	of    pair
+	count int
+}
+
+// learn merges pairs. How often each comes is kept up to date by the words that change; the heap may have pairs with
+// counts of before, which are put right when they come up.
+func learn(b *BPE, counts map[string]int, size, least int) {
+	var words []word
+	pairs, in := map[pair]int{}, map[pair][]int32{} // in has the words, maybe some that had the pair before
+	has := func(p pair, w int32) {
+		if l := in[p]; len(l) == 0 || l[len(l)-1] != w {
+			in[p] = append(l, w)
+		}
+	}
+	queue := heap[counted]{before: func(a, b counted) bool {
+		return a.count > b.count || a.count == b.count && (a.of[0] < b.of[0] || a.of[0] == b.of[0] && a.of[1] < b.of[1])
+	}}
+	known := make(map[string]int32, size)
+	for i, t := range b.tokens[len(b.added):] {
+		known[t] = int32(i + len(b.added))
+	}
+	for _, s := range slices.Sorted(maps.Keys(counts)) {
+		if len(s) < 2 {
+			continue
+		}
+		ids := make([]int32, len(s))
+		for i := range len(s) {
+			ids[i] = b.bytes[s[i]]
+		}
+		for i := range ids[1:] {
+			p := pair{ids[i], ids[i+1]}
+			pairs[p] += counts[s]
+			has(p, int32(len(words)))
+		}
+		words = append(words, word{ids, counts[s]})
+	}
+	for p, n := range pairs {
+		queue.push(counted{p, n})
+	}
+	raised := map[pair]int{} // by a merge
+	for len(b.tokens) < size {
+		top, ok := queue.pop()
+		if !ok || top.count < least {
+			return
+		}
+		if now := pairs[top.of]; now != top.count {
+			if now >= least {
+				queue.push(counted{top.of, now})
+			}
+			continue
+		}
+		token := b.tokens[top.of[0]] + b.tokens[top.of[1]]
+		id, again := known[token] // another pair of the same bytes was merged before
+		if !again {
+			id = int32(len(b.tokens))
+			b.tokens, known[token] = append(b.tokens, token), id
+		}
+		b.merges = append(b.merges, merge{top.of, id})
+		clear(raised)
+		for _, w := range in[top.of] {
+			words[w].merge(top.of, id, func(p pair, n int) {
+				pairs[p] += n
+				raised[p] += n
+				if n > 0 && (p[0] == id || p[1] == id) {
+					has(p, w)
+				}
+			})
+		}
+		delete(in, top.of)
+		delete(pairs, top.of)
+		for p, n := range raised {
+			if n > 0 && pairs[p] >= least {
+				queue.push(counted{p, pairs[p]})
+			}
+		}
+	}
+}
+
+// merge puts one token in the place of each pair, and says by how much the count of which pair changes.
+func (w *word) merge(p pair, id int32, changed func(p pair, n int)) {
+	first, last := -1, -1
+	for i := range w.ids[1:] {
+		if w.ids[i] == p[0] && w.ids[i+1] == p[1] {
+			if last = i; first < 0 {
+				first = i
+			}
+		}
+	}
+	if first < 0 {
+		return
+	}
+	begin, behind := max(first-1, 0), len(w.ids)-min(last+3, len(w.ids)) // what has changed, with a neighbour on either side
+	each := func(sign int) {
+		window := w.ids[begin : len(w.ids)-behind]
+		for i := range window[1:] {
+			changed(pair{window[i], window[i+1]}, sign*w.count)
+		}
+	}
+	each(-1)
+	kept := w.ids[:first]
+	for i := first; i < len(w.ids); i++ {
+		if i+1 < len(w.ids) && w.ids[i] == p[0] && w.ids[i+1] == p[1] {
+			kept = append(kept, id)
+			i++
+		} else {
+			kept = append(kept, w.ids[i])
+		}
+	}
+	w.ids = kept
+	each(1)
+}
