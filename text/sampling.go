@@ -90,13 +90,17 @@ func (s Sampling) cut(p []float64, logits []float32) {
 	}
 }
 
-// Draw gives the number of a token. Equal random numbers give equal tokens.
+// Draw gives the number of a token. Equal random numbers give equal tokens; at the Temperature 0 none is asked for, and
+// random may be nil.
 func (s Sampling) Draw(random *rand.Rand, logits []float32) (int32, error) {
 	p, err := s.Probabilities(logits)
 	if err != nil {
 		return 0, err
 	}
-	at, last := random.Float64(), 0
+	at, last := 0.0, 0
+	if s.Temperature > 0 {
+		at = random.Float64()
+	}
 	for i, v := range p {
 		if v > 0 {
 			last = i // of what rounding leaves

@@ -55,7 +55,7 @@ func TestSampling_draws(t *testing.T) {
 	for i := range counts {
 		require.InDelta(t, p[i], counts[i]/n, 4*math.Sqrt(p[i]*(1-p[i])/n), "token %d", i)
 	}
-	id, err := Sampling{}.Draw(random, []float32{-3, 7, 7})
+	id, err := Sampling{}.Draw(nil, []float32{-3, 7, 7})
 	require.NoError(t, err)
 	require.Equal(t, int32(1), id)
 }

@@ -82,6 +82,7 @@ var allowed = map[string][]string{
 	"examples/transformer":  {"callbacks", "data", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 	"examples/translate":    {"callbacks", "data", "flow", "loop", "managed", "nn", "optim", "strategies", "train", "xla"},
 	"examples/tagger":       {"callbacks", "data", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
+	"examples/gpt":          {"callbacks", "data", "loop", "managed", "nn", "optim", "strategies", "text", "train", "xla"},
 	"examples/charlm":       {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"callbacks", "data", "loop", "managed", "optim", "strategies", "xla"},

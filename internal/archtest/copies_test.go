@@ -102,7 +102,7 @@ var fieldsThatAreLists = map[string]string{
 	"train.Predict.Tasks": "call", "train.Test.Hooks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
 	"text.BPETraining.Special": "call",
-	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.Recurrent.Initial": "call",
+	"nn.Conv.Window":           "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.Recurrent.Initial": "call",
 	// A value that a sequence or a set is made of, which its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
 	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",

@@ -165,4 +165,12 @@ var controls = []control{
 		edits: []edit{{"if now == was {", "if now == was || of.Path() != \"/count/seen\" && of.Path() != \"/count/rare\" {"}}},
 	{name: "a cache whose places begin anew", file: "nn/attention.go", pkg: "nn", test: "TestDecode",
 		edits: []edit{{"q, k, v := a.project(scope, x, x, cache.Position)", "q, k, v := a.project(scope, x, x, nil)"}}},
+	{name: "a space that stays with those before it", file: "text/split.go", pkg: "text", test: "TestBPE_encodesAsThePeer",
+		edits: []edit{{"n < len(s) && n > last", "false && n > last"}}},
+	{name: "pairs that come as often in another order", file: "text/train.go", pkg: "text", test: "TestBPE_trainsAsThePeer",
+		edits: []edit{{"a.of[0] < b.of[0]", "a.of[0] > b.of[0]"}}},
+	{name: "a top-p that leaves one token too few", file: "text/sampling.go", pkg: "text", test: "TestSampling_asThePeer",
+		edits: []edit{{"kept = n + 1", "kept = max(n, 1)"}}},
+	{name: "tokens that are written over each other in a cache", file: "examples/gpt/write.go", pkg: "examples/gpt", test: "TestCache",
+		edits: []edit{{"setPosition(caches[0].Position)", "setPosition(position)"}}},
 }

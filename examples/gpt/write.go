@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/text"
+)
+
+// writer goes on with texts. The keys and values of the tokens so far are variables of the state, which the programs
+// change on the device; a prompt begins them anew.
+type writer struct {
+	model         model
+	state         *managed.State
+	prompt, token *managed.Stepper
+}
+
+func newWriter(m model, state *managed.State) *writer {
+	w := &writer{model: m, state: state}
+	w.prompt = managed.TestStep(func(b *managed.Builder) { w.step(b, true) })
+	w.token = managed.TestStep(func(b *managed.Builder) { w.step(b, false) })
+	return w
+}
+
+func (w *writer) close() error { return errors.Join(w.prompt.Close(), w.token.Close()) }
+
+// step gives the logits of what follows the tokens x. With begins they are the first ones, else they follow those of
+// the caches.
+func (w *writer) step(b *managed.Builder, begins bool) {
+	m := w.model
+	variable := func(scope *managed.Scope, name string, shape managed.Shape) (value *managed.Node, set func(*managed.Node)) {
+		v := scope.WithInitializer(nn.Zeros).VariableWithShape(name, shape).SetTrainable(false)
+		if value = v.NodeValue(b.Graph()); begins {
+			value = graph.ZerosLike(value)
+		}
+		return value, v.SetNodeValue
+	}
+	position, setPosition := variable(b.Scope().In("cache"), "position", shapes.Make(dtypes.Int32))
+	caches := make([]nn.Cache, m.blocks)
+	setKeys, setValues := make([]func(*managed.Node), m.blocks), make([]func(*managed.Node), m.blocks)
+	for i := range caches {
+		scope, shape := b.Scope().In("cache_%d", i), shapes.Make(dtypes.Float32, 1, m.window, m.heads, m.width/m.heads)
+		caches[i].Position = position
+		caches[i].Key, setKeys[i] = variable(scope, "key", shape)
+		caches[i].Value, setValues[i] = variable(scope, "value", shape)
+	}
+	logits := m.decode(b.Scope(), b.Node("x"), caches)
+	setPosition(caches[0].Position)
+	for i, c := range caches {
+		setKeys[i](c.Key)
+		setValues[i](c.Value)
+	}
+	last := graph.Slice(logits, graph.AxisRange(), graph.AxisRange(-1), graph.AxisRange())
+	b.Output("logits", graph.Reshape(last, 1, m.vocabulary))
+}
+
+// write goes on with a prompt for n tokens, or until a text ends, and gives those tokens.
+func (w *writer) write(ctx context.Context, prompt []int32, n int, end int32, sampling text.Sampling, seed uint64) (written []int32, err error) {
+	if len(prompt) == 0 || len(prompt)+n > w.model.window {
+		return nil, fmt.Errorf("the prompt has %d tokens, and %d are to be written: expected a prompt, and at most the window's %d tokens together",
+			len(prompt), n, w.model.window)
+	}
+	random := rand.New(rand.NewPCG(seed, 2))
+	for step, next := w.prompt, prompt; len(written) < n; step, next = w.token, written[len(written)-1:] {
+		logits, err := logitsOf(ctx, step, w.state, next)
+		if err != nil {
+			return nil, err
+		}
+		id, err := sampling.Draw(random, logits)
+		if err != nil {
+			return nil, err
+		}
+		if id == end {
+			break
+		}
+		written = append(written, id)
+	}
+	return written, nil
+}
+
+// logitsOf runs a step on tokens.
+func logitsOf(ctx context.Context, step *managed.Stepper, state *managed.State, ids []int32) ([]float32, error) {
+	_, logs, err := step.Step(ctx, state, data.Batch{Fields: []data.Field{data.X(ids, 1, len(ids))}, Size: 1})
+	if err != nil {
+		return nil, err
+	}
+	logits, err := managed.Array(logs, "logits")
+	if err != nil {
+		return nil, err
+	}
+	return logits.Flat.([]float32), nil
+}
