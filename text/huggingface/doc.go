@@ -16,9 +16,9 @@
 //
 // Of go-huggingface v0.4.0 the word-piece alone was found right. Its byte-level BPE lacks the expression that
 // cuts a text into pieces, its other BPE has no byte fallback, its unigram model takes the longest piece for the
-// likeliest, and what it does not know it passes over: of 126 texts, 48, 106 and 75 had other ids. A text for word-piece
-// with a character that it takes for something else than tokenizers does, as U+200B, is an error of Encode, and so is a
-// very long word beyond ASCII.
+// likeliest, and what it does not know it passes over: of 126 texts, 48, 106 and 75 had other ids. For word-piece,
+// a text with a character that it takes for something else than tokenizers does, as U+200B, is an error of Encode, and
+// so is one with a very long word beyond ASCII.
 //
 // It is a module of its own. It reads files and downloads nothing.
 package huggingface
