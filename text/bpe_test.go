@@ -244,7 +244,11 @@ func TestBPE_errors(t *testing.T) {
 	}
 	_, ok := b.ID("no such token")
 	require.False(t, ok)
-	_, err := new(BPE).Encode("x")
+	var two BPE
+	require.NoError(t, json.Unmarshal([]byte(strings.Replace(read(t, "tokenizer.json"), `"vocab": {`, `"vocab": {"の": 500, "ãģ®": 501,`, 1)), &two))
+	_, err := json.Marshal(&two)
+	require.ErrorContains(t, err, "text: tokens 500 and 501 are both \"ãģ®\", and a tokenizer.json has one of a name")
+	_, err = new(BPE).Encode("x")
 	require.EqualError(t, err, "text: the BPE is empty: train one, or read one from a tokenizer.json")
 }
 

@@ -92,6 +92,9 @@ func (b *BPE) MarshalJSON() ([]byte, error) {
 		names[a.ID] = a.Content
 	}
 	for i, name := range names {
+		if of, twice := m.Vocabulary[name]; twice { // the file that was read had two names for the same bytes
+			return nil, fmt.Errorf("text: tokens %d and %d are both %q, and a tokenizer.json has one of a name", of, i, name)
+		}
 		m.Vocabulary[name] = int32(i)
 	}
 	merges := make([]string, len(b.merges))
