@@ -87,7 +87,13 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 	}
 	params, first, end := tracing(g, whole, shapesOf(carry), at, shapesOf(fixed))
 	carryIn, placesIn, fixedIn := params[0], params[1], params[2]
-	next, out := body(carryIn, placesIn, fixedIn)
+	next, given := body(carryIn, placesIn, fixedIn)
+	var out []*graph.Node // each once: what the gradient of a product takes is mostly that of a place too
+	for _, o := range given {
+		if !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
 	if changed != nil {
 		before, after := changed()
 		carry, carryIn, next = slices.Concat(carry, before), slices.Concat(carryIn, before), slices.Concat(next, after)
@@ -100,7 +106,11 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 		made.saved = of.toSave()
 		of.outputs = slices.Concat(of.outputs, made.saved)
 	}
-	return made.write(g, carry, places, fixed)
+	last, stacks := made.write(g, carry, places, fixed)
+	for _, o := range given {
+		outs = append(outs, stacks[slices.Index(out, o)])
+	}
+	return last, outs
 }
 
 // placeOf is the shape of what stands at one place of a stack.

@@ -160,3 +160,33 @@ func TestLoop(t *testing.T) {
 }
 
 type runner func(carry, places, fixed []node, body Body) (last, outs []node)
+
+// A turn keeps an output once, however often it is given: the gradient of an RNN's input and that of its state's
+// product take the same numbers.
+func TestLoop_stacks(t *testing.T) {
+	g := graph.NewGraph(plugintest.CPU(t), "stacks")
+	defer g.Finalize()
+	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float64, 5, 2, 4))
+	u := graph.Parameter(g, "u", shapes.Make(dtypes.Float64, 4, 4))
+	h := graph.ZerosLike(graph.Slice(x, graph.AxisElem(0)))
+	last, outs := Loop{Length: 5}.Run(g, []node{graph.Reshape(h, 2, 4)}, []node{x}, nil, func(carry, at, _ []node) (next, out []node) {
+		n := graph.Tanh(graph.Add(at[0], graph.Dot(carry[0], u).Product()))
+		return []node{n}, []node{n, at[0], n}
+	}, nil)
+	require.Same(t, outs[0], outs[2])
+	forward := g.Nodes()
+	Gradient(graph.ReduceAllSum(last[0]), x, u)
+	stacks := func(nodes []node) (n int) {
+		for _, w := range nodes {
+			if w.Type() == graph.NodeTypeWhile {
+				n += w.NumOutputs()
+			}
+		}
+		return n
+	}
+	// The counter, the state, x, u; two outputs, the state before each turn, its product.
+	require.Equal(t, 4+2+1+1, stacks(forward))
+	// The counter, the adjoint of the state, the states, x, their products, u; the adjoints of x, which are the products';
+	// what a gradient of this one would take: the adjoint before each turn and a product.
+	require.Equal(t, 6+1+2, stacks(g.Nodes()[len(forward):]))
+}

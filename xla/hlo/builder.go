@@ -43,7 +43,8 @@ type Builder struct {
 	eager      *eager // nil: the operations run together, once compiled
 	places     graphs.Places
 	written    []written
-	zeros      map[*value]int  // see literal
+	zeros      map[*value]int // see literal
+	padded     map[*value]parts
 	traces     []trace         // that are being made, the innermost last
 	left       map[*value]bool // what traces that are over have made
 	fixed      map[*value]bool // constants, and what is computed from these alone
@@ -54,7 +55,7 @@ var _ compute.Builder = (*Builder)(nil)
 
 // New starts a program. compile is called once, by [Builder.Compile].
 func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
-	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, fixed: map[*value]bool{}}
+	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, padded: map[*value]parts{}, fixed: map[*value]bool{}}
 	b.main = b.newFunction(compute.MainName, nil, b.root)
 	return b
 }

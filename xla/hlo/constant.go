@@ -81,9 +81,10 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 	return made.(*op).value, nil
 }
 
-// literal notes where a constant of integers has its first 0, -1 for nowhere: it may become a divisor.
+// literal notes where a constant of integers, or one number, has its first 0, -1 for nowhere: integers may become a
+// divisor, and one number what an array is padded with.
 func (b *Builder) literal(v *value, flat any) {
-	if classOf(v)&integer == 0 {
+	if classOf(v)&integer == 0 && v.Shape().Rank() > 0 {
 		return
 	}
 	all, size := bytesOf(flat), int(reflect.TypeOf(flat).Elem().Size())

@@ -136,6 +136,11 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 		if err != nil {
 			return nil, err
 		}
+		if kind == compute.OpTypeAdd {
+			if sum, err := f.joined(v[0], v[1]); sum != nil || err != nil {
+				return sum, err
+			}
+		}
 		if rule.cuts {
 			if v[1], err = f.b.divisor(v[1]); err != nil {
 				return nil, err

@@ -205,7 +205,11 @@ func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis
 		if rank == 0 {
 			return v[0], sameType(v...)
 		}
-		return stablehlo.Pad(v[0], v[1], before, behind, between)
+		padded, err := stablehlo.Pad(v[0], v[1], before, behind, between)
+		if err == nil {
+			f.b.notePadded(padded, v[0], v[1], before, behind, between)
+		}
+		return padded, err
 	})
 }
 
