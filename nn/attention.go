@@ -55,12 +55,12 @@ func (a Attention) of(scope *Scope, x, memory *Node) *Node {
 		n := x.Shape().Dimensions[1]
 		mask, causal = logicalAnd(mask, graph.Reshape(graph.LowerTriangular(x.Graph(), n), 1, n, 1, n)), false
 	}
-	return a.out(scope, x, a.attend(scope, q, k, v, mask, causal))
+	return a.out(scope, x, a.attend(scope, q, k, v, attention.LayoutBSHD, mask, causal))
 }
 
 // Cache holds keys and values of the places that were decoded, so that each further one costs the same.
 type Cache struct {
-	Key, Value *Node // [batch, length, keyHeads, width]
+	Key, Value *Node // [batch·keyHeads, length, width], as the products read them: XLA writes these in place
 	Position   *Node // how many places are in it, a scalar of int32
 }
 
@@ -68,7 +68,7 @@ type Cache struct {
 func (a Attention) NewCache(scope *Scope, x *Node, length int) Cache {
 	a = a.checked(scope, x)
 	atLeastOne("Attention", scope, "the length of the cache", length)
-	empty := graph.Zeros(x.Graph(), shapes.Make(x.DType(), x.Shape().Dimensions[0], length, a.KeyHeads, a.Width))
+	empty := graph.Zeros(x.Graph(), shapes.Make(x.DType(), x.Shape().Dimensions[0]*a.KeyHeads, length, a.Width))
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
@@ -81,24 +81,32 @@ func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
 		fail("Attention", scope, "Decode gives what Apply gives only where it is Causal")
 	}
 	batch, n, g := x.Shape().Dimensions[0], x.Shape().Dimensions[1], x.Graph()
-	dims := cache.Key.Shape().Dimensions
-	shape := shapes.Make(x.DType(), batch, dims[1], a.KeyHeads, a.Width)
-	if !cache.Key.Shape().Equal(shape) || !cache.Value.Shape().Equal(shape) || n > dims[1] {
+	length := 0
+	if cache.Key.Rank() == 3 {
+		length = cache.Key.Shape().Dimensions[1]
+	}
+	shape := shapes.Make(x.DType(), batch*a.KeyHeads, length, a.Width)
+	if !cache.Key.Shape().Equal(shape) || !cache.Value.Shape().Equal(shape) || n > length {
 		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected %s for both", cache.Key.Shape(), cache.Value.Shape(), x.Shape(), shape)
 	}
 	q, k, v := a.project(scope, x, x, cache.Position)
+	// All heads of the batch are those of one example, in front of the places.
+	flat := func(v *Node) *Node { return graph.Reshape(graph.TransposeAllAxes(v, 0, 2, 1, 3), -1, n, a.Width) }
+	wide := func(v *Node) *Node { return graph.ExpandAxes(v, 0) }
 	zero := graph.ScalarZero(g, dtypes.Int32)
-	at := []*Node{zero, cache.Position, zero, zero}
-	next := Cache{Key: graph.DynamicUpdateSlice(cache.Key, k, at), Value: graph.DynamicUpdateSlice(cache.Value, v, at),
+	at := []*Node{zero, cache.Position, zero}
+	next := Cache{Key: graph.DynamicUpdateSlice(cache.Key, flat(k), at), Value: graph.DynamicUpdateSlice(cache.Value, flat(v), at),
 		Position: graph.AddScalar(cache.Position, float64(n))}
-	square := shapes.Make(dtypes.Int32, n, dims[1])
+	square := shapes.Make(dtypes.Int32, n, length)
 	seen := graph.LessOrEqual(graph.Iota(g, square, 1), graph.Add(graph.Iota(g, square, 0), cache.Position))
-	mask := graph.Reshape(seen, 1, n, 1, dims[1])
+	mask := graph.Reshape(seen, 1, 1, n, length)
 	if a.Mask != nil {
-		mask = logicalAnd(mask, graph.Reshape(PlacesMask(a.Mask, batch, dims[1]), batch, 1, 1, dims[1]))
+		mask = logicalAnd(mask, graph.Reshape(PlacesMask(a.Mask, batch, length), batch, 1, 1, length))
+		mask = graph.Reshape(graph.BroadcastToDims(mask, batch, a.Heads, n, length), 1, -1, n, length)
 	}
-	y := a.out(scope, x, a.attend(scope, q, next.Key, next.Value, mask, false))
-	return within(cache.Position, n, dims[1], y), next
+	y := a.attend(scope, wide(flat(q)), wide(next.Key), wide(next.Value), attention.LayoutBHSD, mask, false)
+	y = a.out(scope, x, graph.TransposeAllAxes(graph.Reshape(y, batch, a.Heads, n, a.Width), 0, 2, 1, 3))
+	return within(cache.Position, n, length, y), next
 }
 
 // checked has the numbers that are 0 filled in.
@@ -161,12 +169,12 @@ func (a Attention) mask(scope *Scope, q, k *Node) *Node {
 }
 
 // attend is GoMLX's core, which has a fused form where the backend has one.
-func (a Attention) attend(scope *Scope, q, k, v, mask *Node, causal bool) *Node {
+func (a Attention) attend(scope *Scope, q, k, v *Node, layout attention.AxesLayout, mask *Node, causal bool) *Node {
 	options := attention.CoreOptions{Scale: 1 / math.Sqrt(float64(a.Width)), UseCausalMask: causal, AttentionMask: mask, Scope: scope}
 	if a.Dropout > 0 {
 		options.DropoutRate = graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout)
 	}
-	y, _ := attention.Core(q, k, v, attention.LayoutBSHD, options)
+	y, _ := attention.Core(q, k, v, layout, options)
 	return y
 }
 

@@ -63,13 +63,18 @@ func TestDecode(t *testing.T) {
 			return []*node{c.Key, c.Value, c.Position}, []*node{graph.Squeeze(y, 1)}
 		}, flow.Axis(1))
 		full, _ := a.Decode(s.At("attention"), places(x, 0, 1), nn.Cache{Key: last[0], Value: last[1], Position: last[2]})
-		return []*node{whole, graph.Concatenate([]*node{begin, rest[0]}, 1), graph.ConvertDType(last[2], dtypes.Float32), full}
+		masked := a
+		masked.Mask = graph.Const(x.Graph(), []int32{time, 4})
+		some, _ := masked.Decode(s.At("attention"), x, a.NewCache(s, x, time))
+		return []*node{whole, graph.Concatenate([]*node{begin, rest[0]}, 1), graph.ConvertDType(last[2], dtypes.Float32), full,
+			masked.Apply(s.At("attention"), x), some}
 	})
 	require.InDeltaSlice(t, out[0], out[1], 1e-5)
 	require.Equal(t, []float32{time}, out[2])
 	for _, v := range out[3] {
 		require.True(t, math.IsNaN(float64(v)))
 	}
+	require.InDeltaSlice(t, out[4], out[5], 1e-5)
 }
 
 // Positions go on where Start says.
