@@ -25,12 +25,15 @@ var growths = []struct {
 	{"batch", []int{8, 32, 128, 512, 2_048, 8_192}},
 	{"devices", []int{1, 2, 4, 8}},
 	{"steps", []int{1_000, 10_000, 100_000, 1_000_000}},
+	{"places", []int{32, 128, 512}},
+	{"layers", []int{1, 2, 4, 8}},
 }
 
 // size is that of a training: a chain of dense layers, two variables each, on batches of 16 numbers an example.
 type size struct{ variables, batch, devices, steps int }
 
 // growth measures what a step costs as one size grows: us a step, through the whole stack with each step's loss kept.
+// Places are those of workload lstm, layers those of a small gpt; of both also the seconds of the first step.
 func growth(ctx context.Context, b *bench) error {
 	var points []point
 	for _, g := range growths {
@@ -39,7 +42,12 @@ func growth(ctx context.Context, b *bench) error {
 		}
 		for _, value := range g.values {
 			s := size{variables: 10, batch: 32, devices: 1, steps: 2_000}
+			var q *sequence
 			switch g.of {
+			case "places":
+				q = new(lstmOf(value, 2048/value))
+			case "layers":
+				q = new(gptOf(gpt{layers: value, width: 128, heads: 4, vocabulary: 512, places: 64}, 10))
 			case "variables":
 				s.variables = value
 			case "batch":
@@ -49,7 +57,13 @@ func growth(ctx context.Context, b *bench) error {
 			case "steps":
 				s.steps = value
 			}
-			median, err := b.grow(ctx, g.of, value, s)
+			var median float64
+			var err error
+			if q != nil {
+				median, err = b.growSequence(ctx, g.of, *q)
+			} else {
+				median, err = b.grow(ctx, g.of, value, s)
+			}
 			if err != nil {
 				return fmt.Errorf("%s %d: %w", g.of, value, err)
 			}
@@ -112,4 +126,19 @@ func chain(n int) managed.Build {
 		}
 		b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 	}
+}
+
+func (b *bench) growSequence(ctx context.Context, of string, q sequence) (median float64, err error) {
+	first, err := q.firstSteps(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	took, err := q.eachStep(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	l := line{Workload: "growth", Variant: of + " " + q.variant, Unit: "us/step", Batch: q.batch, Steps: q.steps, CPU: took.cpu,
+		FirstS: medianOf(first.seconds), RSSMB: rssMB()}
+	values := took.each(func(seconds float64) float64 { return 1e6 * seconds / float64(q.steps) })
+	return medianOf(values), b.emit(l, values)
 }

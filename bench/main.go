@@ -1,6 +1,6 @@
 // Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
 //
-//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,ckpt,ttfs
+//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,ckpt,ttfs,lstm,gpt,generate
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
 // Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each
@@ -74,11 +74,14 @@ var workloads = []struct {
 	{"ttfs", timeToFirstStep},
 	{"memory", memory},
 	{"predict", predict},
+	{"lstm", trainSequences("lstm", lstmSizes())},
+	{"gpt", trainSequences("gpt", gptSizes())},
+	{"generate", generates(bigGenerator)},
 	{"growth", growth},
 }
 
 // notByDefault are measured when they are asked for alone: they take minutes.
-var notByDefault = []string{"growth"}
+var notByDefault = []string{"growth", "gpt"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {

@@ -1,7 +1,8 @@
 """Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--lines FILE]     BENCH is the built command bench
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras] [--lines FILE]
+BENCH is the built command bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers.
 """
 import argparse
 import json
@@ -25,7 +26,14 @@ FIGURES = [
     ("inplace", "10", "10", None, 1, 0.9), ("inplace", "150", "150", None, 1, 0.9), ("inplace", "600", "600", None, 1, 0.9),
     ("predict", "1", "1", None, 1, None), ("predict", "8", "8", None, 1, None), ("predict", "64", "64", None, 1, None),
     ("ttfs", "first step", "first step", None, 1, None), ("ttfs", "first step cached", "first step cached", None, 1, None),
+    ("lstm", "32", "32", None, 1, 1), ("lstm", "128", "128", None, 1, 1), ("lstm", "512", "512", None, 1, 1),
+    ("lstm", "32 first step", "32 first step", None, 1, 1), ("lstm", "128 first step", "128 first step", None, 1, 1),
+    ("lstm", "512 first step", "512 first step", None, 1, 1),
+    ("gpt", "6", "6", None, 1, 1), ("gpt", "6 first step", "6 first step", None, 1, 0.7),
+    ("generate", "tokens", "tokens", None, 1, 1), ("generate", "first token", "first token", None, 1, None),
+    ("generate", "token 500 / token 10", "token 500 / token 10", None, 1, None),
 ]
+PEERS = {"jax": {f[0] for f in FIGURES}, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}}
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
 
@@ -55,18 +63,18 @@ class Side:
         self.process.wait()
 
 
-def pair(bench, figure, repeats):
+def pair(bench, figure, repeats, peer):
     workload, ours, theirs, batch, share, _ = figure
     options = ["--repeats", str(repeats), "--turns"]
     if batch:
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
     script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
-              "predict": "bench_predict.py"}
+              "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py"}
     lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, *options])
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
         jax = Side([sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
-                    "--workload", workload, "--variant", theirs, *options])
+                    "--workload", workload, "--variant", theirs, *(["--impl", peer] if peer != "jax" else []), *options])
         try:
             jax.until(wanted=False)
             for i in range(repeats):
@@ -81,7 +89,7 @@ def pair(bench, figure, repeats):
 
 
 def row(figure, lazo, jax):
-    rate = lazo["unit"] not in ("s", "us/step", "us/run")
+    rate = lazo["unit"] not in ("s", "ms", "us/step", "ms/step", "us/run", "ratio")
     times = [[1 / v if rate else v for v in line["values"]] for line in (lazo, jax)]
     ratios = sorted(x / y for x, y in zip(*times))  # below 1 lazo is faster
     cpu = [x / y for x, y in zip(lazo.get("cpu_s", []), jax.get("cpu_s", [])) if y > 0]
@@ -101,18 +109,20 @@ def main():
     p.add_argument("bench")
     p.add_argument("--repeats", type=int, default=7)
     p.add_argument("--only", default="")
+    p.add_argument("--peer", default="jax", choices=list(PEERS))
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
     a = p.parse_args()
-    known = {f[0] for f in FIGURES}
+    known = PEERS[a.peer]
     chosen = set(filter(None, a.only.split(","))) or known
     if chosen - known or a.repeats < 1:
         p.error(f"--only takes {', '.join(sorted(known))}; --repeats is at least 1")
-    print("| workload | variant | unit | raw JAX | lazo | time, lazo/JAX | of the best repeats | of processor time | at most |")
+    name = {"jax": "raw JAX", "keras": "Keras"}.get(a.peer, a.peer)
+    print(f"| workload | variant | unit | {name} | lazo | time, lazo/{name} | of the best repeats | of processor time | at most |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for figure in FIGURES:
         if figure[0] not in chosen:
             continue
-        lazo, jax = pair(a.bench, figure, a.repeats)
+        lazo, jax = pair(a.bench, figure, a.repeats, a.peer)
         print(row(figure, lazo, jax), flush=True)
         if figure[:3] == RESIDENT:
             a_part = lazo["rss_mb"] / jax["rss_mb"]
