@@ -86,7 +86,7 @@ var allowed = map[string][]string{
 	"examples/charlm":       {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"callbacks", "data", "loop", "managed", "optim", "strategies", "xla"},
-	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "optim", "strategies", "train", "xla"},
+	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 }
 
 type pkg struct {
