@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // numbers are those of a variable, of its mean and of its deviation.
@@ -31,20 +32,20 @@ func numbers(t *testing.T, m *flaxlike.Model, name string) (flat []float64, mean
 	return flat, mean, math.Sqrt(variance(flat...))
 }
 
-// Attention begins as a dense layer does: biases of 0, weights of the deviation √(2/n) for n inputs, whatever the
-// heads.
+// Attention begins as a dense layer does: biases of 0, weights of the deviation √(2/(in+out)) for so many inputs and
+// outputs, whatever the heads.
 func TestR04_attentionBegins(t *testing.T) {
 	const n = 64
 	for _, heads := range []int{1, 8} {
 		m := newModel(t, flaxlike.Attention(heads, n/heads))
 		require.NoError(t, m.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 2*3*n), 2, 3, n))), 2)))
 		for _, part := range []string{"query", "key", "value", "output"} {
-			biases, _, _ := numbers(t, m, "/model/MultiHeadAttention/"+part+"/dense/biases")
+			biases, _, _ := numbers(t, m, "/model/"+part+"/bias")
 			require.Equal(t, make([]float64, n), biases, part)
-			_, mean, deviation := numbers(t, m, "/model/MultiHeadAttention/"+part+"/dense/weights")
+			_, mean, deviation := numbers(t, m, "/model/"+part+"/kernel")
 			require.InDelta(t, 0, mean, 0.01, part)
-			require.InEpsilon(t, math.Sqrt(2.0/n), deviation, 0.05, part)
-			t.Logf("R04: %d heads, %s: biases 0, deviation of the weights %.4f, √(2/%d) = %.4f", heads, part, deviation, n, math.Sqrt(2.0/n))
+			require.InEpsilon(t, math.Sqrt(2.0/(n+n)), deviation, 0.05, part)
+			t.Logf("R04: %d heads, %s: biases 0, deviation of the weights %.4f, √(2/%d) = %.4f", heads, part, deviation, n+n, math.Sqrt(2.0/(n+n)))
 		}
 	}
 }
@@ -67,7 +68,7 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 		require.NoError(t, m.Init(t.Context(), first(t, set, batch)))
 		part := map[string][2][]float64{}
 		for _, p := range []string{"query", "key", "value", "output"} {
-			weights, _, _ := numbers(t, m, "/model/MultiHeadAttention/"+p+"/dense/weights")
+			weights, _, _ := numbers(t, m, "/model/"+p+"/kernel")
 			outputs := heads * width
 			if p == "output" {
 				outputs = n
@@ -76,7 +77,7 @@ func TestR04_attentionIsItsFormula(t *testing.T) {
 			for i := range biases {
 				biases[i] = float32(random.NormFloat64())
 			}
-			require.NoError(t, m.SetValue("/model/MultiHeadAttention/"+p+"/dense/biases", tensor(biases)))
+			require.NoError(t, m.SetValue("/model/"+p+"/bias", tensor(biases)))
 			wide := make([]float64, outputs)
 			for i, b := range biases {
 				wide[i] = float64(b)
@@ -162,7 +163,7 @@ func TestR04_recallIsLearnt(t *testing.T) {
 		return graph.Squeeze(graph.Slice(x, graph.AxisRange(), graph.AxisElem(-1)), 1)
 	}
 	block := flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(heads, width/heads))
-	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(2*keys, width), flaxlike.PositionEmbedding(2*pairs+1), block, block, flaxlike.LayerNorm(), last, flaxlike.Dense(keys)),
+	m := newModel(t, flaxlike.Sequential(flaxlike.Of(nn.Embedding{Vocabulary: 2 * keys, Width: width, Initial: nn.RandomNormal(0.35)}), flaxlike.PositionEmbedding(2*pairs+1), block, block, flaxlike.LayerNorm(), last, flaxlike.Dense(keys)),
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(64), flaxlike.WithLearningRate(3e-3))
 	accuracy, steps := 0.0, 0
 	for accuracy < 0.95 && steps < 1280 {
@@ -176,17 +177,25 @@ func TestR04_recallIsLearnt(t *testing.T) {
 	require.GreaterOrEqual(t, accuracy, 0.95)
 }
 
-// What docs/from-keras.md says of how GoMLX's lstm begins holds: if this fails, GoMLX has mended it, and the sentences
-// there and at LSTM go.
-func TestR04_lstmBeginsElsewhere(t *testing.T) {
+// An LSTM begins as Keras's: biases of 0, and of 1 for the forget gate, weights of the deviation √(2/(in+out)), and an
+// orthogonal recurrent kernel.
+func TestR04_lstmBegins(t *testing.T) {
 	const n, units = 16, 64
 	m := newModel(t, flaxlike.LSTM(units))
 	require.NoError(t, m.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 2*3*n), 2, 3, n))), 2)))
-	_, _, biases := numbers(t, m, "/model/biasesW")
-	require.InDelta(t, 0.5, biases, 0.06)
-	_, _, inputs := numbers(t, m, "/model/inputsW")
-	require.InEpsilon(t, math.Sqrt(2.0/(4*units)), inputs, 0.05)
-	t.Logf("R04: lstm's biases have the deviation %.3f, its weights of the inputs %.4f", biases, inputs)
+	biases, _, _ := numbers(t, m, "/model/bias")
+	for i, b := range biases {
+		want := 0.0
+		if i/units == 1 {
+			want = 1
+		}
+		require.InDelta(t, want, b, 0)
+	}
+	_, _, inputs := numbers(t, m, "/model/kernel")
+	require.InEpsilon(t, math.Sqrt(2.0/(n+4*units)), inputs, 0.05)
+	_, _, states := numbers(t, m, "/model/recurrent_kernel")
+	require.InEpsilon(t, math.Sqrt(1.0/(4*units)), states, 0.01)
+	t.Logf("R04: lstm's weights of the inputs have the deviation %.4f, those of the state %.4f", inputs, states)
 }
 
 // GoMLX's lstm.Ragged cannot be built, as docs/from-keras.md says: if this fails, GoMLX has mended it, and the sentence

@@ -33,6 +33,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.Out(v)
+			handOn(v, out[name])
 		}
 	}
 	var variables []variable
@@ -67,11 +68,15 @@ func (m *Model) report(b *managed.Builder) {
 				m.seen.take(r)
 			}
 		}
+		places := MaskOf(output)
 		var v *managed.Node
-		if whole := lossesOfBatches[l.Name]; l.Func == nil && whole != nil {
-			v = whole(labels, output, b.Mask())
-		} else {
+		switch whole := lossesOfBatches[l.Name]; {
+		case l.Func != nil || whole == nil:
 			v = f(labels, output)
+		case l.Name == maskedSparse:
+			v, places = sparseCrossEntropies(maskedSparse, labels, output), both(atLeastZero(labels, output), places)
+		default:
+			v, places = whole(labels, output, both(places, b.Mask())), nil
 		}
 		eachExample(fmt.Sprintf("loss %q", name), v, labels)
 		v = weigh(name, v, sample)
@@ -86,7 +91,7 @@ func (m *Model) report(b *managed.Builder) {
 				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
 			}
 		}
-		v = perExample(v)
+		v = perExample(counted(name, v, places, b.Mask()))
 		if !single { // the figure of each output, before its share in the total
 			b.Metric(name, v)
 			b.Mean("avg_"+name, v)
@@ -123,6 +128,13 @@ func (m *Model) report(b *managed.Builder) {
 func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*managed.Node, sample *managed.Node) {
 	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
 	sample = m.weightsOf(b, metric, out, labels, output, sample)
+	places := MaskOf(output)
+	if metric.Func == nil && m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
+		places = both(atLeastZero(labels, output), places)
+	}
+	if places != nil {
+		sample = weigh(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
+	}
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
 		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
@@ -143,10 +155,6 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*manage
 	}
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && classesOf(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
-	}
-	if m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
-		counts := graph.ConvertDType(graph.GreaterOrEqual(labels, graph.ZerosLike(labels)), dtypes.Float32)
-		sample = weigh(metric.Name, counts, sample)
 	}
 	b.Track(metric.logged(), of, sample, labels, output)
 }
@@ -228,11 +236,44 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 		return v
 	}
 	checkWeights(name, v, weights)
-	weights = graph.ConvertDType(weights, v.DType())
-	for weights.Rank() < v.Rank() {
-		weights = graph.ExpandAxes(weights, -1)
-	}
+	weights = expanded(graph.ConvertDType(weights, v.DType()), v)
 	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
+}
+
+// counted has 0 for the places that do not count, and each of the others as its share of the batch's mean over those
+// that do, so that the mean over the places of all examples is that one; it is 0 if there are none. Examples that are
+// padding are left out, if there is a mask of them.
+func counted(name string, v, places, examples *managed.Node) *managed.Node {
+	if places == nil {
+		return v
+	}
+	if v.Rank() < places.Rank() || places.Shape().CheckDims(v.Shape().Dimensions[:places.Rank()]...) != nil {
+		panic(fmt.Errorf("loss %q gives %s for an output with the mask %s: expected a value for each place, [batch, places, …]; "+
+			"a loss that leaves out places by itself is for an output without a mask: Masked(output, nil)", name, v.Shape(), places.Shape()))
+	}
+	wide := func(mask *managed.Node) *managed.Node {
+		return graph.BroadcastToDims(expanded(mask, v), v.Shape().Dimensions...)
+	}
+	number := func(mask *managed.Node) *managed.Node { return graph.ReduceAllSum(graph.ConvertDType(mask, v.DType())) }
+	counts, all := wide(places), graph.OnesLike(v)
+	if examples != nil {
+		all = wide(examples)
+	}
+	share := graph.Div(number(all), graph.MaxScalar(number(wide(both(places, examples))), 1))
+	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
+}
+
+// both is where two masks are true, of which one may have more axes, or be nil.
+func both(a, b *managed.Node) *managed.Node {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.Rank() < b.Rank():
+		a, b = b, a
+	}
+	return graph.LogicalAnd(a, graph.BroadcastToDims(expanded(b, a), a.Shape().Dimensions...))
 }
 
 func checkWeights(name string, v, weights *managed.Node) {

@@ -80,7 +80,7 @@ func (t *trace) fieldOf(x *managed.Node) string {
 		switch in := x.Inputs(); {
 		case len(in) == 0:
 			return ""
-		case x.Type() == graph.NodeTypeReshape, x.Type() == graph.NodeTypeTranspose, x.Type() == graph.NodeTypeConvertDType && in[0].DType().IsInt():
+		case x.Type() == graph.NodeTypeIdentity, x.Type() == graph.NodeTypeReshape, x.Type() == graph.NodeTypeTranspose, x.Type() == graph.NodeTypeConvertDType && in[0].DType().IsInt():
 			x = in[0]
 		default:
 			return ""

@@ -57,7 +57,7 @@ func hits(logits data.Array, set *data.Set) float64 {
 
 // The history has a row for each epoch, with the means over its examples and what validation found.
 func TestHistory(t *testing.T) {
-	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"))
+	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.05))
 	set := sorted(t, 100)
 	more, err := set.Slice(0, 10)
 	require.NoError(t, err)

@@ -157,7 +157,7 @@ func TestGRU_asKeras(t *testing.T) {
 	set := must.M1(data.New(data.X(f.GRU.Input, 2, 5, 4)))
 	m := newModel(t, flaxlike.GRU(3))
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
-	for i, name := range []string{"weights", "recurrent", "biases"} {
+	for i, name := range []string{"kernel", "recurrent_kernel", "bias"} {
 		require.NoError(t, m.SetValue("/model/"+name, tensor(f.GRU.Weights[i])))
 	}
 	out, err := m.Predict(t.Context(), set)

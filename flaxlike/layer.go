@@ -55,7 +55,7 @@ func (f Functional) outputs(scope *managed.Scope, input func(string) *managed.No
 }
 
 // Sequential is one layer behind the other. The variables of each are in a scope of its place, counted from 0:
-// /model/0/dense/weights.
+// /model/0/kernel.
 func Sequential(layers ...Layer) Layer {
 	layers = slices.Clone(layers)
 	return func(scope *managed.Scope, x *managed.Node) *managed.Node {

@@ -1,41 +1,89 @@
 package flaxlike
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
-	"github.com/gomlx/gomlx/ml/layers/norm"
 
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
-// Dense is GoMLX's layers.Dense with a bias: [batch, …, n] to [batch, …, units].
-func Dense(units int) Layer {
-	return part("Dense", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("Dense", "units", units)
-		floats("Dense", scope, x)
-		return layers.Dense(scope, x, true, units)
+// Settings are those of a layer of package nn.
+type Settings interface {
+	nn.Dense | nn.Conv | nn.LayerNorm | nn.RMSNorm | nn.GroupNorm | nn.Embedding | nn.Positions |
+		nn.LSTM | nn.GRU | nn.SimpleRNN | nn.Attention
+}
+
+// Of is a layer of package nn with any settings:
+//
+//	flaxlike.Of(nn.Embedding{Vocabulary: 1000, Width: 64, Padding: new(0)})
+//	flaxlike.Of(nn.LSTM{Units: 32, Bidirectional: true}) // the states of all places
+//	flaxlike.Of(nn.Attention{Heads: 8, Causal: true, Rotary: 1e4, NoBias: true})
+//
+// Recurrences and attention leave out the places that the mask of their input leaves out ([MaskOf]), unless they have a
+// Mask of their own. Integers that are a field of the batch are looked at before the step, as [Embedding] says.
+func Of[S Settings](settings S) Layer { return of(reflect.TypeFor[S]().Name(), settings) }
+
+func of[S Settings](kind string, settings S) Layer {
+	return part(kind, func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		mask := func(own *managed.Node) *managed.Node {
+			sequence(kind, scope, x)
+			if own != nil {
+				return own
+			}
+			return MaskOf(x)
+		}
+		outputs := func(y *managed.Node, _ []*managed.Node) *managed.Node { return y }
+		switch l := any(settings).(type) {
+		case nn.Dense:
+			floats(kind, scope, x)
+			return l.Apply(scope, x)
+		case nn.Conv:
+			floats(kind, scope, x)
+			spatial(kind, scope, x)
+			return l.Apply(scope, x)
+		case nn.LayerNorm:
+			return normal(l.Apply)(scope, x)
+		case nn.RMSNorm:
+			return normal(l.Apply)(scope, x)
+		case nn.GroupNorm:
+			return normal(l.Apply)(scope, x)
+		case nn.Embedding:
+			return embedded(l, scope, x)
+		case nn.Positions:
+			sequence(kind, scope, x)
+			return l.Apply(scope, x)
+		case nn.Attention:
+			l.Mask = mask(l.Mask)
+			return l.Apply(scope, x)
+		case nn.LSTM:
+			l.Mask = mask(l.Mask)
+			return outputs(l.Apply(scope, x))
+		case nn.GRU:
+			l.Mask = mask(l.Mask)
+			return outputs(l.Apply(scope, x))
+		case nn.SimpleRNN:
+			l.Mask = mask(l.Mask)
+			return outputs(l.Apply(scope, x))
+		}
+		panic(fmt.Errorf("%s: no layer of package nn", kind))
 	})
 }
 
-// Conv is GoMLX's layers.Convolution with windows of kernel in each spatial axis, padded so that these keep their
-// lengths: [batch, spatial…, n] to [batch, spatial…, channels]. For strides and the like, write a [Layer] with GoMLX's
-// builder.
+// Dense is nn.Dense: [batch, …, n] to [batch, …, units].
+func Dense(units int) Layer { return Of(nn.Dense{Units: units}) }
+
+// Conv is nn.Conv with windows of kernel in each spatial axis, padded so that these keep their lengths: [batch,
+// spatial…, n] to [batch, spatial…, channels].
 func Conv(channels, kernel int) Layer {
-	return part("Conv", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("Conv", "channels", channels)
-		atLeastOne("Conv", "kernel", kernel)
-		floats("Conv", scope, x)
-		spatial("Conv", scope, x)
-		return layers.Convolution(scope, x).Channels(channels).KernelSize(kernel).PadSame().Done()
-	})
+	return Of(nn.Conv{Channels: channels, Window: []int{kernel}})
 }
 
 // MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch,
@@ -54,13 +102,19 @@ func pool(layer string, window int, build func(x *managed.Node) *graph.PoolBuild
 	})
 }
 
-// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n].
+// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. Of a sequence with a mask
+// ([MaskOf]) it is that over the places that count, 0 if there are none.
 func GlobalMeanPool() Layer {
 	return part("GlobalMeanPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		spatial("GlobalMeanPool", scope, x)
 		axes := make([]int, x.Rank()-2)
 		for i := range axes {
 			axes[i] = i + 1
+		}
+		if mask := MaskOf(x); mask != nil {
+			counts := graph.BroadcastToDims(expanded(mask, x), x.Shape().Dimensions...)
+			places := graph.ReduceSum(graph.ConvertDType(counts, x.DType()), axes...)
+			return graph.Div(graph.ReduceSum(graph.Where(counts, x, graph.ZerosLike(x)), axes...), graph.MaxScalar(places, 1))
 		}
 		return graph.ReduceMean(x, axes...)
 	})
@@ -84,23 +138,25 @@ func reshaped(layer string, dims ...int) Layer {
 // word is where a word ends in a name such as LeakyRelu.
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
-// activationsByName are GoMLX's, as leaky_relu, and one that is a function of its graphs. Two have other slopes than
-// GoMLX's: see [Activation].
+// activationsByName are GoMLX's, as leaky_relu, and others in place of those that Keras has otherwise: see [Activation].
 func activationsByName() map[string]func(*managed.Node) *managed.Node {
-	table := map[string]func(*managed.Node) *managed.Node{
-		"softmax": func(x *managed.Node) *managed.Node { return graph.Softmax(x) },
-	}
+	table := map[string]func(*managed.Node) *managed.Node{}
 	for _, t := range activation.TypeValues() {
 		table[strings.ToLower(word.ReplaceAllString(t.String(), "${1}_$2"))] = func(x *managed.Node) *managed.Node { return activation.Apply(t, x) }
 	}
+	relu6 := func(x *managed.Node) *managed.Node { return graph.MinScalar(nn.Relu(x), 6) }
+	hardSigmoid := func(x *managed.Node) *managed.Node { return graph.DivScalar(relu6(graph.AddScalar(x, 3)), 6) }
+	table["softmax"] = func(x *managed.Node) *managed.Node { return graph.Softmax(x) }
+	table["relu"], table["relu6"], table["hard_sigmoid"] = nn.Relu, relu6, hardSigmoid
+	table["hard_swish"] = func(x *managed.Node) *managed.Node { return graph.Mul(x, hardSigmoid(x)) }
 	table["leaky_relu"] = func(x *managed.Node) *managed.Node { return activation.LeakyReluWith(x, 0.2) }
-	table["hard_sigmoid"] = func(x *managed.Node) *managed.Node { return activation.HardSigmoidWith(x, 1.0/6, 0.5) }
 	return table
 }
 
-// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "softmax".
-// "leaky_relu" has the slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1; GoMLX's own, with 0.3 and 0.2,
-// are functions of its package activation. An unknown name is an error when the model is built.
+// Activation is one of GoMLX's activations by its name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
+// "softmax". "leaky_relu" has the slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1; GoMLX's own, with 0.3
+// and 0.2, are functions of its package activation. Where a slope breaks off to 0, as that of "relu" at 0, it is 0. An
+// unknown name is an error when the model is built.
 func Activation(name string) Layer {
 	f, err := find("activation", name, activationsByName())
 	return part("Activation", func(_ *managed.Scope, x *managed.Node) *managed.Node {
@@ -113,12 +169,7 @@ func Activation(name string) Layer {
 
 // Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014).
 func Dropout(rate float64) Layer {
-	return part("Dropout", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		if !(rate >= 0 && rate < 1) {
-			panic(fmt.Errorf("Dropout: the rate is %v, expected a share from 0 to below 1", rate))
-		}
-		return layers.DropoutStatic(scope, x, rate)
-	})
+	return part("Dropout", func(scope *managed.Scope, x *managed.Node) *managed.Node { return nn.Dropout(scope, x, rate) })
 }
 
 // BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its
@@ -129,45 +180,41 @@ func BatchNorm() Layer {
 	return part("BatchNorm", normal(managed.BatchNorm))
 }
 
-// LayerNorm is GoMLX's norm.LayerNorm over the last axis.
-func LayerNorm() Layer {
-	return part("LayerNorm", normal(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return norm.LayerNorm(scope, x, -1).Done()
-	}))
-}
+// LayerNorm is nn.LayerNorm, over the last axis.
+func LayerNorm() Layer { return Of(nn.LayerNorm{}) }
 
-// RMSNorm is GoMLX's norm.RMSNorm over the last axis.
-func RMSNorm() Layer {
-	return part("RMSNorm", normal(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return norm.RMSNorm(scope, x).Done()
-	}))
-}
+// RMSNorm is nn.RMSNorm, over the last axis.
+func RMSNorm() Layer { return Of(nn.RMSNorm{}) }
 
-// Embedding is GoMLX's layers.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0
-// to vocabulary-1 to [batch, …, width]. Where the integers are a field of the batch, one from outside is an error
-// ([ErrLabelRange]); where they are computed, its vector is NaN.
+// GroupNorm is nn.GroupNorm, over the places and each of so many groups of channels: [batch, …, channels].
+func GroupNorm(groups int) Layer { return Of(nn.GroupNorm{Groups: groups}) }
+
+// Embedding is nn.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0 to
+// vocabulary-1 to [batch, …, width]. Where the integers are a field of the batch, one from outside is an error
+// ([ErrLabelRange]); where they are computed, its vector is NaN. One with a Padding ([Of]) makes the mask of a sequence:
+// see [MaskOf].
 func Embedding(vocabulary, width int) Layer {
-	return part("Embedding", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne("Embedding", "vocabulary", vocabulary)
-		atLeastOne("Embedding", "width", width)
-		if !x.DType().IsInt() {
-			panic(fmt.Errorf("Embedding in %s: the input is %s, expected integers from 0 to %d: give the field as []int32", scope.Scope(), x.Shape(), vocabulary-1))
+	return Of(nn.Embedding{Vocabulary: vocabulary, Width: width})
+}
+
+func embedded(e nn.Embedding, scope *managed.Scope, x *managed.Node) *managed.Node {
+	if !x.DType().IsInt() {
+		panic(fmt.Errorf("Embedding in %s: the input is %s, expected integers from 0 to %d: give the field as []int32", scope.Scope(), x.Shape(), e.Vocabulary-1))
+	}
+	e.DType = cmp.Or(e.DType, dtypeOf(scope, x))
+	y := e.Apply(scope, x)
+	if t := traceOf(scope, x); t.fieldOf(x) != "" {
+		t.seen.take(bound{field: t.fieldOf(x), kind: "integer", input: true, high: float64(e.Vocabulary - 1), class: true,
+			why: fmt.Sprintf("the Embedding has %d", e.Vocabulary), hint: "make its vocabulary larger, or number from 0"})
+	}
+	if e.Padding != nil && x.Rank() == 2 {
+		mask := graph.NotEqual(x, graph.Scalar(x.Graph(), x.DType(), *e.Padding))
+		if given := MaskOf(x); given != nil {
+			mask = graph.LogicalAnd(mask, given)
 		}
-		if x.Rank() > 0 && x.Shape().Dimensions[x.Rank()-1] == 1 { // GoMLX takes a last axis of 1 for its own
-			x = graph.ExpandAxes(x, -1)
-		}
-		y := layers.Embedding(scope, x, dtypeOf(scope, x), vocabulary, width)
-		if t := traceOf(scope, x); t.fieldOf(x) != "" {
-			t.seen.take(bound{field: t.fieldOf(x), kind: "integer", input: true, high: float64(vocabulary - 1), class: true,
-				why: fmt.Sprintf("the Embedding has %d", vocabulary), hint: "make its vocabulary larger, or number from 0"})
-			return y
-		}
-		ids := graph.Reshape(x, y.Shape().Dimensions[:y.Rank()-1]...)
-		known := graph.LessThan(ids, graph.Scalar(x.Graph(), x.DType(), vocabulary))
-		known = graph.LogicalAnd(known, graph.GreaterOrEqual(ids, graph.ZerosLike(ids)))
-		known = graph.BroadcastToShape(graph.ExpandAxes(known, -1), shapes.Make(known.DType(), y.Shape().Dimensions...))
-		return graph.Where(known, y, graph.BroadcastToShape(graph.Scalar(x.Graph(), y.DType(), math.NaN()), y.Shape()))
-	})
+		masks(x)[y] = mask
+	}
+	return y
 }
 
 func atLeastOne(layer, what string, n int) {

@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // Each layer has the shape that its documentation says, and a gradient.
@@ -42,7 +43,10 @@ func TestLayers(t *testing.T) {
 		{"position embedding", flaxlike.PositionEmbedding(7), []int{5, 4}, []int{5, 4}, 7 * 4, false},
 		{"time distributed", flaxlike.TimeDistributed(flaxlike.Sequential(flaxlike.Conv(3, 3), flaxlike.Flatten())), []int{5, 4, 2}, []int{5, 12}, 3*2*3 + 3, false},
 		{"gru", flaxlike.GRU(3), []int{5, 4}, []int{3}, 3*3*4 + 3*3*3 + 2*3*3, false},
-		{"lstm", flaxlike.LSTM(3), []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 8*3, false},
+		{"lstm", flaxlike.LSTM(3), []int{5, 4}, []int{3}, 4*3*4 + 4*3*3 + 4*3, false},
+		{"simple rnn", flaxlike.SimpleRNN(3), []int{5, 4}, []int{3}, 3*4 + 3*3 + 3, false},
+		{"lstm of all places", flaxlike.Of(nn.LSTM{Units: 3, Bidirectional: true}), []int{5, 4}, []int{5, 6}, 2 * (4*3*4 + 4*3*3 + 4*3), false},
+		{"group norm", flaxlike.GroupNorm(2), []int{3, 3, 4}, []int{3, 3, 4}, 8, false},
 		{"residual", flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("relu")), []int{4}, []int{4}, 20, false},
 		{"named", flaxlike.Named("here", flaxlike.Dense(2)), []int{2}, []int{2}, 6, false},
 		{"own", func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }, []int{3}, []int{3}, 0, false},
@@ -101,5 +105,5 @@ func TestCausalAttention(t *testing.T) {
 func TestPositionEmbedding_tooLong(t *testing.T) {
 	m := newModel(t, flaxlike.PositionEmbedding(4))
 	_, err := m.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*5*3), 2, 5, 3))))
-	require.ErrorContains(t, err, "PositionEmbedding in /model: the input is (Float32)[2, 5, 3], expected at most 4 places in its second axis")
+	require.ErrorContains(t, err, "Positions in /model: the input is (Float32)[2, 5, 3], expected at most 4 places in its second axis")
 }

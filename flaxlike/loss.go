@@ -104,8 +104,15 @@ var lossesByName = map[string]LossFunc{
 // a weight can be taken out any more.
 
 func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
-	const name = "sparse_categorical_crossentropy"
-	severalClasses(name, logits, "binary_crossentropy")
+	return sparseCrossEntropies("sparse_categorical_crossentropy", labels, logits)
+}
+
+func sparseCrossEntropies(name string, labels, logits *managed.Node) *managed.Node {
+	instead := "binary_crossentropy"
+	if name == maskedSparse {
+		instead += ", and WithSampleWeights for the mask"
+	}
+	severalClasses(name, logits, instead)
 	noProbabilities(name, logits)
 	return managed.CrossEntropies(sparse(name, labels, logits), logits)
 }
@@ -113,23 +120,17 @@ func sparseCrossEntropy(labels, logits *managed.Node) *managed.Node {
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
 // maskedOf has for each example its share of the batch's mean over the labels that count, so that the mean over the
-// examples is that one. Examples that are padding are left out of both sums, if there is a mask.
-func maskedOf(labels, logits, mask *managed.Node) *managed.Node {
-	severalClasses(maskedSparse, logits, "binary_crossentropy, and WithSampleWeights for the mask")
-	noProbabilities(maskedSparse, logits)
-	labels = sparse(maskedSparse, labels, logits)
-	counts := graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
-	v := managed.CrossEntropies(labels, logits)
-	v = graph.Where(counts, v, graph.ZerosLike(v))
-	weights, all := graph.ConvertDType(counts, v.DType()), graph.OnesLike(v)
-	if mask != nil {
-		for mask.Rank() < v.Rank() {
-			mask = graph.ExpandAxes(mask, -1)
-		}
-		all = graph.ConvertDType(graph.BroadcastToShape(mask, counts.Shape()), v.DType())
+// examples is that one.
+func maskedOf(labels, logits, examples *managed.Node) *managed.Node {
+	return counted(maskedSparse, sparseCrossEntropies(maskedSparse, labels, logits), atLeastZero(labels, logits), examples)
+}
+
+// atLeastZero is where labels, which may have a last axis of 1, are not below 0.
+func atLeastZero(labels, logits *managed.Node) *managed.Node {
+	if labels.Rank() == logits.Rank() && labels.Rank() > 1 {
+		labels = graph.Squeeze(labels, -1)
 	}
-	n := graph.MaxScalar(graph.ReduceAllSum(graph.Mul(weights, all)), 1)
-	return graph.Mul(v, graph.Div(graph.ReduceAllSum(all), n))
+	return graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
 }
 
 // sparse are integer labels, without a last axis of 1.
@@ -187,7 +188,7 @@ func squaredError(labels, output *managed.Node) *managed.Node {
 }
 
 func absoluteError(labels, output *managed.Node) *managed.Node {
-	return graph.Abs(graph.Sub(output, same("mean_absolute_error", labels, output)))
+	return graph.Abs(graph.Sub(same("mean_absolute_error", labels, output), output)) // so that its slope at 0 is Keras's
 }
 
 func huber(labels, output *managed.Node) *managed.Node {
@@ -197,8 +198,13 @@ func huber(labels, output *managed.Node) *managed.Node {
 }
 
 func hinge(labels, output *managed.Node) *managed.Node {
-	margin := graph.OneMinus(graph.Mul(output, same("hinge", labels, output)))
-	return graph.Max(margin, graph.ZerosLike(margin))
+	return above0(graph.OneMinus(graph.Mul(output, same("hinge", labels, output))))
+}
+
+// above0 is x where it is above 0, and else 0. Its slope at 0 is a half, as JAX's.
+func above0(x *managed.Node) *managed.Node {
+	zero := graph.ScalarZero(x.Graph(), x.DType())
+	return graph.Where(graph.Equal(x, zero), graph.MulScalar(x, 0.5), graph.Max(x, zero))
 }
 
 // same are labels of the output's dimensions, in its type.

@@ -18,8 +18,12 @@ func categoricalHinge(labels, output *managed.Node) *managed.Node {
 	severalClasses("categorical_hinge", output, "hinge, with labels -1 or 1")
 	labels = same("categorical_hinge", labels, output)
 	own := graph.ReduceSum(graph.Mul(labels, output), -1)
-	other := graph.ReduceMax(graph.Mul(graph.OneMinus(labels), output), -1)
-	return graph.MaxScalar(graph.AddScalar(graph.Sub(other, own), 1), 0)
+	others := graph.Mul(graph.OneMinus(labels), output)
+	best := graph.StopGradient(graph.ReduceAndKeep(others, graph.ReduceMax, -1))
+	equals := graph.Equal(others, best) // they share the slope, as in JAX
+	off := graph.ReduceSum(graph.Where(equals, graph.Sub(others, best), graph.ZerosLike(others)), -1)
+	shared := graph.Div(off, graph.ReduceSum(graph.ConvertDType(equals, output.DType()), -1))
+	return above0(graph.AddScalar(graph.Sub(graph.Add(graph.Squeeze(best, -1), shared), own), 1))
 }
 
 // binaryLosses are of logits each of which is of a class and its opposite.
@@ -75,10 +79,7 @@ func tversky(labels, output, mask *managed.Node) *managed.Node {
 func overlap(name string, labels, output, mask *managed.Node) *managed.Node {
 	labels = same(name, labels, output)
 	if mask != nil {
-		for mask.Rank() < output.Rank() {
-			mask = graph.ExpandAxes(mask, -1)
-		}
-		mask = graph.BroadcastToShape(mask, output.Shape())
+		mask = graph.BroadcastToDims(expanded(mask, output), output.Shape().Dimensions...)
 		labels, output = graph.Where(mask, labels, graph.ZerosLike(labels)), graph.Where(mask, output, graph.ZerosLike(output))
 	}
 	both := graph.ReduceAllSum(graph.Mul(labels, output))

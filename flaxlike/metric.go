@@ -202,7 +202,7 @@ func errorMetric(of func() metrics.Metric) figure {
 func meanOf(f LossFunc) figure {
 	return fixed(func() metrics.Metric {
 		return metrics.MapInputs(metrics.Mean(), func(in []*managed.Node) []*managed.Node {
-			return []*managed.Node{perExample(f(in[0], in[1]))}
+			return []*managed.Node{f(in[0], in[1])}
 		})
 	})
 }

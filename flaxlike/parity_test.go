@@ -136,7 +136,7 @@ func TestKerasLoss_off(t *testing.T) {
 		require.NoError(t, err)
 		found, err := m.Evaluate(t.Context(), set)
 		require.NoError(t, err)
-		v, err := m.Value("/model/dense/weights")
+		v, err := m.Value("/model/kernel")
 		require.NoError(t, err)
 		return v.Value(), found
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -76,11 +77,11 @@ func TestWithPolicy_float16(t *testing.T) {
 		loss := flaxlike.Loss{Name: "tiny", Func: func(_, output *managed.Node) *managed.Node { return graph.MulScalar(output, tiny) }}
 		m := newModel(t, network, append(options, flaxlike.WithLossOf(loss), flaxlike.WithBatchSize(2))...)
 		require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
-		require.NoError(t, m.SetValue("/model/dense/weights", tensor([][]float32{{0.5}})))
-		require.NoError(t, m.SetValue("/model/dense/biases", tensor([]float32{0})))
+		require.NoError(t, m.SetValue("/model/kernel", tensor([][]float32{{0.5}})))
+		require.NoError(t, m.SetValue("/model/bias", tensor([]float32{0})))
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 1}))
 		require.NoError(t, err)
-		return flat(t, m, "/model/dense/weights"), flat(t, m, "/model/dense/biases") / tiny
+		return flat(t, m, "/model/kernel"), flat(t, m, "/model/bias") / tiny
 	}
 	rate := func(chain ...optim.Transformation) flaxlike.Option {
 		return flaxlike.WithOptimizerOf(optim.New(0.5, chain...))
@@ -110,7 +111,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 
 func TestWithPolicy_sequences(t *testing.T) {
 	set := must.M1(data.New(data.X([]int32{0, 1, 2, 3, 3, 2, 1, 0}, 2, 4), data.Y([]int32{1, 2}, 2)))
-	network := flaxlike.Sequential(flaxlike.Embedding(4, 8), flaxlike.Attention(2, 4), flaxlike.RMSNorm(), flaxlike.LSTM(8), flaxlike.Dense(3))
+	network := flaxlike.Sequential(flaxlike.Of(nn.Embedding{Vocabulary: 4, Width: 8, Initial: nn.RandomNormal(0.7)}), flaxlike.Attention(2, 4), flaxlike.RMSNorm(), flaxlike.LSTM(8), flaxlike.Dense(3))
 	m := newModel(t, network, flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLoss(sparse), flaxlike.WithBatchSize(2), flaxlike.WithLearningRate(0.05))
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 30}))
 	require.NoError(t, err)

@@ -146,11 +146,14 @@ func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
 		return l(scope, x)
 	}
 	kind := kindOf(l)
-	if kind != "Sequential" && kind != "Named" {
-		t.own++
-		defer func() { t.own-- }()
+	if kind == "Sequential" || kind == "Named" { // the layers in them hand the mask on, or not
+		return t.row(kind, l, scope, x)
 	}
-	return t.row(kind, l, scope, x)
+	t.own++
+	defer func() { t.own-- }()
+	y := t.row(kind, l, scope, x)
+	handOn(x, y)
+	return y
 }
 
 // part is a layer of this package: it has its row in the [Summary] wherever it is run, and an error in it says the line
@@ -170,6 +173,7 @@ func part(kind string, build Layer) Layer {
 				y = build(scope, x)
 			}
 		})
+		handOn(x, y)
 		return y
 	}
 }
@@ -230,6 +234,6 @@ func kindOf(l Layer) string {
 	if f == nil {
 		return "layer"
 	}
-	name := closure.ReplaceAllString(f.Name(), "")
+	name := strings.TrimSuffix(closure.ReplaceAllString(f.Name(), ""), ".Apply") // nn.Dense{…}.Apply is a Dense
 	return name[strings.LastIndexAny(name, "./")+1:]
 }

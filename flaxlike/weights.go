@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Save writes the network's variables to a file in the safetensors format, under names such as "0/dense/weights". What
+// Save writes the network's variables to a file in the safetensors format, under names such as "0/kernel". What
 // the optimizer keeps is not in it. A file that was there is replaced whole, or, after an error or a crash, stays as it
 // was.
 func (m *Model) Save(path string) error {
@@ -136,8 +136,8 @@ func (m *Model) load(ctx context.Context, path string) error {
 	for _, v := range variables {
 		needed[short(v.name)] = true
 	}
-	for _, t := range content.Tensors {
-		if !needed[t.Name] {
+	for _, t := range content.Tensors { // those that an earlier lazo saved may have other names
+		if !needed[t.Name] && len(content.Tensors) > len(needed) {
 			return fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
 		}
 	}

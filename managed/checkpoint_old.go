@@ -19,21 +19,27 @@ import (
 // renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was
 // saved before goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number,
 // where it was the integer …/global_step; a dense layer of several output axes has them flattened to one; and attention
-// divides by the root of a head's width, where it divided by the width. Nothing in r is changed.
+// divides by the root of a head's width, where it divided by the width. And flaxlike has the layers of package nn, whose
+// names are others than those of GoMLX's, see olderNames. Nothing in r is changed.
 func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 	n := *r
 	rescaled := false
 	for _, v := range variables {
 		name := r.nameOf(v)
-		old, t := name, n.tensors[name]
+		old := n.older(name)
+		t, path := n.tensors[old], v.Path()
+		if old != name {
+			path = "/" + old
+		}
 		var err error
 		switch {
-		case t != nil && flattened(v.Path(), t.Shape(), v.Shape()):
+		case t != nil && flattened(path, t.Shape(), v.Shape()):
 			saved := t.Shape().Dimensions
-			if t, err = reshaped(t, v.Shape()); err == nil && strings.Contains(v.Path(), "/MultiHeadAttention/query/dense/") {
+			if t, err = reshaped(t, v.Shape()); err == nil && strings.Contains(path, "/MultiHeadAttention/query/dense/") {
 				rescaled = true
-				err = rescale(t, queryScale(v.Path(), saved[len(saved)-1]))
+				err = rescale(t, queryScale(path, saved[len(saved)-1]))
 			}
+		case t != nil && old != name:
 		case t == nil && s.model.counts(v):
 			scope, _ := model.SplitPath(cmp.Or(name, v.Path()))
 			if old = model.JoinPath(scope, optimizer.GlobalStepVariableName); name == "" {
@@ -72,6 +78,35 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 			"width, so that the model computes what it did; give the layer no WithQueryKeyScale for it")
 	}
 	return &n, nil
+}
+
+// olderNames are those of the layers of flaxlike before it had those of package nn, behind the new ones. What an
+// optimizer keeps of a variable has its name in it.
+var olderNames = [][2]string{
+	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
+	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
+	{"value/kernel", "MultiHeadAttention/value/dense/weights"}, {"value/bias", "MultiHeadAttention/value/dense/biases"},
+	{"output/kernel", "MultiHeadAttention/output/dense/weights"}, {"output/bias", "MultiHeadAttention/output/dense/biases"},
+	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // of a GRU
+	{"kernel", "dense/weights"}, {"bias", "dense/biases"}, {"kernel", "conv/weights"}, {"bias", "conv/biases"},
+	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
+}
+
+// older is the name under which a variable of that name was saved: itself, or the first of olderNames that is there.
+func (r *restored) older(name string) string {
+	if r.tensors[name] != nil {
+		return name
+	}
+	for _, names := range olderNames {
+		at := strings.LastIndex("/"+name, "/"+names[0])
+		if at < 0 {
+			continue
+		}
+		if older := name[:at] + names[1] + name[at+len(names[0]):]; r.tensors[older] != nil {
+			return older
+		}
+	}
+	return name
 }
 
 // counts tells whether a variable is a count of steps as GoMLX's optimizers and its schedule keep it.

@@ -40,6 +40,11 @@ func value(scope *Scope, g *Graph, name string, initial, standard Initializer, s
 	return v.NodeValue(g)
 }
 
+// Relu is x where it is above 0, and else 0. Its slope at 0 is 0.
+func Relu(x *Node) *Node {
+	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
+}
+
 // Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014). It is
 // GoMLX's layers.DropoutStatic, with a rate that is looked at.
 func Dropout(scope *Scope, x *Node, rate float64) *Node {

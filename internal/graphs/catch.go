@@ -19,8 +19,12 @@ type Error struct {
 	Hint string
 }
 
-func (e *Error) Error() string {
-	text := e.Cause.Error()
+func (e *Error) Error() string { return e.text(e.Cause.Error()) }
+
+// Point leaves out the package of a layer.
+func (e *Error) Point() string { return e.text(Point(e.Cause)) }
+
+func (e *Error) text(text string) string {
 	if e.Where != "" {
 		text = e.Where + ": " + text
 	}
