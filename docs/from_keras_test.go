@@ -229,7 +229,7 @@ func Example_kerasFineTuning() {
 	same := func(name string) bool {
 		return must.M1(old.Value(name)).Equal(must.M1(model.Value(name)))
 	}
-	fmt.Println("body as it was:", same("/model/1/body/0/dense/weights"), "head as it was:", same("/model/2/head/dense/weights"))
+	fmt.Println("body as it was:", same("/model/1/body/0/kernel"), "head as it was:", same("/model/2/head/kernel"))
 	must.M(old.Close())
 	must.M(model.Close())
 	// Output:

@@ -1,0 +1,241 @@
+package flaxlike_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+)
+
+// ragged is a model of sequences, whose mask an embedding makes: a label for each place, and a number of the mean and
+// of the last state.
+func ragged() flaxlike.Functional {
+	own := func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Tanh(x) }
+	return func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		h := flaxlike.Of(nn.Embedding{Vocabulary: 7, Width: 4, Padding: new(0)})(scope.In("tokens"), input("x"))
+		h = flaxlike.Sequential(flaxlike.Of(nn.LSTM{Units: 4}), flaxlike.Residual(flaxlike.Attention(2, 2)), own, flaxlike.LayerNorm(),
+			flaxlike.Of(nn.GRU{Units: 2, Bidirectional: true}))(scope.In("trunk"), h)
+		return map[string]*managed.Node{
+			"tags": flaxlike.Dense(3)(scope.In("tags"), h),
+			"mean": flaxlike.Sequential(flaxlike.GlobalMeanPool(), flaxlike.Dense(1))(scope.In("mean"), h),
+			"last": flaxlike.Sequential(flaxlike.SimpleRNN(3), flaxlike.Dense(1))(scope.In("last"), h),
+		}
+	}
+}
+
+// A mask reaches the layers, the losses and the metrics of a model without being handed round: outputs, losses,
+// gradients and metrics are Keras's, and further places that do not count, or an example that pads the batch, change
+// none of them.
+func TestMasks_asKeras(t *testing.T) {
+	var f struct {
+		IDs, Tags       [][]int32
+		Score           []float32
+		Outputs         [][]float32
+		Loss            []float64
+		Total, Accuracy float64
+		Weights         map[string]struct {
+			Dims           []int
+			Flat, Gradient []float32
+		}
+	}
+	raw, err := os.ReadFile("testdata/masks.json") // written by masks.py there
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &f))
+	n := len(f.IDs)
+	for _, places := range maskedPlaces {
+		var ids, tags []int32
+		counts := make([]bool, 0, n*places)
+		for i := range f.IDs {
+			for at := range places {
+				id, tag := int32(0), int32(2) // another label than Keras's, where it does not count
+				if at < 5 && f.IDs[i][at] != 0 {
+					id, tag = f.IDs[i][at], f.Tags[i][at]
+				}
+				ids, tags, counts = append(ids, id), append(tags, tag), append(counts, id != 0)
+			}
+		}
+		set, err := data.New(data.X(ids, n, places), data.Named("tags", tags, n, places), data.Named("mean", f.Score, n, 1), data.Named("last", f.Score, n, 1))
+		require.NoError(t, err)
+		right := func(labels, output *managed.Node) *managed.Node {
+			return graph.ConvertDType(graph.Equal(labels, graph.ArgMax(output, -1, labels.DType())), dtypes.Float32)
+		}
+		m := newModel(t, ragged(), flaxlike.WithBatchSize(n+1), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1),
+			flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "tags"}, flaxlike.Loss{Name: "mse", Output: "mean"}, flaxlike.Loss{Name: "mse", Output: "last"}),
+			flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "tags"}, flaxlike.Metric{Name: "own", Func: right, Output: "tags"},
+				flaxlike.Metric{Name: "crossentropy", Output: "tags"}))
+		require.NoError(t, m.Init(t.Context(), first(t, set, n)))
+		mine := 0
+		for _, name := range m.Names() {
+			if name != "/#rngState" {
+				mine++
+			}
+		}
+		require.Equal(t, len(f.Weights), mine)
+		for name, w := range f.Weights {
+			v, err := m.Value("/model/" + name)
+			require.NoError(t, err)
+			require.NoError(t, m.SetValue("/model/"+name, tensors.FromFlatDataAndDimensions(w.Flat, v.Shape().Dimensions...)))
+		}
+		out, err := m.Predict(t.Context(), set)
+		require.NoError(t, err)
+		worst := 0.0
+		near := func(what string, want, got float64) {
+			t.Helper()
+			require.InDelta(t, want, got, 2e-6, what)
+			worst = max(worst, math.Abs(want-got))
+		}
+		for i, count := range counts {
+			for k := range 3 {
+				if at := i % places; count {
+					near("tags", float64(f.Outputs[0][(i/places*5+at)*3+k]), float64(out["tags"].Flat.([]float32)[i*3+k]))
+				}
+			}
+		}
+		for i := range n {
+			near("mean", float64(f.Outputs[1][i]), float64(out["mean"].Flat.([]float32)[i]))
+			near("last", float64(f.Outputs[2][i]), float64(out["last"].Flat.([]float32)[i]))
+		}
+		found, err := m.Evaluate(t.Context(), set) // with an example that pads the batch
+		require.NoError(t, err)
+		for name, want := range map[string]float64{"tags_loss": f.Loss[0], "mean_loss": f.Loss[1], "last_loss": f.Loss[2], "loss": f.Total,
+			"tags_accuracy": f.Accuracy, "tags_own": f.Accuracy, "tags_crossentropy": f.Loss[0]} {
+			near(name, want, found[name])
+		}
+		_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{BatchSize: n}))
+		require.NoError(t, err)
+		for name, w := range f.Weights {
+			v, err := m.Value("/model/" + name)
+			require.NoError(t, err)
+			after, err := tensors.CopyFlatData[float32](v)
+			require.NoError(t, err)
+			for i, g := range w.Gradient {
+				near("gradient of "+name, float64(w.Flat[i]-g), float64(after[i]))
+			}
+		}
+		t.Logf("%d places: outputs, losses, metrics and %d gradients within %.1e", places, len(f.Weights), worst)
+	}
+}
+
+// A mask stays where batch and places do, in layers of one's own too, and is gone behind those that change them.
+func TestMaskOf(t *testing.T) {
+	half := func(_ *managed.Scope, x *managed.Node) *managed.Node {
+		return graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 2))
+	}
+	square := func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }
+	for name, row := range map[string]struct {
+		layer flaxlike.Layer
+		stays bool
+	}{
+		"dense":                 {flaxlike.Dense(2), true},
+		"of nn":                 {nn.Dense{Units: 2}.Apply, true},
+		"own":                   {square, true},
+		"several":               {flaxlike.Sequential(square, flaxlike.Named("two", flaxlike.Conv(2, 3)), flaxlike.Dropout(0.1)), true},
+		"states":                {flaxlike.Of(nn.LSTM{Units: 4}), true},
+		"fewer places":          {half, false},
+		"pooled":                {flaxlike.MaxPool(2), false},
+		"pooled, and as before": {flaxlike.Sequential(flaxlike.MaxPool(2), flaxlike.Reshape(4, 2)), false},
+		"as many units":         {flaxlike.LSTM(4), false},
+		"flat":                  {flaxlike.Flatten(), false},
+	} {
+		var got []bool
+		network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
+			x = flaxlike.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
+			y := flaxlike.Sequential(row.layer)(scope, x)
+			got = []bool{flaxlike.MaskOf(x) != nil, flaxlike.MaskOf(flaxlike.Masked(x, nil)) != nil, flaxlike.MaskOf(y) != nil}
+			return y
+		}
+		m := newModel(t, flaxlike.Layer(network))
+		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 2*4*4), 2, 4, 4)}, Size: 2}), name)
+		require.Equal(t, []bool{true, false, row.stays}, got, name)
+	}
+}
+
+// A loss that has no value for each place cannot leave places out, and says so.
+func TestMasks_ofALossOfExamples(t *testing.T) {
+	network := func(_ *managed.Scope, x *managed.Node) *managed.Node {
+		return flaxlike.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
+	}
+	of := flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1, 2) }}
+	set, err := data.New(data.X(make([]float32, 2*4*4), 2, 4, 4), data.Y(make([]float32, 2), 2))
+	require.NoError(t, err)
+	_, err = newModel(t, flaxlike.Layer(network), flaxlike.WithLossOf(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
+	require.ErrorContains(t, err, `loss "own" gives (Float32)[2] for an output with the mask (Bool)[2, 4]: expected a value for each place, [batch, places, …]`)
+}
+
+// Slopes at ties are those of Keras on JAX: of relu and its kind at 0 and where they end, and of losses where two are
+// equal. GoMLX's Max, the control, has the whole slope of the first one there.
+func TestSlopesAtTies(t *testing.T) {
+	type function = func(scope *managed.Scope, x *managed.Node) *managed.Node
+	type row struct {
+		name    string
+		f       function
+		x, want []float32
+	}
+	const sixth = 1.0 / 6
+	at, none := []float32{-6, -3, 0, 3, 6}, float32(math.Copysign(0, -1))
+	rows := []row{
+		{"relu of -0", func(_ *managed.Scope, x *managed.Node) *managed.Node { return nn.Relu(x) }, []float32{none}, []float32{0}},
+		{"Max", func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Max(x, graph.ZerosLike(x)) }, []float32{0}, []float32{1}},
+	}
+	for name, want := range map[string][]float32{
+		"relu":         {0, 0, 0, 1, 1},
+		"relu6":        {0, 0, 0, 1, 0},
+		"leaky_relu":   {0.2, 0.2, 1, 1, 1},
+		"hard_sigmoid": {0, 0, sixth, 0, 0},
+		"hard_swish":   {0, 0, 0.5, 1, 1},
+		"selu":         {0.0043579387, 0.08753057, 1.7580993, 1.050701, 1.050701},
+		"silu":         {-0.012326431, -0.088104106, 0.5, 1.0881041, 1.0123262},
+	} {
+		rows = append(rows, row{name, function(flaxlike.Activation(name)), at, want})
+	}
+	for _, of := range []struct {
+		name                 string
+		labels, output, want []float32
+	}{
+		{"hinge", []float32{1, -1}, []float32{1, -1}, []float32{-0.5, 0.5}},
+		{"squared_hinge", []float32{1, -1}, []float32{1, -1}, []float32{0, 0}},
+		{"categorical_hinge", []float32{0, 1, 0}, []float32{0.5, 1, 0.5}, []float32{0.5, -1, 0.5}},
+		{"categorical_hinge", []float32{0, 1, 0}, []float32{0, 1, -2}, []float32{0.25, -0.5, 0}},
+		{"mean_absolute_error", []float32{1, 2}, []float32{1, 3}, []float32{-1, 1}},
+		{"mape", []float32{1, 2}, []float32{1, 3}, []float32{-100, 50}},
+		{"huber", []float32{1, 2, 0}, []float32{1, 3, -1}, []float32{0, 1, -1}},
+		{"log_cosh", []float32{1, 2}, []float32{1, 3}, []float32{0, 0.7615942}},
+		{"msle", []float32{1, 0}, []float32{1, 0}, []float32{0, 0}},
+		{"binary_crossentropy", []float32{1, 0}, []float32{0, 0}, []float32{-0.5, 0.5}},
+		{"binary_focal_crossentropy", []float32{1, 0}, []float32{0, 0}, []float32{-0.2982868, 0.2982868}},
+	} {
+		loss, err := flaxlike.LossByName(of.name)
+		require.NoError(t, err)
+		rows = append(rows, row{of.name, func(_ *managed.Scope, x *managed.Node) *managed.Node {
+			return loss(graph.Const(x.Graph(), [][]float32{of.labels}), x)
+		}, of.output, of.want})
+	}
+	scope := model.NewStore().RootScope()
+	found, err := graph.CallOnce(plugintest.CPU(t), func(one *graph.Node) *graph.Node {
+		sum, all := graph.ScalarZero(one.Graph(), one.DType()), []*graph.Node{}
+		for _, r := range rows {
+			x := graph.Mul(graph.Const(one.Graph(), [][]float32{r.x}), one)
+			sum, all = graph.Add(sum, graph.ReduceAllSum(r.f(scope, x))), append(all, x)
+		}
+		return graph.Concatenate(graph.Gradient(sum, all...), 1)
+	}, tensors.FromScalar(float32(1)))
+	require.NoError(t, err)
+	flat, err := tensors.CopyFlatData[float32](found)
+	require.NoError(t, err)
+	for _, r := range rows {
+		require.InDeltaSlice(t, r.want, flat[:len(r.x)], 1e-6, r.name)
+		flat = flat[len(r.x):]
+	}
+}

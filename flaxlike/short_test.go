@@ -1,0 +1,12 @@
+//go:build !nightly
+
+package flaxlike_test
+
+// seeds are how many models each learning test trains.
+const seeds = 1
+
+// steps are how many each of them makes.
+const steps = 750
+
+// maskedPlaces are how many places the sequences of Keras's five are padded to.
+var maskedPlaces = []int{8}
