@@ -19,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/train"
 )
@@ -107,6 +108,29 @@ func Example_kerasOwn() {
 	must.M(model.Close())
 	// Output:
 	// true
+}
+
+func Example_kerasSequences() {
+	ctx, strategy := context.Background(), jit()
+	source, target, next := []int32{5, 6, 7, 0}, []int32{1, 7, 6, 5, 0}, []int32{7, 6, 5, 2, 0}
+	set := must.M1(data.New(data.Named("source", source, 1, 4), data.Named("target", target, 1, 5), data.Y(next, 1, 5)))
+	words := nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}
+	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
+		memory := flaxlike.Of(words)(scope.In("words"), input("source"))
+		memory = flaxlike.Of(nn.GRU{Units: 8})(scope.In("encoder"), memory)
+		h := flaxlike.Of(words)(scope.Shared("words"), input("target"))
+		h = flaxlike.CausalAttention(2, 4)(scope.In("itself"), h)
+		seen := nn.Attention{Heads: 2, Mask: flaxlike.MaskOf(memory)}.Cross(scope.In("across"), h, memory)
+		logits := words.Logits(scope.Shared("words"), graph.Add(h, seen))
+		return map[string]*managed.Node{"next": flaxlike.Masked(logits, flaxlike.MaskOf(h))} // Add and Logits hand no mask on
+	}
+	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithStrategy(strategy), flaxlike.WithLearningRate(0.1),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
+	must.M1(model.Fit(ctx, set, flaxlike.Fit{BatchSize: 1, Epochs: 20, Verbose: flaxlike.Silent}))
+	fmt.Println("it knows the four words:", must.M1(model.Evaluate(ctx, set))["accuracy"])
+	must.M(model.Close())
+	// Output:
+	// it knows the four words: 1
 }
 
 func newClassifier(ctx context.Context) *flaxlike.Model {

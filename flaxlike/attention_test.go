@@ -198,8 +198,8 @@ func TestR04_lstmBegins(t *testing.T) {
 	t.Logf("R04: lstm's weights of the inputs have the deviation %.4f, those of the state %.4f", inputs, states)
 }
 
-// GoMLX's lstm.Ragged cannot be built, as docs/from-keras.md says: if this fails, GoMLX has mended it, and the sentence
-// goes.
+// GoMLX's lstm.Ragged cannot be built, as docs/layers.md says: if this fails, GoMLX has mended it, and the words there
+// go.
 func TestR32_lstmRaggedIsAnError(t *testing.T) {
 	ragged := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		_, last, _ := lstm.New(scope, x, 4).Ragged(graph.Const(x.Graph(), []int32{3, 2})).Done()

@@ -240,42 +240,6 @@ func weigh(name string, v, weights *managed.Node) *managed.Node {
 	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
 }
 
-// counted has 0 for the places that do not count, and each of the others as its share of the batch's mean over those
-// that do, so that the mean over the places of all examples is that one; it is 0 if there are none. Examples that are
-// padding are left out, if there is a mask of them.
-func counted(name string, v, places, examples *managed.Node) *managed.Node {
-	if places == nil {
-		return v
-	}
-	if v.Rank() < places.Rank() || places.Shape().CheckDims(v.Shape().Dimensions[:places.Rank()]...) != nil {
-		panic(fmt.Errorf("loss %q gives %s for an output with the mask %s: expected a value for each place, [batch, places, …]; "+
-			"a loss that leaves out places by itself is for an output without a mask: Masked(output, nil)", name, v.Shape(), places.Shape()))
-	}
-	wide := func(mask *managed.Node) *managed.Node {
-		return graph.BroadcastToDims(expanded(mask, v), v.Shape().Dimensions...)
-	}
-	number := func(mask *managed.Node) *managed.Node { return graph.ReduceAllSum(graph.ConvertDType(mask, v.DType())) }
-	counts, all := wide(places), graph.OnesLike(v)
-	if examples != nil {
-		all = wide(examples)
-	}
-	share := graph.Div(number(all), graph.MaxScalar(number(wide(both(places, examples))), 1))
-	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
-}
-
-// both is where two masks are true, of which one may have more axes, or be nil.
-func both(a, b *managed.Node) *managed.Node {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	case a.Rank() < b.Rank():
-		a, b = b, a
-	}
-	return graph.LogicalAnd(a, graph.BroadcastToDims(expanded(b, a), a.Shape().Dimensions...))
-}
-
 func checkWeights(name string, v, weights *managed.Node) {
 	w, s := weights.Shape(), v.Shape()
 	fits := w.Rank() <= s.Rank()

@@ -138,7 +138,8 @@ func reshaped(layer string, dims ...int) Layer {
 // word is where a word ends in a name such as LeakyRelu.
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
-// activationsByName are GoMLX's, as leaky_relu, and others in place of those that Keras has otherwise: see [Activation].
+// activationsByName are GoMLX's, as leaky_relu, and others in place of those that Keras has otherwise: see
+// [Activation].
 func activationsByName() map[string]func(*managed.Node) *managed.Node {
 	table := map[string]func(*managed.Node) *managed.Node{}
 	for _, t := range activation.TypeValues() {
@@ -191,8 +192,8 @@ func GroupNorm(groups int) Layer { return Of(nn.GroupNorm{Groups: groups}) }
 
 // Embedding is nn.Embedding, in float32 unless [WithPolicy] says another type: integers [batch, …] from 0 to
 // vocabulary-1 to [batch, …, width]. Where the integers are a field of the batch, one from outside is an error
-// ([ErrLabelRange]); where they are computed, its vector is NaN. One with a Padding ([Of]) makes the mask of a sequence:
-// see [MaskOf].
+// ([ErrLabelRange]); where they are computed, its vector is NaN. One with a Padding ([Of]) makes the mask of a
+// sequence: see [MaskOf].
 func Embedding(vocabulary, width int) Layer {
 	return Of(nn.Embedding{Vocabulary: vocabulary, Width: width})
 }

@@ -4,64 +4,10 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
-
-// masksParam is where a graph has the masks of its sequences.
-const masksParam = "/lazo.flaxlike.masks"
-
-func masks(x *managed.Node) map[*managed.Node]*managed.Node {
-	if found, ok := model.GetGraphParam(x, masksParam); ok {
-		return found.(map[*managed.Node]*managed.Node)
-	}
-	all := map[*managed.Node]*managed.Node{}
-	model.SetGraphParam(x.Graph(), masksParam, all)
-	return all
-}
-
-// MaskOf says which places of a sequence [batch, places, …] count: bool [batch, places], or nil if all do. An Embedding
-// with a Padding makes the mask, or [Masked]; a layer of this package, and one's own in a [Sequential], [Named] or
-// [Residual], hands it on where its output has the batch and the places of its input and at least three axes. Any
-// other output has none. Recurrences, attention, [GlobalMeanPool], the losses and the metrics leave out the places that
-// do not count.
-//
-// Nodes that a [Functional] makes of others by itself have no mask: give them one by [Masked].
-func MaskOf(x *managed.Node) *managed.Node { return masks(x)[x] }
-
-// Masked is a sequence with a mask, in place of that which it may have ([MaskOf]): lengths, whole numbers [batch], or bool
-// [batch, places]; nil for none.
-func Masked(x, mask *managed.Node) *managed.Node {
-	if x.Rank() < 2 {
-		panic(fmt.Errorf("Masked: the input is %s, expected [batch, places, …]", x.Shape()))
-	}
-	if mask != nil {
-		mask = nn.PlacesMask(mask, x.Shape().Dimensions[0], x.Shape().Dimensions[1])
-	}
-	y := graph.Identity(x)
-	masks(x)[y] = mask
-	return y
-}
-
-// handOn gives an output the mask of the input, unless it has one of its own, or other places.
-func handOn(x, y *managed.Node) {
-	all := masks(x)
-	mask := all[x]
-	if _, own := all[y]; own || mask == nil || y.Rank() < 3 || mask.Shape().CheckDims(y.Shape().Dimensions[:2]...) != nil {
-		return
-	}
-	all[y] = mask
-}
-
-// expanded has axes of 1 behind its own, up to the rank of another node.
-func expanded(v, like *managed.Node) *managed.Node {
-	for v.Rank() < like.Rank() {
-		v = graph.ExpandAxes(v, -1)
-	}
-	return v
-}
 
 // Attention is nn.Attention of a sequence with itself: [batch, places, n] to [batch, places, n].
 func Attention(heads, width int) Layer { return Of(nn.Attention{Heads: heads, Width: width}) }
@@ -71,8 +17,8 @@ func CausalAttention(heads, width int) Layer {
 	return of("CausalAttention", nn.Attention{Heads: heads, Width: width, Causal: true})
 }
 
-// PositionEmbedding is nn.Positions, which adds a vector to each place, so that their order is known: [batch, places, n]
-// to [batch, places, n], for up to length places.
+// PositionEmbedding is nn.Positions, which adds a vector to each place, so that their order is known: [batch, places,
+// n] to [batch, places, n], for up to length places.
 func PositionEmbedding(length int) Layer {
 	return of("PositionEmbedding", nn.Positions{Length: length})
 }

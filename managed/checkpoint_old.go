@@ -19,8 +19,8 @@ import (
 // renewed is what was saved, as these variables ask for it. GoMLX v0.28 made three things another way, and what was
 // saved before goes on nevertheless: its optimizers and schedules count their steps in …/step, a floating-point number,
 // where it was the integer …/global_step; a dense layer of several output axes has them flattened to one; and attention
-// divides by the root of a head's width, where it divided by the width. And flaxlike has the layers of package nn, whose
-// names are others than those of GoMLX's, see olderNames. Nothing in r is changed.
+// divides by the root of a head's width, where it divided by the width. And flaxlike has the layers of package nn,
+// whose names are others than those of GoMLX's, see olderNames. Nothing in r is changed.
 func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 	n := *r
 	rescaled := false

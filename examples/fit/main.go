@@ -24,7 +24,8 @@ func main() {
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
 		flaxlike.Conv(16, 3), relu, flaxlike.MeanPool(2), flaxlike.Conv(32, 3), relu, flaxlike.MeanPool(2),
 		flaxlike.Flatten(), flaxlike.Dense(64), relu, flaxlike.Dense(10)),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
+		flaxlike.WithLearningRate(0.002), flaxlike.WithSeed(*seed),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 10, Validation: test}))

@@ -1,0 +1,43 @@
+package flaxlike_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+)
+
+// A run that was saved when flaxlike's layers were GoMLX's, with other names of variables, goes on: the model predicts
+// what it did, and further epochs have the losses that they had there.
+func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/layers-of-gomlx")))
+	folder := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
+	defer func() { require.NoError(t, folder.Close()) }()
+	m := newModel(t, flaxlike.Sequential(flaxlike.Embedding(7, 4), flaxlike.PositionEmbedding(5), flaxlike.Residual(flaxlike.CausalAttention(2, 2)),
+		flaxlike.LayerNorm(), flaxlike.Conv(4, 3), flaxlike.RMSNorm(), flaxlike.GRU(3), flaxlike.Dense(2)),
+		flaxlike.WithLoss(sparse), flaxlike.WithLearningRate(0.01), flaxlike.WithBatchSize(4))
+	var x, y []int32
+	for i := range int32(8 * 5) {
+		x = append(x, (i*5+i/4)%7)
+	}
+	for i := range int32(8) {
+		y = append(y, i%2)
+	}
+	set := must.M1(data.New(data.X(x, 8, 5), data.Y(y, 8)))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder})) // brings it in
+	require.NoError(t, err)
+	out, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	there := []float32{0.7697378, -0.5133961, 0.0042480594, 0.113120705, 0.2233955, 0.12931496, -0.4611763, 0.86583334,
+		0.7697378, -0.5133961, 0.0042480594, 0.113120705, 0.2233955, 0.12931496, -0.4611763, 0.86583334}
+	require.InDeltaSlice(t, there, out["preds"].Flat, 1e-5)
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Checkpoints: folder}))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, []float64{0.4239363968372345, 0.36867189407348633, 0.306173175573349}, series(t, h, "loss")[2:], 1e-4)
+}
