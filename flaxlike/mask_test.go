@@ -36,7 +36,7 @@ func ragged() flaxlike.Functional {
 }
 
 // A mask reaches the layers, the losses and the metrics of a model without being handed round: outputs, losses,
-// gradients and metrics are Keras's, and further places that do not count, or an example that pads the batch, change
+// gradients and metrics are Keras's, and further places that do not count, or examples that pad the batch, change
 // none of them.
 func TestMasks_asKeras(t *testing.T) {
 	var f struct {
@@ -54,7 +54,9 @@ func TestMasks_asKeras(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
 	n := len(f.IDs)
-	for _, places := range maskedPlaces {
+	strategies := maskedOn(t)
+	for i := range len(maskedPlaces) * len(strategies) {
+		places, strategy := maskedPlaces[i/len(strategies)], strategies[i%len(strategies)]
 		var ids, tags []int32
 		counts := make([]bool, 0, n*places)
 		for i := range f.IDs {
@@ -71,7 +73,7 @@ func TestMasks_asKeras(t *testing.T) {
 		right := func(labels, output *managed.Node) *managed.Node {
 			return graph.ConvertDType(graph.Equal(labels, graph.ArgMax(output, -1, labels.DType())), dtypes.Float32)
 		}
-		m := newModel(t, ragged(), flaxlike.WithBatchSize(n+1), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1),
+		m := newModel(t, ragged(), flaxlike.WithStrategy(strategy), flaxlike.WithBatchSize(n+2), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1),
 			flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "tags"}, flaxlike.Loss{Name: "mse", Output: "mean"}, flaxlike.Loss{Name: "mse", Output: "last"}),
 			flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "tags"}, flaxlike.Metric{Name: "own", Func: right, Output: "tags"},
 				flaxlike.Metric{Name: "crossentropy", Output: "tags"}))
@@ -107,7 +109,7 @@ func TestMasks_asKeras(t *testing.T) {
 			near("mean", float64(f.Outputs[1][i]), float64(out["mean"].Flat.([]float32)[i]))
 			near("last", float64(f.Outputs[2][i]), float64(out["last"].Flat.([]float32)[i]))
 		}
-		found, err := m.Evaluate(t.Context(), set) // with an example that pads the batch
+		found, err := m.Evaluate(t.Context(), set) // with examples that pad the batch
 		require.NoError(t, err)
 		for name, want := range map[string]float64{"tags_loss": f.Loss[0], "mean_loss": f.Loss[1], "last_loss": f.Loss[2], "loss": f.Total,
 			"tags_accuracy": f.Accuracy, "tags_own": f.Accuracy, "tags_crossentropy": f.Loss[0]} {
@@ -124,7 +126,7 @@ func TestMasks_asKeras(t *testing.T) {
 				near("gradient of "+name, float64(w.Flat[i]-g), float64(after[i]))
 			}
 		}
-		t.Logf("%d places: outputs, losses, metrics and %d gradients within %.1e", places, len(f.Weights), worst)
+		t.Logf("%d places, %v: outputs, losses, metrics and %d gradients within %.1e", places, strategy, len(f.Weights), worst)
 	}
 }
 

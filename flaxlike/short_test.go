@@ -2,6 +2,12 @@
 
 package flaxlike_test
 
+import (
+	"testing"
+
+	"github.com/lazo-ml/lazo/strategies"
+)
+
 // seeds are how many models each learning test trains.
 const seeds = 1
 
@@ -10,3 +16,6 @@ const steps = 750
 
 // maskedPlaces are how many places the sequences of Keras's five are padded to.
 var maskedPlaces = []int{8}
+
+// maskedOn are the strategies for them.
+func maskedOn(t *testing.T) []strategies.Strategy { return []strategies.Strategy{jit(t)} }
