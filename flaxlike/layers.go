@@ -173,12 +173,17 @@ func Dropout(rate float64) Layer {
 	return part("Dropout", func(scope *managed.Scope, x *managed.Node) *managed.Node { return nn.Dropout(scope, x, rate) })
 }
 
-// BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch. Its
+// BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch, and
+// without the places that a mask leaves out ([MaskOf]). Its
 // running averages are variables that a test step only reads, and a training step too where optim.Frozen has its scale
 // and offset. They are corrected for their start, as Adam's, so that a test after the first epoch does not see a mix
 // with the values that they began with.
 func BatchNorm() Layer {
-	return part("BatchNorm", normal(managed.BatchNorm))
+	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return normal(func(scope *managed.Scope, wide *managed.Node) *managed.Node {
+			return managed.MaskedBatchNorm(scope, wide, MaskOf(x))
+		})(scope, x)
+	})
 }
 
 // LayerNorm is nn.LayerNorm, over the last axis.

@@ -20,17 +20,27 @@ import (
 // has of the examples alone. GoMLX's own layer is refused in a training step of a padded batch. One whose scale and
 // offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by the averages that it
 // has, while training too, and leaves them as they are.
-func BatchNorm(scope *Scope, x *Node) *Node {
+func BatchNorm(scope *Scope, x *Node) *Node { return MaskedBatchNorm(scope, x, nil) }
+
+// MaskedBatchNorm is [BatchNorm] whose training step has the numbers that it has of those places alone at which a mask
+// of x's first axes is true, as bool [batch, places] for [batch, places, n]; nil for all.
+func MaskedBatchNorm(scope *Scope, x, mask *Node) *Node {
 	param, _ := model.GetGraphParam(x, builderParam)
 	b, inStep := param.(*Builder)
 	frozen := inStep && b.freezes(scope, x)
-	if !inStep || frozen || b.padding() == nil || !scope.IsTraining(x.Graph()) {
+	var examples *Node
+	if inStep {
+		examples = b.padding()
+	}
+	if frozen || mask == nil && examples == nil || !scope.IsTraining(x.Graph()) {
 		return norm.BatchNorm(scope, x, -1).FrozenAverages(frozen).Done()
 	}
-	mask := b.padding()
-	if x.Rank() < 2 || x.Shape().Dimensions[0] != mask.Shape().Dimensions[0] {
+	if examples != nil && (x.Rank() < 2 || x.Shape().Dimensions[0] != examples.Shape().Dimensions[0]) {
 		panic(fmt.Errorf("BatchNorm in %s: the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
-			scope.Scope(), x.Shape(), mask.Shape().Dimensions[0]))
+			scope.Scope(), x.Shape(), examples.Shape().Dimensions[0]))
+	}
+	if mask != nil && (mask.DType() != dtypes.Bool || mask.Rank() >= x.Rank() || mask.Shape().CheckDims(x.Shape().Dimensions[:mask.Rank()]...) != nil) {
+		panic(fmt.Errorf("BatchNorm in %s: the mask is %s, expected bool of the first axes of the input %s", scope.Scope(), mask.Shape(), x.Shape()))
 	}
 	const momentum, epsilon = 0.99, 1e-3 // GoMLX's
 	scope = scope.In(norm.BatchNormalizationScopeName)
@@ -42,11 +52,20 @@ func BatchNorm(scope *Scope, x *Node) *Node {
 	mean, variance, steps := of("mean", initializer.Zero, false), of("variance", initializer.One, false), of(batchNormCount, initializer.Zero, false)
 
 	rows := graph.Reshape(x, -1, width)
-	counts := mask
-	for counts.Rank() < x.Rank() {
-		counts = graph.ExpandAxes(counts, -1)
+	var counts *Node
+	for _, m := range []*Node{examples, mask} {
+		if m == nil {
+			continue
+		}
+		for m.Rank() < x.Rank() {
+			m = graph.ExpandAxes(m, -1)
+		}
+		m = graph.Reshape(graph.BroadcastToDims(m, x.Shape().Dimensions...), -1, width)
+		if counts != nil {
+			m = graph.LogicalAnd(counts, m)
+		}
+		counts = m
 	}
-	counts = graph.Reshape(graph.BroadcastToShape(counts, shapes.Make(mask.DType(), x.Shape().Dimensions...)), -1, width)
 	n := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
 	meanOf := func(v *Node) *Node {
 		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), n), 0)
@@ -65,7 +84,9 @@ func BatchNorm(scope *Scope, x *Node) *Node {
 	}
 	follow(mean, average)
 	follow(variance, spread)
-	b.norms = append(b.norms, steps)
+	if inStep {
+		b.norms = append(b.norms, steps)
+	}
 	if l2 := model.GetParamOr(scope, regularizer.ParamL2, 0.0); l2 > 0 {
 		regularizer.L2(l2)(g, scale)
 	}

@@ -25,6 +25,7 @@ h = layers.LSTM(4, return_sequences=True)(h)
 h = layers.Add()([h, layers.MultiHeadAttention(2, 2)(h, h)])
 h = layers.Activation("tanh")(h)
 h = layers.LayerNormalization()(h)
+h = layers.BatchNormalization()(h)
 h = layers.Bidirectional(layers.GRU(2, return_sequences=True))(h)
 out_tags = layers.Dense(3, name="tags")(h)
 out_mean = layers.Dense(1, name="mean")(layers.GlobalAveragePooling1D()(h))
@@ -34,12 +35,13 @@ model = keras.Model(x, [out_tags, out_mean, out_last])
 NAMES = ["tokens/embeddings"] + [f"trunk/0/{n}" for n in ("kernel", "recurrent_kernel", "bias")]
 NAMES += [f"trunk/1/0/{part}/{n}" for part in ("query", "key", "value", "output") for n in ("kernel", "bias")]
 NAMES += ["trunk/3/gamma", "trunk/3/beta"]
-NAMES += [f"trunk/4/{way}/{n}" for way in ("forward", "backward") for n in ("kernel", "recurrent_kernel", "bias")]
+NAMES += ["trunk/4/batch_normalization/scale", "trunk/4/batch_normalization/offset"]
+NAMES += [f"trunk/5/{way}/{n}" for way in ("forward", "backward") for n in ("kernel", "recurrent_kernel", "bias")]
 HEADS = {"tags": "tags", "mean": "mean/1", "last": "last/1"}
 by_layer = {}
 for layer in model.layers:
     by_layer.setdefault(type(layer).__name__, []).append(layer)
-ordered = [v for kind in ("Embedding", "LSTM", "MultiHeadAttention", "LayerNormalization", "Bidirectional") for layer in by_layer[kind] for v in layer.trainable_variables]
+ordered = [v for kind in ("Embedding", "LSTM", "MultiHeadAttention", "LayerNormalization", "BatchNormalization", "Bidirectional") for layer in by_layer[kind] for v in layer.trainable_variables]
 rnn = by_layer["SimpleRNN"][0].trainable_variables
 NAMES += [f"last/0/{n}" for n in ("kernel", "recurrent_kernel", "bias")]
 ordered += rnn
@@ -56,14 +58,14 @@ sparse = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 mse = keras.losses.MeanSquaredError()
 
 
-def losses(weights):
-    (t, m, l), _ = model.stateless_call(weights, [v.value for v in model.non_trainable_variables], ids)
+def losses(weights, training=False):
+    (t, m, l), _ = model.stateless_call(weights, [v.value for v in model.non_trainable_variables], ids, training=training)
     return sparse(tags, t), mse(score, m), mse(score, l)
 
 
 weights = [v.value for v in model.trainable_variables]
 each = losses(weights)
-gradients = dict(zip([v.path for v in model.trainable_variables], jax.grad(lambda w: sum(losses(w)))(weights)))
+gradients = dict(zip([v.path for v in model.trainable_variables], jax.grad(lambda w: sum(losses(w, training=True)))(weights)))
 out = model(ids)
 model.compile(loss=[sparse, mse, mse], metrics=[["accuracy", "sparse_categorical_crossentropy"], [], []])
 found = model.evaluate(ids, [tags, score, score], batch_size=4, verbose=0, return_dict=True)
