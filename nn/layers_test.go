@@ -92,6 +92,9 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 	"gru flax": func(s *nn.Scope, in, fixed map[string]*node) []*node {
 		return all(nn.GRU{Units: 6, Mask: fixed["lengths"]}.Apply(s, in["x"]))
 	},
+	"gru reset before": func(s *nn.Scope, in, _ map[string]*node) []*node {
+		return all(nn.GRU{Units: 6, ResetBefore: true}.Apply(s, in["x"]))
+	},
 	"lstm flax": func(s *nn.Scope, in, fixed map[string]*node) []*node {
 		return all(nn.LSTM{Units: 6, Mask: fixed["lengths"]}.Apply(s, in["x"]))
 	},

@@ -27,16 +27,20 @@ type Recurrent struct {
 	// Dropout is the share between layers, RecurrentDropout that of the state where it goes into the products: one draw
 	// for all places.
 	Dropout, RecurrentDropout float64
-	NoBias                    bool
-	Kernel                    Initializer // GlorotUniform if nil
-	RecurrentKernel           Initializer // Orthogonal if nil
+	// ResetBefore has a GRU reset the state before the product with the candidate's kernel, (r·h)·U, with one bias
+	// [3·units] (Cho et al. 2014).
+	ResetBefore     bool
+	NoBias          bool
+	Kernel          Initializer // GlorotUniform if nil
+	RecurrentKernel Initializer // Orthogonal if nil
 }
 
 // LSTM is a layer of long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, whose biases begin at
 // 1).
 type LSTM Recurrent
 
-// GRU is a layer of gated recurrent units (Cho et al. 2014), reset behind the product, as in cuDNN.
+// GRU is a layer of gated recurrent units (Cho et al. 2014), reset behind the product, r·(h·U + b), as in cuDNN, unless
+// ResetBefore.
 type GRU Recurrent
 
 // SimpleRNN is a layer of tanh(x·kernel + h·recurrent_kernel + bias).
@@ -49,6 +53,7 @@ type SimpleRNN Recurrent
 // the forget gate, the candidate, the output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in
 // forward and backward.
 func (l LSTM) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	Recurrent(l).noReset("LSTM", scope)
 	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
 }
 
@@ -56,9 +61,12 @@ func (l LSTM) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 // the states behind the last place, each [batch, units]: of each layer, in each of its directions.
 //
 // It has the variables kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units], of which one is
-// the input's and one the state's: of the update gate, the reset gate, the candidate. With Layers they are in layer_0,
-// layer_1, …, with Bidirectional in forward and backward.
+// the input's and one the state's, or [3·units] with ResetBefore: of the update gate, the reset gate, the candidate.
+// With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and backward.
 func (u GRU) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	if u.ResetBefore {
+		return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 1, states: 1, bias: Zeros, turn: gruResetBefore})
+	}
 	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: Zeros, turn: gru})
 }
 
@@ -68,15 +76,23 @@ func (u GRU) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
 // It has the variables kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
 // layer_0, layer_1, …, with Bidirectional in forward and backward.
 func (r SimpleRNN) Apply(scope *Scope, x *Node) (outputs *Node, states []*Node) {
+	Recurrent(r).noReset("SimpleRNN", scope)
 	return Recurrent(r).apply("SimpleRNN", scope, x, cell{gates: 1, biases: 1, states: 1, bias: Zeros, turn: simple})
 }
 
-// cell is what one place is computed by: of what the input and the state contribute, [batch, gates·units], and the
-// states.
+// noReset refuses what is for a GRU alone.
+func (r Recurrent) noReset(layer string, scope *Scope) {
+	if r.ResetBefore {
+		fail(layer, scope, "ResetBefore is for a GRU alone")
+	}
+}
+
+// cell is what one place is computed by: of what the input contributes, [batch, gates·units], of times, the product of
+// a state with the kernel of the gates from first to below end, and of the states.
 type cell struct {
 	gates, biases, states int
 	bias                  Initializer
-	turn                  func(in, back *Node, states []*Node) []*Node
+	turn                  func(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node
 }
 
 // forgetOne is 1 for the forget gate of an LSTM.
@@ -92,22 +108,34 @@ func gate(v, like *Node, i int) *Node {
 	return graph.Slice(v, graph.AxisRange(), graph.AxisRange(i*units, (i+1)*units))
 }
 
-func lstm(in, back *Node, states []*Node) []*Node {
+func lstm(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
 	h, c := states[0], states[1]
-	z := graph.Add(in, back)
+	z := graph.Add(in, times(h, 0, 4))
 	c = graph.Add(graph.Mul(graph.Sigmoid(gate(z, h, 1)), c), graph.Mul(graph.Sigmoid(gate(z, h, 0)), graph.Tanh(gate(z, h, 2))))
 	return []*Node{graph.Mul(graph.Sigmoid(gate(z, h, 3)), graph.Tanh(c)), c}
 }
 
-func gru(in, back *Node, states []*Node) []*Node {
+func gru(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
 	h := states[0]
+	back := times(h, 0, 3)
 	open := func(i int) *Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
 	keep := open(0)
 	candidate := graph.Tanh(graph.Add(gate(in, h, 2), graph.Mul(open(1), gate(back, h, 2))))
 	return []*Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
 }
 
-func simple(in, back *Node, _ []*Node) []*Node { return []*Node{graph.Tanh(graph.Add(in, back))} }
+func gruResetBefore(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
+	h := states[0]
+	back := times(h, 0, 2)
+	open := func(i int) *Node { return graph.Sigmoid(graph.Add(gate(in, h, i), gate(back, h, i))) }
+	keep := open(0)
+	candidate := graph.Tanh(graph.Add(gate(in, h, 2), times(graph.Mul(open(1), h), 2, 3)))
+	return []*Node{graph.Add(graph.Mul(keep, h), graph.Mul(graph.OneMinus(keep), candidate))}
+}
+
+func simple(in *Node, times func(h *Node, first, end int) *Node, states []*Node) []*Node {
+	return []*Node{graph.Tanh(graph.Add(in, times(states[0], 0, 1)))}
+}
 
 func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *Node, states []*Node) {
 	sequence(layer, scope, x)
@@ -187,15 +215,20 @@ func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, ba
 		options = append(options, flow.Reverse())
 	}
 	return flow.Scan(initial, append([]*Node{in}, mask...), func(carry, at []*Node) (next, out []*Node) {
-		h := carry[0]
-		if drop != nil {
-			h = graph.Mul(h, drop)
-		}
-		product := graph.Dot(h, recurrent).Product()
-		if bias != nil {
-			product = graph.Add(product, bias)
-		}
-		next = c.turn(at[0], product, carry)
+		next = c.turn(at[0], func(h *Node, first, end int) *Node {
+			if drop != nil {
+				h = graph.Mul(h, drop)
+			}
+			kernel := recurrent
+			if end-first < c.gates {
+				kernel = graph.Slice(kernel, graph.AxisRange(), graph.AxisRange(first*r.Units, end*r.Units))
+			}
+			product := graph.Dot(h, kernel).Product()
+			if bias != nil { // all gates have it, in one product
+				product = graph.Add(product, bias)
+			}
+			return product
+		}, carry)
 		out = slices.Clone(next[:1])
 		if len(mask) > 0 {
 			here := graph.BroadcastToDims(graph.ExpandAxes(at[1], -1), dims[1], r.Units)

@@ -152,6 +152,10 @@ for kind, (make, gates, bias) in kinds.items():
              {**of("layer_0/"), **of("layer_1/", U)})
 
 
+of_keras("gru reset before", lambda t: with_tanh(keras.layers.GRU)(U, reset_after=False, return_sequences=True, return_state=True, dtype=t), seq,
+         {"kernel": (N, 3 * U), "recurrent_kernel": (U, 3 * U), "bias": (3 * U,)})
+
+
 def flax_gru(w, x, fixed, t):
     cut = lambda v: jnp.split(v, 3, -1)
     (kz, kr, kn), (uz, ur, un), (bz, br, bn), (cz, cr, cn) = cut(w["kernel"]), cut(w["recurrent_kernel"]), cut(w["bias"][0]), cut(w["bias"][1])
