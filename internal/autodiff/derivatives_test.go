@@ -163,6 +163,45 @@ var derivatives = []operation{
 	of(graph.NodeTypeLessThanTotalOrder, 2, truth(graph.LessThanTotalOrder)),
 	of(graph.NodeTypeNotEqual, 2, truth(graph.NotEqual)),
 	of(graph.NodeTypeNotEqualTotalOrder, 2, truth(graph.NotEqualTotalOrder)),
+	// The same operations with other attributes.
+	of(graph.NodeTypeReduceWindow, 2, func(x node) node {
+		return graph.MeanPool(graph.Mul(image4(x), image4(x))).Window(2).Strides(1).PadSame().Done()
+	}),
+	of(graph.NodeTypeReduceWindow, 2, func(x node) node {
+		y := image4(x)
+		return graph.Mul(graph.MaxPool(graph.Mul(y, y)).WindowPerAxis(3, 2).Strides(2).PadSame().Done(), number64(x, 3))
+	}),
+	of(graph.NodeTypeReduceWindow, 2, func(x node) node { // more places than are taken apart
+		y := graph.Concatenate(slices.Repeat([]node{x}, 12), 0)
+		return graph.CumSum(graph.Mul(y, y), 0)
+	}),
+	of(graph.NodeTypeReduceWindow, 1, func(x node) node { // the gradient is GoMLX's
+		y := graph.Concatenate(slices.Repeat([]node{x}, 12), 0)
+		return graph.MaxPool(graph.Mul(y, y)).FullShape().Window(70).Strides(1).Done()
+	}),
+	of(graph.NodeTypeReduceWindow, 2, func(x node) node {
+		return graph.CumSum(graph.Mul(x, x), 0, &graph.CumSumOptions{Exclusive: true, Reverse: true})
+	}),
+	of(graph.NodeTypeConvGeneral, 2, func(x node) node {
+		kernel := graph.Concatenate([]node{part(x, 1, 5), graph.Mul(part(x, 0, 4), part(x, 2, 6))}, 0)
+		y := graph.Reshape(graph.Concatenate([]node{x, x, x, x}, 0), 1, 3, 4, 2)
+		return graph.Convolve(y, graph.Reshape(kernel, 2, 2, 1, 2)).DilationPerAxis(1, 2).ChannelGroupCount(2).NoPadding().Done()
+	}),
+	of(graph.NodeTypeGather, 2, func(x node) node {
+		y := graph.Reshape(graph.Mul(x, x), 3, 2)
+		return graph.Gather(y, graph.Const(x.Graph(), [][][]int32{{{2}, {2}}, {{0}, {2}}}))
+	}),
+	of(graph.NodeTypeScatterSum, 2, func(x node) node { // twice to one place
+		return graph.ScatterSum(graph.Reshape(graph.Mul(x, x), 3, 2), graph.Const(x.Graph(), [][]int32{{1}, {1}}),
+			graph.Reshape(graph.Mul(part(x, 0, 4), part(x, 2, 6)), 2, 2), false, false)
+	}),
+	of(graph.NodeTypePad, 2, func(x node) node {
+		return graph.Pad(graph.Mul(x, x), graph.Reshape(part(x, 0, 1)), graph.PadAxis{Start: -1, Interior: 2, End: -2})
+	}),
+	of(graph.NodeTypeSort, 2, func(x node) node {
+		values, _ := graph.TopK(graph.Mul(graph.Reshape(x, 2, 3), graph.Reshape(x, 2, 3)), 2, 1)
+		return values
+	}),
 	of(graph.NodeTypeIsFinite, 0, truth(func(a, _ node) node { return graph.IsFinite(a) })),
 	of(graph.NodeTypeIsNaN, 0, truth(func(a, _ node) node { return graph.IsNaN(a) })),
 }

@@ -134,6 +134,9 @@ func TestGoMLXIsWrong(t *testing.T) {
 		{"a kernel of even size", func(x, y node) node {
 			return graph.Convolve(graph.Reshape(x, 1, 3, 1), graph.Reshape(y, 2, 1, 1)).NoPadding().Done()
 		}, array{1, 2, 3}, array{10, 100}, array{1, 2}, array{10, 120, 200}, array{120, 200, 0}},
+		{"the value around a Pad", func(x, y node) node {
+			return graph.Pad(y, graph.Reshape(x), graph.PadAxis{Start: 1, Interior: 1})
+		}, array{1}, array{2, 3}, array{1, 10, 100, 1000}, array{101}, array{0}},
 	} {
 		for _, backend := range []compute.Backend{plugintest.CPU(t), plugintest.Go(t)} {
 			t.Run(c.name+"/"+backend.Name(), func(t *testing.T) {

@@ -58,6 +58,10 @@ func TestAttributes(t *testing.T) {
 
 	require.Equal(t, []int{1, 2}, attributesOf(graph.ReduceMax(x, 2, 1)).ints("axes"))
 	require.Equal(t, []int{3}, attributesOf(graph.ReduceMin(x, -1)).ints("axes"))
+
+	padded := graph.Pad(x, graph.Const(g, float32(0)), graph.PadAxis{Start: 1, End: 2, Interior: 3})
+	p := attributes{padded, attributesOf(padded).field("axesConfig", reflect.Slice).Index(0)}
+	require.Equal(t, []int{1, 2, 3}, []int{p.int("Start"), p.int("End"), p.int("Interior")})
 }
 
 func TestAttributesThatAreNotThere(t *testing.T) {

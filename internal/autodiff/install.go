@@ -33,6 +33,7 @@ func rules() map[graph.NodeType]rule {
 		graph.NodeTypePow:          pow,
 		graph.NodeTypeLog:          log,
 		graph.NodeTypeWhere:        chosen,
+		graph.NodeTypePad:          pad,
 	}
 }
 
