@@ -81,6 +81,11 @@ interop: setup ## files exchanged with the Python package safetensors (installed
 export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs
 	GO="$(GO)" bash scripts/export_check.sh
 
+.PHONY: numerics
+numerics: setup ## 200 steps of seven models beside JAX's: docs/numerics.md; PY=PYTHON, which has jax and optax, makes JAX's numbers anew
+	@if [ -n "$(PY)" ]; then cd nn/testdata && JAX_PLATFORMS=cpu $(PY) trajectories.py > trajectories.new && mv trajectories.new trajectories.json; fi
+	$(GO) test $(TEST_FLAGS) -tags nightly -count=1 -v ./nn -run TestTrajectories
+
 .PHONY: upstream
 upstream: setup ## build and test against the newest GoMLX, compute, go-xla and must that can be had; PACKAGES="./managed ./xla/..." for some tests alone
 	GO="$(GO)" bash scripts/upstream.sh $(PACKAGES)

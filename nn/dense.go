@@ -36,7 +36,7 @@ type Conv struct {
 	Strides  []int // likewise; 1 if nil
 	Dilation []int // of the window, likewise; 1 if nil
 	Groups   int   // of channels that see only their own inputs; 1 if 0
-	Valid    bool  // no padding; else so many zeros that a stride of 1 keeps the length
+	Valid    bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
 	NoBias   bool
 	Kernel   Initializer // GlorotUniform if nil
 	Bias     Initializer // Zeros if nil
@@ -68,18 +68,28 @@ func (c Conv) Apply(scope *Scope, x *Node) *Node {
 		}
 		return all
 	}
-	window := each("Window", c.Window)
+	window, strides, dilation := each("Window", c.Window), each("Strides", c.Strides), each("Dilation", c.Dilation)
 	dims := append(append([]int(nil), window...), n/groups, c.Channels)
 	conv := graph.Convolve(x, variable(scope, x, "kernel", c.Kernel, GlorotUniform, dims...)).
-		StridePerAxis(each("Strides", c.Strides)...).DilationPerAxis(each("Dilation", c.Dilation)...).ChannelGroupCount(groups)
-	if c.Valid {
-		conv = conv.NoPadding()
-	} else {
-		conv = conv.PadSame()
+		StridePerAxis(strides...).DilationPerAxis(dilation...).ChannelGroupCount(groups)
+	if !c.Valid {
+		conv = conv.PaddingPerDim(same(x.Shape().Dimensions[1:], window, strides, dilation))
 	}
 	y := conv.Done()
 	if c.NoBias {
 		return y
 	}
 	return graph.Add(y, graph.ExpandLeftToRank(variable(scope, x, "bias", c.Bias, Zeros, c.Channels), y.Rank()))
+}
+
+// same are the zeros before and behind each spatial axis. GoMLX's do not heed the stride: the windows would stand
+// elsewhere than Keras's and flax's.
+func same(dims, window, strides, dilation []int) [][2]int {
+	paddings := make([][2]int, len(window))
+	for i, stride := range strides {
+		last := (dims[i] - 1) / stride * stride // where the last window begins
+		more := max(0, last+(window[i]-1)*dilation[i]+1-dims[i])
+		paddings[i] = [2]int{more / 2, more - more/2}
+	}
+	return paddings
 }

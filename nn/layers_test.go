@@ -67,6 +67,9 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 	"conv2d strides": one(func(s *nn.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{3, 2}, Strides: []int{2}}.Apply(s, x)
 	}),
+	"conv2d strides, even": one(func(s *nn.Scope, x *node) *node {
+		return nn.Conv{Channels: 3, Window: []int{3}, Strides: []int{2}}.Apply(s, x)
+	}),
 	"conv2d dilation": one(func(s *nn.Scope, x *node) *node {
 		return nn.Conv{Channels: 3, Window: []int{2}, Dilation: []int{2, 3}, Valid: true}.Apply(s, x)
 	}),

@@ -3,3 +3,5 @@
 package nn_test
 
 const eager = true
+
+var trajectoriesTried []string

@@ -81,6 +81,8 @@ image = {"x": (2, 5, 6, 4)}
 of_keras("dense", lambda t: keras.layers.Dense(U, dtype=t), seq, {"kernel": (N, U), "bias": (U,)})
 of_keras("conv1d same", lambda t: keras.layers.Conv1D(3, 3, padding="same", dtype=t), seq, {"kernel": (3, N, 3), "bias": (3,)})
 of_keras("conv2d strides", lambda t: keras.layers.Conv2D(3, (3, 2), strides=2, padding="same", dtype=t), image, {"kernel": (3, 2, 4, 3), "bias": (3,)})
+of_keras("conv2d strides, even", lambda t: keras.layers.Conv2D(3, 3, strides=2, padding="same", dtype=t), {"x": (2, 6, 8, 4)},
+         {"kernel": (3, 3, 4, 3), "bias": (3,)})
 of_keras("conv2d dilation", lambda t: keras.layers.Conv2D(3, 2, dilation_rate=(2, 3), dtype=t), image, {"kernel": (2, 2, 4, 3), "bias": (3,)})
 of_keras("conv2d groups", lambda t: keras.layers.Conv2D(6, 3, groups=2, padding="same", use_bias=False, dtype=t), image, {"kernel": (3, 3, 2, 6)})
 of_keras("conv3d", lambda t: keras.layers.Conv3D(2, 2, strides=(1, 2, 1), padding="same", dtype=t), {"x": (2, 3, 4, 3, 2)}, {"kernel": (2, 2, 2, 2, 2), "bias": (2,)})
