@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Exports two perceptrons and a small convolutional network, as models and as training steps, and checks that JAX computes
-# the same from the folders.
+# Exports five small models, among them a recurrent one and one with branches, as models and as training steps, and checks
+# that JAX computes the same from the folders.
 #
 #   scripts/export_check.sh
 #

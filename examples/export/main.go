@@ -1,4 +1,4 @@
-// Command export trains three small models on the digits and writes each, with its weights and one run, into a folder
+// Command export trains five small models on the digits and writes each, with its weights and one run, into a folder
 // that needs no Go any more: go run ./examples/export DIR. `make export-check` runs it, and then loads the folders in
 // JAX.
 package main
@@ -17,8 +17,10 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flow"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -42,6 +44,28 @@ func gelu(scope *managed.Scope, x *managed.Node) *managed.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
+// lstm reads an image row by row.
+func lstm(scope *managed.Scope, x *managed.Node) *managed.Node {
+	last, _ := nn.LSTM{Units: 32, Last: true}.Apply(scope.In("lstm"), graph.Reshape(x, -1, 8, 8))
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), last)
+}
+
+// branches has a loop that makes the ink of an image as much as it should be, and a layer that is left out of a batch
+// that is bright enough.
+func branches(scope *managed.Scope, x *managed.Node) *managed.Node {
+	x = graph.Reshape(x, -1, 64)
+	level := func(x *managed.Node) *managed.Node { return graph.ReduceAllMean(x) }
+	half := graph.Scalar(x.Graph(), x.DType(), 0.5)
+	x = graph.StopGradient(flow.While(func(v []*managed.Node) *managed.Node { return graph.LessThan(level(v[0]), half) },
+		func(v []*managed.Node) []*managed.Node { return []*managed.Node{graph.MulScalar(v[0], 1.25)} }, x)[0])
+	x = graph.Tanh(nn.Dense{Units: 32}.Apply(scope.In("hidden"), x))
+	more := nn.Dense{Units: 32}
+	x = flow.Cond(graph.GreaterThan(level(x), graph.ScalarZero(x.Graph(), x.DType())),
+		func() []*managed.Node { return []*managed.Node{graph.Tanh(more.Apply(scope.In("more"), x))} },
+		func() []*managed.Node { return []*managed.Node{x} })[0]
+	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
+}
+
 func main() {
 	must.M = loop.Exit
 	if len(os.Args) != 2 {
@@ -50,7 +74,7 @@ func main() {
 	runtime := must.M1(xla.Open(context.Background(), xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()
 	train, test := must.M2(data.Digits())
-	for name, f := range map[string]model{"mlp": mlp, "gelu": gelu, "cnn": cnn} {
+	for name, f := range map[string]model{"mlp": mlp, "gelu": gelu, "cnn": cnn, "lstm": lstm, "branches": branches} {
 		export(filepath.Join(os.Args[1], name), strategies.Jit(runtime), train, test, f)
 	}
 }
