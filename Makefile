@@ -49,7 +49,7 @@ race: setup ## the tests under the race detector
 	@# checkptr=0 for compute alone: the products of its Go backend make pointers one element behind a slice, which the detector's build ends.
 	@# Nor the long tests of one goroutine that reads and writes files, counts bytes or starts processes: `make test` has them.
 	$(GO) test $(TEST_FLAGS) -race -skip '$(ONE_GOROUTINE)' -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short \
-		$(LONGEST) $$($(GO) list ./... | grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|nn|nn|archtest|autodiff|hlo|mutants|size)(/|$$)')
+		$(LONGEST) $$($(GO) list ./... | grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|archtest|autodiff|hlo|mutants|size)(/|$$)')
 
 .PHONY: lint
 lint: vet ## formatting, go vet, staticcheck, the shell scripts

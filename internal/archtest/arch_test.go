@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"internal/autodiff":     {},
 	"flow":                  {"internal/autodiff", "xla"},
 	"grad":                  {"flow", "internal/autodiff"},
+	"linalg":                {"flow", "internal/autodiff"},
 	"internal/archtest":     {},
 	"internal/mutants":      {},
 	"internal/vfs":          {"internal/regular"},

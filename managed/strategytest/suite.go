@@ -30,8 +30,8 @@ const tolerance = 1e-5
 // comparedSteps is how many steps are compared.
 const comparedSteps = 100
 
-// Run runs the suite; among the rest, 100 Adam steps of a model with loops and branches must give jit's losses and values to 1e-5. open gives the strategy
-// on a runtime of the CPU that the test closes.
+// Run runs the suite; among the rest, 100 Adam steps of a model with loops and branches must give jit's losses and
+// values to 1e-5. open gives the strategy on a runtime of the CPU that the test closes.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })

@@ -1,0 +1,99 @@
+package linalg_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/grad"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/linalg"
+)
+
+type array = [][][]float64
+
+func functionOf(name string) func(in []*graph.Node) *graph.Node {
+	return map[string]func(in []*graph.Node) *graph.Node{
+		"cholesky": func(in []*graph.Node) *graph.Node { return linalg.Cholesky(in[0]) },
+		"lower":    func(in []*graph.Node) *graph.Node { return linalg.SolveLower(in[0], in[1]) },
+		"upper":    func(in []*graph.Node) *graph.Node { return linalg.SolveUpper(in[0], in[1]) },
+	}[name]
+}
+
+// Values, gradients and the gradients of these are JAX's.
+func TestAsJAX(t *testing.T) {
+	var cases map[string]struct {
+		Inputs, Tangents, First, Second []array
+		Weights, Value                  array
+	}
+	require.NoError(t, json.Unmarshal(must.M1(os.ReadFile("testdata/linalg.json")), &cases))
+	require.Len(t, cases, 3)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := graph.NewGraph(plugintest.CPU(t), name)
+			defer g.Finalize()
+			var in []*graph.Node
+			var given []any
+			for i, x := range c.Inputs {
+				in = append(in, graph.Parameter(g, fmt.Sprint(i), shapes.Make(dtypes.Float64, len(x), len(x[0]), len(x[0][0]))))
+				given = append(given, x)
+			}
+			value := functionOf(name)(in)
+			first := grad.VJP([]*graph.Node{value}, []*graph.Node{graph.Const(g, c.Weights)}, in)
+			var tangents []*graph.Node
+			for _, x := range c.Tangents {
+				tangents = append(tangents, graph.Const(g, x))
+			}
+			second := grad.VJP(first, tangents, in)
+			g.Compile(append(append([]*graph.Node{value}, first...), second...)...)
+			want := append(append([]array{c.Value}, c.First...), c.Second...)
+			for i, got := range g.Run(given...) {
+				flat, k := tensors.MustCopyFlatData[float64](got), 0
+				for _, matrix := range want[i] {
+					for _, row := range matrix {
+						for _, w := range row {
+							require.InDelta(t, w, flat[k], 1e-9*max(1, math.Abs(w)), "output %d, number %d", i, k)
+							k++
+						}
+					}
+				}
+				require.Len(t, flat, k)
+			}
+		})
+	}
+}
+
+// As in JAX, the factor of one matrix that is not positive definite is NaN; those beside it are right.
+func TestCholesky_notPositiveDefinite(t *testing.T) {
+	exec := graph.MustNewExec(plugintest.CPU(t), linalg.Cholesky)
+	defer exec.Finalize()
+	got := exec.MustCall([][][]float32{{{1, 2}, {2, 1}}, {{0, 0}, {0, 0}}, {{4, 2}, {2, 10}}})[0].Value().([][][]float32)
+	for _, l := range got[:2] {
+		require.True(t, math.IsNaN(float64(l[0][0])) && math.IsNaN(float64(l[1][0])) && math.IsNaN(float64(l[1][1])), "%v", l)
+		require.Zero(t, l[0][1])
+	}
+	require.Equal(t, [][]float32{{2, 0}, {1, 3}}, got[2])
+}
+
+func TestWrongArguments(t *testing.T) {
+	g := graph.NewGraph(plugintest.CPU(t), "wrong")
+	defer g.Finalize()
+	of := func(dims ...int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
+	for want, f := range map[string]func(){
+		"linalg: Cholesky: the matrices are (Float32)[2, 3], expected floating-point numbers [batch…, n, n]": func() { linalg.Cholesky(of(2, 3)) },
+		"linalg: SolveLower: the matrices are nil, expected":                                                 func() { linalg.SolveLower(nil, of(2)) },
+		"linalg: SolveUpper: the right side is (Float32)[2], expected [batch…, 2, k] for matrices":           func() { linalg.SolveUpper(of(2, 2), of(2)) },
+	} {
+		require.ErrorContains(t, graphs.Catch(f), want)
+	}
+}
