@@ -38,6 +38,7 @@ type Builder struct {
 	casting  *casting // nil without a policy
 	// optimizer is that of a train step.
 	optimizer Optimizer
+	only      func(name string) bool // what a train step updates; nil: all
 }
 
 // Graph is the graph being built.

@@ -174,7 +174,7 @@ func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Bui
 	b.names, b.batch, b.sets = c.fields(g, batch)
 	b.given = b.batch
 	if s.train {
-		b.kind, b.optimizer = "train", s.ruleOf(c.state)
+		b.kind, b.optimizer, b.only = "train", s.ruleOf(c.state), s.only
 	}
 	model.SetStore(g, store)
 	store.SetTraining(g, s.train)

@@ -185,6 +185,8 @@ var controls = []control{
 		edits: []edit{{"cmp.Or(t.Epsilon, 1e-8)", "cmp.Or(t.Epsilon, 2e-8)"}}},
 	{name: "a factor's gradient with a whole diagonal", file: "linalg/linalg.go", pkg: "linalg", test: "TestAsJAX",
 		edits: []edit{{"graph.MulScalar(unit(like, n), 0.5)", "graph.MulScalar(unit(like, n), 0)"}}},
+	{name: "a norm of an example that leaves its last gradient out", file: "managed/clip.go", pkg: "managed", test: "TestClipByExample",
+		edits: []edit{{"range autodiff.Gradient(l, wrt...) {", "range autodiff.Gradient(l, wrt[:len(wrt)-1]...) {"}}},
 	{name: "a cache whose places begin anew", file: "nn/attention.go", pkg: "nn", test: "TestDecode",
 		edits: []edit{{"q, k, v := a.project(scope, x, x, cache.Position)", "q, k, v := a.project(scope, x, x, nil)"}}},
 	{name: "a space that stays with those before it", file: "text/split.go", pkg: "text", test: "TestBPE_encodesAsThePeer",

@@ -1,0 +1,56 @@
+package managed
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/internal/autodiff"
+)
+
+// ClipByExample gives the loss of each example, [batch], with a gradient that is clipped: that of an example, by all
+// trainable variables that the step updates, is scaled down where its norm is above a limit (Abadi et al. 2016). Reported
+// to [Builder.Loss], the step trains with the mean of these gradients:
+//
+//	b.Loss("loss", b.ClipByExample(1, []*managed.Node{b.Node("x"), b.Node("y")}, func(example []*managed.Node) *managed.Node {
+//		return graph.ReduceAllMean(managed.CrossEntropy(example[1], model(b.Scope(), example[0])))
+//	}))
+//
+// Fields have the batch as their first axis. The function is called once, with fields of one example, [1, …], and gives
+// a scalar. The program goes through the examples one by one, twice: for the norms, and for the gradient.
+func (b *Builder) ClipByExample(limit float64, fields []*Node, loss func(example []*Node) *Node) *Node {
+	if !(limit > 0) || loss == nil {
+		panic(fmt.Errorf("ClipByExample: the limit is %g, expected a positive number, and a function of the loss", limit))
+	}
+	_, outs := flow.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
+		example := make([]*Node, len(at))
+		for i, x := range at {
+			example[i] = graph.ExpandAxes(x, 0)
+		}
+		l := loss(example)
+		if l == nil || l.Rank() != 0 || !l.DType().IsFloat() {
+			panic(fmt.Errorf("ClipByExample: the loss of an example is %s, expected a scalar of a floating-point type", autodiff.ShapeText(l)))
+		}
+		var wrt []*Node
+		for v := range b.scope.Store().IterVariables() {
+			if v.Trainable && v.InUseByGraph(b.graph) && (b.only == nil || b.only(v.Path())) {
+				wrt = append(wrt, v.NodeValue(b.graph))
+			}
+		}
+		if len(wrt) == 0 {
+			panic(errors.New("ClipByExample: the loss uses no trainable variable that the step updates"))
+		}
+		sum := graph.ScalarZero(b.graph, l.DType())
+		for _, g := range autodiff.Gradient(l, wrt...) {
+			sum = graph.Add(sum, graph.ConvertDType(graph.ReduceAllSum(graph.Square(g)), l.DType()))
+		}
+		return nil, []*Node{l, sum}
+	})
+	losses, norms := outs[0], graph.Sqrt(graph.StopGradient(outs[1]))
+	most := graph.Scalar(b.graph, losses.DType(), limit)
+	share := graph.Where(graph.LessThan(norms, most), graph.OnesLike(norms), graph.Div(most, norms))
+	clipped := graph.Mul(losses, share)
+	return graph.Add(graph.StopGradient(losses), graph.Sub(clipped, graph.StopGradient(clipped)))
+}
