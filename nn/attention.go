@@ -86,8 +86,12 @@ func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
 		length = cache.Key.Shape().Dimensions[1]
 	}
 	shape := shapes.Make(x.DType(), batch*a.KeyHeads, length, a.Width)
-	if !cache.Key.Shape().Equal(shape) || !cache.Value.Shape().Equal(shape) || n > length {
-		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected %s for both", cache.Key.Shape(), cache.Value.Shape(), x.Shape(), shape)
+	if !cache.Key.Shape().Equal(shape) || !cache.Value.Shape().Equal(shape) {
+		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected (%s)[%d, length, %d] for both, as NewCache makes them",
+			cache.Key.Shape(), cache.Value.Shape(), x.Shape(), shape.DType, batch*a.KeyHeads, a.Width)
+	}
+	if n > length {
+		fail("Attention", scope, "the input has %d places, the cache's length is %d", n, length)
 	}
 	q, k, v := a.project(scope, x, x, cache.Position)
 	// All heads of the batch are those of one example, in front of the places.

@@ -215,6 +215,13 @@ func TestMistakes(t *testing.T) {
 		"nn: Attention in /: Decode gives what Apply gives only where it is Causal": func(s *nn.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1}.Decode(s, of(g, 1, 1, 2), nn.Cache{})
 		},
+		"the cache has keys (Float32)[1, 4, 1, 2] and values (Float32)[1, 4, 1, 2] for the input (Float32)[1, 1, 2], expected (Float32)[1, length, 2] for both": func(s *nn.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Causal: true}.Decode(s, of(g, 1, 1, 2), nn.Cache{Key: of(g, 1, 4, 1, 2), Value: of(g, 1, 4, 1, 2)})
+		},
+		"the input has 3 places, the cache's length is 2": func(s *nn.Scope, g *graph.Graph) {
+			a, x := nn.Attention{Heads: 1, Causal: true}, of(g, 1, 3, 2)
+			a.Decode(s, x, a.NewCache(s, x, 2))
+		},
 		"expected neither in Cross": func(s *nn.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
 		},

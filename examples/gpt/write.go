@@ -48,7 +48,7 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 	caches := make([]nn.Cache, m.blocks)
 	setKeys, setValues := make([]func(*managed.Node), m.blocks), make([]func(*managed.Node), m.blocks)
 	for i := range caches {
-		scope, shape := b.Scope().In("cache_%d", i), shapes.Make(dtypes.Float32, 1, m.window, m.heads, m.width/m.heads)
+		scope, shape := b.Scope().In("cache_%d", i), shapes.Make(dtypes.Float32, m.heads, m.window, m.width/m.heads)
 		caches[i].Position = position
 		caches[i].Key, setKeys[i] = variable(scope, "key", shape)
 		caches[i].Value, setValues[i] = variable(scope, "value", shape)
