@@ -132,7 +132,7 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 			}
 		}
 	}
-	return r.afterTasks(ctx, &turns[count-1], stop)
+	return r.afterTasks(ctx, turns[count-1].samples, stop)
 }
 
 // flushBeforeError makes the steps of the batches that were pending when the run failed: without blocks they would have

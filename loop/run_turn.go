@@ -52,7 +52,7 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 		}
 	}
 	if task < 0 {
-		return r.afterTasks(ctx, &pendingTurn{now, samples}, stop)
+		return r.afterTasks(ctx, samples, stop)
 	}
 	b.current = task
 	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, pendingTurn{now, samples})
@@ -71,11 +71,16 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 }
 
 // afterTasks makes the rest of a turn.
-func (r *run[S, B]) afterTasks(ctx context.Context, turn *pendingTurn, stop bool) (end bool, err error) {
-	if err := r.callHooks(ctx, turn.samples, &stop); err != nil {
+func (r *run[S, B]) afterTasks(ctx context.Context, samples int64, stop bool) (end bool, err error) {
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 {
+		r.lastTurn = lastTurn{r.elapsed, r.elapsed, r.elapsed}
+		return r.isLast(stop), nil
+	}
+	tasks := r.elapsed
+	if err := r.callHooks(ctx, samples, &stop); err != nil {
 		return false, err
 	}
-	r.lastTurn.tasks = turn.elapsed
+	r.lastTurn.tasks = tasks
 	return r.isLast(stop), nil
 }
 
@@ -110,10 +115,6 @@ func (r *run[S, B]) isLast(stop bool) bool {
 
 // callHooks makes the changes of a turn, adds it to the history, and calls the callbacks.
 func (r *run[S, B]) callHooks(ctx context.Context, samples int64, stop *bool) error {
-	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 {
-		r.lastTurn.callbacks, r.lastTurn.history = r.elapsed, r.elapsed
-		return nil
-	}
 	r.elapsed = r.clock.at(r.elapsed)
 	r.noteLatest(r.turn.Logs)
 	if err := r.callDue(ctx, true, nil, stop); err != nil {

@@ -164,11 +164,6 @@ func sums() fields {
 	return fields{"x": {x, []int{places, width}}, "n": {lengths, nil}, "y": {y, []int{1}}}
 }
 
-// rectified has the slope 0 at 0, as JAX's relu.
-func rectified(x *node) *node {
-	return graph.Where(graph.GreaterThan(x, graph.ScalarZero(x.Graph(), x.DType())), x, graph.ZerosLike(x))
-}
-
 func digitsOf(n int) (x []float32, y []int32) {
 	train, _ := must.M2(data.Digits())
 	for b, err := range data.Take(train.Batches(n), 1) {
@@ -186,7 +181,7 @@ func digits() fields {
 func convolutional(b *managed.Builder, _ weightsOf) *node {
 	x := b.Node("x")
 	for name, channels := range []int{8, 16} {
-		x = rectified(nn.Conv{Channels: channels, Window: []int{3}}.Apply(b.Scope().In("conv_%d", name), x))
+		x = nn.Relu(nn.Conv{Channels: channels, Window: []int{3}}.Apply(b.Scope().In("conv_%d", name), x))
 		x = graph.MaxPool(x).Window(2).Done()
 	}
 	return crossEntropy(b, nn.Dense{Units: 10}.Apply(b.Scope().In("out"), graph.Reshape(x, -1, 64)))
