@@ -51,7 +51,7 @@ type scan struct {
 // what stands at the place. It gives the carried values behind the last place, and the outputs, stacked as xs are.
 //
 // The body gives carried values of the same shapes and types. xs and outputs may be of any number and shapes, also
-// none.
+// none; there is one place at least.
 //
 // The gradient goes through the places once more, in the other direction. It keeps the carried values of each place and
 // computes the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.

@@ -16,7 +16,22 @@ type Node = graph.Node
 
 // Gradient gives the gradients of a loss, a scalar of a floating-point type, with respect to each of wrt, in their
 // shapes. One that the loss does not depend on has zeros.
-func Gradient(loss *Node, wrt ...*Node) []*Node { return autodiff.Gradient(loss, wrt...) }
+func Gradient(loss *Node, wrt ...*Node) []*Node { return gradient("Gradient", loss, wrt) }
+
+func gradient(what string, loss *Node, wrt []*Node) []*Node {
+	if loss == nil || loss.Rank() != 0 || !loss.DType().IsFloat() {
+		panic(fmt.Errorf("grad: %s: the loss is %s, expected a scalar of a floating-point type", what, autodiff.ShapeText(loss)))
+	}
+	for i, n := range wrt {
+		switch {
+		case n == nil || !n.DType().IsFloat() && !n.DType().IsComplex():
+			panic(fmt.Errorf("grad: %s: input %d is %s, expected floating-point or complex numbers", what, i, autodiff.ShapeText(n)))
+		case n.StopGradient(): // GoMLX would give 0
+			panic(fmt.Errorf("grad: %s: input %d is itself a StopGradient, expected a node that gradients reach: take graph.Identity of it, and compute with that", what, i))
+		}
+	}
+	return autodiff.Gradient(loss, wrt...)
+}
 
 // VJP gives, for outputs that were computed from wrt, the product of adjoints, one of each output's shape, and the
 // Jacobian: the sum over all outputs, in the shapes of wrt.
@@ -24,7 +39,7 @@ func VJP(outputs, adjoints, wrt []*Node) []*Node {
 	if err := pairs("adjoint", "output", adjoints, outputs); err != nil {
 		panic(fmt.Errorf("grad: VJP: %w", err))
 	}
-	return autodiff.Gradient(autodiff.Weighted(outputs, adjoints), wrt...)
+	return gradient("VJP", autodiff.Weighted(outputs, adjoints), wrt)
 }
 
 // JVP gives, for outputs that were computed from wrt, the product of the Jacobian and tangents, one of the shape of
@@ -59,11 +74,21 @@ func pairs(what, of string, a, b []*Node) error {
 
 // PerExample gives the loss of each example, [batch], and the gradients of each with respect to each of wrt, [batch,
 // …]. Fields have the batch as their first axis; loss is called once, with fields of one example, [1, …], and gives a
-// scalar. The program has the model once, and works on one example at a time.
+// scalar. The program has the model once, and works on one example at a time. wrt are the same for all examples, as
+// variables: a field is not one of them.
 func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *Node, gradients []*Node) {
 	wrt = slices.Clone(wrt)
 	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {
 		panic(errors.New("grad: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil"))
+	}
+	for i, f := range fields {
+		if f.Rank() == 0 || f.Shape().Dimensions[0] == 0 || fields[0].Rank() > 0 && f.Shape().Dimensions[0] != fields[0].Shape().Dimensions[0] {
+			panic(fmt.Errorf("grad: per example: field %d is %s beside %s, expected one example or more along the first axis of each, as many as the others",
+				i, f.Shape(), fields[0].Shape()))
+		}
+		if slices.Contains(wrt, f) {
+			panic(fmt.Errorf("grad: per example: field %d is also what to differentiate by: an example's loss depends on its own part of it, which is not that node", i))
+		}
 	}
 	_, outs := flow.Scan(nil, fields, func(_, at []*Node) (next, out []*Node) {
 		example := make([]*Node, len(at))
@@ -71,10 +96,7 @@ func PerExample(fields, wrt []*Node, loss func(example []*Node) *Node) (losses *
 			example[i] = graph.Reshape(x, append([]int{1}, x.Shape().Dimensions...)...)
 		}
 		l := loss(example)
-		if l == nil || l.Rank() != 0 || !l.DType().IsFloat() {
-			panic(fmt.Errorf("grad: per example: the loss is %s, expected a scalar of a floating-point type", autodiff.ShapeText(l)))
-		}
-		return nil, append([]*Node{l}, Gradient(l, wrt...)...)
+		return nil, append([]*Node{l}, gradient("per example", l, wrt)...)
 	})
 	return outs[0], outs[1:]
 }

@@ -118,7 +118,20 @@ func TestWrongArguments(t *testing.T) {
 		"grad: VJP: 0 adjoints, expected one for each of the 1 outputs, and one at least": func() { grad.VJP([]*node{y}, nil, []*node{x}) },
 		"grad: JVP: tangent 0 is nil, expected (Float64)[2] as the input":                 func() { grad.JVP([]*node{y}, []*node{x}, []*node{nil}) },
 		"grad: JVP: output 0 is nil": func() { grad.JVP([]*node{nil}, []*node{x}, []*node{x}) },
-		"grad: per example: the loss is (Float64)[1], expected a scalar of a floating-point type":                      func() { grad.PerExample([]*node{x}, nil, func(e []*node) *node { return e[0] }) },
+		"grad: per example: the loss is (Float64)[1], expected a scalar of a floating-point type": func() { grad.PerExample([]*node{x}, nil, func(e []*node) *node { return e[0] }) },
+		"grad: Gradient: input 0 is itself a StopGradient, expected a node that gradients reach": func() {
+			z := graph.StopGradient(x)
+			grad.Gradient(graph.ReduceAllSum(graph.Square(z)), z)
+		},
+		"grad: VJP: input 0 is itself a StopGradient":                                     func() { z := graph.StopGradient(x); grad.VJP([]*node{graph.Sin(z)}, []*node{x}, []*node{z}) },
+		"grad: Gradient: the loss is (Int32), expected a scalar of a floating-point type": func() { grad.Gradient(graph.Scalar(g, dtypes.Int32, 1), x) },
+		"grad: Gradient: input 0 is (Int32), expected floating-point or complex numbers":  func() { grad.Gradient(graph.ReduceAllSum(x), graph.Scalar(g, dtypes.Int32, 1)) },
+		"grad: per example: field 0 is also what to differentiate by": func() {
+			grad.PerExample([]*node{x}, []*node{x}, func(e []*node) *node { return graph.ReduceAllSum(e[0]) })
+		},
+		"grad: per example: field 1 is (Float64)[3] beside (Float64)[2], expected one example": func() {
+			grad.PerExample([]*node{x, graph.Zeros(g, shapes.Make(dtypes.Float64, 3))}, nil, func(e []*node) *node { return e[0] })
+		},
 		"grad: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil": func() { grad.PerExample(nil, nil, func(e []*node) *node { return e[0] }) },
 	} {
 		require.ErrorContains(t, graphs.Catch(f), want)

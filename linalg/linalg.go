@@ -93,14 +93,19 @@ func substituted(a, b *Node, upper bool) *Node {
 			x, row, here := carry[0], at[0], at[2]
 			rest := graph.Sub(at[1], graph.Einsum("bj,bjk->bk", row, x))
 			value := graph.Div(rest, graph.ExpandAxes(graph.Einsum("bj,j->b", row, here), -1))
-			return []*Node{graph.Add(x, graph.Einsum("bk,j->bjk", value, here))}, nil
+			// Not by a sum: an infinite value times 0 would be NaN in all other rows.
+			at = []*Node{graph.ExpandAxes(graph.GreaterThan(here, graph.ZerosLike(here)), 0, -1), graph.ExpandAxes(value, 1)}
+			for i, n := range at {
+				at[i] = graph.BroadcastToDims(n, x.Shape().Dimensions...)
+			}
+			return []*Node{graph.Where(at[0], at[1], x)}, nil
 		}, options...)
 	return graph.Reshape(last[0], dims...)
 }
 
 func square(what string, a *Node) int {
 	if a == nil || !a.DType().IsFloat() || a.Rank() < 2 || a.Shape().Dimensions[a.Rank()-1] != a.Shape().Dimensions[a.Rank()-2] || a.Shape().IsZeroSize() {
-		panic(fmt.Errorf("linalg: %s: the matrices are %s, expected floating-point numbers [batch…, n, n]", what, autodiff.ShapeText(a)))
+		panic(fmt.Errorf("linalg: %s: the matrices are %s, expected floating-point numbers [batch…, n, n], one at least", what, autodiff.ShapeText(a)))
 	}
 	return a.Shape().Dimensions[a.Rank()-1]
 }

@@ -85,6 +85,16 @@ func TestCholesky_notPositiveDefinite(t *testing.T) {
 	require.Equal(t, [][]float32{{2, 0}, {1, 3}}, got[2])
 }
 
+// A 0 on the diagonal makes its own row infinite, and leaves those before it.
+func TestSolve_singular(t *testing.T) {
+	exec := graph.MustNewExec(plugintest.CPU(t), linalg.SolveLower)
+	defer exec.Finalize()
+	l := [][]float32{{2, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 1}}
+	got := exec.MustCall(l, [][]float32{{1}, {2}, {3}, {4}})[0].Value().([][]float32)
+	infinite := float32(math.Inf(1))
+	require.Equal(t, [][]float32{{0.5}, {1.5}, {infinite}, {-infinite}}, got, "JAX's solve_triangular")
+}
+
 func TestWrongArguments(t *testing.T) {
 	g := graph.NewGraph(plugintest.CPU(t), "wrong")
 	defer g.Finalize()

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -34,7 +36,7 @@ type Conv struct {
 	Channels int
 	Window   []int // of each spatial axis; one number is for all
 	Strides  []int // likewise; 1 if nil
-	Dilation []int // of the window, likewise; 1 if nil
+	Dilation []int // of the window, likewise; 1 if nil; not with Strides
 	Groups   int   // of channels that see only their own inputs; 1 if 0
 	Valid    bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
 	NoBias   bool
@@ -69,6 +71,9 @@ func (c Conv) Apply(scope *Scope, x *Node) *Node {
 		return all
 	}
 	window, strides, dilation := each("Window", c.Window), each("Strides", c.Strides), each("Dilation", c.Dilation)
+	if slices.Max(strides) > 1 && slices.Max(dilation) > 1 {
+		fail("Conv", scope, "Strides %v and Dilation %v, expected one of them: the backend has no convolution with both", c.Strides, c.Dilation)
+	}
 	dims := append(append([]int(nil), window...), n/groups, c.Channels)
 	conv := graph.Convolve(x, variable(scope, x, "kernel", c.Kernel, GlorotUniform, dims...)).
 		StridePerAxis(strides...).DilationPerAxis(dilation...).ChannelGroupCount(groups)

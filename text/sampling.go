@@ -99,6 +99,9 @@ func (s Sampling) Draw(random *rand.Rand, logits []float32) (int32, error) {
 	}
 	at, last := 0.0, 0
 	if s.Temperature > 0 {
+		if random == nil {
+			return 0, fmt.Errorf("text: no random numbers to draw by, expected some at the Temperature %v", s.Temperature)
+		}
 		at = random.Float64()
 	}
 	for i, v := range p {

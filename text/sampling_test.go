@@ -55,6 +55,8 @@ func TestSampling_draws(t *testing.T) {
 	for i := range counts {
 		require.InDelta(t, p[i], counts[i]/n, 4*math.Sqrt(p[i]*(1-p[i])/n), "token %d", i)
 	}
+	_, err = Sampling{Temperature: 1}.Draw(nil, []float32{1})
+	require.EqualError(t, err, "text: no random numbers to draw by, expected some at the Temperature 1")
 	id, err := Sampling{}.Draw(nil, []float32{-3, 7, 7})
 	require.NoError(t, err)
 	require.Equal(t, int32(1), id)

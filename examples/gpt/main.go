@@ -72,6 +72,9 @@ func main() {
 	flag.IntVar(&s.sampling.TopK, "top-k", 50, "draw among so many likeliest tokens; 0 among all")
 	flag.Float64Var(&s.sampling.TopP, "top-p", 0.95, "draw among the likeliest tokens of that probability; 0 among all")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		must.M(fmt.Errorf("%q is no flag", flag.Args()))
+	}
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
@@ -79,10 +82,34 @@ func main() {
 	must.M(run(ctx, runtime, s, os.Stdout, os.Stderr))
 }
 
+// check finds what would fail only behind the training.
+func (s settings) check() error {
+	for name, n := range map[string]int{"window": s.model.window, "heads": s.model.heads, "blocks": s.model.blocks, "batch": s.batch, "evaluation": s.evaluation, "tokens": s.tokens} {
+		if n < 1 {
+			return fmt.Errorf("-%s is %d, expected at least 1", name, n)
+		}
+	}
+	if m := s.model; m.width < 1 || m.width%(2*m.heads) != 0 { // rotary positions turn pairs
+		return fmt.Errorf("-width is %d, expected a multiple of twice the %d -heads", m.width, m.heads)
+	}
+	_, err := s.sampling.Probabilities([]float32{0})
+	return err
+}
+
 func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr io.Writer) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	c, err := read(s.folder, s.model.vocabulary)
 	if err != nil {
 		return err
+	}
+	prompt, err := c.tokens.Encode(s.prompt)
+	if err != nil {
+		return err
+	}
+	if len(prompt)+s.tokens > s.model.window {
+		return fmt.Errorf("-prompt has %d tokens and -tokens is %d, expected %d in sum at most, the -window", len(prompt), s.tokens, s.model.window)
 	}
 	if s.tokenizer != "" {
 		file, err := json.Marshal(c.tokens)
@@ -101,10 +128,6 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 	defer state.Close()
 	fmt.Fprintf(stdout, "bits per byte: %.3f (by frequencies of tokens alone: %.3f)\n", found, c.byFrequencies())
 
-	prompt, err := c.tokens.Encode(s.prompt)
-	if err != nil {
-		return err
-	}
 	w, begin := newWriter(s.model, state), time.Now()
 	defer w.close()
 	written, err := w.write(ctx, prompt, s.tokens, c.end, s.sampling, s.seed)
