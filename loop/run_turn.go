@@ -39,7 +39,9 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 		r.turn.Elapsed, r.turn.Logs = now, Logs{}
 	}
 	stop := false
-	b.dueAfter = b.dueAfter[:0]
+	if len(b.dueAfter) > 0 {
+		b.dueAfter = b.dueAfter[:0]
+	}
 	for i := range r.tasks {
 		switch {
 		case !r.tasks[i].when.Due(last, now) || i == task:
@@ -72,8 +74,8 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 
 // afterTasks makes the rest of a turn.
 func (r *run[S, B]) afterTasks(ctx context.Context, samples int64, stop bool) (end bool, err error) {
-	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 {
-		r.lastTurn = lastTurn{r.elapsed, r.elapsed, r.elapsed}
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // nobody reads lastTurn.callbacks
+		r.lastTurn.tasks, r.lastTurn.history = r.elapsed, r.elapsed
 		return r.isLast(stop), nil
 	}
 	tasks := r.elapsed
