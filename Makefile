@@ -19,9 +19,9 @@ setup: ## install the PJRT plugin for the CPU, if there is none
 
 # Their tests are about what Go does around programs, and most of their time would be the compilation of hundreds: without XLA's newer code
 # for fused operations that takes half as long, and the programs run at three quarters of the speed. All others, and nightly, compile as users do.
-LOGIC = ./managed ./flaxlike ./strategies
+LOGIC = ./managed ./flaxlike ./strategies ./managed/strategytest ./internal/autodiff
 QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2"
-NOT_LOGIC = grep -vE '/(managed|flaxlike|strategies)$$'
+NOT_LOGIC = grep -vE '/(managed|flaxlike|strategies|strategytest|autodiff)$$'
 
 .PHONY: test
 test: setup ## install what tests need, and run all of them
@@ -54,7 +54,7 @@ race: setup ## the tests under the race detector
 	@# Not where tests start programs of their own, which have no detector, read source, or build and compare graphs in one goroutine.
 	@# checkptr=0 for compute alone: the products of its Go backend make pointers one element behind a slice, which the detector's build ends.
 	@# Nor the long tests of one goroutine: `make test` has them. What runs beside it, a prefetch or a save, does so in other tests too.
-	$(QUICK_COMPILATION) $(RACE) $(LOGIC)
+	$(QUICK_COMPILATION) $(RACE) $(filter-out ./internal/autodiff,$(LOGIC))
 	packages=$$($(GO) list ./... | $(NOT_LOGIC) | grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|text|archtest|autodiff|hlo|mutants|size)(/|$$)') && \
 		$(RACE) $$packages
 
