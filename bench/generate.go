@@ -84,7 +84,8 @@ func generates(m generator) func(ctx context.Context, b *bench) error {
 // begins anew with a prompt.
 func (m generator) next(b *managed.Builder) {
 	ids, s := b.Node("x"), b.Scope()
-	g, shape := b.Graph(), shapes.Make(dtypes.Float32, m.heads, m.places, m.width/m.heads)
+	g := b.Graph()
+	shape := m.attention().NewCache(s, graph.Zeros(g, shapes.Make(dtypes.Float32, 1, 1, m.width)), m.places).Key.Shape()
 	at := s.At("cache").VariableWithValue("position", int32(0)).SetTrainable(false)
 	position := at.NodeValue(g)
 	if ids.Shape().Dimensions[1] > 1 {

@@ -108,8 +108,8 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 	if err != nil {
 		return err
 	}
-	if len(prompt)+s.tokens > s.model.window {
-		return fmt.Errorf("-prompt has %d tokens and -tokens is %d, expected %d in sum at most, the -window", len(prompt), s.tokens, s.model.window)
+	if err := s.model.fits(prompt, s.tokens); err != nil {
+		return err
 	}
 	if s.tokenizer != "" {
 		file, err := json.Marshal(c.tokens)

@@ -47,8 +47,9 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 	position, setPosition := variable(b.Scope().In("cache"), "position", shapes.Make(dtypes.Int32))
 	caches := make([]nn.Cache, m.blocks)
 	setKeys, setValues := make([]func(*managed.Node), m.blocks), make([]func(*managed.Node), m.blocks)
+	shape := m.attention().NewCache(b.Scope(), graph.Zeros(b.Graph(), shapes.Make(dtypes.Float32, 1, 1, m.width)), m.window).Key.Shape()
 	for i := range caches {
-		scope, shape := b.Scope().In("cache_%d", i), shapes.Make(dtypes.Float32, m.heads, m.window, m.width/m.heads)
+		scope := b.Scope().In("cache_%d", i)
 		caches[i].Position = position
 		caches[i].Key, setKeys[i] = variable(scope, "key", shape)
 		caches[i].Value, setValues[i] = variable(scope, "value", shape)
@@ -63,11 +64,19 @@ func (w *writer) step(b *managed.Builder, begins bool) {
 	b.Output("logits", graph.Reshape(last, 1, m.vocabulary))
 }
 
+// fits finds a prompt that cannot be gone on with for n tokens.
+func (m model) fits(prompt []int32, n int) error {
+	if len(prompt) == 0 || len(prompt)+n > m.window {
+		return fmt.Errorf("the prompt has %d tokens, and %d are to be written: expected a prompt, and at most the window's %d tokens together",
+			len(prompt), n, m.window)
+	}
+	return nil
+}
+
 // write goes on with a prompt for n tokens, or until a text ends, and gives those tokens.
 func (w *writer) write(ctx context.Context, prompt []int32, n int, end int32, sampling text.Sampling, seed uint64) (written []int32, err error) {
-	if len(prompt) == 0 || len(prompt)+n > w.model.window {
-		return nil, fmt.Errorf("the prompt has %d tokens, and %d are to be written: expected a prompt, and at most the window's %d tokens together",
-			len(prompt), n, w.model.window)
+	if err := w.model.fits(prompt, n); err != nil {
+		return nil, err
 	}
 	random := rand.New(rand.NewPCG(seed, 2))
 	for step, next := w.prompt, prompt; len(written) < n; step, next = w.token, written[len(written)-1:] {
