@@ -37,7 +37,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 		}
 		return x
 	}
-	model, err := flaxlike.New(ctx, flaxlike.Layer(network), flaxlike.WithStrategy(strategies.Jit(r)))
+	model, err := flaxlike.New(ctx, flaxlike.Func(network), flaxlike.WithStrategy(strategies.Jit(r)))
 	if err != nil {
 		return err
 	}

@@ -86,10 +86,10 @@ func Example_kerasOwn() {
 		data.Named("sum", []float32{5, 5, 5, 5}, 4, 1), data.Named("larger", []float32{0, 0, 1, 1}, 4)))
 	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
 		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
-		h := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Activation("tanh"))(scope.In("trunk"), both)
+		h := flaxlike.Sequential(flaxlike.Dense(8), flaxlike.Activation("tanh")).Apply(scope.In("trunk"), both)
 		return map[string]*managed.Node{
-			"sum":    flaxlike.Dense(1)(scope.In("sum"), h),
-			"larger": flaxlike.Dense(1)(scope.In("larger"), h),
+			"sum":    flaxlike.Dense(1).Apply(scope.In("sum"), h),
+			"larger": flaxlike.Dense(1).Apply(scope.In("larger"), h),
 		}
 	}
 	pinball := func(labels, output *managed.Node) *managed.Node { // of the quantile 0.9: a value for each example
@@ -116,10 +116,10 @@ func Example_kerasSequences() {
 	set := must.M1(data.New(data.Named("source", source, 1, 4), data.Named("target", target, 1, 5), data.Y(next, 1, 5)))
 	words := nn.Embedding{Vocabulary: 20, Width: 8, Padding: new(0)}
 	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
-		memory := flaxlike.Of(words)(scope.In("words"), input("source"))
-		memory = flaxlike.Of(nn.GRU{Units: 8})(scope.In("encoder"), memory)
-		h := flaxlike.Of(words)(scope.Shared("words"), input("target"))
-		h = flaxlike.CausalAttention(2, 4)(scope.In("itself"), h)
+		memory := flaxlike.Of(words).Apply(scope.In("words"), input("source"))
+		memory = flaxlike.Of(nn.GRU{Units: 8}).Apply(scope.In("encoder"), memory)
+		h := flaxlike.Of(words).Apply(scope.Shared("words"), input("target"))
+		h = flaxlike.CausalAttention(2, 4).Apply(scope.In("itself"), h)
 		seen := nn.Attention{Heads: 2, Mask: flaxlike.MaskOf(memory)}.Cross(scope.In("across"), h, memory)
 		logits := words.Logits(scope.Shared("words"), graph.Add(h, seen))
 		return map[string]*managed.Node{"next": flaxlike.Masked(logits, flaxlike.MaskOf(h))} // Add and Logits hand no mask on
@@ -195,7 +195,7 @@ func Example_kerasTrainStep() {
 	step := func(b *managed.Builder) {
 		network := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("tanh"), flaxlike.Dense(1))
 		x, y := b.Node("x"), b.Node("y")
-		output := network(b.Scope(), x)
+		output := network.Apply(b.Scope(), x)
 		b.Loss("loss", managed.MeanSquaredError(y, output))
 		if b.Training() {
 			slope := graph.Gradient(graph.ReduceAllSum(output), x)[0]
@@ -266,12 +266,12 @@ func Example_kerasAverage() {
 	average := optim.Average{Decay: 0.9}
 	averaged := func(scope *managed.Scope, x *managed.Node) (output *managed.Node) {
 		if scope.IsTraining(x.Graph()) {
-			return network(scope, x)
+			return network.Apply(scope, x)
 		}
-		average.In(scope.Store().RootScope(), x.Graph(), func() { output = network(scope, x) })
+		average.In(scope.Store().RootScope(), x.Graph(), func() { output = network.Apply(scope, x) })
 		return output
 	}
-	model := must.M1(flaxlike.New(ctx, flaxlike.Layer(averaged), flaxlike.WithStrategy(strategy),
+	model := must.M1(flaxlike.New(ctx, flaxlike.Func(averaged), flaxlike.WithStrategy(strategy),
 		flaxlike.WithOptimizerOf(optim.New(0.1, optim.Adam{}, average)), flaxlike.WithLoss("mse")))
 	history := must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
 	figures := must.M1(model.Evaluate(ctx, set))

@@ -163,7 +163,7 @@ func TestR04_recallIsLearnt(t *testing.T) {
 		return graph.Squeeze(graph.Slice(x, graph.AxisRange(), graph.AxisElem(-1)), 1)
 	}
 	block := flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(heads, width/heads))
-	m := newModel(t, flaxlike.Sequential(flaxlike.Of(nn.Embedding{Vocabulary: 2 * keys, Width: width, Initial: nn.RandomNormal(0.35)}), flaxlike.PositionEmbedding(2*pairs+1), block, block, flaxlike.LayerNorm(), last, flaxlike.Dense(keys)),
+	m := newModel(t, flaxlike.Sequential(flaxlike.Of(nn.Embedding{Vocabulary: 2 * keys, Width: width, Initial: nn.RandomNormal(0.35)}), flaxlike.PositionEmbedding(2*pairs+1), block, block, flaxlike.LayerNorm(), flaxlike.Func(last), flaxlike.Dense(keys)),
 		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(64), flaxlike.WithLearningRate(3e-3))
 	accuracy, steps := 0.0, 0
 	for accuracy < 0.95 && steps < 1280 {
@@ -205,7 +205,7 @@ func TestR32_lstmRaggedIsAnError(t *testing.T) {
 		_, last, _ := lstm.New(scope, x, 4).Ragged(graph.Const(x.Graph(), []int32{3, 2})).Done()
 		return graph.Squeeze(last, 0)
 	}
-	_, err := newModel(t, flaxlike.Layer(ragged)).Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*3*2), 2, 3, 2))))
+	_, err := newModel(t, flaxlike.Func(ragged)).Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*3*2), 2, 3, 2))))
 	require.ErrorContains(t, err, "Where() requires the condition shape to be a prefix")
 	t.Logf("R32: %s", strings.SplitN(err.Error(), "\n", 2)[0])
 }

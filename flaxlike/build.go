@@ -24,7 +24,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	layers := trace{inputs: map[*managed.Node]string{}, seen: m.seen}
 	scope.SetGraphParam(b.Graph(), traceParam, &layers)
 	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
-	out := m.network.outputs(scope, func(name string) *managed.Node {
+	out := outputsOf(m.network, scope, func(name string) *managed.Node {
 		field := m.field(b, name, "the network takes as an input")
 		layers.inputs[field] = name
 		return field

@@ -8,7 +8,7 @@
 //	figures, err := model.Evaluate(ctx, test)
 //
 // It is a thin layer. A [Model] is a managed.State with the steps as methods, and its Fit is a train.Loop: train.Of
-// makes the same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as they are. So a
+// makes the same loop of a model, each loop.Option is a callback, and GoMLX's functions are layers as [Func]. So a
 // program can step down a level at any time.
 //
 // # Names in Keras and Ciclo

@@ -107,12 +107,12 @@ func TestR16_loggedRateIsInForce(t *testing.T) {
 
 // R31: a model with a penalty, and one with a loss or figure of the whole batch, is evaluated on a set of any size.
 func TestR31_anySizeOfASet(t *testing.T) {
-	penalised := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	penalised := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		scope.SetParam(regularizer.ParamL2, 0.1)
-		return flaxlike.Dense(1)(scope, x)
+		return flaxlike.Dense(1).Apply(scope, x)
 	})
-	active := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1)(scope, x)
+	active := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		y := flaxlike.Dense(1).Apply(scope, x)
 		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
 		return y
 	})
@@ -157,13 +157,13 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 	nan := float32(math.NaN())
 	ids := data.X([]int32{0, 1, 2, 3, 4, 10, 6, -7}, 8, 1)
 	embedding := flaxlike.Sequential(flaxlike.Embedding(10, 4), flaxlike.Flatten(), flaxlike.Dense(1))
-	computed := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return embedding(scope, graph.AddScalar(graph.MulScalar(x, 2), 1))
+	computed := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return embedding.Apply(scope, graph.AddScalar(graph.MulScalar(x, 2), 1))
 	})
 	numbers := data.Y(make([]float32, 8), 8)
 	for _, row := range []struct {
 		name    string
-		network flaxlike.Network
+		network flaxlike.Layer
 		options []flaxlike.Option
 		fields  []data.Field
 		want    string

@@ -21,7 +21,7 @@ func ExampleModel_Fit() {
 		return graph.Mul(layers.Dense(scope.In("value"), x, true, 32), graph.Sigmoid(layers.Dense(scope.In("gate"), x, true, 32)))
 	}
 	training, test := must.M2(data.Digits())
-	model := must.M1(flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), gated, flaxlike.Dense(10)),
+	model := must.M1(flaxlike.New(context.Background(), flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Func(gated), flaxlike.Dense(10)),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01)))
 	history := must.M1(model.Fit(context.Background(), training, flaxlike.Fit{Epochs: 50, ValidationSplit: 0.1, Verbose: flaxlike.Silent,
 		Callbacks: []loop.Option{callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("loss_val", loop.Lowest)}}))
@@ -38,7 +38,7 @@ func ExampleModel_Fit() {
 func ExampleFunctional() {
 	network := func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
 		both := graph.Concatenate([]*managed.Node{input("left"), input("right")}, -1)
-		sum, larger := flaxlike.Dense(1)(scope.In("sum"), both), flaxlike.Dense(1)(scope.In("larger"), both)
+		sum, larger := flaxlike.Dense(1).Apply(scope.In("sum"), both), flaxlike.Dense(1).Apply(scope.In("larger"), both)
 		return map[string]*managed.Node{"sum": sum, "larger": larger}
 	}
 	model := must.M1(flaxlike.New(context.Background(), flaxlike.Functional(network), flaxlike.WithLossOf(

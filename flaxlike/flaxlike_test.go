@@ -18,7 +18,7 @@ func jit(t testing.TB) strategies.Strategy {
 	return strategies.Jit(plugintest.CPU(t))
 }
 
-func newModel(t testing.TB, n flaxlike.Network, options ...flaxlike.Option) *flaxlike.Model {
+func newModel(t testing.TB, n flaxlike.Layer, options ...flaxlike.Option) *flaxlike.Model {
 	t.Helper()
 	m, err := flaxlike.New(context.Background(), n, append([]flaxlike.Option{flaxlike.WithStrategy(jit(t))}, options...)...)
 	require.NoError(t, err)

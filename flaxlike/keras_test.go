@@ -69,7 +69,7 @@ func TestLosses_asKeras(t *testing.T) {
 			if o, there := of[row.Name]; there {
 				options = append(options, o)
 			}
-			found, err := newModel(t, flaxlike.Layer(identity), options...).Evaluate(t.Context(), set)
+			found, err := newModel(t, flaxlike.Func(identity), options...).Evaluate(t.Context(), set)
 			require.NoError(t, err)
 			near(row.Value, found["loss"])
 			if value, there := found[row.Name]; there {
@@ -96,15 +96,15 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &f))
 	own := flaxlike.WithLossOf(flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(labels, output)) }})
-	through := func(name string) flaxlike.Network {
-		return flaxlike.Sequential(flaxlike.Layer(identity), flaxlike.Activation(name))
+	through := func(name string) flaxlike.Layer {
+		return flaxlike.Sequential(flaxlike.Func(identity), flaxlike.Activation(name))
 	}
 	odds := func(p float32) float32 { return float32(math.Log(float64(p) / (1 - float64(p)))) }
 	log := func(p float32) float32 { return float32(math.Log(float64(p))) }
 	same := func(p float32) float32 { return p }
 	for _, row := range []struct {
 		kind, name string
-		network    flaxlike.Network
+		network    flaxlike.Layer
 		x          func(p float32) float32
 		losses     flaxlike.Option
 	}{
@@ -113,16 +113,16 @@ func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
 		{"sigmoid", "mae", through("sigmoid"), odds, flaxlike.WithLoss("mae")},
 		{"sigmoid", "own", through("sigmoid"), odds, own},
 		{"sigmoid", "none", through("sigmoid"), odds, flaxlike.WithLoss()},
-		{"sigmoid", "tversky of probabilities that nobody sees", flaxlike.Layer(identity), same, flaxlike.WithLoss("tversky")},
-		{"sigmoid", "mse of probabilities that nobody sees", flaxlike.Layer(identity), same, flaxlike.WithLoss("mse")},
-		{"sigmoid", "logits", flaxlike.Layer(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
-		{"sigmoid", "logits, and a loss of numbers", flaxlike.Layer(identity), odds, flaxlike.WithLoss("mae", "binary_focal_crossentropy")},
-		{"numbers", "huber", flaxlike.Layer(identity), same, flaxlike.WithLoss("huber")},
+		{"sigmoid", "tversky of probabilities that nobody sees", flaxlike.Func(identity), same, flaxlike.WithLoss("tversky")},
+		{"sigmoid", "mse of probabilities that nobody sees", flaxlike.Func(identity), same, flaxlike.WithLoss("mse")},
+		{"sigmoid", "logits", flaxlike.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
+		{"sigmoid", "logits, and a loss of numbers", flaxlike.Func(identity), odds, flaxlike.WithLoss("mae", "binary_focal_crossentropy")},
+		{"numbers", "huber", flaxlike.Func(identity), same, flaxlike.WithLoss("huber")},
 		{"several", "dice", through("sigmoid"), odds, flaxlike.WithLoss("dice")},
 		{"several", "mse", through("sigmoid"), odds, flaxlike.WithLoss("mse")},
-		{"several", "logits", flaxlike.Layer(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
+		{"several", "logits", flaxlike.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
 		{"softmax", "mse", through("softmax"), log, flaxlike.WithLoss("mse")},
-		{"softmax", "logits", flaxlike.Layer(identity), log, flaxlike.WithLoss("categorical_crossentropy")},
+		{"softmax", "logits", flaxlike.Func(identity), log, flaxlike.WithLoss("categorical_crossentropy")},
 	} {
 		t.Run(row.kind+" "+row.name, func(t *testing.T) {
 			of := f.Cuts[row.kind]

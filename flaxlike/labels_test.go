@@ -17,7 +17,7 @@ func TestOneClassIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	refused := func(set *data.Set, what string, option flaxlike.Option) {
 		t.Helper()
-		m := newModel(t, flaxlike.Layer(identity), option)
+		m := newModel(t, flaxlike.Func(identity), option)
 		_, err := m.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, what)
 		require.ErrorContains(t, err, "has one class, whose probability is always 1")
@@ -88,7 +88,7 @@ func TestMetrics_severalLabels(t *testing.T) {
 	for _, y := range []data.Field{data.Y(is, 5, 3), data.Y(floats, 5, 3)} {
 		set, err := data.New(data.X(says, 5, 3), y)
 		require.NoError(t, err)
-		m := newModel(t, flaxlike.Layer(identity), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithBatchSize(3), flaxlike.WithMetrics("precision", "recall", "f1", "mean_iou", "binary_accuracy"))
+		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithBatchSize(3), flaxlike.WithMetrics("precision", "recall", "f1", "mean_iou", "binary_accuracy"))
 		found, err := m.Evaluate(t.Context(), set)
 		require.NoError(t, err)
 		for name, v := range want {

@@ -32,49 +32,45 @@ type Settings interface {
 func Of[S Settings](settings S) Layer { return of(reflect.TypeFor[S]().Name(), settings) }
 
 func of[S Settings](kind string, settings S) Layer {
-	return part(kind, func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		mask := func(own *managed.Node) *managed.Node {
-			sequence(kind, scope, x)
-			if own != nil {
-				return own
-			}
-			return MaskOf(x)
-		}
-		outputs := func(y *managed.Node, _ []*managed.Node) *managed.Node { return y }
-		switch l := any(settings).(type) {
-		case nn.Dense:
-			floats(kind, scope, x)
-			return l.Apply(scope, x)
-		case nn.Conv:
-			floats(kind, scope, x)
-			spatial(kind, scope, x)
-			return l.Apply(scope, x)
-		case nn.LayerNorm:
-			return normal(l.Apply)(scope, x)
-		case nn.RMSNorm:
-			return normal(l.Apply)(scope, x)
-		case nn.GroupNorm:
-			return normal(l.Apply)(scope, x)
-		case nn.Embedding:
-			return embedded(l, scope, x)
-		case nn.Positions:
-			sequence(kind, scope, x)
-			return l.Apply(scope, x)
-		case nn.Attention:
-			l.Mask = mask(l.Mask)
-			return l.Apply(scope, x)
-		case nn.LSTM:
-			l.Mask = mask(l.Mask)
-			return outputs(l.Apply(scope, x))
-		case nn.GRU:
-			l.Mask = mask(l.Mask)
-			return outputs(l.Apply(scope, x))
-		case nn.SimpleRNN:
-			l.Mask = mask(l.Mask)
-			return outputs(l.Apply(scope, x))
-		}
-		panic(fmt.Errorf("%s: no layer of package nn", kind))
-	})
+	switch s := any(settings).(type) {
+	case nn.LSTM:
+		return made(kind, lstm(s))
+	case nn.GRU:
+		return made(kind, gru(s))
+	case nn.SimpleRNN:
+		return made(kind, simpleRNN(s))
+	}
+	return made(kind, any(settings).(Layer))
+}
+
+// build is the layer with what this package does for it beside its Apply.
+func (p part) build(scope *managed.Scope, x *managed.Node) *managed.Node {
+	switch l := p.Layer.(type) {
+	case nn.Dense:
+		floats(p.kind, scope, x)
+	case nn.Conv:
+		floats(p.kind, scope, x)
+		spatial(p.kind, scope, x)
+	case nn.LayerNorm, nn.RMSNorm, nn.GroupNorm:
+		return normal(l.Apply)(scope, x)
+	case nn.Embedding:
+		return embedded(l, scope, x)
+	case nn.Positions:
+		sequence(p.kind, scope, x)
+	case nn.Attention:
+		l.Mask = maskOf(p.kind, l.Mask, scope, x)
+		return l.Apply(scope, x)
+	}
+	return p.Layer.Apply(scope, x)
+}
+
+// maskOf is a layer's own mask, or else that of its input.
+func maskOf(kind string, own *managed.Node, scope *managed.Scope, x *managed.Node) *managed.Node {
+	sequence(kind, scope, x)
+	if own != nil {
+		return own
+	}
+	return MaskOf(x)
 }
 
 // Dense is nn.Dense: [batch, …, n] to [batch, …, units].
@@ -88,51 +84,74 @@ func Conv(channels, kernel int) Layer {
 
 // MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch,
 // spatial…, n].
-func MaxPool(window int) Layer { return pool("MaxPool", window, graph.MaxPool) }
+func MaxPool(window int) Layer { return made("MaxPool", maxPool{window}) }
 
 // MeanPool is [MaxPool] with means.
-func MeanPool(window int) Layer { return pool("MeanPool", window, graph.MeanPool) }
+func MeanPool(window int) Layer { return made("MeanPool", meanPool{window}) }
 
-func pool(layer string, window int, build func(x *managed.Node) *graph.PoolBuilder) Layer {
-	return part(layer, func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		atLeastOne(layer, "window", window)
-		spatial(layer, scope, x)
-		holds(layer, scope, x, window)
-		return build(x).Window(window).Done()
-	})
+type (
+	maxPool  struct{ Window int }
+	meanPool struct{ Window int }
+)
+
+func (p maxPool) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return pool("MaxPool", p.Window, graph.MaxPool, scope, x)
+}
+
+func (p meanPool) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return pool("MeanPool", p.Window, graph.MeanPool, scope, x)
+}
+
+func pool(layer string, window int, build func(*managed.Node) *graph.PoolBuilder, scope *managed.Scope, x *managed.Node) *managed.Node {
+	atLeastOne(layer, "window", window)
+	spatial(layer, scope, x)
+	holds(layer, scope, x, window)
+	return build(x).Window(window).Done()
 }
 
 // GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. Of a sequence with a mask
 // ([MaskOf]) it is that over the places that count, 0 if there are none.
-func GlobalMeanPool() Layer {
-	return part("GlobalMeanPool", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		spatial("GlobalMeanPool", scope, x)
-		axes := make([]int, x.Rank()-2)
-		for i := range axes {
-			axes[i] = i + 1
-		}
-		if mask := MaskOf(x); mask != nil {
-			counts := graph.BroadcastToDims(expanded(mask, x), x.Shape().Dimensions...)
-			places := graph.ReduceSum(graph.ConvertDType(counts, x.DType()), axes...)
-			return graph.Div(graph.ReduceSum(graph.Where(counts, x, graph.ZerosLike(x)), axes...), graph.MaxScalar(places, 1))
-		}
-		return graph.ReduceMean(x, axes...)
-	})
+func GlobalMeanPool() Layer { return made("GlobalMeanPool", globalMeanPool{}) }
+
+type globalMeanPool struct{}
+
+func (globalMeanPool) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	spatial("GlobalMeanPool", scope, x)
+	axes := make([]int, x.Rank()-2)
+	for i := range axes {
+		axes[i] = i + 1
+	}
+	if mask := MaskOf(x); mask != nil {
+		counts := graph.BroadcastToDims(expanded(mask, x), x.Shape().Dimensions...)
+		places := graph.ReduceSum(graph.ConvertDType(counts, x.DType()), axes...)
+		return graph.Div(graph.ReduceSum(graph.Where(counts, x, graph.ZerosLike(x)), axes...), graph.MaxScalar(places, 1))
+	}
+	return graph.ReduceMean(x, axes...)
 }
 
 // Flatten makes [batch, n] of [batch, …].
-func Flatten() Layer { return part("Flatten", reshaped("Flatten", -1)) }
+func Flatten() Layer { return made("Flatten", flatten{}) }
 
 // Reshape gives each example other dimensions; one of them may be -1.
-func Reshape(dims ...int) Layer { return part("Reshape", reshaped("Reshape", slices.Clone(dims)...)) }
+func Reshape(dims ...int) Layer { return made("Reshape", reshape{slices.Clone(dims)}) }
 
-func reshaped(layer string, dims ...int) Layer {
-	return func(_ *managed.Scope, x *managed.Node) *managed.Node {
-		if x.IsScalar() {
-			panic(fmt.Errorf("%s: the input is a scalar, expected [batch, …]", layer))
-		}
-		return graph.Reshape(x, append([]int{x.Shape().Dimensions[0]}, dims...)...)
+type (
+	flatten struct{}
+	reshape struct{ Dims []int }
+)
+
+func (flatten) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+	return reshaped("Flatten", x, -1)
+}
+func (r reshape) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+	return reshaped("Reshape", x, r.Dims...)
+}
+
+func reshaped(layer string, x *managed.Node, dims ...int) *managed.Node {
+	if x.IsScalar() {
+		panic(fmt.Errorf("%s: the input is a scalar, expected [batch, …]", layer))
 	}
+	return graph.Reshape(x, append([]int{x.Shape().Dimensions[0]}, dims...)...)
 }
 
 // word is where a word ends in a name such as LeakyRelu.
@@ -158,19 +177,25 @@ func activationsByName() map[string]func(*managed.Node) *managed.Node {
 // "softmax". "leaky_relu" has the slope 0.2 below 0 and "hard_sigmoid" is x/6 + 0.5 from 0 to 1; GoMLX's own, with 0.3
 // and 0.2, are functions of its package activation. Where a slope breaks off to 0, as that of "relu" at 0, it is 0. An
 // unknown name is an error when the model is built.
-func Activation(name string) Layer {
-	f, err := find("activation", name, activationsByName())
-	return part("Activation", func(_ *managed.Scope, x *managed.Node) *managed.Node {
-		if err != nil {
-			panic(err)
-		}
-		return f(x)
-	})
+func Activation(name string) Layer { return made("Activation", activate{name}) }
+
+type activate struct{ Name string }
+
+func (a activate) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+	f, err := find("activation", a.Name, activationsByName())
+	if err != nil {
+		panic(err)
+	}
+	return f(x)
 }
 
 // Dropout sets a share of the numbers to 0 while training, and scales the others up (Srivastava et al. 2014).
-func Dropout(rate float64) Layer {
-	return part("Dropout", func(scope *managed.Scope, x *managed.Node) *managed.Node { return nn.Dropout(scope, x, rate) })
+func Dropout(rate float64) Layer { return made("Dropout", dropout{rate}) }
+
+type dropout struct{ Rate float64 }
+
+func (d dropout) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return nn.Dropout(scope, x, d.Rate)
 }
 
 // BatchNorm is managed.BatchNorm: GoMLX's norm.BatchNorm over the last axis, without the padding of a padded batch, and
@@ -178,12 +203,14 @@ func Dropout(rate float64) Layer {
 // running averages are variables that a test step only reads, and a training step too where optim.Frozen has its scale
 // and offset. They are corrected for their start, as Adam's, so that a test after the first epoch does not see a mix
 // with the values that they began with.
-func BatchNorm() Layer {
-	return part("BatchNorm", func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return normal(func(scope *managed.Scope, wide *managed.Node) *managed.Node {
-			return managed.MaskedBatchNorm(scope, wide, MaskOf(x))
-		})(scope, x)
-	})
+func BatchNorm() Layer { return made("BatchNorm", batchNorm{}) }
+
+type batchNorm struct{}
+
+func (batchNorm) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return normal(func(scope *managed.Scope, wide *managed.Node) *managed.Node {
+		return managed.MaskedBatchNorm(scope, wide, MaskOf(x))
+	})(scope, x)
 }
 
 // LayerNorm is nn.LayerNorm, over the last axis.

@@ -1,6 +1,7 @@
 package flaxlike_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -49,7 +50,7 @@ func TestLayers(t *testing.T) {
 		{"group norm", flaxlike.GroupNorm(2), []int{3, 3, 4}, []int{3, 3, 4}, 8, false},
 		{"residual", flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("relu")), []int{4}, []int{4}, 20, false},
 		{"named", flaxlike.Named("here", flaxlike.Dense(2)), []int{2}, []int{2}, 6, false},
-		{"own", func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }, []int{3}, []int{3}, 0, false},
+		{"own", flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }), []int{3}, []int{3}, 0, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			const n = 4
@@ -106,4 +107,35 @@ func TestPositionEmbedding_tooLong(t *testing.T) {
 	m := newModel(t, flaxlike.PositionEmbedding(4))
 	_, err := m.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 2*5*3), 2, 5, 3))))
 	require.ErrorContains(t, err, "Positions in /model: the input is (Float32)[2, 5, 3], expected at most 4 places in its second axis")
+}
+
+// half is a layer of a program's own, with a setting and layers in it.
+type half struct{ Units int }
+
+func (h half) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return flaxlike.Sequential(flaxlike.Dense(h.Units), nn.Dense{Units: h.Units}).Apply(scope, graph.MulScalar(x, 0.5))
+}
+
+// Layers of package nn, functions, types of a program's own and whole networks of one input are layers beside those of
+// this package. Those of package nn get the mask, as Of them.
+func TestLayers_ofEveryKind(t *testing.T) {
+	network := flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		return map[string]*managed.Node{"o": flaxlike.Dense(4).Apply(scope, input("x"))}
+	})
+	masks := 0
+	m := newModel(t, flaxlike.Sequential(nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0)}, network, &nn.Attention{Heads: 2},
+		flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
+			if flaxlike.MaskOf(x) != nil {
+				masks++
+			}
+			return x
+		}), half{3}))
+	set := must.M1(data.New(data.X([]int32{1, 2, 3, 4, 1, 2, 0, 0, 1, 2, 0, 0}, 3, 4)))
+	require.NoError(t, m.Init(t.Context(), first(t, set, 3)))
+	require.Positive(t, masks)
+	var got []string
+	for _, l := range m.Summary().Layers {
+		got = append(got, fmt.Sprint(l.Name, " ", l.Kind, " ", l.Size))
+	}
+	require.Equal(t, []string{"0 Embedding 20", "1 TestLayers_ofEveryKind 20", "2 Attention 80", "3 TestLayers_ofEveryKind 0", "4 half 27"}, got[:5])
 }

@@ -92,7 +92,7 @@ func TestNames(t *testing.T) {
 			if row.kind == "metric" {
 				option, entry = flaxlike.WithMetrics(row.name), row.name
 			}
-			m := newModel(t, flaxlike.Layer(identity), option, flaxlike.WithBatchSize(3)) // padded
+			m := newModel(t, flaxlike.Func(identity), option, flaxlike.WithBatchSize(3)) // padded
 			set, err := data.New(row.x, row.y)
 			require.NoError(t, err)
 			found, err := m.Evaluate(t.Context(), set)

@@ -25,13 +25,13 @@ import (
 func ragged() flaxlike.Functional {
 	own := func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Tanh(x) }
 	return func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Of(nn.Embedding{Vocabulary: 7, Width: 4, Padding: new(0)})(scope.In("tokens"), input("x"))
-		h = flaxlike.Sequential(flaxlike.Of(nn.LSTM{Units: 4}), flaxlike.Residual(flaxlike.Attention(2, 2)), own, flaxlike.LayerNorm(), flaxlike.BatchNorm(),
-			flaxlike.Of(nn.GRU{Units: 2, Bidirectional: true}))(scope.In("trunk"), h)
+		h := flaxlike.Of(nn.Embedding{Vocabulary: 7, Width: 4, Padding: new(0)}).Apply(scope.In("tokens"), input("x"))
+		h = flaxlike.Sequential(flaxlike.Of(nn.LSTM{Units: 4}), flaxlike.Residual(flaxlike.Attention(2, 2)), flaxlike.Func(own), flaxlike.LayerNorm(), flaxlike.BatchNorm(),
+			flaxlike.Of(nn.GRU{Units: 2, Bidirectional: true})).Apply(scope.In("trunk"), h)
 		return map[string]*managed.Node{
-			"tags": flaxlike.Dense(3)(scope.In("tags"), h),
-			"mean": flaxlike.Sequential(flaxlike.GlobalMeanPool(), flaxlike.Dense(1))(scope.In("mean"), h),
-			"last": flaxlike.Sequential(flaxlike.SimpleRNN(3), flaxlike.Dense(1))(scope.In("last"), h),
+			"tags": flaxlike.Dense(3).Apply(scope.In("tags"), h),
+			"mean": flaxlike.Sequential(flaxlike.GlobalMeanPool(), flaxlike.Dense(1)).Apply(scope.In("mean"), h),
+			"last": flaxlike.Sequential(flaxlike.SimpleRNN(3), flaxlike.Dense(1)).Apply(scope.In("last"), h),
 		}
 	}
 }
@@ -133,16 +133,16 @@ func TestMasks_asKeras(t *testing.T) {
 
 // A mask stays where batch and places do, in layers of one's own too, and is gone behind those that change them.
 func TestMaskOf(t *testing.T) {
-	half := func(_ *managed.Scope, x *managed.Node) *managed.Node {
+	half := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node {
 		return graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 2))
-	}
-	square := func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }
+	})
+	square := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
 	for name, row := range map[string]struct {
 		layer flaxlike.Layer
 		stays bool
 	}{
 		"dense":                 {flaxlike.Dense(2), true},
-		"of nn":                 {nn.Dense{Units: 2}.Apply, true},
+		"of nn":                 {nn.Dense{Units: 2}, true},
 		"own":                   {square, true},
 		"several":               {flaxlike.Sequential(square, flaxlike.Named("two", flaxlike.Conv(2, 3)), flaxlike.Dropout(0.1)), true},
 		"states":                {flaxlike.Of(nn.LSTM{Units: 4}), true},
@@ -155,11 +155,11 @@ func TestMaskOf(t *testing.T) {
 		var got []bool
 		network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
 			x = flaxlike.Masked(x, graph.Const(x.Graph(), []int32{3, 1}))
-			y := flaxlike.Sequential(row.layer)(scope, x)
+			y := flaxlike.Sequential(row.layer).Apply(scope, x)
 			got = []bool{flaxlike.MaskOf(x) != nil, flaxlike.MaskOf(flaxlike.Masked(x, nil)) != nil, flaxlike.MaskOf(y) != nil}
 			return y
 		}
-		m := newModel(t, flaxlike.Layer(network))
+		m := newModel(t, flaxlike.Func(network))
 		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 2*4*4), 2, 4, 4)}, Size: 2}), name)
 		require.Equal(t, []bool{true, false, row.stays}, got, name)
 	}
@@ -173,7 +173,7 @@ func TestMasks_ofALossOfExamples(t *testing.T) {
 	of := flaxlike.Loss{Name: "own", Func: func(_, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1, 2) }}
 	set, err := data.New(data.X(make([]float32, 2*4*4), 2, 4, 4), data.Y(make([]float32, 2), 2))
 	require.NoError(t, err)
-	_, err = newModel(t, flaxlike.Layer(network), flaxlike.WithLossOf(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
+	_, err = newModel(t, flaxlike.Func(network), flaxlike.WithLossOf(of), flaxlike.WithBatchSize(2)).Evaluate(t.Context(), set)
 	require.ErrorContains(t, err, `loss "own" gives (Float32)[2] for an output with the mask (Bool)[2, 4]: expected a value for each place, [batch, places, …]`)
 }
 
@@ -201,7 +201,7 @@ func TestSlopesAtTies(t *testing.T) {
 		"selu":         {0.0043579387, 0.08753057, 1.7580993, 1.050701, 1.050701},
 		"silu":         {-0.012326431, -0.088104106, 0.5, 1.0881041, 1.0123262},
 	} {
-		rows = append(rows, row{name, function(flaxlike.Activation(name)), at, want})
+		rows = append(rows, row{name, flaxlike.Activation(name).Apply, at, want})
 	}
 	for _, of := range []struct {
 		name                 string

@@ -30,7 +30,7 @@ func (m desk) made(options ...flaxlike.Option) error {
 	return err
 }
 
-func (m desk) fit(n flaxlike.Network, set *data.Set, f flaxlike.Fit, options ...flaxlike.Option) error {
+func (m desk) fit(n flaxlike.Layer, set *data.Set, f flaxlike.Fit, options ...flaxlike.Option) error {
 	_, err := newModel(m, n, options...).Fit(m.Context(), set, quiet(f))
 	return err
 }
@@ -133,7 +133,7 @@ var mistakes = []struct {
 	}},
 	{"loss of several outputs", func(m desk) error {
 		heads := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-			return map[string]*managed.Node{"a": flaxlike.Dense(1)(scope.In("a"), input("x")), "b": flaxlike.Dense(1)(scope.In("b"), input("x"))}
+			return map[string]*managed.Node{"a": flaxlike.Dense(1).Apply(scope.In("a"), input("x")), "b": flaxlike.Dense(1).Apply(scope.In("b"), input("x"))}
 		}
 		return m.fit(flaxlike.Functional(heads), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
@@ -184,7 +184,7 @@ var mistakes = []struct {
 		return m.fit(flaxlike.Embedding(10, 4), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"a layer that gives nothing", func(m desk) error {
-		return m.fit(flaxlike.Sequential(func(*managed.Scope, *managed.Node) *managed.Node { return nil }), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
+		return m.fit(flaxlike.Sequential(flaxlike.Func(func(*managed.Scope, *managed.Node) *managed.Node { return nil })), line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"settings of no validation", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{ValidationSteps: 3}, flaxlike.WithLoss("mse"))

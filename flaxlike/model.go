@@ -28,7 +28,7 @@ import (
 // too, gives managed.ErrClosed.
 type Model struct {
 	*managed.State
-	network              Network
+	network              Layer
 	set                  settings
 	train, test, predict *managed.Stepper
 	giveBack             func() error  // of the process's runtime; nil if the caller's strategy brought it
@@ -41,7 +41,7 @@ type Model struct {
 // wants sample inputs at once; we wait for the data because its shapes would be written down twice.
 //
 // The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
-func New(ctx context.Context, network Network, options ...Option) (*Model, error) {
+func New(ctx context.Context, network Layer, options ...Option) (*Model, error) {
 	m := &Model{network: network, set: settings{batchSize: 32}, fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, fmt.Errorf("flaxlike: new model: %w", graphs.Inner(err))
@@ -58,17 +58,8 @@ func New(ctx context.Context, network Network, options ...Option) (*Model, error
 }
 
 func (m *Model) open(ctx context.Context, options []Option) (err error) {
-	switch n := m.network.(type) {
-	case nil:
+	if isNil(m.network) {
 		return errNoNetwork
-	case Layer:
-		if n == nil {
-			return errNoNetwork
-		}
-	case Functional:
-		if n == nil {
-			return errNoNetwork
-		}
 	}
 	for _, o := range options {
 		if o == nil {

@@ -61,7 +61,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 func TestTransformerStep(t *testing.T) {
 	decoder := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
 		h := flaxlike.Sequential(flaxlike.Embedding(5, 8), flaxlike.Attention(2, 4), flaxlike.LayerNorm(), flaxlike.Dropout(0.1), flaxlike.Dense(5))
-		return map[string]*managed.Node{"logits": h(scope, input("input_ids"))}
+		return map[string]*managed.Node{"logits": h.Apply(scope, input("input_ids"))}
 	}
 	ids, mask, err := data.PadSequences([][]int32{{1, 2, 3, 4}, {2, 3}, {4}, {3, 4, 1}}, -100)
 	require.NoError(t, err)
@@ -116,8 +116,8 @@ func TestElegy(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, h.Len())
 	// A metric that sees the inputs too, as a test step's arguments do, is the network's own.
-	seen := newModel(t, flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1)(scope, x)
+	seen := newModel(t, flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		y := flaxlike.Dense(1).Apply(scope, x)
 		managed.AddMetric("slope", graph.ReduceAllMean(graph.Div(y, graph.AddScalar(x, 10))))
 		return y
 	}), flaxlike.WithLoss("mse"))

@@ -80,7 +80,7 @@ func dtypeOf(scope *managed.Scope, x *managed.Node) managed.DType {
 }
 
 // normal builds a normalisation, in float32: its sums would lose too much in 16 bits.
-func normal(build Layer) Layer {
+func normal(build Func) Func {
 	return func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		if x.DType().Size() > 2 {
 			return build(scope, x)

@@ -68,9 +68,9 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 // should, and what vanishes without a scale does not.
 func TestWithPolicy_float16(t *testing.T) {
 	const tiny = 1e-9 // of which float16 has 0
-	network := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+	network := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
 		scope.SetParam(regularizer.ParamL2, 0.25)
-		return flaxlike.Dense(1)(scope, x)
+		return flaxlike.Dense(1).Apply(scope, x)
 	})
 	moved := func(options ...flaxlike.Option) (w, b float32) {
 		set := must.M1(data.New(data.X([]float32{1, 1}, 2, 1), data.Y([]float32{0, 0}, 2, 1)))

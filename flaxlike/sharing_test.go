@@ -49,7 +49,7 @@ func counts(_, output *managed.Node) *managed.Node {
 }
 
 func countedModel(t *testing.T) *flaxlike.Model {
-	return newModel(t, flaxlike.Layer(counted), flaxlike.WithBatchSize(4), flaxlike.WithLossOf(flaxlike.Loss{Name: "steps", Func: counts}),
+	return newModel(t, flaxlike.Func(counted), flaxlike.WithBatchSize(4), flaxlike.WithLossOf(flaxlike.Loss{Name: "steps", Func: counts}),
 		flaxlike.WithOptimizerOf(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(1).Done()))
 }
 

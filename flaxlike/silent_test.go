@@ -74,7 +74,7 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 // is not.
 func TestLoss_refusesProbabilitiesBehindOtherLayers(t *testing.T) {
 	graphs := func(f func(x *managed.Node) *managed.Node) flaxlike.Layer {
-		return func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) }
+		return flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return f(x) })
 	}
 	softmax, sigmoid := flaxlike.Activation("softmax"), flaxlike.Activation("sigmoid")
 	clip := graphs(func(x *managed.Node) *managed.Node { return graph.ClipScalar(x, 1e-7, 1-1e-7) })
@@ -155,7 +155,7 @@ func TestMetrics_leaveOutTheMaskedLabels(t *testing.T) {
 	require.NoError(t, err)
 	for _, size := range []int{3, 2} { // 2: padded
 		names := []string{"accuracy", "sparse_categorical_accuracy", "top_5_accuracy", "perplexity", "crossentropy", "recall", "precision", "f1", "mean_iou"}
-		m := newModel(t, flaxlike.Layer(identity), flaxlike.WithLoss(masked), flaxlike.WithMetrics(names...), flaxlike.WithBatchSize(size))
+		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss(masked), flaxlike.WithMetrics(names...), flaxlike.WithBatchSize(size))
 		found, err := m.Evaluate(t.Context(), set)
 		require.NoError(t, err)
 		require.InDelta(t, 2/3.0, found["accuracy"], 1e-6)

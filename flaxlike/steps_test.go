@@ -18,7 +18,7 @@ import (
 
 // penalised has a loss and a metric of its own.
 func penalised(scope *managed.Scope, x *managed.Node) *managed.Node {
-	y := flaxlike.Dense(1)(scope, x)
+	y := flaxlike.Dense(1).Apply(scope, x)
 	managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllMean(graph.Square(y)), 0.01))
 	managed.AddMetric("size", graph.ReduceAllMax(y))
 	return y
@@ -26,7 +26,7 @@ func penalised(scope *managed.Scope, x *managed.Node) *managed.Node {
 
 // B09: a mean avg_<loss> comes by itself for the declared loss and for the one inside of the network, in tests too.
 func TestB09_averagesOfAllLosses(t *testing.T) {
-	m := newModel(t, flaxlike.Layer(penalised), flaxlike.WithLoss("mse"))
+	m := newModel(t, flaxlike.Func(penalised), flaxlike.WithLoss("mse"))
 	set := line(t, 64)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Validation: set}))
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestSteps(t *testing.T) {
 // twoHeads has two inputs and two outputs.
 func twoHeads(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
 	h := graph.Concatenate([]*managed.Node{input("a"), input("b")}, -1)
-	return map[string]*managed.Node{"class": flaxlike.Dense(3)(scope.In("class"), h), "size": flaxlike.Dense(1)(scope.In("size"), h)}
+	return map[string]*managed.Node{"class": flaxlike.Dense(3).Apply(scope.In("class"), h), "size": flaxlike.Dense(1).Apply(scope.In("size"), h)}
 }
 
 func TestInputsAndOutputsByName(t *testing.T) {
@@ -161,11 +161,11 @@ func TestClassWeights(t *testing.T) {
 // The whole network may say its losses itself, as an autoencoder does.
 func TestInnerLosses(t *testing.T) {
 	auto := func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		y := flaxlike.Dense(1)(scope, x)
+		y := flaxlike.Dense(1).Apply(scope, x)
 		managed.AddLoss("reconstruction", graph.Square(graph.Sub(x, y)))
 		return y
 	}
-	m := newModel(t, flaxlike.Layer(auto), flaxlike.WithInnerLosses())
+	m := newModel(t, flaxlike.Func(auto), flaxlike.WithInnerLosses())
 	set, err := data.New(line(t, 64).Fields()[0])
 	require.NoError(t, err)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))

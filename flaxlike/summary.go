@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -140,53 +139,29 @@ func traceOf(scope *managed.Scope, x *managed.Node) *trace {
 
 // traced runs a layer and adds its row.
 func traced(l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
-	t := traceOf(scope, x)
-	if codeOf(l) == codeOfParts {
-		t.inner = true
-		return l(scope, x)
+	if isNil(l) {
+		panic(fmt.Errorf("the layer in %s is nil", scope.Scope()))
 	}
-	kind := kindOf(l)
-	if kind == "Sequential" || kind == "Named" { // the layers in them hand the mask on, or not
-		return t.row(kind, l, scope, x)
+	t, l := traceOf(scope, x), known(l)
+	switch l.(type) {
+	case part:
+		t.inner = true
+		return l.Apply(scope, x)
+	case sequential, named: // the layers in them hand the mask on, or not
+		return t.row(kindOf(l), l.Apply, scope, x)
 	}
 	t.own++
 	defer func() { t.own-- }()
-	y := t.row(kind, l, scope, x)
+	y := t.row(kindOf(l), l.Apply, scope, x)
 	handOn(x, y)
 	return y
 }
 
-// part is a layer of this package: it has its row in the [Summary] wherever it is run, and an error in it says the line
-// where it was made.
-//
-//go:noinline
-func part(kind string, build Layer) Layer {
-	line := graphs.Caller()
-	return func(scope *managed.Scope, x *managed.Node) (y *managed.Node) {
-		t := traceOf(scope, x)
-		inner := t.inner
-		t.inner = false
-		graphs.From(line, func() {
-			if inner || t.own == 0 {
-				y = t.row(kind, build, scope, x)
-			} else {
-				y = build(scope, x)
-			}
-		})
-		handOn(x, y)
-		return y
-	}
-}
-
-var codeOfParts = codeOf(part("", nil))
-
-func codeOf(l Layer) uintptr { return reflect.ValueOf(l).Pointer() }
-
-func (t *trace) row(kind string, l Layer, scope *managed.Scope, x *managed.Node) *managed.Node {
+func (t *trace) row(kind string, build Func, scope *managed.Scope, x *managed.Node) *managed.Node {
 	at := len(t.rows) // the layers inside of it come behind it
 	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/"), Kind: kind}})
 	before := used(scope, x)
-	y := l(scope, x)
+	y := build(scope, x)
 	if y == nil {
 		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, scope.Scope()))
 	}
@@ -216,7 +191,7 @@ func used(scope *managed.Scope, x *managed.Node) map[string]bool {
 }
 
 // rowsOf leaves out what only holds others and says nothing of its own, and adds the outputs that have names.
-func (t *trace) rowsOf(n Network, out map[string]*managed.Node) []layerRow {
+func (t *trace) rowsOf(n Layer, out map[string]*managed.Node) []layerRow {
 	rows := slices.DeleteFunc(t.rows, func(r layerRow) bool { return r.Kind == "Named" || r.Kind == "Sequential" })
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
@@ -226,14 +201,26 @@ func (t *trace) rowsOf(n Network, out map[string]*managed.Node) []layerRow {
 	return rows
 }
 
-var closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)
-
-// kindOf is the name of the function that is the layer, or that made it: a layer is a function, and has no other name.
+// kindOf is the name of a layer's type, or of the function that is the layer or that made it.
 func kindOf(l Layer) string {
-	f := runtime.FuncForPC(codeOf(l))
+	switch l := l.(type) {
+	case part:
+		return l.kind
+	case sequential:
+		return "Sequential"
+	case named:
+		return "Named"
+	}
+	v := reflect.Indirect(reflect.ValueOf(l))
+	if v.Kind() != reflect.Func {
+		return v.Type().Name()
+	}
+	f := runtime.FuncForPC(v.Pointer())
 	if f == nil {
 		return "layer"
 	}
 	name := strings.TrimSuffix(closure.ReplaceAllString(f.Name(), ""), ".Apply") // nn.Dense{…}.Apply is a Dense
 	return name[strings.LastIndexAny(name, "./")+1:]
 }
+
+var closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)

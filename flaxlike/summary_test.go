@@ -15,12 +15,12 @@ import (
 
 // gated is a layer of one's own.
 func gated(scope *managed.Scope, x *managed.Node) *managed.Node {
-	return graph.Mul(flaxlike.Dense(4)(scope.In("value"), x), graph.Sigmoid(flaxlike.Dense(4)(scope.In("gate"), x)))
+	return graph.Mul(flaxlike.Dense(4).Apply(scope.In("value"), x), graph.Sigmoid(flaxlike.Dense(4).Apply(scope.In("gate"), x)))
 }
 
 func TestB107_summaryOfLayers(t *testing.T) {
 	m := newModel(t, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(4), flaxlike.BatchNorm(),
-		flaxlike.Residual(flaxlike.Dense(8), flaxlike.Dense(4)), flaxlike.Named("gate", gated), flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
+		flaxlike.Residual(flaxlike.Dense(8), flaxlike.Dense(4)), flaxlike.Named("gate", flaxlike.Func(gated)), flaxlike.Dense(3)), flaxlike.WithLoss(sparse))
 	empty := m.Summary()
 	require.Empty(t, empty.Layers)
 	require.Equal(t, m.State.Summary().String(), empty.String(), "before the first batch")
@@ -66,8 +66,8 @@ random         1          3     24
 
 func TestSummary_ofNamedOutputs(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Named("trunk", flaxlike.Dense(8))(scope, input("x"))
-		return map[string]*managed.Node{"b": flaxlike.Dense(1)(scope.In("b"), h), "a": h}
+		h := flaxlike.Named("trunk", flaxlike.Dense(8)).Apply(scope, input("x"))
+		return map[string]*managed.Node{"b": flaxlike.Dense(1).Apply(scope.In("b"), h), "a": h}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string
@@ -80,10 +80,10 @@ func TestSummary_ofNamedOutputs(t *testing.T) {
 // R35: the rows of a Functional have all of its numbers: layers that it calls directly, and GoMLX's.
 func TestR35_summaryOfAFunctional(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Flatten()(scope.In("flat"), input("x"))
-		h = flaxlike.Sequential(flaxlike.Dense(6), flaxlike.Activation("relu"))(scope.In("trunk"), h)
+		h := flaxlike.Flatten().Apply(scope.In("flat"), input("x"))
+		h = flaxlike.Sequential(flaxlike.Dense(6), flaxlike.Activation("relu")).Apply(scope.In("trunk"), h)
 		h = gated(scope.In("gate"), layers.Dense(scope.In("gomlx"), h, true, 5))
-		return map[string]*managed.Node{"class": flaxlike.Dense(3)(scope.In("class"), h)}
+		return map[string]*managed.Node{"class": flaxlike.Dense(3).Apply(scope.In("class"), h)}
 	}))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	s := m.Summary()
@@ -103,14 +103,14 @@ func TestR35_summaryOfAFunctional(t *testing.T) {
 // twice has them twice.
 func TestKerasSummary_ofLayersInOneScope(t *testing.T) {
 	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
-		h := flaxlike.Dense(10)(scope.In("h"), input("x"))
-		h = flaxlike.LayerNorm()(scope, h)
+		h := flaxlike.Dense(10).Apply(scope.In("h"), input("x"))
+		h = flaxlike.LayerNorm().Apply(scope, h)
 		both := scope.In("both")
-		h = flaxlike.LayerNorm()(both, flaxlike.Dense(10)(both, h))
+		h = flaxlike.LayerNorm().Apply(both, flaxlike.Dense(10).Apply(both, h))
 		shared := flaxlike.Dense(10)
-		h = shared(scope.In("shared"), h)
-		h = shared(scope.Shared("shared"), h)
-		return map[string]*managed.Node{"o": flaxlike.Dense(1)(scope, h)}
+		h = shared.Apply(scope.In("shared"), h)
+		h = shared.Apply(scope.Shared("shared"), h)
+		return map[string]*managed.Node{"o": flaxlike.Dense(1).Apply(scope, h)}
 	}), flaxlike.WithLoss("mse"))
 	require.NoError(t, m.Init(t.Context(), first(t, line(t, 32), 32)))
 	var got []string

@@ -18,7 +18,7 @@ func TestMetrics_weighted(t *testing.T) {
 	require.NoError(t, err)
 	off := func(y, o *managed.Node) *managed.Node { return graph.Abs(graph.Sub(y, o)) }
 	for _, size := range []int{4, 3} { // 3: padded
-		m := newModel(t, flaxlike.Layer(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetricsOf(
+		m := newModel(t, flaxlike.Func(identity), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(size), flaxlike.WithMetricsOf(
 			flaxlike.Metric{Name: "ones", Func: func(y, _ *managed.Node) *managed.Node { return graph.OnesLike(graph.Reshape(y, -1)) }, Weighted: true},
 			flaxlike.Metric{Name: "func", Func: off, Weighted: true},
 			flaxlike.Metric{Name: "plain", Func: off},
@@ -41,8 +41,8 @@ func TestMetrics_weightedByClass(t *testing.T) {
 	hit := func(y, o *managed.Node) *managed.Node {
 		return graph.ConvertDType(graph.Equal(y, graph.ArgMax(o, -1, y.DType())), o.DType())
 	}
-	idle := flaxlike.Layer(func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		return graph.Add(x, graph.MulScalar(flaxlike.Dense(2)(scope, x), 0))
+	idle := flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return graph.Add(x, graph.MulScalar(flaxlike.Dense(2).Apply(scope, x), 0))
 	})
 	for _, row := range []struct {
 		options []flaxlike.Option

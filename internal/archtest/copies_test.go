@@ -427,13 +427,13 @@ func TestR11_laterChangesAreNotSeen(t *testing.T) {
 	host := plugintest.Go(t)
 	called := ""
 	layer := func(name string) flaxlike.Layer {
-		return func(_ *managed.Scope, x *managed.Node) *managed.Node { called += name; return x }
+		return flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { called += name; return x })
 	}
 	run := func(l flaxlike.Layer) string {
 		g := graph.NewGraph(host, "layers")
 		defer g.Finalize()
 		called = ""
-		l(model.NewStore().RootScope(), graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, 1)))
+		l.Apply(model.NewStore().RootScope(), graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, 1)))
 		return called
 	}
 	layers := append(make([]flaxlike.Layer, 0, 4), layer("trunk "), layer("head "))

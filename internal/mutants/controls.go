@@ -93,6 +93,8 @@ var controls = []control{
 		edits: []edit{{"return !g.changer && (!change || g.readers == 0)", "return true"}}},
 	{name: "a mask that stays behind", file: "flaxlike/masks.go", pkg: "flaxlike", test: "TestMasks_asKeras",
 		edits: []edit{{"\tall[y] = mask\n}", "}"}}},
+	{name: "layers of nn without the mask", file: "flaxlike/summary.go", pkg: "flaxlike", test: "TestLayers_ofEveryKind",
+		edits: []edit{{"t, l := traceOf(scope, x), known(l)", "t, _ := traceOf(scope, x), known(l)"}}},
 	{name: "a loss of all places", file: "flaxlike/masks.go", pkg: "flaxlike", test: "TestMasks_asKeras",
 		edits: []edit{{"number(wide(both(places, examples)))", "number(all)"}}},
 	{name: "a relu that climbs at 0", file: "nn/nn.go", pkg: "flaxlike", test: "TestSlopesAtTies",
