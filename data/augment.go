@@ -14,6 +14,8 @@ type Augmentation struct {
 	// dims are those of the result; nil: those of the image.
 	dims  func(h, w int) (int, int)
 	place func(d *draws, h, w int) placement
+	// alter changes the numbers of an image, where place takes its pixels from elsewhere: an Augmentation has one of both.
+	alter func(d *draws, p *picture)
 }
 
 // placement says from where a pixel is taken: row and column of the image for those of the result. Outside of the image
@@ -80,8 +82,9 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment is a function for [Map] and [ParallelMap]: it changes each image of the given field, [n, height, width,
-// channels] of any type, by all changes in their order. What is drawn is a pure function of the seed, the epoch, the
+// Augment is a function for [Map] and [ParallelMap], [Set.Map] and the Augment of flaxlike.Fit: it changes each image of
+// the given field, [n, height, width, channels], by all changes in their order. Those that change numbers and do not
+// only move pixels, as [RandomRotation], take images in floating point; the others any type. What is drawn is a pure function of the seed, the epoch, the
 // example's place in the epoch ([Batch].At), and the changes, so it is the same for each number of workers, each size
 // of batch, and after a resume by [Skip] or [Discard]. The batch that it is given stays as it is.
 //
@@ -96,14 +99,17 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Ba
 		if k < 0 {
 			return Batch{}, fmt.Errorf("data: augment: the batch has no field %q; there are %q", field, b.names())
 		}
-		a, err := augment(b.Fields[k].Array, changes, func(row int) *draws {
-			return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
-		})
+		a, err := augment(b.Fields[k].Array, changes, func(row int) *draws { return drawsAt(seed, b, row) })
 		if err != nil {
 			return Batch{}, fmt.Errorf("data: augment: field %q: %w", field, err)
 		}
 		return b.with(k, Field{field, a}), nil
 	}
+}
+
+// drawsAt are those of an example of a batch: of its place in the epoch, however that is cut into batches.
+func drawsAt(seed uint64, b Batch, row int) *draws {
+	return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
 }
 
 // mix makes unrelated numbers of neighbouring ones (the finisher of SplitMix64, by Steele, Lea and Flood).
@@ -123,11 +129,16 @@ func augment(a Array, changes []Augmentation, random func(row int) *draws) (Arra
 	}
 	dims := slices.Clone(a.Dims)
 	for _, c := range changes {
-		if c.place == nil {
+		if c.place == nil && c.alter == nil {
 			return Array{}, fmt.Errorf("an Augmentation that no function of this package made")
 		}
 		if c.check != nil {
 			if err := c.check(dims[1], dims[2]); err != nil {
+				return Array{}, fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+		if c.alter != nil {
+			if err := alterable(a); err != nil {
 				return Array{}, fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
@@ -138,11 +149,39 @@ func augment(a Array, changes []Augmentation, random func(row int) *draws) (Arra
 	if _, ok := sized(dims...); !ok {
 		return Array{}, fmt.Errorf("dims %v: expected at most %d elements", dims, mostElements)
 	}
-	// The rows of the source for those of the result, -1 for none: changes are composed, and the pixels moved once.
+	d := make([]*draws, dims[0])
+	for i := range d {
+		d[i] = random(i)
+	}
+	moves := func(c Augmentation) bool { return c.place != nil }
+	for len(changes) > 0 {
+		n := slices.IndexFunc(changes, func(c Augmentation) bool { return moves(c) != moves(changes[0]) })
+		if n < 0 {
+			n = len(changes)
+		}
+		if moves(changes[0]) {
+			a = moved(a, changes[:n], d)
+		} else {
+			a = altered(a, changes[:n], d)
+		}
+		changes = changes[n:]
+	}
+	return a, nil
+}
+
+// moved has the pixels of images elsewhere: changes are composed, and the pixels moved once.
+func moved(a Array, changes []Augmentation, d []*draws) Array {
+	dims := slices.Clone(a.Dims)
+	for _, c := range changes {
+		if c.dims != nil {
+			dims[1], dims[2] = c.dims(dims[1], dims[2])
+		}
+	}
+	// The rows of the source for those of the result, -1 for none.
 	flat := elementsOf(a.Flat).move(a.Flat, a.Dims, dims, func(image int) (rows, columns []int) {
-		return compose(a.Dims[1], a.Dims[2], changes, random(image))
+		return compose(a.Dims[1], a.Dims[2], changes, d[image])
 	})
-	return Array{flat, dims}, nil
+	return Array{flat, dims}
 }
 
 // compose gives, for each row and column of the result, the one of the image that it comes from, or -1.

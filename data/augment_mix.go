@@ -1,0 +1,170 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// MixUp is a function for [Map], [Set.Map] and the Augment of flaxlike.Fit: each example becomes a mean of itself and
+// another one of its batch, and its label the same mean of both labels (Zhang et al. 2018). The share that it keeps is
+// drawn from the beta distribution with both parameters alpha, which is above 0 and at most 8.
+//
+// Examples are the field "x", in floating point, and labels "y": integers [n] from 0 to classes-1, or probabilities
+// [n, classes]. Labels become probabilities, float32, as categorical_crossentropy takes them. Shares are drawn by the
+// example's place in the epoch, as in [Augment], and who is mixed with whom by the place of the batch. Rows of padding
+// stay as they are.
+func MixUp(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
+	return mixing("mix up", seed, alpha, classes, func(x Array, others []int, shares []float64, _ []*draws) (Array, error) {
+		if err := alterable(x); err != nil {
+			return Array{}, err
+		}
+		return means(x, others, shares), nil
+	})
+}
+
+// CutMix is [MixUp] with a rectangle of the other image in place of a mean (Yun et al. 2019): images are [n, height,
+// width, channels] of any type. The rectangle has the sides of the image times the square root of the other one's share
+// and its middle at any pixel; what of it is in the image says which shares the label has.
+func CutMix(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
+	return mixing("cut mix", seed, alpha, classes, func(x Array, others []int, shares []float64, d []*draws) (Array, error) {
+		if len(x.Dims) != 4 {
+			return Array{}, fmt.Errorf("dims %v, expected images [n, height, width, channels]", x.Dims)
+		}
+		h, w, channels := x.Dims[1], x.Dims[2], x.Dims[3]
+		from := upTo(x.Dims[0] * h * w) // the pixel that each pixel is taken from
+		for i, other := range others {
+			side := math.Sqrt(1 - shares[i])
+			high, wide := int(math.Round(side*float64(h))), int(math.Round(side*float64(w)))
+			top, left := d[i].upTo(h)-high/2, d[i].upTo(w)-wide/2
+			bottom, right := min(top+high, h), min(left+wide, w)
+			top, left = max(top, 0), max(left, 0)
+			for r := top; r < bottom; r++ {
+				for c := left; c < right; c++ {
+					from[(i*h+r)*w+c] = (other*h+r)*w + c
+				}
+			}
+			shares[i] = 1 - float64((bottom-top)*(right-left))/float64(h*w)
+		}
+		kind := elementsOf(x.Flat)
+		flat := kind.make(x.Size())
+		kind.gather(flat, x.Flat, from, channels)
+		return Array{flat, x.Dims}, nil
+	})
+}
+
+// mixing mixes examples by f, which may change the shares, and their labels by the shares.
+func mixing(name string, seed uint64, alpha float64, classes int, f func(x Array, others []int, shares []float64, d []*draws) (Array, error)) func(Batch) (Batch, error) {
+	return func(b Batch) (Batch, error) {
+		mixed, err := b.mixed(seed, alpha, classes, f)
+		if err != nil {
+			return Batch{}, fmt.Errorf("data: %s: %w", name, err)
+		}
+		return mixed, nil
+	}
+}
+
+func (b Batch) mixed(seed uint64, alpha float64, classes int, f func(x Array, others []int, shares []float64, d []*draws) (Array, error)) (Batch, error) {
+	if !(alpha > 0 && alpha <= 8) { // also NaN
+		return Batch{}, fmt.Errorf("alpha is %v, expected above 0 and at most 8", alpha)
+	}
+	rows, err := b.divisible()
+	if err != nil {
+		return Batch{}, err
+	}
+	at := map[string]int{}
+	for i, field := range b.Fields {
+		at[field.Name] = i
+	}
+	x, err := b.Get("x")
+	if err != nil {
+		return Batch{}, err
+	}
+	y, err := b.Get("y")
+	if err != nil {
+		return Batch{}, err
+	}
+	labels, err := probabilities(y, classes)
+	if err != nil {
+		return Batch{}, fmt.Errorf("field \"y\": %w", err)
+	}
+	var real []int
+	for i := range rows {
+		if b.examples(i, i+1, rows) == 1 {
+			real = append(real, i)
+		}
+	}
+	order := make([]int, len(real))
+	permute(order, mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At)))
+	others, shares, d := upTo(rows), make([]float64, rows), make([]*draws, rows)
+	for i := range rows {
+		d[i], shares[i] = drawsAt(seed, b, i), 1
+	}
+	for i, row := range real {
+		others[row], shares[row] = real[order[i]], d[row].beta(alpha)
+	}
+	if x, err = f(x, others, shares, d); err != nil {
+		return Batch{}, fmt.Errorf("field \"x\": %w", err)
+	}
+	b = b.with(at["x"], Field{"x", x})
+	return b.with(at["y"], Field{"y", means(labels, others, shares)}), nil
+}
+
+// probabilities are labels as rows of them.
+func probabilities(y Array, classes int) (Array, error) {
+	switch flat := y.Flat.(type) {
+	case []float32:
+		if len(y.Dims) == 2 && y.Dims[1] == classes {
+			return y, nil
+		}
+	case []float64:
+		if len(y.Dims) == 2 && y.Dims[1] == classes {
+			narrow := make([]float32, len(flat))
+			for i, v := range flat {
+				narrow[i] = float32(v)
+			}
+			return Array{narrow, y.Dims}, nil
+		}
+	default:
+		if len(y.Dims) == 1 {
+			return OneHot(y, classes)
+		}
+	}
+	return Array{}, fmt.Errorf("labels %s %v, expected integers [n] from 0 to %d, or probabilities [n, %d] in floating point", y.DType(), y.Dims, classes-1, classes)
+}
+
+// means are share times a row, and the rest times its other one.
+func means(a Array, others []int, shares []float64) Array {
+	switch flat := a.Flat.(type) {
+	case []float32:
+		a.Flat = meansOf(flat, others, shares)
+	case []float64:
+		a.Flat = meansOf(flat, others, shares)
+	}
+	return a
+}
+
+func meansOf[T float32 | float64](flat []T, others []int, shares []float64) []T {
+	to := slices.Clone(flat)
+	width := len(flat) / max(len(others), 1)
+	for i, other := range others {
+		if other == i {
+			continue
+		}
+		own, its := flat[i*width:(i+1)*width], flat[other*width:(other+1)*width]
+		for k := range own {
+			to[i*width+k] = T(shares[i]*float64(own[k]) + (1-shares[i])*float64(its[k]))
+		}
+	}
+	return to
+}
+
+// beta is a number of the beta distribution with both parameters alpha, by the method of Jöhnk (1964).
+func (d *draws) beta(alpha float64) float64 {
+	for {
+		x, y := math.Pow(d.between(0, 1), 1/alpha), math.Pow(d.between(0, 1), 1/alpha)
+		if sum := x + y; sum > 0 && sum <= 1 {
+			return x / sum
+		}
+	}
+}
