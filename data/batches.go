@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/blocks"
@@ -70,11 +71,22 @@ func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 			opt(&d)
 		}
 	}
-	return func(yield func(Batch, error) bool) {
+	dealt := func(yield func(Batch, error) bool) {
 		if err := s.deal(size, d, yield); err != nil {
 			yield(Batch{}, fmt.Errorf("data: batches of %d from %d examples: %w", size, s.len, err))
 		}
 	}
+	if len(s.changes) == 0 {
+		return dealt
+	}
+	return ParallelMap(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
+		for _, f := range s.changes {
+			if b, err = f(b); err != nil {
+				break
+			}
+		}
+		return b, err
+	})
 }
 
 // Deal describes how [Set.Batches] deals out: a run that goes on from a checkpoint compares it with the saved one.

@@ -9,7 +9,6 @@ import (
 	_ "image/png"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"slices"
@@ -142,21 +141,23 @@ func (f *ImageFolder) list() error {
 // Len is the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Names deals out the examples as a set without pixels: field "image" is int32 [n], the number of the image; field "y"
-// is int32 [n], the class. It can be split, sharded and dealt out by [Set.Batches] in any order, with [Skip] at no
-// cost; [ImageFolder.Load] then reads the images of a batch, best in [ParallelMap].
-func (f *ImageFolder) Names() *Set {
+// Set is the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
+// class. Images are read when their batch is dealt out, on several goroutines and a few batches ahead, so the folder may
+// be larger than the memory; see [Set.Map]. The set is split and shuffled without reading any, also by
+// [Set.SplitStratified] with "y". An image that cannot be read is an [*ImageError] in the place of its batch, and the
+// next one follows.
+func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
 		numbers[i], classes[i] = int32(i), file.class
 	}
-	return &Set{[]Field{Named("image", numbers, len(numbers)), Y(classes, len(classes))}, len(numbers)}
+	return &Set{fields: []Field{Named(imageField, numbers, len(numbers)), Y(classes, len(classes))}, len: len(numbers), changes: []func(Batch) (Batch, error){f.read}}
 }
 
-// Load gives a batch of [ImageFolder.Names] the field "x" in the place of "image": float32 [n, height, width,
-// channels], 0 to 1. An image that cannot be read is a [*ImageError]. It is a pure function of the batch and the files,
-// and safe for concurrent use.
-func (f *ImageFolder) Load(b Batch) (Batch, error) {
+// imageField is the field of the numbers of images, before they are read.
+const imageField = "image"
+
+func (f *ImageFolder) read(b Batch) (Batch, error) {
 	if err := f.load(&b); err != nil {
 		return Batch{}, fmt.Errorf("data: load images: %w", err)
 	}
@@ -164,14 +165,8 @@ func (f *ImageFolder) Load(b Batch) (Batch, error) {
 }
 
 func (f *ImageFolder) load(b *Batch) error {
-	k := slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == "image" })
-	if k < 0 {
-		return fmt.Errorf("the batch has the fields %q, expected \"image\", as from ImageFolder.Names", b.names())
-	}
-	numbers, ok := b.Fields[k].Array.Flat.([]int32)
-	if !ok {
-		return fmt.Errorf("field \"image\" is %s, expected int32", b.Fields[k].Array.DType())
-	}
+	k := slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == imageField })
+	numbers := b.Fields[k].Array.Flat.([]int32)
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return err
@@ -180,9 +175,6 @@ func (f *ImageFolder) load(b *Batch) error {
 	size := f.format.Height * f.format.Width * f.format.Channels
 	var x []float32
 	for _, n := range numbers {
-		if n < 0 || int(n) >= len(f.files) {
-			return fmt.Errorf("image %d of %d", n, len(f.files))
-		}
 		name := f.files[n].path
 		x = slices.Grow(x, size)[:len(x)+size]
 		if err := openImage(root, name, f.format, x[len(x)-size:]); err != nil {
@@ -191,12 +183,6 @@ func (f *ImageFolder) load(b *Batch) error {
 	}
 	*b = b.with(k, X(x, len(numbers), f.format.Height, f.format.Width, f.format.Channels))
 	return nil
-}
-
-// Examples reads all images, one at a time, in the order of their names: batches of one example, to be grouped by
-// [Rebatch]. An image that cannot be read is an error in its place, and the next one follows.
-func (f *ImageFolder) Examples() iter.Seq2[Batch, error] {
-	return Map(f.Names().Batches(1), f.Load)
 }
 
 // ImageError is an image file that cannot be read.

@@ -114,7 +114,7 @@ func TestImageFolder(t *testing.T) {
 	require.Equal(t, []string{"cat", "dog"}, f.Classes)
 	require.Equal(t, 4, f.Len())
 	var whole []Batch
-	for b, err := range Rebatch(f.Examples(), 4, Dropped) {
+	for b, err := range Rebatch(f.Set().Batches(1), 4, Dropped) {
 		require.NoError(t, err)
 		whole = append(whole, b)
 	}
@@ -126,9 +126,9 @@ func TestImageFolder(t *testing.T) {
 	}
 	require.Equal(t, Y([]int32{0, 0, 1, 1}, 4), whole[0].Fields[1])
 
-	// The same by the names, shuffled, with workers, and resumed.
+	// The same shuffled, and resumed.
 	pipeline := func(opts ...Option) (all []Batch) {
-		for b, err := range ParallelMap(f.Names().Batches(2, append(opts, Shuffle(1), Epochs(2))...), 2, f.Load) {
+		for b, err := range f.Set().Batches(2, append(opts, Shuffle(1), Epochs(2))...) {
 			require.NoError(t, err)
 			all = append(all, b)
 		}
@@ -137,12 +137,16 @@ func TestImageFolder(t *testing.T) {
 	require.Len(t, pipeline(), 4)
 	require.Equal(t, pipeline()[3:], pipeline(Skip(3)))
 
-	_, err = f.Load(Batch{Fields: []Field{X([]float32{1}, 1)}})
-	require.ErrorContains(t, err, `data: load images: the batch has the fields ["x"], expected "image"`)
-	_, err = f.Load(Batch{Fields: []Field{Named("image", []int32{4}, 1)}})
-	require.ErrorContains(t, err, "image 4 of 4")
-	_, err = f.Load(Batch{Fields: []Field{Named("image", []int64{4}, 1)}})
-	require.ErrorContains(t, err, `field "image" is int64`)
+	// A part of it reads the images of that part, and a function comes behind the reading.
+	_, test, err := f.Set().SplitStratified("y", 0.5, 0)
+	require.NoError(t, err)
+	test, err = test.Map(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
+	require.NoError(t, err)
+	require.True(t, test.Mapped())
+	for b, err := range test.Batches(1) {
+		require.NoError(t, err)
+		require.Equal(t, []int{1}, b.Fields[0].Array.Dims)
+	}
 }
 
 func TestImageFolderRefuses(t *testing.T) {
@@ -178,7 +182,7 @@ func TestImageFolderRefuses(t *testing.T) {
 	f, err := OpenImageFolder(dir, format)
 	require.NoError(t, err)
 	var errs []error
-	for _, err := range f.Examples() {
+	for _, err := range f.Set().Batches(1) {
 		errs = append(errs, err)
 	}
 	require.Len(t, errs, 3)
@@ -237,7 +241,7 @@ func TestF28_MemoryOfImages(t *testing.T) {
 		f, err := OpenImageFolder(dir, ImageFormat{Height: 32, Width: 32, Resize: CropCentre})
 		require.NoError(t, err)
 		took := allocated(func() {
-			for _, err = range f.Examples() {
+			for _, err = range f.Set().Batches(1) {
 			}
 		})
 		require.NoError(t, err, name)
@@ -256,7 +260,7 @@ func TestF28_MalformedImages(t *testing.T) {
 		f, err := OpenImageFolder(dir, ImageFormat{Height: 4, Width: 4, Resize: Stretch})
 		require.NoError(t, err)
 		took := allocated(func() {
-			for _, err = range f.Examples() {
+			for _, err = range f.Set().Batches(1) {
 			}
 		})
 		var bad *ImageError

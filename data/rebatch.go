@@ -38,7 +38,7 @@ func (r Remainder) check() error {
 // an error, and the last thing that comes; an error of source comes as soon as it is there, before the examples that
 // wait for a batch.
 //
-// What comes example by example, as from [ImageFolder.Examples] or [TFRecordFile] with [Map], becomes batches so.
+// What comes example by example, as from [TFRecordFile] with [Map], becomes batches so.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))

@@ -33,7 +33,7 @@ func OnDevice(s *Set) *Resident {
 		for i := range places {
 			places[i] = int32(i)
 		}
-		rows := &Set{[]Field{Named(Rows, places, s.len)}, s.len}
+		rows := &Set{fields: []Field{Named(Rows, places, s.len)}, len: s.len}
 		if mask, ok := (Batch{Fields: s.fields}).mask(); ok {
 			rows.fields = append(rows.fields, Named(Mask, mask, s.len))
 		}
@@ -51,6 +51,10 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 		}
 		if r.len > math.MaxInt32 {
 			yield(Batch{}, fmt.Errorf("data: on device: the set has %d examples, expected at most %d", r.len, math.MaxInt32))
+			return
+		}
+		if r.Mapped() {
+			yield(Batch{}, errors.New("data: on device: the set has functions of Map, which change its batches on the host: make them first, by data.Collect, or leave the set on the host"))
 			return
 		}
 		if r.has(Rows) {

@@ -31,6 +31,8 @@ func Named(name string, flat any, dims ...int) Field { return Field{name, Array{
 type Set struct {
 	fields []Field
 	len    int
+	// changes are made to each batch that is dealt out: see [Set.Map].
+	changes []func(Batch) (Batch, error)
 }
 
 // New makes a set of fields. Each needs a name of its own, a valid array, and as many examples as the others. The set
@@ -69,7 +71,26 @@ func distinctNames(fields []Field, of string) error {
 // Len is the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// Fields are the set's fields in the order of [New], as views.
+// Map is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each batch,
+// made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may be of
+// names, which f reads the files of (see [ImageFolder.Set]); a second Map is behind the first.
+//
+// The set itself knows only what f is given: so it is with [Set.Fields], with Where, and with the classes of
+// SplitStratified.
+func (s *Set) Map(f func(Batch) (Batch, error)) (*Set, error) {
+	if err := refuse("map a set", false, f == nil); err != nil {
+		return nil, err
+	}
+	t := s.view(0, s.len)
+	t.changes = append(slices.Clip(t.changes), f)
+	return t, nil
+}
+
+// Mapped tells whether batches of the set have other fields than [Set.Fields] says, those that a function of [Set.Map]
+// makes.
+func (s *Set) Mapped() bool { return len(s.changes) > 0 }
+
+// Fields are the set's fields in the order of [New], as views. A function given to [Set.Map] does not show in them.
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
 // Slice is the examples i to j-1, as a view.
@@ -132,7 +153,7 @@ func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 }
 
 func (s *Set) view(i, j int) *Set {
-	t := &Set{slices.Clone(s.fields), j - i}
+	t := &Set{slices.Clone(s.fields), j - i, s.changes}
 	for k, f := range s.fields {
 		t.fields[k].Array = f.Array.slice(i, j, dimsOf(f.Array, t.len))
 	}
@@ -140,7 +161,7 @@ func (s *Set) view(i, j int) *Set {
 }
 
 func (s *Set) gather(rows []int) *Set {
-	t := &Set{slices.Clone(s.fields), len(rows)}
+	t := &Set{slices.Clone(s.fields), len(rows), s.changes}
 	for k, f := range s.fields {
 		t.fields[k].Array = f.Array.gather(rows, dimsOf(f.Array, t.len))
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -153,4 +154,54 @@ func TestBatchGet(t *testing.T) {
 	_, err = Batch{}.Get("x")
 	require.EqualError(t, err, `data: the batch has no field "x", nor any other`)
 	require.Equal(t, 2, b.Samples())
+}
+
+// A set with functions deals out what they make of its batches, in each way that leads to batches.
+func TestSet_Map(t *testing.T) {
+	s, err := New(X([]float32{0, 1, 2, 3, 4}, 5), Y([]int32{0, 0, 1, 1, 1}, 5))
+	require.NoError(t, err)
+	twice := OnField("x", func(a Array) (Array, error) {
+		to := slices.Clone(a.Flat.([]float32))
+		for i := range to {
+			to[i] *= 2
+		}
+		return Array{to, a.Dims}, nil
+	})
+	mapped, err := s.Map(twice)
+	require.NoError(t, err)
+	mapped, err = mapped.Map(twice)
+	require.NoError(t, err)
+	require.False(t, s.Mapped())
+	numbers := func(s *Set, opts ...Option) (all []float32) {
+		for b, err := range s.Batches(2, append(opts, KeepRemainder())...) {
+			require.NoError(t, err)
+			all = append(all, b.Fields[0].Array.Flat.([]float32)...)
+		}
+		return all
+	}
+	require.Equal(t, []float32{0, 4, 8, 12, 16}, numbers(mapped))
+	require.Equal(t, []float32{0, 1, 2, 3, 4}, numbers(s), "the set that it was made of")
+	require.Equal(t, []float32{16, 0}, numbers(mapped, Skip(2), Epochs(2))[:2], "a run that goes on")
+	part, err := mapped.Slice(1, 3)
+	require.NoError(t, err)
+	require.Equal(t, []float32{4, 8}, numbers(part))
+	part, err = mapped.Gather([]int{4, 0})
+	require.NoError(t, err)
+	require.Equal(t, []float32{16, 0}, numbers(part))
+	part, err = mapped.Shard(1, 2, Kept)
+	require.NoError(t, err)
+	require.Len(t, numbers(part), 2)
+	require.Subset(t, []float32{0, 4, 8, 12, 16}, numbers(part))
+	_, part, err = mapped.SplitStratified("y", 0.5, 1)
+	require.NoError(t, err)
+	require.True(t, part.Mapped())
+
+	failing, err := s.Map(func(b Batch) (Batch, error) { return Batch{}, fmt.Errorf("no batch at %d", b.At) })
+	require.NoError(t, err)
+	_, err = Peek(failing.Batches(2, Skip(1)))
+	require.EqualError(t, err, "no batch at 2")
+	_, err = Peek(OnDevice(mapped).Batches(2))
+	require.ErrorContains(t, err, "data: on device: the set has functions of Map")
+	_, err = s.Map(nil)
+	require.ErrorContains(t, err, "data: map a set: there is no function (nil)")
 }

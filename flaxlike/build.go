@@ -61,7 +61,7 @@ func (m *Model) report(b *managed.Builder) {
 		labels, output := m.judged(b, "loss", name, out, l.Output, l.Label)
 		f := l.Func
 		if f == nil {
-			f, _ = LossByName(l.Name) // which New has checked
+			f = l.byName()
 			field := labelOf(out, l.Output, l.Label)
 			m.seen.take(labelsOf(l, field, output, m.set.weights))
 			if r, ok := rowsOf(l, field, output, m.set.weights); ok {

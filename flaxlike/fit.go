@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/runs"
@@ -30,6 +31,10 @@ type Fit struct {
 	// OnDevice keeps the set that is trained on where the steps run: see data.OnDevice. It is for a device with memory
 	// of its own.
 	OnDevice bool
+	// Augment are functions that each batch is given to before it is trained on, in their order; those of a validation
+	// are not. They are called on several goroutines and ahead of the steps, and should be pure functions of their
+	// batch, as data.Augment, data.MixUp and data.CutMix give.
+	Augment []func(data.Batch) (data.Batch, error)
 	// InOrder leaves the examples unshuffled. Else their order is a function of the model's seed and the epoch.
 	InOrder bool
 
@@ -121,12 +126,29 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	}
 	history := new(loop.History)
 	if err == nil {
-		history, err = m.run(ctx, f, step{of: m.train}, func(done, saved int64) loop.Data[data.Batch] { return data.Discard(batches, saved) })
+		history, err = m.run(ctx, f, step{of: m.train}, func(done, saved int64) loop.Data[data.Batch] {
+			return f.augmented(data.Discard(batches, saved))
+		})
 	}
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
 	}
 	return history, nil
+}
+
+// augmented are batches behind the functions of Augment.
+func (f Fit) augmented(batches loop.Data[data.Batch]) loop.Data[data.Batch] {
+	if len(f.Augment) == 0 {
+		return batches
+	}
+	return data.ParallelMap(batches, runtime.GOMAXPROCS(0), func(b data.Batch) (_ data.Batch, err error) {
+		for _, change := range f.Augment {
+			if b, err = change(b); err != nil {
+				break
+			}
+		}
+		return b, err
+	})
 }
 
 func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
@@ -178,7 +200,11 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if f.OnDevice {
 		dealt = data.OnDevice(set).Batches
 	}
-	return m.run(ctx, f, m.stepOn(m.train, set), func(done, _ int64) loop.Data[data.Batch] {
-		return dealt(size, append(order, data.Skip(done))...)
+	step := m.stepOn(m.train, set)
+	if len(f.Augment) > 0 {
+		step.set = nil // its batches have other numbers
+	}
+	return m.run(ctx, f, step, func(done, _ int64) loop.Data[data.Batch] {
+		return f.augmented(dealt(size, append(order, data.Skip(done))...))
 	})
 }

@@ -40,6 +40,14 @@ func (f Fit) check(m *Model) error {
 	case f.CheckpointEvery != nil && f.Checkpoints == nil:
 		return fmt.Errorf("CheckpointEvery is %s, but there is no folder to save into: set Checkpoints, see checkpoint.Open", f.CheckpointEvery)
 	}
+	for i, change := range f.Augment {
+		if change == nil {
+			return fmt.Errorf("function %d of %d in Augment is nil", i+1, len(f.Augment))
+		}
+	}
+	if f.OnDevice && len(f.Augment) > 0 {
+		return errors.New("both OnDevice and Augment are given: the functions of Augment change batches on the host")
+	}
 	if f.Changed != nil && f.Checkpoints == nil {
 		return errors.New("a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	}

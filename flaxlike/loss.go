@@ -2,6 +2,8 @@ package flaxlike
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -27,6 +29,55 @@ type Loss struct {
 	Weight float64
 	// Off leaves the loss out of the sum: it is logged and trains nothing.
 	Off bool
+	// Smoothing takes that share of each label and spreads it over all classes evenly, while training and in tests
+	// (Szegedy et al. 2016): from 0 to below 1, for crossentropies by Name, but for the masked one.
+	Smoothing float64
+}
+
+// smoothing are the losses by name that have it, and whether each number of the output is two classes.
+var smoothing = map[string]bool{"sparse_categorical_crossentropy": false, "categorical_crossentropy": false, "categorical_focal_crossentropy": false,
+	"binary_crossentropy": true, "binary_focal_crossentropy": true}
+
+// check finds settings that no loss has.
+func (l Loss) check() error {
+	if l.Func == nil {
+		if _, err := LossByName(l.Name); err != nil {
+			return err
+		}
+	}
+	_, smooths := smoothing[l.Name]
+	switch {
+	case l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0):
+		return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
+	case l.Off && l.Weight != 0:
+		return fmt.Errorf("loss %q: it is Off and has the weight %v, expected one of them", l.Name, l.Weight)
+	case !(l.Smoothing >= 0 && l.Smoothing < 1): // also NaN
+		return fmt.Errorf("loss %q: the smoothing is %v, expected a share from 0 to below 1", l.Name, l.Smoothing)
+	case l.Smoothing > 0 && (l.Func != nil || !smooths):
+		return fmt.Errorf("loss %q: it has no smoothing, expected it of one of %q by Name", l.Name, slices.Sorted(maps.Keys(smoothing)))
+	}
+	return nil
+}
+
+// byName is the loss that Name says, with its Smoothing.
+func (l Loss) byName() LossFunc {
+	f, _ := LossByName(l.Name) // which New has checked
+	if l.Smoothing == 0 {
+		return f
+	}
+	return func(labels, output *managed.Node) *managed.Node {
+		if l.Name == "sparse_categorical_crossentropy" {
+			even := graph.Neg(graph.ReduceMean(graph.LogSoftmax(output), -1))
+			return graph.Add(graph.MulScalar(f(labels, output), 1-l.Smoothing), graph.MulScalar(even, l.Smoothing))
+		}
+		classes := 2
+		if !smoothing[l.Name] {
+			severalClasses(l.Name, output, "binary_crossentropy")
+			classes = classesOf(output)
+		}
+		labels = same(l.Name, labels, output)
+		return f(graph.AddScalar(graph.MulScalar(labels, 1-l.Smoothing), l.Smoothing/float64(classes)), output)
+	}
 }
 
 // logged is the name in the logs: "loss" where it is the only one, and else "<output>_loss".

@@ -135,3 +135,47 @@ func pearson(x, y []float64) float64 {
 	n := float64(len(x))
 	return (products/n - sumX/n*sumY/n) / math.Sqrt(variance(x...)*variance(y...))
 }
+
+// Keras 3.15's values with label_smoothing=0.2, from_logits=True; sparse labels as their one-hot ones.
+func TestLoss_smoothing(t *testing.T) {
+	want := map[string]float64{"categorical_crossentropy": 2.417001962661743, "categorical_focal_crossentropy": 0.5074862837791443,
+		"binary_crossentropy": 0.9438942670822144, "binary_focal_crossentropy": 0.46280908584594727, "sparse_categorical_crossentropy": 2.4420018196105957}
+	labels := map[string]data.Field{"binary_crossentropy": {}, "binary_focal_crossentropy": {}}
+	fields := []data.Field{data.X([]float32{1.5, -0.5, 0.25, 2, -1, 0.75, 3, 0.5}, 2, 4)}
+	var losses []flaxlike.Loss
+	for name := range want {
+		losses = append(losses, flaxlike.Loss{Name: name, Output: name, Smoothing: 0.2})
+		_, binary := labels[name]
+		switch {
+		case name == sparse:
+			fields = append(fields, data.Named(name, []int32{2, 3}, 2))
+		case binary:
+			fields = append(fields, data.Named(name, []float32{1, 0, 1, 0, 0, 1, 0, 1}, 2, 4))
+		default:
+			fields = append(fields, data.Named(name, []float32{0, 0, 1, 0, 0, 0.25, 0, 0.75}, 2, 4))
+		}
+	}
+	set, err := data.New(fields...)
+	require.NoError(t, err)
+	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
+		out := map[string]*managed.Node{}
+		for name := range want {
+			out[name] = input("x")
+		}
+		scope.VariableWithValue("unused", float32(0))
+		return out
+	}), flaxlike.WithLossOf(losses...), flaxlike.WithBatchSize(2))
+	got, err := m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	for name, v := range want {
+		require.InDelta(t, v, got[name+"_loss"], 1e-6*v, name)
+	}
+	for want, l := range map[string]flaxlike.Loss{
+		`loss "mse": it has no smoothing, expected it of one of ["binary_crossentropy"`: {Name: "mse", Smoothing: 0.1},
+		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:         {Name: "categorical_crossentropy", Smoothing: 1},
+		`it has no smoothing`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *managed.Node) *managed.Node { return o }},
+	} {
+		_, err := flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithLossOf(l))
+		require.ErrorContains(t, err, want)
+	}
+}

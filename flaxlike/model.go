@@ -250,7 +250,12 @@ type step struct {
 	looked *int
 }
 
-func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step { return step{of, set, new(int)} }
+func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
+	if set.Mapped() { // its batches have other numbers
+		set = nil
+	}
+	return step{of, set, new(int)}
+}
 
 var (
 	_ loop.BlockStepper[*Model, data.Batch] = step{}

@@ -51,16 +51,8 @@ func WithLossOf(losses ...Loss) Option {
 	losses = slices.Clone(losses)
 	return func(s *settings) error {
 		for _, l := range losses {
-			if l.Func == nil {
-				if _, err := LossByName(l.Name); err != nil {
-					return err
-				}
-			}
-			if l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0) {
-				return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
-			}
-			if l.Off && l.Weight != 0 {
-				return fmt.Errorf("loss %q: it is Off and has the weight %v, expected one of them", l.Name, l.Weight)
+			if err := l.check(); err != nil {
+				return err
 			}
 			s.losses = append(s.losses, l)
 		}

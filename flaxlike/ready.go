@@ -59,16 +59,26 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 // as the training step's.
 func (m *Model) readyFor(ctx context.Context, t train.Test[*Model, data.Batch], trained data.Batch) error {
 	s := t.Step.(step)
-	batch := data.Batch{Fields: s.set.Fields()}
+	var batch data.Batch
+	peek := func() error {
+		batches, err := t.Data(ctx)
+		if err == nil {
+			batch, err = data.Peek(batches)
+		}
+		return err
+	}
+	if s.set != nil {
+		batch.Fields = s.set.Fields()
+	} else if err := peek(); err != nil {
+		return err
+	}
 	if err := m.before(s, batch); err != nil || slices.Equal(formsOf(batch), formsOf(trained)) {
 		return err
 	}
-	batches, err := t.Data(ctx)
-	if err != nil {
-		return err
-	}
-	if batch, err = data.Peek(batches); err != nil {
-		return err
+	if s.set != nil {
+		if err := peek(); err != nil {
+			return err
+		}
 	}
 	return s.of.Prepare(ctx, m.State, batch)
 }

@@ -1,0 +1,110 @@
+package flaxlike_test
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+)
+
+// pictures is a folder of dark and of light images, some of each in grey.
+func pictures(t *testing.T, n int) *data.ImageFolder {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		class, grey := "dark", uint8(20+i)
+		if i%2 == 1 {
+			class, grey = "light", uint8(200+i)
+		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, class), 0o755))
+		file, err := os.Create(filepath.Join(dir, class, fmt.Sprint(i, ".png")))
+		require.NoError(t, err)
+		picture := image.NewGray(image.Rect(0, 0, 4, 4))
+		for k := range picture.Pix {
+			picture.Pix[k] = color.Gray{Y: grey}.Y
+		}
+		require.NoError(t, png.Encode(file, picture))
+		require.NoError(t, file.Close())
+	}
+	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: 4, Width: 4, Channels: 1})
+	require.NoError(t, err)
+	return folder
+}
+
+// From a folder of images into Fit, Evaluate and Predict, with augmentation; a run that goes on ends with the same bits.
+func TestFit_imagesAndAugment(t *testing.T) {
+	folder := pictures(t, 40)
+	require.Equal(t, []string{"dark", "light"}, folder.Classes)
+	training, test, err := folder.Set().SplitStratified("y", 0.8, 1)
+	require.NoError(t, err)
+	network := flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(2))
+	model := func() *flaxlike.Model {
+		return newModel(t, network, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.05), flaxlike.WithBatchSize(8))
+	}
+	var augmented atomic.Int64
+	fit := func(m *flaxlike.Model, epochs int, into *checkpoint.Folder) {
+		_, err := m.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: epochs, Validation: test, Checkpoints: into, Augment: []func(data.Batch) (data.Batch, error){
+			data.Augment(1, "x", data.RandomBrightness(0.05), data.RandomRotation(20), data.FlipHorizontal()),
+			func(b data.Batch) (data.Batch, error) { augmented.Add(int64(b.Size)); return b, nil },
+		}}))
+		require.NoError(t, err)
+	}
+	whole := model()
+	fit(whole, 6, nil)
+	require.GreaterOrEqual(t, augmented.Load(), int64(6*training.Len()), "each batch that is trained on, and a few ahead")
+	figures, err := whole.Evaluate(t.Context(), test)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, figures["accuracy"])
+	outputs, err := whole.Predict(t.Context(), test)
+	require.NoError(t, err)
+	require.Equal(t, []int{test.Len(), 2}, outputs["preds"].Dims)
+
+	saves := openFolder(t, t.TempDir(), checkpoint.Options{})
+	fit(model(), 2, saves)
+	again := model()
+	fit(again, 6, saves)
+	require.Equal(t, values(t, whole), values(t, again))
+	plain := model()
+	_, err = plain.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: 6}))
+	require.NoError(t, err)
+	require.NotEqual(t, values(t, whole), values(t, plain), "without augmentation it is another model")
+}
+
+// The labels that a function makes are looked at, and not those that the set has.
+func TestFit_augmentChangesLabels(t *testing.T) {
+	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss("categorical_crossentropy"))
+	fit := flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){data.MixUp(1, 0.4, 3)}}
+	_, err := m.Fit(t.Context(), sorted(t, 64), quiet(fit))
+	require.NoError(t, err)
+	broken := sorted(t, 64)
+	mapped, err := broken.Map(func(b data.Batch) (data.Batch, error) {
+		b.Fields = []data.Field{b.Fields[0], data.Y([]int32{7}, 1)}
+		for range b.Size - 1 {
+			b.Fields[1].Array.Flat = append(b.Fields[1].Array.Flat.([]int32), 0)
+		}
+		b.Fields[1].Array.Dims = []int{b.Size}
+		return b, nil
+	})
+	require.NoError(t, err)
+	m = newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse))
+	_, err = m.Fit(t.Context(), mapped, quiet(flaxlike.Fit{}))
+	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{Validation: mapped}))
+	require.ErrorIs(t, err, flaxlike.ErrLabelRange, "before anything is trained")
+	_, err = m.Evaluate(t.Context(), mapped)
+	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){nil}}))
+	require.EqualError(t, err, "flaxlike: fit: function 1 of 1 in Augment is nil")
+	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{OnDevice: true, Augment: fit.Augment}))
+	require.ErrorContains(t, err, "both OnDevice and Augment are given")
+}
