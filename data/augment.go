@@ -82,7 +82,7 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment is a function for [Map] and [ParallelMap], [Set.Map] and the Augment of flaxlike.Fit: it changes each image of
+// Augment is a function for [Map] and [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit: it changes each image of
 // the given field, [n, height, width, channels], by all changes in their order. Those that change numbers and do not
 // only move pixels, as [RandomRotation], take images in floating point; the others any type. What is drawn is a pure function of the seed, the epoch, the
 // example's place in the epoch ([Batch].At), and the changes, so it is the same for each number of workers, each size

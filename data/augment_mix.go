@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// MixUp is a function for [Map], [Set.Map] and the Augment of flaxlike.Fit: each example becomes a mean of itself and
+// MixUp is a function for [Map], [Set.MapBatches] and the Augment of flaxlike.Fit: each example becomes a mean of itself and
 // another one of its batch, and its label the same mean of both labels (Zhang et al. 2018). The share that it keeps is
 // drawn from the beta distribution with both parameters alpha, which is above 0 and at most 8.
 //

@@ -23,7 +23,7 @@
 // no other state on disk. A run that made n steps goes on with
 //
 //   - [Skip](n) at the set, at no cost, if every stage behind it gives one batch for one: Map, ParallelMap, Augment,
-//     Prefetch, Checked, OnField, [Set.Map].
+//     Prefetch, Checked, OnField, [Set.MapBatches].
 //   - [Skip](n*k) for a stage that always takes k for one, as Chunk(k), or Rebatch to k times the size in a single epoch.
 //   - [Discard](n) at the end, whatever the pipeline: the batches are made and thrown away. Filter, Interleave, Zip, ShuffleBuffer,
 //     Buckets, Shard, Repeat, and streams from files need that.

@@ -140,7 +140,7 @@ func TestImageFolder(t *testing.T) {
 	// A part of it reads the images of that part, and a function comes behind the reading.
 	_, test, err := f.Set().SplitStratified("y", 0.5, 0)
 	require.NoError(t, err)
-	test, err = test.Map(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
+	test, err = test.MapBatches(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
 	require.NoError(t, err)
 	require.True(t, test.Mapped())
 	for b, err := range test.Batches(1) {

@@ -54,7 +54,7 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 			return
 		}
 		if r.Mapped() {
-			yield(Batch{}, errors.New("data: on device: the set has functions of Map, which change its batches on the host: make them first, by data.Collect, or leave the set on the host"))
+			yield(Batch{}, errors.New("data: on device: the set has functions of MapBatches, which change its batches on the host: make them first, by data.Collect, or leave the set on the host"))
 			return
 		}
 		if r.has(Rows) {

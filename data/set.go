@@ -31,7 +31,7 @@ func Named(name string, flat any, dims ...int) Field { return Field{name, Array{
 type Set struct {
 	fields []Field
 	len    int
-	// changes are made to each batch that is dealt out: see [Set.Map].
+	// changes are made to each batch that is dealt out: see [Set.MapBatches].
 	changes []func(Batch) (Batch, error)
 }
 
@@ -71,14 +71,14 @@ func distinctNames(fields []Field, of string) error {
 // Len is the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// Map is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each batch,
+// MapBatches is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each batch,
 // made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may be of
-// names, which f reads the files of (see [ImageFolder.Set]); a second Map is behind the first.
+// names, which f reads the files of (see [ImageFolder.Set]); a second MapBatches is behind the first.
 //
 // The set itself knows only what f is given: so it is with [Set.Fields], with Where, and with the classes of
 // SplitStratified.
-func (s *Set) Map(f func(Batch) (Batch, error)) (*Set, error) {
-	if err := refuse("map a set", false, f == nil); err != nil {
+func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
+	if err := refuse("map batches", false, f == nil); err != nil {
 		return nil, err
 	}
 	t := s.view(0, s.len)
@@ -86,11 +86,11 @@ func (s *Set) Map(f func(Batch) (Batch, error)) (*Set, error) {
 	return t, nil
 }
 
-// Mapped tells whether batches of the set have other fields than [Set.Fields] says, those that a function of [Set.Map]
+// Mapped tells whether batches of the set have other fields than [Set.Fields] says, those that a function of [Set.MapBatches]
 // makes.
 func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 
-// Fields are the set's fields in the order of [New], as views. A function given to [Set.Map] does not show in them.
+// Fields are the set's fields in the order of [New], as views. A function given to [Set.MapBatches] does not show in them.
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
 // Slice is the examples i to j-1, as a view.

@@ -157,7 +157,7 @@ func TestBatchGet(t *testing.T) {
 }
 
 // A set with functions deals out what they make of its batches, in each way that leads to batches.
-func TestSet_Map(t *testing.T) {
+func TestSet_MapBatches(t *testing.T) {
 	s, err := New(X([]float32{0, 1, 2, 3, 4}, 5), Y([]int32{0, 0, 1, 1, 1}, 5))
 	require.NoError(t, err)
 	twice := OnField("x", func(a Array) (Array, error) {
@@ -167,9 +167,9 @@ func TestSet_Map(t *testing.T) {
 		}
 		return Array{to, a.Dims}, nil
 	})
-	mapped, err := s.Map(twice)
+	mapped, err := s.MapBatches(twice)
 	require.NoError(t, err)
-	mapped, err = mapped.Map(twice)
+	mapped, err = mapped.MapBatches(twice)
 	require.NoError(t, err)
 	require.False(t, s.Mapped())
 	numbers := func(s *Set, opts ...Option) (all []float32) {
@@ -196,12 +196,12 @@ func TestSet_Map(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, part.Mapped())
 
-	failing, err := s.Map(func(b Batch) (Batch, error) { return Batch{}, fmt.Errorf("no batch at %d", b.At) })
+	failing, err := s.MapBatches(func(b Batch) (Batch, error) { return Batch{}, fmt.Errorf("no batch at %d", b.At) })
 	require.NoError(t, err)
 	_, err = Peek(failing.Batches(2, Skip(1)))
 	require.EqualError(t, err, "no batch at 2")
 	_, err = Peek(OnDevice(mapped).Batches(2))
-	require.ErrorContains(t, err, "data: on device: the set has functions of Map")
-	_, err = s.Map(nil)
-	require.ErrorContains(t, err, "data: map a set: there is no function (nil)")
+	require.ErrorContains(t, err, "data: on device: the set has functions of MapBatches")
+	_, err = s.MapBatches(nil)
+	require.ErrorContains(t, err, "data: map batches: there is no function (nil)")
 }

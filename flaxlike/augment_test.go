@@ -87,7 +87,7 @@ func TestFit_augmentChangesLabels(t *testing.T) {
 	_, err := m.Fit(t.Context(), sorted(t, 64), quiet(fit))
 	require.NoError(t, err)
 	broken := sorted(t, 64)
-	mapped, err := broken.Map(func(b data.Batch) (data.Batch, error) {
+	mapped, err := broken.MapBatches(func(b data.Batch) (data.Batch, error) {
 		b.Fields = []data.Field{b.Fields[0], data.Y([]int32{7}, 1)}
 		for range b.Size - 1 {
 			b.Fields[1].Array.Flat = append(b.Fields[1].Array.Flat.([]int32), 0)

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// writeDigits writes the digits as PNG files into a folder of the user's cache, and gives its path. A folder that was
+// written before is taken as it is.
+func writeDigits() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "lazo", "digits")
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	training, test, err := data.Digits()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	part, err := os.MkdirTemp(filepath.Dir(dir), "digits-")
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	for _, set := range []*data.Set{training, test} {
+		for b, err := range set.Batches(1) {
+			if err != nil {
+				return "", err
+			}
+			n++
+			pixels, class := b.Fields[0].Array.Flat.([]float32), b.Fields[1].Array.Flat.([]int32)[0]
+			if err := writeImage(filepath.Join(part, fmt.Sprint(class), fmt.Sprintf("%04d.png", n)), pixels); err != nil {
+				return "", err
+			}
+		}
+	}
+	err = os.Rename(part, dir) // whole, or not there
+	if _, there := os.Stat(dir); err != nil && there == nil { // another process was faster
+		err = os.RemoveAll(part)
+	}
+	return dir, err
+}
+
+// writeImage writes 8 x 8 shares of white.
+func writeImage(path string, pixels []float32) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	picture := image.NewGray(image.Rect(0, 0, 8, 8))
+	for i, v := range pixels {
+		picture.Pix[i] = uint8(255*v + 0.5)
+	}
+	return errors.Join(png.Encode(file, picture), file.Close())
+}

@@ -1,0 +1,46 @@
+// Command images trains a convolutional network on a folder of images, one folder in it for each class, with
+// augmentation, and names what it sees on one of them: go run ./examples/images -dir FOLDER. Without a folder it takes
+// the handwritten digits, which it writes into one first.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"slices"
+
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func main() {
+	must.M = loop.Exit // an error is printed, and ends the program
+	ctx := context.Background()
+	dir := flag.String("dir", "", "a folder with a folder of PNG or JPEG images for each class")
+	size := flag.Int("size", 8, "the height and width that images get")
+	epochs := flag.Int("epochs", 10, "how often to go over the images")
+	seed := flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
+	flag.Parse()
+	if *dir == "" {
+		*dir = must.M1(writeDigits())
+	}
+	folder := must.M1(data.OpenImageFolder(*dir, data.ImageFormat{Height: *size, Width: *size, Channels: 1, Resize: data.CropCentre}))
+	training, test := must.M2(folder.Set().SplitStratified("y", 0.8, 0))
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
+		flaxlike.Conv(16, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
+		flaxlike.Conv(32, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
+		flaxlike.Flatten(), flaxlike.Dropout(0.3), flaxlike.Dense(len(folder.Classes))),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed),
+		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
+	defer model.Close()
+	augment := data.Augment(uint64(*seed), "x", data.RandomRotation(10), data.RandomZoom(0.1))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test, Augment: []func(data.Batch) (data.Batch, error){augment}}))
+	one := must.M1(test.Slice(0, 1))
+	logits := must.M1(model.Predict(ctx, one))["preds"].Flat.([]float32)
+	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
+	fmt.Printf("the first test image shows %s\n", folder.Classes[slices.Index(logits, slices.Max(logits))])
+}

@@ -1,0 +1,49 @@
+// Command text trains an LSTM to say whether a review is a good one, on texts of different lengths, and asks it about a
+// new one: go run ./examples/text "the soup was not good but the tea was fine"
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/text"
+)
+
+func main() {
+	must.M = loop.Exit // an error is printed, and ends the program
+	ctx := context.Background()
+	epochs := flag.Int("epochs", 6, "how often to go over the reviews")
+	seed := flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
+	flag.Parse()
+	texts, good := reviews(3000)
+	tokens := must.M1(text.BPETraining{Size: 400, Special: []string{"<pad>"}}.Train(data.Items(texts)))
+	encoded := func(texts []string) data.Field { // token 0, <pad>, fills texts up to the longest length
+		ids := make([][]int32, len(texts))
+		for i, t := range texts {
+			ids[i] = must.M1(tokens.EncodeOrdinary(t))
+		}
+		padded, _ := must.M2(data.PadSequences(ids, 0, 48))
+		return data.Field{Name: "x", Array: padded}
+	}
+	training, test := must.M2(must.M1(data.New(encoded(texts), data.Y(good, len(good)))).Split(0.8, 0))
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
+		flaxlike.Of(nn.Embedding{Vocabulary: tokens.Size(), Width: 16, Padding: new(0)}), flaxlike.LSTM(32), flaxlike.Dense(1)),
+		flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
+		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
+	defer model.Close()
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test}))
+	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
+	if review := strings.Join(flag.Args(), " "); review != "" {
+		logit := must.M1(model.Predict(ctx, must.M1(data.New(encoded([]string{review})))))["preds"].Flat.([]float32)[0]
+		fmt.Printf("%q is a good review: %v\n", review, logit > 0)
+	}
+}
