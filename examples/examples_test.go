@@ -131,3 +131,45 @@ func linesOf(t *testing.T, path string) (n int) {
 	}
 	return n
 }
+
+// What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to what
+// Keras's program beside it (in_keras.py) comes to.
+func TestFitPrograms(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		lines  int
+		args   []string
+		floors map[string]float64
+		most   map[string]float64
+	}{
+		{"images", 40, nil, map[string]float64{"accuracy": 0.96}, nil},
+		{"text", 45, []string{"the tea was cold but the view was not bad"}, map[string]float64{"accuracy": 0.99}, nil},
+		{"outputs", 60, nil, map[string]float64{"digit_accuracy": 0.96, "rule_accuracy": 0.97}, map[string]float64{"ink_mae": 0.06}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			lines := linesOf(t, filepath.Join(row.name, "main.go"))
+			require.LessOrEqual(t, lines, row.lines)
+			out, _ := said(t, plugintest.Program(t, row.name), row.args...)
+			figures := map[string]float64{}
+			for _, match := range regexp.MustCompile(`(?m)^test (\w+): ([01]\.\d{3})$`).FindAllStringSubmatch(string(out), -1) {
+				v, err := strconv.ParseFloat(match[2], 64)
+				require.NoError(t, err)
+				figures[match[1]] = v
+			}
+			require.Len(t, figures, len(row.floors)+len(row.most), string(out))
+			for name, floor := range row.floors {
+				require.GreaterOrEqual(t, figures[name], floor, name)
+			}
+			for name, most := range row.most {
+				require.LessOrEqual(t, figures[name], most, name)
+			}
+			switch row.name {
+			case "images":
+				require.Regexp(t, `(?m)^the first test image shows \d$`, string(out))
+			case "text":
+				require.Contains(t, string(out), `"the tea was cold but the view was not bad" is a good review: true`)
+			}
+			t.Logf("%s: %d lines; %v", row.name, lines, figures)
+		})
+	}
+}

@@ -46,7 +46,7 @@ func writeDigits() (string, error) {
 			}
 		}
 	}
-	err = os.Rename(part, dir) // whole, or not there
+	err = os.Rename(part, dir)                                // whole, or not there
 	if _, there := os.Stat(dir); err != nil && there == nil { // another process was faster
 		err = os.RemoveAll(part)
 	}

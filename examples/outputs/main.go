@@ -1,0 +1,58 @@
+// Command outputs trains one network with several inputs and outputs: from an image of a digit and the pen's colour it
+// says which digit it is, how much ink it has, and whether a rule of digit and colour holds. It has a layer of its own,
+// and losses with weights: go run ./examples/outputs
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// gated is a layer of one's own: a dense one that a second one lets through.
+func gated(units int) flaxlike.Layer {
+	value, gate := flaxlike.Dense(units), flaxlike.Dense(units)
+	return flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		return graph.Mul(value.Apply(scope.In("value"), x), graph.Sigmoid(gate.Apply(scope.In("gate"), x)))
+	})
+}
+
+// network shares a trunk between three outputs; "rule" sees the colour, too.
+func network(scope *managed.Scope, input func(name string) *managed.Node) map[string]*managed.Node {
+	trunk := flaxlike.Sequential(flaxlike.Flatten(), gated(64), flaxlike.Dropout(0.2), gated(32))
+	h := trunk.Apply(scope.In("trunk"), input("image"))
+	digit := flaxlike.Dense(10).Apply(scope.In("digit"), h)
+	both := graph.Concatenate([]*managed.Node{graph.Softmax(digit), input("colour")}, -1)
+	rule := flaxlike.Sequential(flaxlike.Dense(16), flaxlike.Activation("relu"), flaxlike.Dense(1))
+	return map[string]*managed.Node{"digit": digit, "ink": flaxlike.Dense(1).Apply(scope.In("ink"), h), "rule": rule.Apply(scope.In("rule"), both)}
+}
+
+func main() {
+	must.M = loop.Exit // an error is printed, and ends the program
+	ctx := context.Background()
+	epochs := flag.Int("epochs", 15, "how often to go over the digits")
+	seed := flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
+	flag.Parse()
+	training, test := must.M2(digits())
+	model := must.M1(flaxlike.New(ctx, flaxlike.Functional(network), flaxlike.WithSeed(*seed), flaxlike.WithLearningRate(0.003),
+		flaxlike.WithLossOf(
+			flaxlike.Loss{Name: "sparse_categorical_crossentropy", Output: "digit"},
+			flaxlike.Loss{Name: "mse", Output: "ink", Weight: 10},
+			flaxlike.Loss{Name: "binary_crossentropy", Output: "rule", Weight: 0.5}),
+		flaxlike.WithMetricsOf(flaxlike.Metric{Name: "accuracy", Output: "digit"}, flaxlike.Metric{Name: "mae", Output: "ink"}, flaxlike.Metric{Name: "accuracy", Output: "rule"}),
+		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
+	defer model.Close()
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test}))
+	figures := must.M1(model.Evaluate(ctx, test))
+	for _, name := range []string{"digit_accuracy", "ink_mae", "rule_accuracy"} {
+		fmt.Printf("test %s: %.3f\n", name, figures[name])
+	}
+}
