@@ -82,11 +82,12 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment is a function for [Map] and [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit: it changes each image of
-// the given field, [n, height, width, channels], by all changes in their order. Those that change numbers and do not
-// only move pixels, as [RandomRotation], take images in floating point; the others any type. What is drawn is a pure function of the seed, the epoch, the
-// example's place in the epoch ([Batch].At), and the changes, so it is the same for each number of workers, each size
-// of batch, and after a resume by [Skip] or [Discard]. The batch that it is given stays as it is.
+// Augment is a function for [Map] and [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit: it changes each
+// image of the given field, [n, height, width, channels], by all changes in their order. Those that change numbers and
+// do not only move pixels, as [RandomRotation], take images in floating point; the others any type. What is drawn is a
+// pure function of the seed, the epoch, the example's place in the epoch ([Batch].At), and the changes, so it is the
+// same for each number of workers, each size of batch, and after a resume by [Skip] or [Discard]. The batch that it is
+// given stays as it is.
 //
 // So two batches of one place get the same draws. All sources of this package say places that differ, also where they
 // repeat; batches made by hand without any are numbered by Map, ParallelMap, Discard, [Repeat] and [Passes], from the

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// MixUp is a function for [Map], [Set.MapBatches] and the Augment of flaxlike.Fit: each example becomes a mean of itself and
-// another one of its batch, and its label the same mean of both labels (Zhang et al. 2018). The share that it keeps is
-// drawn from the beta distribution with both parameters alpha, which is above 0 and at most 8.
+// MixUp is a function for [Map], [Set.MapBatches] and the Augment of flaxlike.Fit: each example becomes a mean of
+// itself and another one of its batch, and its label the same mean of both labels (Zhang et al. 2018). The share that
+// it keeps is drawn from the beta distribution with both parameters alpha, which is above 0 and at most 8.
 //
 // Examples are the field "x", in floating point, and labels "y": integers [n] from 0 to classes-1, or probabilities
 // [n, classes]. Labels become probabilities, float32, as categorical_crossentropy takes them. Shares are drawn by the

@@ -63,8 +63,8 @@ func RandomContrast(share float64) Augmentation {
 	})
 }
 
-// Cutout sets a square of so many pixels to 0; its middle is any pixel, so that a part of it may be outside of the image
-// (DeVries and Taylor 2017).
+// Cutout sets a square of so many pixels to 0; its middle is any pixel, so that a part of it may be outside of the
+// image (DeVries and Taylor 2017).
 func Cutout(size int) Augmentation {
 	return altering("cutout", func(h, w int) error {
 		if size < 1 || size > max(h, w) {

@@ -71,9 +71,9 @@ func distinctNames(fields []Field, of string) error {
 // Len is the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// MapBatches is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each batch,
-// made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may be of
-// names, which f reads the files of (see [ImageFolder.Set]); a second MapBatches is behind the first.
+// MapBatches is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each
+// batch, made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may
+// be of names, which f reads the files of (see [ImageFolder.Set]); a second MapBatches is behind the first.
 //
 // The set itself knows only what f is given: so it is with [Set.Fields], with Where, and with the classes of
 // SplitStratified.
@@ -86,11 +86,12 @@ func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	return t, nil
 }
 
-// Mapped tells whether batches of the set have other fields than [Set.Fields] says, those that a function of [Set.MapBatches]
-// makes.
+// Mapped tells whether batches of the set have other fields than [Set.Fields] says, those that a function of
+// [Set.MapBatches] makes.
 func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 
-// Fields are the set's fields in the order of [New], as views. A function given to [Set.MapBatches] does not show in them.
+// Fields are the set's fields in the order of [New], as views. A function given to [Set.MapBatches] does not show in
+// them.
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
 // Slice is the examples i to j-1, as a view.

@@ -132,8 +132,8 @@ func linesOf(t *testing.T, path string) (n int) {
 	return n
 }
 
-// What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to what
-// Keras's program beside it (in_keras.py) comes to.
+// What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to
+// what Keras's program beside it (in_keras.py) comes to.
 func TestFitPrograms(t *testing.T) {
 	for _, row := range []struct {
 		name   string

@@ -41,7 +41,8 @@ func pictures(t *testing.T, n int) *data.ImageFolder {
 	return folder
 }
 
-// From a folder of images into Fit, Evaluate and Predict, with augmentation; a run that goes on ends with the same bits.
+// From a folder of images into Fit, Evaluate and Predict, with augmentation; a run that goes on ends with the same
+// bits.
 func TestFit_imagesAndAugment(t *testing.T) {
 	folder := pictures(t, 40)
 	require.Equal(t, []string{"dark", "light"}, folder.Classes)
