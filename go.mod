@@ -8,6 +8,7 @@ require (
 	github.com/gomlx/go-xla v0.4.5
 	github.com/gomlx/gomlx v0.28.8
 	github.com/google/go-cmp v0.7.0
+	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/janpfeifer/must v0.2.0
 	github.com/stretchr/testify v1.11.1
 	go.uber.org/goleak v1.3.0

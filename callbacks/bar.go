@@ -2,9 +2,11 @@ package callbacks
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lazo-ml/lazo/loop"
@@ -15,12 +17,13 @@ import (
 // turn, for each tenth of [loop.Until], every 30 seconds, and at the end. Values are read (and fetched from a device)
 // only when a line is written, and blocks of steps are not split between the lines (see [loop.BlockStepper]).
 //
-// Other output while the bar is shown is mixed with it, unless it is written through [Lines].
+// Other output while the bar is shown is mixed with it, unless it is written through [Lines]. A bar on Lines is drawn
+// below them, on their writer. [BarEpochs] shows a run in epochs. Colours are for terminals that have them, unless the
+// environment has a NO_COLOR that is not empty.
 //
 // Progress is shown in the unit of Until, and for a [loop.Date] in the time to it.
 type Bar struct {
 	terminal func() (columns int, ok bool)
-	columns  int
 	live     bool
 	shown    []loop.Collection
 	when     loop.Schedule
@@ -31,6 +34,8 @@ type Bar struct {
 	// compile.
 	first, recent, last measurePoint
 	above               []*Lines
+	epochs              *epochs // nil without them
+	coloured            bool
 	screen              screen // its writer is nil if nothing is to be shown
 }
 
@@ -75,15 +80,35 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 	}
 	return loop.Callback{
 		Name:    "progress bar",
-		WhenRun: func(b loop.Beginning) loop.Schedule { return barSchedule(probe.live, b.From, b.Until) },
-		Start:   func(loop.Beginning) (loop.Attendant, error) { return NewBar(w, options...), nil },
+		WhenRun: func(from loop.Beginning) loop.Schedule { return probe.schedule(from.From, from.Until) },
+		Start: func(from loop.Beginning) (loop.Attendant, error) {
+			b := NewBar(w, options...)
+			if b.epochs != nil {
+				return startWaiting(b, from), nil
+			}
+			return b, nil
+		},
+		Err: probe.err(),
 	}
 }
 
-// barSchedule is when a line is due, except for the last one.
-func barSchedule(live bool, from loop.Elapsed, until loop.Period) loop.Schedule {
+// err is what is wrong with the settings.
+func (b *Bar) err() error {
+	if b.epochs == nil || b.epochs.each.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("the length of epochs: %w", b.epochs.each.Err())
+}
+
+// schedule is when a line is due, except for the last one.
+func (b *Bar) schedule(from loop.Elapsed, until loop.Period) loop.Schedule {
 	first := loop.At(loop.Steps(sum(from.Steps, 1)))
-	if live {
+	switch {
+	case b.live && b.epochs != nil:
+		return loop.Any(first, b.epochs.each, loop.Every(loop.Time(redraw)))
+	case b.epochs != nil:
+		return loop.Any(first, b.epochs.each) // the rate is measured from the first turn on
+	case b.live:
 		return loop.Any(first, loop.Every(loop.Time(redraw)))
 	}
 	if until == nil || until.Length() <= 0 {
@@ -95,11 +120,16 @@ func barSchedule(live bool, from loop.Elapsed, until loop.Period) loop.Schedule 
 // NewBar makes a bar for a loop written by hand: call Watch after each step, and End at the end.
 func NewBar(w io.Writer, options ...BarOption) *Bar {
 	b := &Bar{shown: []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful}}
+	if l, ok := w.(*Lines); ok && l != nil {
+		w, b.above = l.given, []*Lines{l}
+	}
 	b.screen.out = w
 	if f, ok := w.(*os.File); ok {
 		b.screen.out = quietPipe(f)
-		b.columns, b.live = terminalColumns(f)
-		b.live = b.live && os.Getenv("TERM") != "dumb" // a dumb terminal cannot return to the start of a line
+		_, b.live = terminalColumns(f)
+		term := os.Getenv("TERM")
+		b.live = b.live && term != "dumb" // a dumb terminal cannot return to the start of a line
+		b.coloured = b.live && term != "" && !strings.HasPrefix(term, "vt") && os.Getenv("NO_COLOR") == ""
 		b.terminal = func() (int, bool) { return terminalColumns(f) }
 	}
 	for _, o := range options {
@@ -119,13 +149,22 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 		b.latest.Merge(r.Logs.Clone())
 	}
 	if !b.begun {
+		if err := b.err(); err != nil {
+			return fmt.Errorf("callbacks: bar: %w", err)
+		}
 		b.begun, b.before = true, r.From
-		b.when = barSchedule(b.live, r.From, r.Until)
+		b.when = b.schedule(r.From, r.Until)
 		b.first = measurePointOf(r)
 		b.recent, b.last = b.first, b.first
+		if b.epochs != nil {
+			b.epochs.began = measurePoint{time: r.From.Time, samples: r.From.Samples}
+		}
 	}
+	switch {
+	case b.epochs != nil:
+		b.epochs.watch(b.before, r)
 	// The last line is written by End, with the same step: not twice.
-	if b.when.Due(b.before, r.Elapsed) && !r.Elapsed.Reached(r.Until) {
+	case b.when.Due(b.before, r.Elapsed) && !r.Elapsed.Reached(r.Until):
 		b.write(r, false)
 	}
 	b.before = r.Elapsed
@@ -134,7 +173,11 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 
 // End writes the last line, with its line end.
 func (b *Bar) End(_ context.Context, e loop.Ending) error {
-	if b.screen.out != nil && e.Elapsed.Steps > e.From.Steps {
+	switch {
+	case b.screen.out == nil:
+	case b.epochs != nil:
+		b.epochs.end(e)
+	case e.Elapsed.Steps > e.From.Steps:
 		b.write(e.Report, true)
 	}
 	for _, l := range b.above {

@@ -29,30 +29,37 @@ func (b *Bar) write(r loop.Report, end bool) {
 		text += fmt.Sprintf(" - %s examples/s", thousands(int64(rate)))
 	}
 	line := b.progress(r, end, b.live) + text
+	var again func() string
 	if b.live {
-		if columns, ok := b.terminal(); ok {
-			b.columns = columns
-		}
-		columns := b.columns
-		if columns <= 0 {
-			columns = usual
-		}
-		// One column stays free: a full line wraps on some terminals, and then \r does not return to its start.
-		columns--
+		columns := b.room()
 		if width(line) > columns {
 			line = b.progress(r, end, false) + text // without the drawing
 		}
 		line = "\r" + cut(line, columns) + clearLine
-		if end {
-			line += "\n"
-		}
-	} else {
-		line += "\n"
+		again = func() string { return line }
 	}
+	if end || !b.live {
+		line, again = line+"\n", nil
+	}
+	b.show(line, again)
+}
+
+// room is how many columns of the terminal a line may take. One stays free: a full line wraps on some terminals, and
+// then \r does not return to its start.
+func (b *Bar) room() int {
+	columns, ok := b.terminal()
+	if !ok || columns <= 0 {
+		columns = usual
+	}
+	return columns - 1
+}
+
+// show shows a line, which other lines are written above if again gives it once more.
+func (b *Bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
 	}
-	b.screen.show(line, b.live && !end)
+	b.screen.show(line, again)
 }
 
 // progress is how far the run is, as it stands at the front of a line.

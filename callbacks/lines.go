@@ -20,7 +20,8 @@ import (
 // While a bar is shown, only whole lines are written, and the rest of a line waits for its end. Lines may be used from
 // several goroutines.
 type Lines struct {
-	out io.Writer
+	out   io.Writer
+	given io.Writer // what out writes to
 
 	mu   sync.Mutex
 	bar  *screen // the one that is shown, nil if there is none
@@ -30,16 +31,17 @@ type Lines struct {
 // NewLines makes Lines that write to w, which may be another writer than the bar's. If that is a standard output that
 // nobody reads any more, Write returns the error and does not end the process.
 func NewLines(w io.Writer) *Lines {
+	given := w
 	if f, ok := w.(*os.File); ok {
 		w = quietPipe(f)
 	}
-	return &Lines{out: w}
+	return &Lines{out: w, given: given}
 }
 
 // BarBelow draws a bar below Lines.
 func BarBelow(lines ...*Lines) BarOption {
 	lines = slices.Clone(lines)
-	return func(b *Bar) { b.above = lines }
+	return func(b *Bar) { b.above = append(b.above, lines...) }
 }
 
 // Write writes p, or while a bar is shown the whole lines that there are so far.
@@ -88,7 +90,7 @@ type screen struct {
 	out io.Writer
 
 	mu    sync.Mutex
-	drawn string // the line to be drawn again below others, "" if there is none
+	drawn func() string // the line, to be drawn again below others; nil if there is none
 	err   error
 }
 
@@ -98,14 +100,12 @@ func (s *screen) failed() bool {
 	return s.err != nil
 }
 
-// show writes a line. If it stays, it is drawn again below other lines.
-func (s *screen) show(line string, stays bool) {
+// show writes a line, which is drawn again below other lines if again gives it once more.
+func (s *screen) show(line string, again func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drawn = ""
-	if s.put(line); stays {
-		s.drawn = line
-	}
+	s.drawn = again
+	s.put(line)
 }
 
 // put writes, unless writing has failed before.
@@ -119,9 +119,9 @@ func (s *screen) put(text string) {
 func (s *screen) above(out io.Writer, lines []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.drawn != "" {
-		s.put("\r" + clearLine)
-		defer s.put(s.drawn)
+	if s.drawn != nil {
+		s.put(clearBelow)
+		defer func() { s.put(s.drawn()) }()
 	}
 	_, err := out.Write(lines)
 	return err

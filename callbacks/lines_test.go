@@ -32,7 +32,7 @@ func (s *terminal) Write(p []byte) (int, error) {
 	last := &s.lines[len(s.lines)-1]
 	for text := string(p); text != ""; {
 		switch {
-		case strings.HasPrefix(text, "\x1b[K"):
+		case strings.HasPrefix(text, "\x1b[K"), strings.HasPrefix(text, "\x1b[J"): // it writes on the last line
 			*last, text = (*last)[:s.at], text[3:]
 			continue
 		case text[0] == '\r':

@@ -66,7 +66,8 @@ type Fit struct {
 	// for optimizer, policy, seed and versions, right behind it for batch size, data and order. An error ends the run.
 	// Unless the run is Silent, a line of Output shows each, too. See runs.Resume for what is in force.
 	Changed func(runs.Difference) error
-	// Verbose says what to show, Output where; nil stands for os.Stderr.
+	// Verbose says what to show, Output where; nil stands for os.Stderr. What is written to a callbacks.Lines that is the
+	// Output, as by a logger, stands above the bar.
 	Verbose Verbosity
 	Output  io.Writer
 	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete. The row of

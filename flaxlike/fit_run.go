@@ -67,7 +67,8 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	if until == nil {
 		until = epoch * loop.Steps(max(f.Epochs, 1))
 	}
-	say := f.Verbose.say(f.Output)
+	output := out(f.Output)
+	say := f.Verbose.say(output)
 	for _, err := range start.PassedOver {
 		say("passed over a checkpoint: %v", err)
 	}
@@ -82,7 +83,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	if !f.EachStep {
 		options = append(options, loop.Keep(loop.Every(epoch)))
 	}
-	options = append(options, f.Verbose.options(f.Output, epoch, max(f.Epochs, 1), f.Until == nil)...)
+	options = append(options, f.Verbose.bar(output, epoch))
 	options = append(options, f.Callbacks...)
 	if f.Checkpoints != nil {
 		var every loop.Period = epoch

@@ -1,11 +1,9 @@
 package flaxlike
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/loop"
@@ -15,7 +13,7 @@ import (
 type Verbosity int
 
 const (
-	// Bar is a progress bar, or plain lines where the output is no terminal.
+	// Bar is a progress bar, or one line for each epoch where the output is no terminal.
 	Bar Verbosity = iota
 	// Lines is one line for each epoch.
 	Lines
@@ -38,12 +36,15 @@ func (v Verbosity) check() error {
 	return nil
 }
 
-// out is where a run shows something.
-func out(w io.Writer) io.Writer {
-	if w == nil {
-		return os.Stderr
+// out is where a run shows something: the bar, and lines above it.
+func out(w io.Writer) *callbacks.Lines {
+	if lines, ok := w.(*callbacks.Lines); ok {
+		return lines
 	}
-	return w
+	if w == nil {
+		w = os.Stderr
+	}
+	return callbacks.NewLines(w) // a closed pipe does not end the program
 }
 
 // say shows a line. An error of the writer is ignored: the output is no part of the run.
@@ -51,46 +52,13 @@ func (v Verbosity) say(w io.Writer) func(format string, args ...any) {
 	if v == Silent {
 		return func(string, ...any) {}
 	}
-	lines := callbacks.NewLines(out(w)) // a closed pipe does not end the program
-	return func(format string, args ...any) { _, _ = fmt.Fprintf(lines, "fit: "+format+"\n", args...) }
+	return func(format string, args ...any) { _, _ = fmt.Fprintf(w, "fit: "+format+"\n", args...) }
 }
 
-func (v Verbosity) options(w io.Writer, epoch loop.Steps, epochs int, known bool) []loop.Option {
-	w = out(w)
-	switch v {
-	case Silent:
-		return nil
-	case Lines:
-		of := ""
-		if known {
-			of = fmt.Sprintf("/%d", epochs)
-		}
-		lines := callbacks.NewLines(w)
-		return []loop.Option{loop.Watch(loop.Every(epoch), func(_ context.Context, r loop.Report) error {
-			_, _ = fmt.Fprintf(lines, "epoch %d%s:%s\n", r.Elapsed.Steps/int64(epoch), of, figures(r.Logs)) // as with the bar
-			return nil
-		})}
+// bar shows a run in epochs.
+func (v Verbosity) bar(w io.Writer, epoch loop.Steps) loop.Callback {
+	if v == Lines {
+		w = struct{ io.Writer }{w} // the bar does not see that it is a terminal
 	}
-	return []loop.Option{callbacks.ProgressBar(w)}
-}
-
-// figures are the numbers of a turn; of a loss and its mean over the epoch, the mean.
-func figures(logs loop.Logs) string {
-	var s strings.Builder
-	for e := range logs.All() {
-		if e.Collection == loop.Losses || e.Collection == loop.Metrics {
-			if _, err := logs.Get("avg_" + e.Name); err == nil {
-				continue
-			}
-		}
-		if _, whole := e.Value.(loop.Payload); whole {
-			continue
-		}
-		v, err := e.Value.Float()
-		if err != nil {
-			continue
-		}
-		fmt.Fprintf(&s, " %s %.4f", e.Name, v)
-	}
-	return s.String()
+	return callbacks.ProgressBar(w, callbacks.BarEpochs(epoch), callbacks.BarOff(v == Silent))
 }

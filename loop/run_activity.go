@@ -26,6 +26,14 @@ func (a Activity) Kind() string {
 	return ""
 }
 
+// Name is that of the task or the callback, "" if it has none: "evaluation val"; or "data".
+func (a Activity) Name() string {
+	if a.hook != nil {
+		return a.hook.Name
+	}
+	return a.name
+}
+
 // String is the schedule, and the name if there is one, as in errors; or "data".
 func (a Activity) String() string {
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // State refers to the state of a run. The zero State refers to none.
@@ -91,6 +92,12 @@ type LearningRater interface {
 	LearningRate() (float64, error)
 	// SetLearningRate returns ErrRateTooSmall for a rate that is not 0 and would be stored as 0.
 	SetLearningRate(rate float64) error
+}
+
+// Compiler is a state whose steps are compiled when they first meet a shape of batch.
+type Compiler interface {
+	// CompilingSince is when the compilation that is going on began, false if there is none. Any goroutine may ask.
+	CompilingSince() (time.Time, bool)
 }
 
 // ErrRateTooSmall: the type of the stored learning rate would round it to 0.

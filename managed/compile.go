@@ -39,6 +39,7 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 		return err
 	}
 	on := state.storage.strategy
+	defer state.compiles.begin()()
 	c := &compiled{state: state, moves: state.storage.moves, runtime: on.Runtime(), block: block,
 		resident: batch.Resident, inputs: inputs}
 	if err := s.compileFor(ctx, c, on.Compile); err != nil {

@@ -27,8 +27,8 @@ import (
 // is [ErrBusy]. Close waits for what goes on, and later use is [ErrClosed].
 //
 // What the function of a step asks of the state for which it is called is [ErrBusy] as well, also where nobody would
-// have to wait, and under each strategy; only what gives no error (Names, Strategy, Parameters, Summary, Settings)
-// answers. Other states can be asked. That is known by the goroutine: a function that waits for another goroutine,
+// have to wait, and under each strategy; only what gives no error (Names, Strategy, Parameters, Summary, Settings,
+// CompilingSince) answers. Other states can be asked. That is known by the goroutine: a function that waits for another goroutine,
 // which asks the state, waits for ever, unless the call has a context that ends.
 //
 // To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and
@@ -40,6 +40,7 @@ type State struct {
 	saved    saved      // where its variables come from, for checkpoints
 	settings settings   // what it was trained with
 	programs []dumped   // what steps were compiled to for it
+	compiles compiles   // whether a step is being compiled for it
 }
 
 // Option is a setting of a new state.

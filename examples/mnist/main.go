@@ -126,9 +126,10 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	}
 	defer func() { err = errors.Join(err, state.Close()) }()
 
-	steps := loop.Steps(c.epochs * (train.Len() / c.batch))
+	epoch := loop.Steps(train.Len() / c.batch)
+	steps := loop.Steps(c.epochs) * epoch
 	var from runs.Start
-	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress)}
+	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch))}
 	if c.resume != "" {
 		folder, at, saving, openErr := c.open(ctx, state, stderr)
 		if openErr != nil {

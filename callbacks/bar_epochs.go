@@ -1,0 +1,317 @@
+package callbacks
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// BarEpochs shows the run in epochs of a length, which is that of the loop's epochs: "epoch 3/10", how much of the epoch
+// is done, the time left to the end of the run, the figures. Of a value and its mean since the epoch began (avg_<name>)
+// the mean is shown, under the name of the value.
+//
+// On a terminal the line of an epoch that has ended stays, with its time and all of its figures, on further lines where
+// it is too long. The line that is redrawn leaves out what does not fit, whole entries, validation behind the loss last;
+// it says what a turn waits for: a compilation (see [loop.Compiler]), an evaluation, data. The last line says why the
+// run has ended. Elsewhere there is one line for each epoch.
+func BarEpochs(length loop.Period) BarOption {
+	return func(b *Bar) { b.epochs = &epochs{bar: b, length: length, each: loop.Every(length)} }
+}
+
+// epochs is what a bar with epochs knows beside.
+type epochs struct {
+	bar      *Bar
+	length   loop.Period
+	each     loop.Schedule
+	compiler loop.Compiler   // nil if the state is none
+	began    measurePoint    // where the present epoch did
+	ended    int64           // the step of the last epoch that ended
+	ofSteps  map[string]bool // the paths of what steps log, and not the ends of epochs alone
+
+	// The run's goroutine and that which shows what it waits for draw the same line.
+	mu       sync.Mutex
+	line     []item // without what it waits for
+	waitsFor string // as it is drawn
+	columns  int    // as it is drawn
+	drawn    bool
+	doing    loop.Activity
+	changes  int       // of doing
+	tested   time.Time // when the first test of this epoch began
+}
+
+// watch writes the line of an epoch that has ended, or draws the one that goes on.
+func (e *epochs) watch(before loop.Elapsed, r loop.Report) {
+	switch {
+	case e.each.Due(before, r.Elapsed):
+		e.writeEpoch(r, r.Logs, e.length.Of(r.Elapsed)/e.length.Length(), true)
+	case e.bar.live && e.bar.when.Due(before, r.Elapsed):
+		e.noteSteps(r.Logs)
+		line := e.lineOf(r, e.length.Of(r.Elapsed)/e.length.Length()+1, e.length.Of(r.Elapsed)%e.length.Length())
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.line = line
+		e.draw("")
+	}
+}
+
+// writeEpoch writes a line that stays.
+func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) {
+	if e.bar.screen.failed() {
+		return
+	}
+	now := measurePointOf(r)
+	items := []item{{text: e.title(n, r.Until), style: bold}}
+	if !whole {
+		items = append(items, item{text: e.done(e.length.Of(r.Elapsed) - (n-1)*e.length.Length())})
+	}
+	items = append(items, item{text: spent(now.time - e.began.time)})
+	items = append(items, e.figures(logs)...)
+	next := e.lineOf(r, n+1, 0)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	took, from := now.time, e.began
+	if !e.tested.IsZero() {
+		took -= time.Since(e.tested)
+	}
+	if from.time < e.bar.first.time { // the first turn may have compiled
+		from = e.bar.first
+	}
+	if took > from.time && now.samples > from.samples {
+		items = append(items, rateItem(r, float64(now.samples-from.samples)/(took-from.time).Seconds()))
+	}
+	e.began, e.ended, e.tested, e.line = now, r.Elapsed.Steps, time.Time{}, next
+	e.write(items)
+}
+
+// write writes items on as many lines as it takes, in place of the line that is drawn.
+func (e *epochs) write(items []item) {
+	b := e.bar
+	text := ""
+	if b.live {
+		text = clearBelow + wrapped(items, b.room(), b.coloured)
+	} else {
+		text = wrapped(items, math.MaxInt, false)
+	}
+	e.drawn, e.waitsFor = false, ""
+	b.show(text+"\n", nil)
+}
+
+// draw draws the line, with what the run waits for.
+func (e *epochs) draw(waitsFor string) {
+	b, line := e.bar, e.line
+	if waitsFor != "" {
+		line = slices.DeleteFunc(slices.Clone(line), func(i item) bool { return i.rank == rankLeft })
+		at := 1 // behind how far the epoch is
+		for at < len(line) && line[at].tight {
+			at++
+		}
+		line = slices.Insert(line, at, item{text: waitsFor, style: yellow})
+	}
+	text := func() string { return drawn(line, b.room(), b.coloured) }
+	e.columns, e.waitsFor, e.drawn = b.room(), waitsFor, true
+	b.show(text(), text)
+}
+
+// end writes what is left of the last epoch, and why the run has ended.
+func (e *epochs) end(ending loop.Ending) {
+	r, some := ending.Report, ending.Elapsed.Steps > ending.From.Steps
+	if some && e.ended != r.Elapsed.Steps {
+		logs := r.Latest
+		if logs.Len() == 0 {
+			logs = e.bar.latest
+		}
+		var ofEpoch loop.Logs // without the validation of an earlier epoch
+		for entry := range logs.All() {
+			if len(e.ofSteps) == 0 || e.ofSteps[entry.Path()] {
+				ofEpoch.Set(entry.Collection, entry.Name, entry.Value)
+			}
+		}
+		e.writeEpoch(r, ofEpoch, e.number(r.Elapsed), false)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	why, style := e.why(ending, some)
+	switch {
+	case why != "" && (e.bar.live || style != green):
+		var words []item
+		for word := range strings.FieldsSeq(why) {
+			words = append(words, item{text: printable(word), style: style, tight: true})
+		}
+		e.write(words)
+	case e.drawn:
+		e.bar.show(clearBelow, nil)
+	}
+}
+
+// why says why a run has ended, "" if it made no turn because it was over before.
+func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
+	at := e.place(ending.Elapsed, ending.Until)
+	if !some {
+		at = "before the first step"
+	}
+	var early *EarlyStopError
+	switch {
+	case ending.Reason == loop.Cancelled:
+		return "interrupted " + at, yellow
+	case ending.Err != nil || ending.Reason == loop.Failed:
+		return "failed " + at, red
+	case !some:
+		return "", ""
+	case ending.Reason == loop.Stopped && errors.As(ending.Stop, &early):
+		return fmt.Sprintf("stopped early %s: %s", at, e.early(early, ending.Elapsed)), yellow
+	case ending.Reason == loop.Stopped:
+		return fmt.Sprintf("stopped %s: %s", at, strings.TrimPrefix(fmt.Sprint(ending.Stop), "loop: ")), yellow
+	case ending.Reason == loop.DataEnded && ending.Until != nil:
+		return "the data ended " + at, yellow
+	}
+	return fmt.Sprintf("finished %s, in %s", at, spent(ending.Elapsed.Time-ending.From.Time)), green
+}
+
+// early is what a value did that stopped a run, in epochs.
+func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
+	if stop.Best.Value == stop.Mode.Worst() || stop.Best.Elapsed == (loop.Elapsed{}) {
+		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
+	}
+	by, best := "", e.number(stop.Best.Elapsed)
+	if stop.MinDelta > 0 {
+		by = fmt.Sprintf(" by more than %g", stop.MinDelta)
+	}
+	waited := fmt.Sprintf("%d epochs", e.number(now)-best)
+	switch e.number(now) - best {
+	case 0:
+		waited = stop.Patience.String()
+	case 1:
+		waited = "1 epoch"
+	}
+	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best.Value), best)
+}
+
+// place is where in its epoch a run is: "at epoch 3", or "in epoch 3, 45/100".
+func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
+	n, part := e.number(at), e.length.Of(at)%e.length.Length()
+	if part == 0 {
+		return fmt.Sprintf("at epoch %d", n)
+	}
+	return fmt.Sprintf("in epoch %d, %s", n, strings.TrimSpace(e.done(part)))
+}
+
+// number is that of the epoch whose part, or end, a run has come to.
+func (e *epochs) number(at loop.Elapsed) int64 {
+	n := e.length.Of(at) / e.length.Length()
+	if e.length.Of(at)%e.length.Length() > 0 {
+		n++
+	}
+	return n
+}
+
+// title is "epoch 3/10", or "epoch 3" where the end is not given in the unit of epochs.
+func (e *epochs) title(n int64, until loop.Period) string {
+	if until == nil || reflect.TypeOf(until) != reflect.TypeOf(e.length) {
+		return fmt.Sprintf("epoch %d", n)
+	}
+	of := (until.Length()-1)/e.length.Length() + 1
+	return fmt.Sprintf("epoch %*d/%d", len(fmt.Sprint(of)), n, of)
+}
+
+func (e *epochs) done(part int64) string {
+	_, isTime := e.length.(loop.Time)
+	return progress{part, e.length.Length(), isTime}.text(e.length)
+}
+
+// noteSteps notes what is logged in a turn that ends no epoch.
+func (e *epochs) noteSteps(logs loop.Logs) {
+	if e.ofSteps == nil {
+		e.ofSteps = map[string]bool{}
+	}
+	for entry := range logs.All() {
+		e.ofSteps[entry.Path()] = true
+	}
+}
+
+// lineOf is the line of an epoch that goes on.
+func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
+	b, share := e.bar, float64(part)/float64(e.length.Length())
+	items := []item{{text: e.title(n, r.Until), style: bold},
+		{text: drawing(share, fewestCells), share: share, style: green, rank: rankDrawing, tight: true},
+		{text: e.done(part), rank: rankDone, tight: true}}
+	if left, ok := progressOf(r).left(r.Elapsed.Time, b.first); ok {
+		items = append(items, item{text: "ETA " + short(left), rank: rankLeft})
+	}
+	logs := r.Latest
+	if logs.Len() == 0 {
+		logs = b.latest
+	}
+	items = append(items, e.figures(logs)...)
+	if rate := b.rate(measurePointOf(r), false); rate > 0 {
+		items = append(items, rateItem(r, rate))
+	}
+	return items
+}
+
+// figures are the values that are shown, each with its rank: first of all the first that steps log, which is the loss,
+// and the first of the ends of epochs, which is the loss in validation.
+func (e *epochs) figures(logs loop.Logs) (items []item) {
+	b := e.bar
+	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}
+	for entry := range logs.All() {
+		if !slices.Contains(b.shown, entry.Collection) {
+			continue
+		}
+		if of, isMean := strings.CutPrefix(entry.Name, "avg_"); isMean && entry.Collection == loop.Stateful {
+			if _, err := logs.Get(of); err == nil {
+				continue
+			}
+		}
+		value := entry.Value
+		if mean, err := logs.Get(loop.Entry{Collection: loop.Stateful, Name: "avg_" + entry.Name}.Path()); err == nil {
+			value = mean.Value
+		}
+		v, err := value.Float()
+		if err != nil {
+			continue // no number
+		}
+		name := entry.Name
+		if b.ambiguous(logs, entry) {
+			name = entry.Path()
+		}
+		ofSteps := len(e.ofSteps) == 0 || e.ofSteps[entry.Path()]
+		i := item{text: printable(name) + ": " + figure(v), rank: ranks[ofSteps]}
+		if !ofSteps {
+			i.style = cyan
+		}
+		if ranks[ofSteps] < rankOthers {
+			ranks[ofSteps] += rankOthers - rankFirst
+		} else {
+			ranks[ofSteps] += 2
+		}
+		items = append(items, i)
+	}
+	return items
+}
+
+// spent is short, with the milliseconds of less than a second.
+func spent(d time.Duration) string {
+	if d < time.Second {
+		return max(d, 0).Round(time.Millisecond).String()
+	}
+	return short(d)
+}
+
+// rateItem counts steps where a batch has no number of examples.
+func rateItem(r loop.Report, rate float64) item {
+	unit, text := "examples", thousands(int64(rate))
+	if ran := r.Elapsed.Since(r.From); ran.Samples == ran.Steps {
+		unit = "steps"
+	}
+	if rate < 10 {
+		text = fmt.Sprintf("%.1f", rate)
+	}
+	return item{text: text + " " + unit + "/s", rank: rankRate}
+}

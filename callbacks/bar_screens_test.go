@@ -1,0 +1,235 @@
+package callbacks_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hinshun/vt10x"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/golden"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// compiled is a state whose steps compile at times.
+type compiled struct{ since time.Time }
+
+func (c *compiled) CompilingSince() (time.Time, bool) { return c.since, !c.since.IsZero() }
+
+// compile takes that long; look is called behind 2.45 s of it.
+func (c *compiled) compile(d time.Duration, look func()) {
+	c.since = time.Now()
+	time.Sleep(2450 * time.Millisecond)
+	look()
+	time.Sleep(d - 2450*time.Millisecond)
+	c.since = time.Time{}
+}
+
+// training is a run of up to 12 epochs of 20 steps, of which the fourth has the best validation: what a bar shows of it,
+// look is called to see. The clock is that of synctest, so each number is always the same.
+func training(t *testing.T, w io.Writer, look func(moment string), options ...callbacks.BarOption) {
+	synctest.Test(t, func(t *testing.T) {
+		epoch, lines := loop.Steps(20), callbacks.NewLines(w)
+		logger := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		step := loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[*compiled, sized]) error {
+			n := turn.Elapsed.Steps
+			switch n {
+			case 1:
+				turn.State.compile(3450*time.Millisecond, func() { look("the first step compiles") })
+			case 20:
+				turn.State.compile(4*time.Second, func() { look("a shorter batch compiles") })
+			case 47:
+				logger.Info("a record of someone else's, beside the bar")
+				look("in the middle of an epoch, below a record")
+			}
+			time.Sleep(100 * time.Millisecond)
+			turn.Logs.Loss("loss", 2/float64(n))
+			turn.Logs.Metric("accuracy", 1-1/float64(n+1))
+			turn.Logs.Stateful("avg_loss", 2/float64(n)+0.01)
+			return nil
+		})
+		evaluations := 0
+		test := loop.Evaluation[*compiled, sized]{Name: "val", Data: loop.Fixed(func(yield func(sized, error) bool) {
+			for range 5 {
+				if !yield(make(sized, 32), nil) {
+					return
+				}
+			}
+		}), Loop: loop.New(loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[*compiled, sized]) error {
+			time.Sleep(500 * time.Millisecond)
+			if evaluations == 1 && turn.Elapsed.Steps == 3 {
+				look("in validation")
+			}
+			turn.Logs.Loss("loss", 1)
+			turn.Logs.Metric("accuracy", 0.5)
+			return nil
+		}))}
+		validate := loop.OnTurn(loop.Every(epoch), func(ctx context.Context, turn *loop.Turn[*compiled, sized]) error {
+			_, err := test.Evaluate(ctx, turn)
+			evaluations++
+			turn.Logs.Set(loop.Losses, "loss_val", loop.Number([]float64{0.9, 0.5, 0.4, 0.3, 0.35, 0.31, 0.32}[evaluations-1]))
+			return err
+		}).Named("evaluation val")
+		looked := loop.Watch(loop.At(loop.Steps(60)), func(context.Context, loop.Report) error { look("an epoch has ended"); return nil })
+		looked.Place = loop.AfterAll
+		batches := func(yield func(sized, error) bool) {
+			for n := 1; ; n++ {
+				if n == 65 {
+					time.Sleep(1250 * time.Millisecond)
+					look("the data does not come")
+				}
+				if !yield(make(sized, 32), nil) {
+					return
+				}
+			}
+		}
+		options = append([]callbacks.BarOption{callbacks.BarEpochs(epoch)}, options...)
+		result, err := loop.New(step, validate).Run(t.Context(), &compiled{}, batches, loop.Until(12*epoch),
+			callbacks.ProgressBar(lines, options...), looked, callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)))
+		require.NoError(t, err)
+		require.Equal(t, loop.Stopped, result.Reason)
+	})
+	look("the end")
+}
+
+// screenText is what stands on a screen, without the spaces at the ends of lines and the empty lines around it.
+func screenText(text string) string {
+	var s strings.Builder
+	for line := range strings.Lines(text) {
+		s.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return strings.Trim(s.String(), "\n") + "\n"
+}
+
+// screenRows are more than the lines of a run.
+const screenRows = 40
+
+// emulated is a terminal in memory.
+type emulated struct {
+	vt10x.Terminal
+	columns int
+}
+
+func emulate(columns int) *emulated {
+	return &emulated{vt10x.New(vt10x.WithSize(columns, screenRows)), columns}
+}
+
+func (e *emulated) resize(columns int) {
+	e.columns = columns
+	e.Resize(columns, screenRows)
+}
+
+// Write writes as the line discipline of a terminal does.
+func (e *emulated) Write(p []byte) (int, error) {
+	_, err := e.Terminal.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n")))
+	return len(p), err
+}
+
+func (e *emulated) option(b *callbacks.Bar) {
+	callbacks.Terminal(func() int { return e.columns })(b)
+}
+
+// What stands on the screen in several moments of a run, for three widths; TestBar_screensInTmux looks at the same in
+// tmux.
+func TestBar_screens(t *testing.T) {
+	for _, columns := range []int{60, 80, 120} {
+		e, screens := emulate(columns), new(strings.Builder)
+		training(t, e, func(moment string) {
+			fmt.Fprintf(screens, "== %s\n%s", moment, screenText(e.String()))
+			require.Equal(t, 0, e.Cursor().X, "the cursor is where the next line begins")
+		}, e.option)
+		golden.Equal(t, screensFile(columns), screens.String())
+		require.Contains(t, screens.String(), "loss_val: 0.3500")
+	}
+}
+
+func screensFile(columns int) string { return fmt.Sprintf("testdata/bar_%d.golden", columns) }
+
+// resized are the widths that a terminal of 120 columns gets behind the moments of a run.
+var resized = map[string]int{
+	"the first step compiles":                   60,
+	"a shorter batch compiles":                  120,
+	"in validation":                             50,
+	"in the middle of an epoch, below a record": 120,
+	"an epoch has ended":                        80,
+	"the data does not come":                    40,
+}
+
+// A terminal that cuts its lines where it is made narrower, as xterm does; tmux puts them on several lines.
+func TestBar_resized(t *testing.T) {
+	e, screens := emulate(120), new(strings.Builder)
+	training(t, e, func(moment string) {
+		fmt.Fprintf(screens, "== %d columns, %s\n%s", e.columns, moment, screenText(e.String()))
+		if columns, ok := resized[moment]; ok {
+			e.resize(columns)
+		}
+	}, e.option)
+	golden.Equal(t, "testdata/bar_resized.golden", screens.String())
+}
+
+// Whatever the width: no name and no number is cut, and nothing is wider than the terminal unless one entry is.
+func TestBar_allWidths(t *testing.T) {
+	whole := map[string]bool{}
+	wide := emulate(400)
+	words := func(text string) []string {
+		return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n-", r) })
+	}
+	training(t, wide, func(string) {
+		for _, word := range words(wide.String()) {
+			whole[word] = true
+		}
+	}, wide.option)
+	for columns := 1; columns < 120; columns++ {
+		screen := emulate(400) // which cuts nothing itself
+		screen.columns = columns
+		training(t, screen, func(moment string) {
+			for line := range strings.Lines(screenText(screen.String())) {
+				if strings.HasPrefix(line, "level=") {
+					continue
+				}
+				for _, word := range words(line) {
+					require.True(t, whole[word] || strings.Contains(word, "["), "%q in %q of %d columns", word, line, columns)
+				}
+				if columns > 30 {
+					require.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), columns)
+				}
+			}
+		}, screen.option)
+	}
+}
+
+// In colours it is the same text.
+func TestBar_colours(t *testing.T) {
+	plain, coloured := emulate(120), emulate(120)
+	training(t, plain, func(string) {}, plain.option)
+	training(t, coloured, func(moment string) {
+		if moment == "in validation" {
+			require.Equal(t, vt10x.Yellow, foreground(coloured, "validating"))
+			require.Equal(t, vt10x.Green, foreground(coloured, "[="))
+			require.Equal(t, vt10x.DefaultFG, foreground(coloured, "loss: "))
+		}
+	}, coloured.option, callbacks.Coloured)
+	require.Equal(t, plain.String(), coloured.String())
+	require.Equal(t, vt10x.Cyan, foreground(coloured, "loss_val: "))
+	require.Equal(t, vt10x.Yellow, foreground(coloured, "stopped early"))
+}
+
+// foreground is the colour of a text where it stands on the screen first.
+func foreground(e *emulated, text string) vt10x.Color {
+	before, _, _ := strings.Cut(e.String(), text)
+	row := strings.Count(before, "\n")
+	return e.Cell(len([]rune(before[strings.LastIndex(before, "\n")+1:])), row).FG
+}

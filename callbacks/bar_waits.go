@@ -1,0 +1,115 @@
+package callbacks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// waitingBar is a bar with epochs in a run: between turns it shows on a terminal what the run waits for, and follows the
+// terminal's width.
+type waitingBar struct {
+	*Bar
+	stop, stopped chan struct{}
+}
+
+const (
+	waitTick = 100 * time.Millisecond
+	// waitShown is how long a wait must be to be shown.
+	waitShown = 300 * time.Millisecond
+)
+
+func startWaiting(b *Bar, from loop.Beginning) *waitingBar {
+	b.epochs.compiler, _ = loop.StateAs[loop.Compiler](from)
+	b.epochs.line = []item{{text: b.epochs.title(b.epochs.length.Of(from.From)/b.epochs.length.Length()+1, from.Until), style: bold}}
+	w := &waitingBar{b, make(chan struct{}), make(chan struct{})}
+	if b.live {
+		go w.work()
+	} else {
+		close(w.stopped)
+	}
+	return w
+}
+
+// At is called several times a turn.
+func (w *waitingBar) At(_ int64, what loop.Activity) {
+	e := w.epochs
+	e.mu.Lock()
+	e.doing, e.changes = what, e.changes+1
+	if tests(what) && e.tested.IsZero() {
+		e.tested = time.Now()
+	}
+	e.mu.Unlock()
+}
+
+// End ends the goroutine before the last lines are written.
+func (w *waitingBar) End(ctx context.Context, ending loop.Ending) error {
+	close(w.stop)
+	<-w.stopped
+	return w.Bar.End(ctx, ending)
+}
+
+func (w *waitingBar) work() {
+	defer close(w.stopped)
+	tick := time.NewTicker(waitTick)
+	defer tick.Stop()
+	changes, since := 0, time.Now()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+		// A panic, as of a writer, would end the process here.
+		err := loop.Shield(func() error { changes, since = w.epochs.look(changes, since); return nil })
+		if err != nil {
+			return
+		}
+	}
+}
+
+// look draws the line again if something has changed that is no turn. The run has been at the same activity since a
+// time and as many changes.
+func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if e.changes != changes {
+		changes, since = e.changes, now
+	}
+	waitsFor := e.wait(now, since)
+	if waitsFor != e.waitsFor || e.drawn && e.columns != e.bar.room() {
+		e.draw(waitsFor)
+	}
+	return changes, since
+}
+
+// wait is what the run has been waiting for, "" if that is the next turn.
+func (e *epochs) wait(now, since time.Time) string {
+	if e.compiler != nil {
+		if began, ok := e.compiler.CompilingSince(); ok && now.Sub(began) >= waitShown {
+			return waited("compiling", now.Sub(began))
+		}
+	}
+	switch {
+	case now.Sub(since) < waitShown:
+	case tests(e.doing):
+		return waited("validating", now.Sub(since))
+	case e.doing.Name() == "data":
+		return waited("waiting for data", now.Sub(since))
+	}
+	return ""
+}
+
+// tests reports whether a run is in an evaluation, which the loop names so.
+func tests(what loop.Activity) bool { return strings.HasPrefix(what.Name(), "evaluation") }
+
+func waited(what string, d time.Duration) string {
+	if d < time.Second {
+		return what + " …"
+	}
+	return fmt.Sprintf("%s … %d s", what, d/time.Second)
+}

@@ -1,0 +1,38 @@
+package managed
+
+import (
+	"sync"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+var _ loop.Compiler = (*State)(nil)
+
+// compiles is which compilations for a state are going on.
+type compiles struct {
+	mu    sync.Mutex
+	now   int
+	since time.Time // the first of them began
+}
+
+func (c *compiles) begin() (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now++; c.now == 1 {
+		c.since = time.Now()
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.now--
+	}
+}
+
+// CompilingSince is when the compilation of a step for this state began that is going on, false if there is none: see
+// [loop.Compiler].
+func (s *State) CompilingSince() (time.Time, bool) {
+	s.compiles.mu.Lock()
+	defer s.compiles.mu.Unlock()
+	return s.compiles.since, s.compiles.now > 0
+}
