@@ -2,7 +2,6 @@ package callbacks
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -83,21 +82,15 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 		WhenRun: func(from loop.Beginning) loop.Schedule { return probe.schedule(from.From, from.Until) },
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
 			b := NewBar(w, options...)
-			if b.epochs != nil {
-				return startWaiting(b, from), nil
+			if b.epochs == nil {
+				return b, nil
 			}
-			return b, nil
+			if err := b.epochs.each.Err(); err != nil {
+				return nil, &refusal{"progress bar", err}
+			}
+			return startWaiting(b, from), nil
 		},
-		Err: probe.err(),
 	}
-}
-
-// err is what is wrong with the settings.
-func (b *Bar) err() error {
-	if b.epochs == nil || b.epochs.each.Err() == nil {
-		return nil
-	}
-	return fmt.Errorf("the length of epochs: %w", b.epochs.each.Err())
 }
 
 // schedule is when a line is due, except for the last one.
@@ -149,11 +142,11 @@ func (b *Bar) Watch(_ context.Context, r loop.Report) error {
 		b.latest.Merge(r.Logs.Clone())
 	}
 	if !b.begun {
-		if err := b.err(); err != nil {
-			return fmt.Errorf("callbacks: bar: %w", err)
+		b.when = b.schedule(r.From, r.Until)
+		if err := b.when.Err(); err != nil {
+			return &refusal{"progress bar", err}
 		}
 		b.begun, b.before = true, r.From
-		b.when = b.schedule(r.From, r.Until)
 		b.first = measurePointOf(r)
 		b.recent, b.last = b.first, b.first
 		if b.epochs != nil {

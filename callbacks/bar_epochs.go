@@ -13,14 +13,16 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// BarEpochs shows the run in epochs of a length, which is that of the loop's epochs: "epoch 3/10", how much of the epoch
-// is done, the time left to the end of the run, the figures. Of a value and its mean since the epoch began (avg_<name>)
-// the mean is shown, under the name of the value.
+// BarEpochs shows the run in epochs of a given length. Each epoch that has ended has a line, with its time, the figures
+// that were logged at its end, and the examples a second in training. Where a mean since the epoch began is logged too
+// (avg_<name>), it is shown in place of the value.
 //
-// On a terminal the line of an epoch that has ended stays, with its time and all of its figures, on further lines where
-// it is too long. The line that is redrawn leaves out what does not fit, whole entries, validation behind the loss last;
-// it says what a turn waits for: a compilation (see [loop.Compiler]), an evaluation, data. The last line says why the
-// run has ended. Elsewhere there is one line for each epoch.
+// On a terminal these lines stay, on several rows where they are too long. Below them stands the epoch that goes on:
+// how much of it is done, the time left to the end of the run, the newest figures. It is one row: what does not fit is
+// left out as whole entries, the loss and the validation's loss last. It also says what the run waits for: a
+// compilation (see [loop.Compiler]), an evaluation, data. The last line says why the run has ended.
+//
+// Elsewhere there are only the lines of epochs, and one at the end if the run was stopped, interrupted or failed.
 func BarEpochs(length loop.Period) BarOption {
 	return func(b *Bar) { b.epochs = &epochs{bar: b, length: length, each: loop.Every(length)} }
 }

@@ -20,13 +20,7 @@ import (
 // A real terminal, which changes its width between two lines and then goes away.
 func TestF34_barOnAPseudoTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(t, err, "this test needs pseudo terminals (/dev/pts)")
-	var unlock, number int32
-	control(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&unlock))
-	control(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
-	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(t, err)
+	master, terminal := openTerminal(t)
 	resize := func(columns uint16) {
 		size := [4]uint16{24, columns}
 		control(t, terminal, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
@@ -62,4 +56,46 @@ func control(t *testing.T, f *os.File, request uintptr, at unsafe.Pointer) {
 	t.Helper()
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(at))
 	require.Zero(t, errno)
+}
+
+// openTerminal opens a pseudo terminal, from both sides.
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err, "this test needs pseudo terminals (/dev/pts)")
+	var unlock, number int32
+	control(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&unlock))
+	control(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	return master, terminal
+}
+
+// Colours are for terminals that have them, and for users who do not forbid them; a dumb terminal gets plain lines.
+func TestBar_environment(t *testing.T) {
+	for _, row := range []struct {
+		term, noColor  string
+		live, coloured bool
+	}{
+		{"xterm-256color", "", true, true}, {"tmux", "", true, true}, {"linux", "", true, true},
+		{"xterm-256color", "1", true, false}, {"vt100", "", true, false}, {"", "", true, false},
+		{"dumb", "", false, false},
+	} {
+		t.Setenv("TERM", row.term)
+		t.Setenv("NO_COLOR", row.noColor)
+		master, terminal := openTerminal(t)
+		var out bytes.Buffer
+		var reader sync.WaitGroup
+		reader.Go(func() { _, _ = out.ReadFrom(master) })
+		bar := callbacks.NewBar(terminal, callbacks.BarEpochs(loop.Steps(2)))
+		for step := range int64(2) {
+			require.NoError(t, bar.Watch(t.Context(), loop.Report{Elapsed: at(step + 1), Logs: metric("accuracy", 0.5)}))
+		}
+		require.NoError(t, terminal.Close())
+		reader.Wait()
+		require.NoError(t, master.Close())
+		require.Equal(t, row.live, strings.Contains(out.String(), "\x1b[J"), "%+v: %q", row, out.String())
+		require.Equal(t, row.coloured, strings.Contains(out.String(), "\x1b[1m"), "%+v: %q", row, out.String())
+		require.Contains(t, out.String(), "accuracy: 0.5000")
+	}
 }

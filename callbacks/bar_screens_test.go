@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,21 +21,27 @@ import (
 )
 
 // compiled is a state whose steps compile at times.
-type compiled struct{ since time.Time }
+type compiled struct{ since atomic.Pointer[time.Time] }
 
-func (c *compiled) CompilingSince() (time.Time, bool) { return c.since, !c.since.IsZero() }
+func (c *compiled) CompilingSince() (at time.Time, ok bool) {
+	if since := c.since.Load(); since != nil {
+		return *since, true
+	}
+	return at, false
+}
 
 // compile takes that long; look is called behind 2.45 s of it.
 func (c *compiled) compile(d time.Duration, look func()) {
-	c.since = time.Now()
+	now := time.Now()
+	c.since.Store(&now)
 	time.Sleep(2450 * time.Millisecond)
 	look()
 	time.Sleep(d - 2450*time.Millisecond)
-	c.since = time.Time{}
+	c.since.Store(nil)
 }
 
-// training is a run of up to 12 epochs of 20 steps, of which the fourth has the best validation: what a bar shows of it,
-// look is called to see. The clock is that of synctest, so each number is always the same.
+// training is a run of up to 12 epochs of 20 steps, of which the fourth has the best validation, with a bar. look is
+// called in several moments. The clock is that of synctest, so each number is always the same.
 func training(t *testing.T, w io.Writer, look func(moment string), options ...callbacks.BarOption) {
 	synctest.Test(t, func(t *testing.T) {
 		epoch, lines := loop.Steps(20), callbacks.NewLines(w)
@@ -120,15 +127,17 @@ const screenRows = 40
 // emulated is a terminal in memory.
 type emulated struct {
 	vt10x.Terminal
-	columns int
+	columns atomic.Int64
 }
 
 func emulate(columns int) *emulated {
-	return &emulated{vt10x.New(vt10x.WithSize(columns, screenRows)), columns}
+	e := &emulated{Terminal: vt10x.New(vt10x.WithSize(columns, screenRows))}
+	e.columns.Store(int64(columns))
+	return e
 }
 
 func (e *emulated) resize(columns int) {
-	e.columns = columns
+	e.columns.Store(int64(columns))
 	e.Resize(columns, screenRows)
 }
 
@@ -139,7 +148,7 @@ func (e *emulated) Write(p []byte) (int, error) {
 }
 
 func (e *emulated) option(b *callbacks.Bar) {
-	callbacks.Terminal(func() int { return e.columns })(b)
+	callbacks.Terminal(func() int { return int(e.columns.Load()) })(b)
 }
 
 // What stands on the screen in several moments of a run, for three widths; TestBar_screensInTmux looks at the same in
@@ -149,7 +158,9 @@ func TestBar_screens(t *testing.T) {
 		e, screens := emulate(columns), new(strings.Builder)
 		training(t, e, func(moment string) {
 			fmt.Fprintf(screens, "== %s\n%s", moment, screenText(e.String()))
+			e.Lock()
 			require.Equal(t, 0, e.Cursor().X, "the cursor is where the next line begins")
+			e.Unlock()
 		}, e.option)
 		golden.Equal(t, screensFile(columns), screens.String())
 		require.Contains(t, screens.String(), "loss_val: 0.3500")
@@ -172,7 +183,7 @@ var resized = map[string]int{
 func TestBar_resized(t *testing.T) {
 	e, screens := emulate(120), new(strings.Builder)
 	training(t, e, func(moment string) {
-		fmt.Fprintf(screens, "== %d columns, %s\n%s", e.columns, moment, screenText(e.String()))
+		fmt.Fprintf(screens, "== %d columns, %s\n%s", e.columns.Load(), moment, screenText(e.String()))
 		if columns, ok := resized[moment]; ok {
 			e.resize(columns)
 		}
@@ -192,9 +203,9 @@ func TestBar_allWidths(t *testing.T) {
 			whole[word] = true
 		}
 	}, wide.option)
-	for columns := 1; columns < 120; columns++ {
+	for _, columns := range []int{1, 7, 14, 21, 31, 39, 47, 56, 73, 91, 108} {
 		screen := emulate(400) // which cuts nothing itself
-		screen.columns = columns
+		screen.columns.Store(int64(columns))
 		training(t, screen, func(moment string) {
 			for line := range strings.Lines(screenText(screen.String())) {
 				if strings.HasPrefix(line, "level=") {
@@ -231,5 +242,7 @@ func TestBar_colours(t *testing.T) {
 func foreground(e *emulated, text string) vt10x.Color {
 	before, _, _ := strings.Cut(e.String(), text)
 	row := strings.Count(before, "\n")
+	e.Lock()
+	defer e.Unlock()
 	return e.Cell(len([]rune(before[strings.LastIndex(before, "\n")+1:])), row).FG
 }

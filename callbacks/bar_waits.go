@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// waitingBar is a bar with epochs in a run: between turns it shows on a terminal what the run waits for, and follows the
-// terminal's width.
+// waitingBar is a bar with epochs in a run. On a terminal it also shows what the run waits for between turns, and
+// follows changes of the width.
 type waitingBar struct {
 	*Bar
 	stop, stopped chan struct{}

@@ -198,8 +198,8 @@ func TestFitBatches(t *testing.T) {
 func TestVerbose(t *testing.T) {
 	for verbose, want := range map[flaxlike.Verbosity]string{
 		flaxlike.Silent: `^$`,
-		flaxlike.Lines:  `^epoch 1/2: avg_loss \d\.\d{4} avg_loss_val \d\.\d{4}\nepoch 2/2: [^\n]*\n$`,
-		flaxlike.Bar:    `8/8 - .*avg_loss`,
+		flaxlike.Lines:  `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (loss_val|val_loss): \d\.\d{4} - [^\n]*examples/s\nepoch 2/2 - [^\n]*\n$`,
+		flaxlike.Bar:    `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (loss_val|val_loss): \d\.\d{4} - [^\n]*examples/s\nepoch 2/2 - [^\n]*\n$`,
 	} {
 		t.Run(verbose.String(), func(t *testing.T) {
 			var out bytes.Buffer

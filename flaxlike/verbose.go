@@ -9,6 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
+var _ loop.Compiler = (*Model)(nil) // the bar asks it
+
 // Verbosity is what a run shows.
 type Verbosity int
 

@@ -28,8 +28,8 @@ import (
 //
 // What the function of a step asks of the state for which it is called is [ErrBusy] as well, also where nobody would
 // have to wait, and under each strategy; only what gives no error (Names, Strategy, Parameters, Summary, Settings,
-// CompilingSince) answers. Other states can be asked. That is known by the goroutine: a function that waits for another goroutine,
-// which asks the state, waits for ever, unless the call has a context that ends.
+// CompilingSince) answers. Other states can be asked. That is known by the goroutine: a function that waits for another
+// goroutine, which asks the state, waits for ever, unless the call has a context that ends.
 //
 // To test, or to predict for several batches, beside a training there is [State.View]: it has metrics of its own, and
 // one set of values for all of its steps.

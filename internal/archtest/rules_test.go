@@ -139,7 +139,7 @@ var environment = rule{
 		"xla/environment.go":          "what the plugin reads of it is part of the compile cache's key",
 		"xla/open.go":                 "what a plugin needs is set before it is loaded; glibc's own variables say how much heap is kept",
 		"xla/probe/probe.go":          "XLA_FLAGS, and the environment of the child that tries a plugin",
-		"callbacks/bar.go: os.Getenv": "TERM: whether the line can be written over",
+		"callbacks/bar.go: os.Getenv": "TERM: whether the line can be written over, NO_COLOR: whether it has colours",
 	},
 	say: "take an option from the user: only xla and programs read the environment",
 }
