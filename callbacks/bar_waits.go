@@ -89,13 +89,15 @@ func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 
 // wait is what the run has been waiting for, "" if that is the next turn.
 func (e *epochs) wait(now, since time.Time) string {
+	if now.Sub(since) < waitShown {
+		return "" // turns are made, also where another goroutine has something compiled for the state
+	}
 	if e.compiler != nil {
-		if began, ok := e.compiler.CompilingSince(); ok && now.Sub(began) >= waitShown {
+		if began, ok := e.compiler.CompilingSince(); ok {
 			return waited("compiling", now.Sub(began))
 		}
 	}
 	switch {
-	case now.Sub(since) < waitShown:
 	case tests(e.doing):
 		return waited("validating", now.Sub(since))
 	case e.doing.Name() == "data":
