@@ -3,7 +3,8 @@ GO ?= go
 # Packages of long tests get a longer limit than Go's own ten minutes: the machine may be a busy one with two cores.
 # Go's own choice of vet's checks is off: lint and quick make all of them, once, and the race detector's build would have them made anew.
 TEST_FLAGS ?= -timeout 15m -vet=off
-# A seventh of the Go compiler's CPU seconds would be garbage collection. What it writes is the same, so Go's cache is too.
+# A seventh of the Go compiler's CPU seconds would be garbage collection. What it builds is the same, so Go finds it in
+# its cache with and without.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) '-toolexec=env GOGC=400'
 FUZZ_TIME ?= 1m
 # A quarter of its CPU seconds would be garbage collection; with this it takes 0.5 GB.
@@ -19,13 +20,14 @@ help: ## list the targets
 setup: ## install the PJRT plugin for the CPU, if there is none
 	sh scripts/install_pjrt.sh cpu
 
-# Their tests are about what Go does around programs, or start programs that learn with much to spare. Most of their time would be the compilation of
-# hundreds: without XLA's newer code for fused operations that takes half as long, and the programs run at three quarters of the speed. All
-# others, and nightly, compile as users do.
-LOGIC = ./examples/... ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./cmd/... ./managed/strategytest ./strategies
+# Their tests are about what Go does around programs, and most of their time would be the compilation of hundreds:
+# without XLA's newer code for fused operations that takes half as long, and the programs run at three quarters of the
+# speed. All others, and nightly, compile as users do.
+LOGIC = ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./examples/mnist ./managed/strategytest ./strategies
 QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2"
-# go test runs packages in the order in which they are named: the long ones first, so that none is left to one core at the end.
-LONG = ./xla/probe ./nn ./xla/hlo ./xla ./checkpoint ./loop
+# go test runs packages in the order in which they are named: the long ones first, or one of them would be left to one
+# core at the end.
+LONG = ./examples ./xla/probe ./nn ./xla/hlo ./xla ./checkpoint ./optim ./metrics
 
 .PHONY: test
 test: setup ## install what tests need, and run all of them
@@ -51,14 +53,19 @@ size: ## lines and exported names of each package
 
 ONE_GOROUTINE = ^(TestCheckpointedBlocks|TestCompile_aSecondStateCompilesNothing|TestD07_whatDoesNotCompile|TestEager_compilesOnce|TestEager_keepsNoGraph|TestF01_killedWhileSaving|TestF02_powerIsLost|TestF02_powerIsLostAfterAnError|TestF03_EveryByteFlipped|TestF19_memoryStaysFlat|TestF20_ratesAndShapes|TestF27_Memory|TestF27_memory|TestF27_memoryOfGoMLX|TestF28_MalformedCSV|TestF28_MalformedIDX|TestF32_leftovers|TestF42_againstAModel|TestF47_imagesOfExtremeAspect|TestGoMLXModel|TestKerasMetrics_ofProbabilitiesNumbersAndLogits|TestLargeFileIsReadWhole|TestLayers|TestLoss_refusesProbabilitiesBehindOtherLayers|TestLosses_asKeras|TestMasks_asKeras|TestMessages|TestNames|TestOptimizersByName|TestR01_F44_theCacheKnowsTheEnvironment|TestR04_recallIsLearnt|TestR06_rowsAreDividedAndExamplesCounted|TestR23_F51_installedPluginRots|TestR28_oneColumnOfFourMillionPixels|TestSaveRefusesContent|TestSecondModelCompilesNothing|TestState_isHeldOnce|TestSummary_thousands|TestWithPolicy_fullPrecisionChangesNoBitOfTheText|TestWithPolicy_learnsAsInFloat32|TestWithPolicy_sequences|TestWithPolicy_throughTheStack|TestWriterRefusesTensors)$$
 
+RACE = GORACE=atexit_sleep_ms=100 $(QUICK_COMPILATION) $(GO) test $(TEST_FLAGS) -race -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short
+
 .PHONY: race
 race: setup ## the tests under the race detector
 	@# Not where tests start programs of their own, which have no detector, read source, or build and compare graphs in one goroutine.
 	@# checkptr=0 for compute alone: the products of its Go backend make pointers one element behind a slice, which the detector's build ends.
 	@# Nor the long tests of one goroutine: `make test` has them. What runs beside it, a prefetch or a save, does so in other tests too.
-	@# A process of the detector's sleeps for a second before it ends, and some tests start many: a tenth is enough for a goroutine that is left.
-	packages=$$($(GO) list ./managed ./flaxlike $(LONG) ./... | grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mutants|owners|regular|size)(/|$$)') && GORACE=atexit_sleep_ms=100 $(QUICK_COMPILATION) \
-		$(GO) test $(TEST_FLAGS) -race -skip '$(ONE_GOROUTINE)' -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short $$packages
+	@# A process with the detector waits for a second before it ends, for races of goroutines that are left, and some
+	@# tests start many: a tenth of a second here.
+	packages=$$($(GO) list ./managed ./flaxlike $(LONG) ./... | \
+		grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mutants|owners|regular|size)(/|$$)') && \
+		$(RACE) -skip '$(ONE_GOROUTINE)' $$packages
+	$(RACE) -run '^TestGradientsInParallel$$' ./internal/autodiff
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck, the shell scripts
@@ -76,7 +83,8 @@ modules: ## the modules of their own, whose dependencies are not lazo's: lint an
 
 .PHONY: check
 check: vet setup ## what CI runs: lint test race modules conformance interop
-	@# Two at a time, for links and waiting tests leave a core idle: the tests beside all others, and race last, which finds what they compiled.
+	@# Two at a time, for links and tests that wait leave a core idle: test beside all others. race is late, to find the
+	@# programs that test has compiled. vet comes before, and builds what all need.
 	$(MAKE) -j2 --output-sync=target test staticcheck modules conformance race interop
 
 .PHONY: bench

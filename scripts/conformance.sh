@@ -51,7 +51,7 @@ compiled=${XDG_CACHE_HOME:-$HOME/.cache}/lazo/tests # where lazo's own tests kee
 version=$(sed -n 's/.*DefaultCPUVersion = "\(.*\)".*/\1/p' "$goxla"/internal/utils/*.go | head -n 1)
 mkdir -p "$copy/home/.local/lib/go-xla"
 ln -s "$plugin" "$copy/home/.local/lib/go-xla/pjrt_c_api_cpu_${version}_plugin.so"
-export GOMODCACHE GOCACHE HOME="$copy/home" GOFLAGS=-mod=mod LAZO_RAN="$copy/ran" LAZO_COMPILED="$compiled" GODEBUG=tracebackancestors=20
+export GOMODCACHE GOCACHE HOME="$copy/home" GOFLAGS="${GOFLAGS-} -mod=mod" LAZO_RAN="$copy/ran" LAZO_COMPILED="$compiled" GODEBUG=tracebackancestors=20
 
 cd "$copy/gomlx"
 # Each test that builds a program writes its name down. It may do so in a goroutine of a subtest.

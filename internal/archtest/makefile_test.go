@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests that `make race` leaves out exist: a name that takes nothing would go unseen.
+// The tests that `make race` leaves out or runs alone exist: a name that takes nothing would go unseen.
 func TestMakefile_namesTests(t *testing.T) {
 	const root = "../.."
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -25,6 +25,10 @@ func TestMakefile_namesTests(t *testing.T) {
 	for _, name := range strings.Split(string(list[1]), "|") {
 		missing[name] = true
 	}
+	for _, alone := range regexp.MustCompile(`-run '\^(\w+)\$\$'`).FindAllSubmatch(text, -1) {
+		missing[string(alone[1])] = true
+	}
+	require.True(t, missing["TestGradientsInParallel"])
 	require.Greater(t, len(missing), 5)
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
