@@ -16,10 +16,10 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/plots"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
 	"github.com/lazo-ml/lazo/xla"
@@ -72,9 +72,7 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 
 	columns := must.M1(result.History.Collect("steps", "loss", "accuracy"))
 	steps, losses, accuracies := columns[0], columns[1], columns[2]
-	page := must.M1(os.Create(filepath.Join(dir, "history.html")))
-	must.M(flaxlike.PlotHTML(page, "digits", result.History, "loss", "accuracy"))
-	must.M(page.Close())
+	must.M(plots.History(result.History, "loss", "accuracy").Save(filepath.Join(dir, "history.html")))
 
 	require.Equal(t, loop.UntilReached, result.Reason)
 	require.Len(t, steps, 5000)

@@ -1,0 +1,181 @@
+package plots
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Classified is what a classifier says of examples whose classes are known.
+type Classified struct {
+	// Classes are the names of the classes, two at least, each once.
+	Classes []string
+	// Labels are the classes of the examples, by their places in Classes.
+	Labels []int
+	// Scores has a row for each example with a number for each class, the greater the likelier: probabilities or logits.
+	// Of several greatest the first counts. Areas of more than two classes compare a class's numbers among examples, so
+	// they are not the same for logits as for probabilities.
+	Scores [][]float64
+}
+
+func (c Classified) check() error {
+	if err := checkClasses(c.Classes); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Labels) == 0:
+		return errors.New("there are no examples")
+	case len(c.Labels) != len(c.Scores):
+		return fmt.Errorf("%d labels for the scores of %d examples", len(c.Labels), len(c.Scores))
+	}
+	for i, label := range c.Labels {
+		if label < 0 || label >= len(c.Classes) {
+			return fmt.Errorf("the label of example %d is %d, expected 0 to %d: there are %d classes", i, label, len(c.Classes)-1, len(c.Classes))
+		}
+		if len(c.Scores[i]) != len(c.Classes) {
+			return fmt.Errorf("example %d has %d scores, expected one for each of %d classes", i, len(c.Scores[i]), len(c.Classes))
+		}
+		for k, s := range c.Scores[i] {
+			if math.IsNaN(s) {
+				return fmt.Errorf("the score of example %d for class %q is NaN", i, c.Classes[k])
+			}
+		}
+	}
+	return nil
+}
+
+func checkClasses(classes []string) error {
+	if len(classes) < 2 {
+		return fmt.Errorf("the names of two classes or more are expected, got %q", classes)
+	}
+	seen := map[string]bool{}
+	for _, name := range classes {
+		if seen[name] {
+			return fmt.Errorf("the class %q is named twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// Predicted are the likeliest classes of the examples, by their places.
+func (c Classified) Predicted() ([]int, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("plots: predicted: %w", err)
+	}
+	predicted := make([]int, len(c.Scores))
+	for i, row := range c.Scores {
+		for k, s := range row {
+			if s > row[predicted[i]] {
+				predicted[i] = k
+			}
+		}
+	}
+	return predicted, nil
+}
+
+// Counts has for each class the numbers of its examples that were predicted as each: rows are labels, columns are
+// predictions.
+func (c Classified) Counts() ([][]int, error) {
+	predicted, err := c.Predicted()
+	if err != nil {
+		return nil, err
+	}
+	counts := make([][]int, len(c.Classes))
+	for i := range counts {
+		counts[i] = make([]int, len(c.Classes))
+	}
+	for i, p := range predicted {
+		counts[c.Labels[i]][p]++
+	}
+	return counts, nil
+}
+
+// Curve is a curve over all thresholds of a score, by its points, x ascending, with the area below it.
+type Curve struct {
+	X, Y []float64
+	Area float64
+}
+
+// ErrOneClass is wrapped by the error about examples that are all positive, or all negative, where a curve compares the
+// two.
+var ErrOneClass = errors.New("the examples are all of one class")
+
+// ROCCurve has the true positive rate over the false positive rate: from (0, 0), a point for each different score to
+// (1, 1). Its area is that of trapezoids, so equal scores count as half right.
+func ROCCurve(positive []bool, scores []float64) (Curve, error) {
+	c := Curve{X: []float64{0}, Y: []float64{0}}
+	positives, err := descend(positive, scores, func(right, wrong int) {
+		c.X, c.Y = append(c.X, float64(wrong)), append(c.Y, float64(right))
+	})
+	negatives := len(positive) - positives
+	if err == nil && positives*negatives == 0 {
+		err = fmt.Errorf("%w: %d positive, %d negative", ErrOneClass, positives, negatives)
+	}
+	if err != nil {
+		return Curve{}, fmt.Errorf("plots: ROC curve: %w", err)
+	}
+	for i := range c.X {
+		c.X[i] /= float64(negatives)
+		c.Y[i] /= float64(positives)
+		if i > 0 {
+			c.Area += (c.X[i] - c.X[i-1]) * (c.Y[i] + c.Y[i-1]) / 2
+		}
+	}
+	return c, nil
+}
+
+// PrecisionRecallCurve has the precision over the recall: from recall 0, where the precision is taken as 1, a point for
+// each different score until all positive examples are found. Its area is the average precision: the precision of each
+// point times the recall that it adds, without a line between points, which would promise too much.
+func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
+	c := Curve{X: []float64{0}, Y: []float64{1}}
+	positives, err := descend(positive, scores, func(right, wrong int) {
+		c.X, c.Y = append(c.X, float64(right)), append(c.Y, float64(right)/float64(right+wrong))
+	})
+	if err == nil && positives == 0 {
+		err = fmt.Errorf("%w: none is positive", ErrOneClass)
+	}
+	if err != nil {
+		return Curve{}, fmt.Errorf("plots: precision and recall: %w", err)
+	}
+	for i := range c.X {
+		c.X[i] /= float64(positives)
+		if i > 0 {
+			c.Area += (c.X[i] - c.X[i-1]) * c.Y[i]
+		}
+	}
+	return c, nil
+}
+
+// descend lowers the threshold from score to score, and says how many examples above it are positive, and how many not.
+func descend(positive []bool, scores []float64, at func(right, wrong int)) (positives int, err error) {
+	switch {
+	case len(positive) != len(scores):
+		return 0, fmt.Errorf("%d labels for %d scores", len(positive), len(scores))
+	case len(scores) == 0:
+		return 0, errors.New("there are no examples")
+	}
+	order := make([]int, len(scores))
+	for i, s := range scores {
+		if math.IsNaN(s) {
+			return 0, fmt.Errorf("the score of example %d is NaN", i)
+		}
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	wrong := 0
+	for i, example := range order {
+		if positive[example] {
+			positives++
+		} else {
+			wrong++
+		}
+		if i+1 == len(order) || scores[order[i+1]] != scores[example] {
+			at(positives, wrong)
+		}
+	}
+	return positives, nil
+}

@@ -1,0 +1,116 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ROC draws the receiver operating characteristic: of two classes that of the second, else that of each class against
+// all others, with the areas in the legend. With classes, these alone are drawn; of more than ten, without classes, the
+// ten whose area is least. A class that has no example, or all of them, has no curve, and the legend says so.
+func ROC(c Classified, classes ...string) *Figure {
+	return c.curves("ROC", "AUC", ROCCurve, chart{xLabel: "false positive rate", yLabel: "true positive rate",
+		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}, classes)
+}
+
+// PrecisionRecall draws the precision over the recall of the same classes as [ROC], with the average precisions in the
+// legend.
+func PrecisionRecall(c Classified, classes ...string) *Figure {
+	steps := func(positive []bool, scores []float64) (Curve, error) {
+		curve, err := PrecisionRecallCurve(positive, scores)
+		if err != nil {
+			return curve, err
+		}
+		drawn := Curve{Area: curve.Area}
+		for i := 1; i < len(curve.X); i++ {
+			drawn.X = append(drawn.X, curve.X[i-1], curve.X[i])
+			drawn.Y = append(drawn.Y, curve.Y[i], curve.Y[i])
+		}
+		return drawn, nil
+	}
+	return c.curves("Precision and recall", "AP", steps, chart{xLabel: "recall", yLabel: "precision"}, classes)
+}
+
+// mostCurves are drawn unless classes are named.
+const mostCurves = 10
+
+func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (Curve, error), ch chart, of []string) *Figure {
+	if err := c.check(); err != nil {
+		return failed(title, err)
+	}
+	chosen, err := places(c.Classes, of)
+	if err != nil {
+		return failed(title, err)
+	}
+	type drawn struct {
+		class int
+		Curve
+	}
+	var curves []drawn
+	for _, k := range chosen {
+		positive, scores := make([]bool, len(c.Labels)), make([]float64, len(c.Labels))
+		for i, label := range c.Labels {
+			positive[i], scores[i] = label == k, c.Scores[i][k]
+		}
+		curve, err := curveOf(positive, scores)
+		switch {
+		case errors.Is(err, ErrOneClass) && slices.Contains(c.Labels, k):
+			ch.notes = append(ch.notes, fmt.Sprintf("%s: all examples are of it", c.Classes[k]))
+		case errors.Is(err, ErrOneClass):
+			ch.notes = append(ch.notes, fmt.Sprintf("%s: no example is of it", c.Classes[k]))
+		case err != nil:
+			return failed(title, err)
+		default:
+			curves = append(curves, drawn{k, curve})
+		}
+	}
+	if len(curves) == 0 {
+		return failed(title, fmt.Errorf("%w: no class has a curve", ErrOneClass))
+	}
+	if len(of) == 0 && len(curves) > mostCurves {
+		slices.SortStableFunc(curves, func(a, b drawn) int {
+			if a.Area < b.Area {
+				return -1
+			}
+			return btoi(a.Area > b.Area)
+		})
+		ch.notes = append(ch.notes, fmt.Sprintf("the %d of %d classes with the least area", mostCurves, len(curves)))
+		curves = curves[:mostCurves]
+	}
+	ch.x, ch.y = axis{low: 0, high: 1}, axis{low: 0, high: 1}
+	for i, d := range curves {
+		l := line{name: fmt.Sprintf("%s (%s %.3f)", c.Classes[d.class], area, d.Area), colour: colours[i%len(colours)]}
+		if i >= len(colours) {
+			l.dashes = dashed
+		}
+		l.x, l.y = thinned(d.X, d.Y, 300)
+		ch.lines = append(ch.lines, l)
+		ch.alt += ", " + l.name
+	}
+	ch.alt = title + ch.alt
+	return &Figure{title: title, panels: []panel{ch.panel()}}
+}
+
+// places finds the classes that are to be drawn: those that are named, of two the second, or all.
+func places(classes, of []string) (chosen []int, err error) {
+	for i, name := range of {
+		k := slices.Index(classes, name)
+		if k < 0 {
+			return nil, fmt.Errorf("there is no class %q; the classes are %q", name, classes)
+		}
+		if slices.Contains(of[:i], name) {
+			return nil, fmt.Errorf("the class %q is named twice", name)
+		}
+		chosen = append(chosen, k)
+	}
+	if len(of) > 0 {
+		return chosen, nil
+	}
+	for k := range classes {
+		if len(classes) > 2 || k == 1 {
+			chosen = append(chosen, k)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,242 @@
+package plots
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is a picture of one or several panels. What was wrong with the data that it was made of is the error of each
+// way to write it, and of Err: so a figure can be made and saved in one line.
+type Figure struct {
+	title  string
+	panels []panel
+	table  [][]string // below the panels of a page, its first row the heads of columns
+	err    error
+}
+
+// panel is drawn from its upper left corner. alt says in words what it shows.
+type panel struct {
+	alt           string
+	width, height vg.Length
+	draw          func(canvas)
+}
+
+func failed(title string, err error) *Figure {
+	return &Figure{title: title, err: fmt.Errorf("plots: %s: %w", title, err)}
+}
+
+// Err is what keeps the figure from being written: nil where its data is in order.
+func (f *Figure) Err() error { return f.err }
+
+// Title says what the figure shows.
+func (f *Figure) Title() string { return f.title }
+
+// SVG writes the figure as one drawing, its panels side by side, two or more in a row.
+func (f *Figure) SVG(w io.Writer) error {
+	if f.err != nil {
+		return f.err
+	}
+	alts := make([]string, len(f.panels))
+	for i, p := range f.panels {
+		alts[i] = p.alt
+	}
+	whole := panel{alt: f.title + ": " + strings.Join(alts, "; ")}
+	whole.width, whole.height, whole.draw = f.layout()
+	_, err := io.WriteString(w, whole.svg())
+	return err
+}
+
+// PNG writes the same as an image, two pixels wide where a browser shows the SVG in one. A name with a character that
+// its font lacks is an error, [ErrGlyph]: SVG and HTML show these.
+func (f *Figure) PNG(w io.Writer) error {
+	if f.err != nil {
+		return f.err
+	}
+	width, height, drawn := f.layout()
+	if width*height > maxArea {
+		return fmt.Errorf("plots: %s: as an image it would be %.0f by %.0f pixels: write an SVG",
+			f.title, width.Dots(dpi), height.Dots(dpi))
+	}
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))}
+	var missing error
+	drawn(canvas{Canvas: draw.New(c), missing: &missing})
+	if missing != nil {
+		return fmt.Errorf("plots: %s: %w", f.title, missing)
+	}
+	_, err := c.WriteTo(w)
+	return err
+}
+
+const (
+	dpi = 192
+	// maxArea is about 120 million pixels.
+	maxArea vg.Length = 4100 * 4100
+)
+
+// ErrGlyph is wrapped by the error about a character that the font of an image lacks.
+var ErrGlyph = errors.New("the font of images has no such character")
+
+// HTML writes a page of the figure alone, whose panels stand side by side as far as the window is wide. It needs nothing
+// from elsewhere.
+func (f *Figure) HTML(w io.Writer) error {
+	if f.err != nil {
+		return f.err
+	}
+	_, err := io.WriteString(w, page(f.title, f.section(1)))
+	return err
+}
+
+// Save writes a file: .svg, .png or .html. One that is there is replaced when the new one is whole.
+func (f *Figure) Save(path string) error {
+	ways := map[string]func(io.Writer) error{".svg": f.SVG, ".png": f.PNG, ".html": f.HTML}
+	write := ways[strings.ToLower(filepath.Ext(path))]
+	if write == nil {
+		return fmt.Errorf("plots: save %s: a name that ends in .svg, .png or .html is expected", path)
+	}
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return replace(path, text.Bytes())
+}
+
+// replace writes a file beside the old one and puts it in its place.
+func replace(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".plots-*")
+	if err != nil {
+		return fmt.Errorf("plots: save %s: %w", path, err)
+	}
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Chmod(0o644), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("plots: save %s: %w", path, errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}
+
+// layout puts the panels into rows.
+func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
+	const (
+		most              = 2*panelWidth + gap
+		heading vg.Length = 22
+		margin  vg.Length = 8
+	)
+	at := make([]vg.Point, len(f.panels))
+	x, y, row := vg.Length(0), heading, vg.Length(0)
+	title := writing{large: true, bold: true}
+	width = title.width(f.title)
+	for i, p := range f.panels {
+		if x > 0 && x+p.width > most {
+			x, y = 0, y+row+gap
+			row = 0
+		}
+		at[i] = vg.Point{X: x, Y: y}
+		width, row = max(width, x+p.width), max(row, p.height)
+		height = max(height, y+row)
+		x += p.width + gap
+	}
+	width, height = width+2*margin, height+2*margin
+	return width, height, func(c canvas) {
+		c.box(0, 0, width, height, white, nil)
+		c = c.part(margin, margin, width-2*margin, height-2*margin)
+		c.text(0, 8, 0, title, f.title)
+		for i, p := range f.panels {
+			p.draw(c.part(at[i].X, at[i].Y, p.width, p.height))
+		}
+	}
+}
+
+// svg is the panel as a drawing of its own.
+func (p panel) svg() string {
+	drawing := vgsvg.New(p.width, p.height)
+	p.draw(canvas{Canvas: draw.New(drawing)})
+	var text bytes.Buffer
+	if _, err := drawing.WriteTo(&text); err != nil {
+		panic(err) // a bytes.Buffer takes all
+	}
+	_, rest, _ := strings.Cut(text.String(), "<g ")
+	// Arial is as wide as Liberation Sans, which few systems but Linux have. A quote in a name is escaped.
+	rest = strings.ReplaceAll(rest, "style=\"font-family:Liberation Sans;", "style=\"")
+	rest = strings.ReplaceAll(rest, "font-variant:normal;", "")
+	rest = strings.ReplaceAll(rest, "xlink:href=\"data:image/jpg;", "xlink:href=\"data:image/png;")
+	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" "+
+		"width=\"%.5gpt\" height=\"%.5gpt\" viewBox=\"0 0 %.5[1]g %.5[2]g\" "+
+		"font-family=\"Liberation Sans,Arimo,Arial,Helvetica,sans-serif\" role=\"img\" aria-label=\"%[3]s\">\n<g %[4]s",
+		p.width.Points(), p.height.Points(), html.EscapeString(clean(p.alt)), rest)
+}
+
+// section is the figure as part of a page, below a heading of that level.
+func (f *Figure) section(level int) string {
+	var s strings.Builder
+	wide := ""
+	if len(f.panels) > 1 {
+		wide = " class=\"wide\""
+	}
+	fmt.Fprintf(&s, "<section%s><h%d>%s</h%[2]d>\n<div class=\"panels\">\n", wide, level, html.EscapeString(clean(f.title)))
+	for _, p := range f.panels {
+		class := "panel"
+		if p.width > panelWidth || p.height > 2*panelWidth {
+			class = "panel large"
+		}
+		fmt.Fprintf(&s, "<div class=%q style=\"width:%.5gpt\">%s</div>\n", class, p.width.Points(), p.svg())
+	}
+	s.WriteString("</div>\n")
+	for i, row := range f.table {
+		cell := "td"
+		if i == 0 {
+			s.WriteString("<table class=\"numbers\">\n")
+			cell = "th"
+		}
+		for k, text := range row {
+			if k == 0 {
+				fmt.Fprintf(&s, "<tr><th>%s</th>", html.EscapeString(clean(text)))
+			} else {
+				fmt.Fprintf(&s, "<%s>%s</%[1]s>", cell, html.EscapeString(clean(text)))
+			}
+		}
+		s.WriteString("</tr>\n")
+	}
+	if len(f.table) > 0 {
+		s.WriteString("</table>\n")
+	}
+	s.WriteString("</section>\n")
+	return s.String()
+}
+
+func page(title, body string) string {
+	return fmt.Sprintf(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>%[1]s</title>
+<style>
+body{font-family:Liberation Sans,Arimo,Arial,Helvetica,sans-serif;color:#222;background:#fff;margin:1.5em;line-height:1.4}
+h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}
+table{border-collapse:collapse;margin:0 0 1em}
+th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th{font-weight:normal;color:#555;min-width:6em}
+.numbers td,.numbers th+th{text-align:right}
+.figures,.panels{display:flex;flex-wrap:wrap;gap:1.2em;align-items:flex-start}
+section{max-width:100%%}
+.wide{flex-basis:100%%}
+.panel{max-width:100%%}
+.panel svg{display:block;width:100%%;height:auto}
+.large{overflow:auto}
+.large svg{width:auto;max-width:none}
+</style></head>
+<body>
+%[2]s</body></html>
+`, html.EscapeString(clean(title)), body)
+}

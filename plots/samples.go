@@ -1,0 +1,115 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Sample is an image with what a classifier says of it.
+type Sample struct {
+	Image image.Image
+	// Label is the name of the class, Predicted that of the likeliest one. An empty Label is not known.
+	Label, Predicted string
+	// Probability is that of Predicted, 0 to 1.
+	Probability float64
+}
+
+const (
+	picture = 96 // points of an image's longer side
+	pixels  = 192
+	// mostSamples keeps a page from growing without end.
+	mostSamples = 200
+)
+
+// Samples draws images with their predictions, 200 at most. Where the label is another than the prediction, the image
+// has a thick frame and the text says so. Pixels stay squares.
+func Samples(samples ...Sample) *Figure {
+	f := &Figure{title: "Samples"}
+	switch {
+	case len(samples) == 0:
+		return failed(f.title, errors.New("there are none"))
+	case len(samples) > mostSamples:
+		return failed(f.title, fmt.Errorf("%d are more than the %d that are drawn: take some", len(samples), mostSamples))
+	}
+	for i, s := range samples {
+		switch {
+		case s.Image == nil || s.Image.Bounds().Empty():
+			return failed(f.title, fmt.Errorf("sample %d has no image", i))
+		case !(s.Probability >= 0 && s.Probability <= 1):
+			return failed(f.title, fmt.Errorf("the probability of sample %d is %v, expected 0 to 1", i, s.Probability))
+		}
+		f.panels = append(f.panels, s.panel())
+	}
+	return f
+}
+
+func (s Sample) panel() panel {
+	shown := enlarged(s.Image)
+	size := shown.Bounds().Size()
+	width, height := vg.Length(picture*size.X/pixels), vg.Length(picture*size.Y/pixels)
+	said := fmt.Sprintf("%s (%s)", s.Predicted, percent(int(math.Round(s.Probability*1000)), 1000))
+	what, edge := "", writing{colour: grey}
+	switch {
+	case s.Label != "" && s.Label != s.Predicted:
+		what = "wrong: is " + s.Label
+		edge = writing{colour: vermilion, bold: true}
+	case s.Label != "":
+		what = "right"
+	}
+	return panel{fmt.Sprintf("predicted %s %s", said, what), picture + 10, picture + 40, func(c canvas) {
+		left, top := 5+(picture-width)/2, 5+(picture-height)/2
+		if edge.bold {
+			c.box(left-4, top-4, width+8, height+8, vermilion, nil)
+		}
+		c.box(left-1, top-1, width+2, height+2, white, nil)
+		c.DrawImage(vg.Rectangle{Min: c.at(left, top+height), Max: c.at(left+width, top)}, shown)
+		c.box(left, top, width, height, nil, pale)
+		c.text(5+picture/2, picture+17, picture+8, writing{align: draw.XCenter}, said)
+		c.text(5+picture/2, picture+30, picture+8, writing{align: draw.XCenter, colour: edge.colour, bold: edge.bold}, what)
+	}}
+}
+
+// enlarged is the image at the size in which it is shown, its pixels as squares, or of a large one every so many.
+func enlarged(from image.Image) image.Image {
+	b := from.Bounds()
+	longer := max(b.Dx(), b.Dy())
+	to := image.NewRGBA(image.Rect(0, 0, max(1, b.Dx()*pixels/longer), max(1, b.Dy()*pixels/longer)))
+	for y := range to.Rect.Dy() {
+		for x := range to.Rect.Dx() {
+			to.Set(x, y, from.At(b.Min.X+x*b.Dx()/to.Rect.Dx(), b.Min.Y+y*b.Dy()/to.Rect.Dy()))
+		}
+	}
+	return to
+}
+
+// Image makes an image of numbers [height, width, channels], of one channel (grey) or three (red, green, blue). black
+// and white are the numbers that have no light and all of it; what lies beyond them is drawn as they are.
+func Image(values []float32, height, width, channels int, black, white float32) (image.Image, error) {
+	switch {
+	case channels != 1 && channels != 3:
+		return nil, fmt.Errorf("plots: image: %d channels, expected 1 or 3", channels)
+	case height < 1 || width < 1 || height > 1<<20 || width > 1<<20 || len(values) != height*width*channels:
+		return nil, fmt.Errorf("plots: image: %d numbers for [%d, %d, %d]", len(values), height, width, channels)
+	case !(black != white) || !finite(float64(black)) || !finite(float64(white)):
+		return nil, fmt.Errorf("plots: image: black is %v and white %v: two different numbers are expected", black, white)
+	}
+	to := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range height * width {
+		var light [3]uint8
+		for k := range light {
+			v := values[i*channels+k%channels]
+			if v != v {
+				return nil, fmt.Errorf("plots: image: the number at [%d, %d, %d] is NaN", i/width, i%width, k%channels)
+			}
+			light[k] = uint8(math.Round(255 * min(1, max(0, float64(v-black)/float64(white-black)))))
+		}
+		to.SetRGBA(i%width, i/width, color.RGBA{light[0], light[1], light[2], 0xFF})
+	}
+	return to, nil
+}

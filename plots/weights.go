@@ -1,0 +1,80 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Weights are the numbers of one variable of a model.
+type Weights struct {
+	Name   string
+	Values []float32
+}
+
+const (
+	bins           = 40
+	mostHistograms = 200
+)
+
+// Histograms draws how the weights of each variable are spread, 200 at most: how many lie in each of 40 equal parts of
+// their range. The legend has their number, mean and standard deviation, and how many are not finite, which the bars
+// leave out.
+func Histograms(of ...Weights) *Figure {
+	f := &Figure{title: "Weights"}
+	switch {
+	case len(of) == 0:
+		return failed(f.title, errors.New("there are no variables"))
+	case len(of) > mostHistograms:
+		return failed(f.title, fmt.Errorf("%d variables are more than the %d that are drawn: take some", len(of), mostHistograms))
+	}
+	for _, w := range of {
+		if len(w.Values) == 0 {
+			return failed(f.title, fmt.Errorf("%q has no numbers", w.Name))
+		}
+		c := w.chart()
+		f.panels = append(f.panels, c.panel())
+	}
+	return f
+}
+
+func (w Weights) chart() chart {
+	low, high := math.Inf(1), math.Inf(-1)
+	sum, squares, n := 0.0, 0.0, 0.0
+	for _, v := range w.Values {
+		if v := float64(v); finite(v) {
+			low, high = min(low, v), max(high, v)
+			n++
+			apart := v - sum // Welford's way: sum is the mean so far
+			sum += apart / n
+			squares += apart * (v - sum)
+		}
+	}
+	c := chart{title: w.Name, xLabel: "value", yLabel: "weights", notes: []string{fmt.Sprintf("%d weights", len(w.Values))}}
+	if left := len(w.Values) - int(n); left > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("%d not finite", left))
+	}
+	c.x, c.y = around([]float64{low, high}), axis{low: 0, high: 1}
+	if n > 0 {
+		c.notes = append(c.notes, "mean "+number(sum), "standard deviation "+number(math.Sqrt(squares/n)))
+		counts := make([]float64, bins)
+		for _, v := range w.Values {
+			if v := float64(v); finite(v) {
+				counts[min(bins-1, int((v-c.x.low)/(c.x.high-c.x.low)*bins))]++
+			}
+		}
+		width := (c.x.high - c.x.low) / bins
+		for i, n := range counts {
+			if n > 0 {
+				c.bars = append(c.bars, bar{c.x.low + width*float64(i), c.x.low + width*float64(i+1), n})
+			}
+			c.y.high = max(c.y.high, n)
+		}
+	}
+	c.y.whole = true
+	c.alt = "histogram of " + w.Name
+	for _, n := range c.notes {
+		c.alt += ", " + n
+	}
+	return c
+}
