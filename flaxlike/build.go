@@ -29,7 +29,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		layers.inputs[field] = name
 		return field
 	})
-	rows := layers.rowsOf(m.network, out)
+	rows, arrows := layers.rowsOf(m.network, out)
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.Out(v)
@@ -41,7 +41,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		variables = append(variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
 	m.seen.mu.Lock()
-	m.seen.layers, m.seen.variables = rows, variables
+	m.seen.layers, m.seen.arrows, m.seen.variables = rows, arrows, variables
 	m.seen.mu.Unlock()
 	return out
 }

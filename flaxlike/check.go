@@ -31,6 +31,7 @@ type seen struct {
 	whole     *data.Resident // the last set on the device that was looked at, all of it
 	variables []variable
 	layers    []layerRow
+	arrows    []Arrow
 	bounds    []bound
 	looked    int                       // how many bounds there were then
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step

@@ -17,6 +17,15 @@ import (
 type Summary struct {
 	managed.Summary
 	Layers []LayerRow
+	Arrows []Arrow
+}
+
+// Arrow says that a layer takes what another one gave, directly or by operations between them that are no layers.
+type Arrow struct {
+	// From and To are places in [Summary.Layers]; From is -1 for what the network takes as an input.
+	From, To int
+	// Input is the field's name where From is -1.
+	Input string
 }
 
 // LayerRow is a layer in a [Summary]: one of this package, or one that a model, [Sequential], [Residual] or [Named]
@@ -36,9 +45,9 @@ type LayerRow struct {
 // is nothing. The optimizer is in it, because with Adam it is two thirds of the memory.
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
-	layers := m.seen.layers
+	layers, arrows := m.seen.layers, m.seen.arrows
 	m.seen.mu.Unlock()
-	s := Summary{Summary: m.State.Summary()}
+	s := Summary{Summary: m.State.Summary(), Arrows: slices.Clone(arrows)}
 	if len(layers) == 0 {
 		return s
 	}
@@ -76,6 +85,11 @@ func (m *Model) Summary() Summary {
 		}
 	}
 	s.Layers = slices.Insert(s.Layers, outputs, rest...)
+	for i := range s.Arrows {
+		if s.Arrows[i].To >= outputs {
+			s.Arrows[i].To += len(rest)
+		}
+	}
 	return s
 }
 
@@ -115,6 +129,9 @@ const (
 type layerRow struct {
 	LayerRow
 	took map[string]bool
+	// y is the layer's output while the network is built; the rows until end are those of layers inside of it.
+	y   *managed.Node
+	end int
 }
 
 // trace is the layers that a network runs while it is built.
@@ -166,6 +183,7 @@ func (t *trace) row(kind string, build Func, scope *managed.Scope, x *managed.No
 		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", kind, scope.Scope()))
 	}
 	t.rows[at].Output, t.rows[at].took = y.Shape(), used(scope, x)
+	t.rows[at].y, t.rows[at].end = y, len(t.rows)
 	for path := range before {
 		delete(t.rows[at].took, path)
 	}
@@ -191,14 +209,66 @@ func used(scope *managed.Scope, x *managed.Node) map[string]bool {
 }
 
 // rowsOf leaves out what only holds others and says nothing of its own, and adds the outputs that have names.
-func (t *trace) rowsOf(n Layer, out map[string]*managed.Node) []layerRow {
-	rows := slices.DeleteFunc(t.rows, func(r layerRow) bool { return r.Kind == "Named" || r.Kind == "Sequential" })
+func (t *trace) rowsOf(n Layer, out map[string]*managed.Node) (rows []layerRow, arrows []Arrow) {
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
-			rows = append(rows, layerRow{LayerRow: LayerRow{Name: name, Kind: output, Output: out[name].Shape()}})
+			row := LayerRow{Name: name, Kind: output, Output: out[name].Shape()}
+			t.rows = append(t.rows, layerRow{LayerRow: row, y: out[name], end: len(t.rows) + 1})
 		}
 	}
-	return rows
+	givers := map[*managed.Node][]int{}
+	places := make([]int, len(t.rows))
+	for i, r := range t.rows {
+		places[i] = -1
+		if r.Kind == "Named" || r.Kind == "Sequential" {
+			continue
+		}
+		places[i] = len(rows)
+		if r.Kind != output {
+			givers[r.y] = append(givers[r.y], i)
+		}
+		rows = append(rows, r)
+		rows[places[i]].y = nil // the graph can be freed
+		for _, a := range t.arrowsTo(i, givers) {
+			if a.From >= 0 {
+				a.From = places[a.From]
+			}
+			a.To = places[i]
+			arrows = append(arrows, a)
+		}
+	}
+	return rows, arrows
+}
+
+// arrowsTo goes back through the graph from a layer's output, as far as the outputs of layers before it and the inputs.
+func (t *trace) arrowsTo(to int, givers map[*managed.Node][]int) (arrows []Arrow) {
+	been := map[*managed.Node]bool{}
+	var walk func(n *managed.Node)
+	walk = func(n *managed.Node) {
+		if been[n] {
+			return
+		}
+		been[n] = true
+		from := -1
+		for _, i := range slices.Backward(givers[n]) { // the last that gave it, or what that one is inside of
+			if i < to && t.rows[i].end <= to && (from < 0 || t.rows[i].end > from) {
+				from = i
+			}
+		}
+		input, taken := t.inputs[n]
+		switch {
+		case from >= 0:
+			arrows = append(arrows, Arrow{From: from})
+		case taken:
+			arrows = append(arrows, Arrow{From: -1, Input: input})
+		default:
+			for _, of := range n.Inputs() {
+				walk(of)
+			}
+		}
+	}
+	walk(t.rows[to].y)
+	return arrows
 }
 
 // kindOf is the name of a layer's type, or of the function that is the layer or that made it.

@@ -80,7 +80,8 @@ type writing struct {
 }
 
 func (w writing) style() text.Style {
-	s := text.Style{Color: dark, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9}, XAlign: w.align, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	s := text.Style{Color: dark, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9}, XAlign: w.align,
+		YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
 	if w.large {
 		s.Font.Size = 11
 	}

@@ -131,7 +131,7 @@ func (c *chart) panel() panel {
 			}
 			to.text(x, y, 0, writing{}, e.name)
 		}
-		c.plot().Draw(to.part(0, head, panelWidth, plotHeight).Canvas)
+		c.plot().Draw(to.part(0, head, panelWidth-4, plotHeight).Canvas)
 	}}
 }
 
@@ -200,7 +200,8 @@ func (l line) Plot(c draw.Canvas, p *plot.Plot) {
 func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	low := y(p.Y.Min)
-	c.FillPolygon(blue, []vg.Point{{X: x(b.from), Y: low}, {X: x(b.to), Y: low}, {X: x(b.to), Y: y(b.height)}, {X: x(b.from), Y: y(b.height)}})
+	c.FillPolygon(blue, []vg.Point{{X: x(b.from), Y: low}, {X: x(b.to), Y: low}, {X: x(b.to), Y: y(b.height)},
+		{X: x(b.from), Y: y(b.height)}})
 }
 
 // largest is how far a number may be from 0 to be drawn: beyond it differences overflow.

@@ -32,10 +32,12 @@ func (c Classified) check() error {
 	}
 	for i, label := range c.Labels {
 		if label < 0 || label >= len(c.Classes) {
-			return fmt.Errorf("the label of example %d is %d, expected 0 to %d: there are %d classes", i, label, len(c.Classes)-1, len(c.Classes))
+			return fmt.Errorf("the label of example %d is %d, expected 0 to %d: there are %d classes", i, label,
+				len(c.Classes)-1, len(c.Classes))
 		}
 		if len(c.Scores[i]) != len(c.Classes) {
-			return fmt.Errorf("example %d has %d scores, expected one for each of %d classes", i, len(c.Scores[i]), len(c.Classes))
+			return fmt.Errorf("example %d has %d scores, expected one for each of %d classes", i, len(c.Scores[i]),
+				len(c.Classes))
 		}
 		for k, s := range c.Scores[i] {
 			if math.IsNaN(s) {

@@ -34,9 +34,11 @@ func Confusion(counts [][]int, classes []string) *Figure {
 	for i := range counts {
 		rows[i] = append(rows[i], counts[i]...)
 	}
-	m := matrix{rows: rows, totals: totals, names: append([]string(nil), classes...), note: fmt.Sprintf("%d of %d examples are right (%s)", right, all, percent(right, all))}
+	m := matrix{rows: rows, totals: totals, names: append([]string(nil), classes...),
+		note: fmt.Sprintf("%d of %d examples are right (%s)", right, all, percent(right, all))}
 	m.measure()
-	return &Figure{title: title, panels: []panel{{"Confusion matrix of " + fmt.Sprint(len(classes)) + " classes: " + m.note, m.width(), m.height(), m.draw}}}
+	return &Figure{title: title, panels: []panel{{"Confusion matrix of " +
+		fmt.Sprint(len(classes)) + " classes: " + m.note, m.width(), m.height(), m.draw}}}
 }
 
 const (
@@ -49,7 +51,8 @@ func checkCounts(counts [][]int, classes []string) error {
 		return err
 	}
 	if len(classes) > mostClasses {
-		return fmt.Errorf("%d classes are more than the %d that can be drawn: take the counts of some", len(classes), mostClasses)
+		return fmt.Errorf("%d classes are more than the %d that can be drawn: take the counts of some", len(classes),
+			mostClasses)
 	}
 	if len(counts) != len(classes) {
 		return fmt.Errorf("the counts have %d rows for %d classes", len(counts), len(classes))
@@ -61,7 +64,8 @@ func checkCounts(counts [][]int, classes []string) error {
 		sum := 0
 		for k, n := range row {
 			if n < 0 || n > math.MaxInt-sum {
-				return fmt.Errorf("the count of label %q and prediction %q is %d: it must not be negative or overflow", classes[i], classes[k], n)
+				return fmt.Errorf("the count of label %q and prediction %q is %d: it must not be negative or overflow", classes[i],
+					classes[k], n)
 			}
 			sum += n
 		}

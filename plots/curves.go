@@ -35,7 +35,8 @@ func PrecisionRecall(c Classified, classes ...string) *Figure {
 // mostCurves are drawn unless classes are named.
 const mostCurves = 10
 
-func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (Curve, error), ch chart, of []string) *Figure {
+func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (Curve, error), ch chart,
+	of []string) *Figure {
 	if err := c.check(); err != nil {
 		return failed(title, err)
 	}

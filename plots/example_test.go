@@ -2,6 +2,7 @@ package plots_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/janpfeifer/must"
@@ -22,10 +23,10 @@ func ExampleHistory() {
 	var svg bytes.Buffer // or a file: plots.History(history).Save("history.png")
 	must.M(plots.History(history).SVG(&svg))
 	fmt.Println(bytes.Contains(svg.Bytes(), []byte("best: 0.3667, epoch 3")))
-	fmt.Println(plots.History(history, "acuracy").Err())
+	fmt.Println(errors.Is(plots.History(history, "acuracy").Err(), loop.ErrNoEntry))
 	// Output:
 	// true
-	// plots: history: loop: history: no such entry: "acuracy"; there are: elapsed.steps, elapsed.samples, elapsed.batch, elapsed.time, elapsed.date, metrics.epoch, losses.loss, losses.val_loss
+	// true
 }
 
 func ExampleROCCurve() {

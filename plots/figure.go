@@ -87,8 +87,8 @@ const (
 // ErrGlyph is wrapped by the error about a character that the font of an image lacks.
 var ErrGlyph = errors.New("the font of images has no such character")
 
-// HTML writes a page of the figure alone, whose panels stand side by side as far as the window is wide. It needs nothing
-// from elsewhere.
+// HTML writes a page of the figure alone, whose panels stand side by side as far as the window is wide. It needs
+// nothing from elsewhere.
 func (f *Figure) HTML(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -186,7 +186,8 @@ func (f *Figure) section(level int) string {
 	if len(f.panels) > 1 {
 		wide = " class=\"wide\""
 	}
-	fmt.Fprintf(&s, "<section%s><h%d>%s</h%[2]d>\n<div class=\"panels\">\n", wide, level, html.EscapeString(clean(f.title)))
+	fmt.Fprintf(&s, "<section%s><h%d>%s</h%[2]d>\n<div class=\"panels\">\n", wide, level,
+		html.EscapeString(clean(f.title)))
 	for _, p := range f.panels {
 		class := "panel"
 		if p.width > panelWidth || p.height > 2*panelWidth {
@@ -222,13 +223,14 @@ func page(title, body string) string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>%[1]s</title>
 <style>
-body{font-family:Liberation Sans,Arimo,Arial,Helvetica,sans-serif;color:#222;background:#fff;margin:1.5em;line-height:1.4}
+body{font-family:Liberation Sans,Arimo,Arial,Helvetica,sans-serif;
+  color:#222;background:#fff;margin:1.5em;line-height:1.4}
 h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}
 table{border-collapse:collapse;margin:0 0 1em}
 th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{font-weight:normal;color:#555;min-width:6em}
 .numbers td,.numbers th+th{text-align:right}
-.figures,.panels{display:flex;flex-wrap:wrap;gap:1.2em;align-items:flex-start}
+.figures,.panels{display:flex;flex-wrap:wrap;gap:.5em 2em;align-items:flex-start}
 section{max-width:100%%}
 .wide{flex-basis:100%%}
 .panel{max-width:100%%}

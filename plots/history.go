@@ -12,19 +12,19 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// History draws what a run logged: a panel for each figure, in which training is a full line and validation a dashed one
-// of the same colour. "val_loss" and "loss_val" are the validation of "loss". With names, these alone are drawn; else
-// all losses and metrics that are numbers, without the running mean "avg_loss" where there is a "loss". The learning
-// rate ("learning_rate", "learning_rate_<group>") has a panel of its own, the last, with a logarithmic axis unless a
-// rate is 0 or below.
+// History draws what a run logged: a panel for each figure, in which training is a full line and validation a dashed
+// one of the same colour. "val_loss" and "loss_val" are the validation of "loss". With names, these alone are drawn;
+// else all losses and metrics that are numbers, without the running mean "avg_loss" where there is a "loss". The
+// learning rate ("learning_rate", "learning_rate_<group>") has a panel of its own, the last, with a logarithmic axis
+// unless a rate is 0 or below.
 //
-// Below the panels stand epochs where the history has an entry "epoch", else steps. A row without the entry lies between
-// those that have it by its step.
+// Below the panels stand epochs where the history has an entry "epoch", else steps. A row without the entry lies
+// between those that have it by its step.
 //
 // A dot is at the best value: of validation if it is drawn, else of training. The lowest is best of what is in
-// [loop.Losses], or has a name with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest where
-// a word ends in acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word
-// decides. Another figure has no dot.
+// [loop.Losses], or has a name with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest
+// where a word ends in acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last
+// such word decides. Another figure has no dot.
 //
 // What is not finite, or beyond 1e300, leaves a gap, and its legend says how many there are. A figure of thousands of
 // rows is drawn by the least and the greatest of neighbours. A page has a table of the last, the lowest and the highest
@@ -64,7 +64,8 @@ func charts(h *loop.History, names []string) (all []chart, err error) {
 		return nil, err
 	}
 	slices.SortStableFunc(found, func(a, b series) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.of, b.of), cmp.Compare(btoi(a.validation), btoi(b.validation)))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.of, b.of), cmp.Compare(btoi(a.validation),
+			btoi(b.validation)))
 	})
 	for len(found) > 0 {
 		n := slices.IndexFunc(found, func(s series) bool { return s.of != found[0].of })
@@ -144,7 +145,8 @@ func collect(h *loop.History, names []string) (found []series, epochs series, er
 }
 
 // chosen are the series of names.
-func chosen(h *loop.History, found []series, epochs series, names []string, several map[string]int) (of []series, _ series, err error) {
+func chosen(h *loop.History, found []series, epochs series, names []string, several map[string]int) (of []series,
+	_ series, err error) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			return nil, epochs, fmt.Errorf("%q is named twice", name)
@@ -237,7 +239,8 @@ func chartOf(of []series, epochs series) chart {
 	best := len(of) - 1 // validation is the last
 	if k := of[best].best(); k >= 0 && c.title != rates {
 		x, y := xs[best][k], of[best].values[k]
-		c.lines = append(c.lines, line{name: fmt.Sprintf("best: %s, %s %s", number(y), c.xLabel, number(math.Round(x*100)/100)),
+		c.lines = append(c.lines, line{name: fmt.Sprintf("best: %s, %s %s", number(y), c.xLabel,
+			number(math.Round(x*100)/100)),
 			x: []float64{x}, y: []float64{y}, colour: color.Color(vermilion), dots: true})
 	}
 	c.alt = fmt.Sprintf("%s by %s", c.title, c.xLabel)

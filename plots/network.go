@@ -45,7 +45,8 @@ func Network(blocks ...Block) *Figure {
 		row := 0
 		for _, from := range b.From {
 			if from < 0 || from >= i {
-				return failed(title, fmt.Errorf("block %d (%q) takes the output of block %d, which does not stand before it", i, b.Name, from))
+				return failed(title, fmt.Errorf("block %d (%q) takes the output of block %d, which does not stand before it", i,
+					b.Name, from))
 			}
 			row = max(row, n.blocks[from].row+1)
 		}
@@ -78,7 +79,8 @@ func Network(blocks ...Block) *Figure {
 		y += tallest + blockGap
 	}
 	n.height = y - blockGap + 4
-	return &Figure{title: title, panels: []panel{{fmt.Sprintf("diagram of %d blocks", len(blocks)), n.width, n.height, n.draw}}}
+	return &Figure{title: title, panels: []panel{{fmt.Sprintf("diagram of %d blocks", len(blocks)), n.width, n.height,
+		n.draw}}}
 }
 
 func (b Block) check() error {
@@ -176,7 +178,8 @@ func (n network) draw(c canvas) {
 			if b.row-from.row > 1 {
 				lane++
 				x := right + laneWidth*vg.Length(lane)
-				path = []vg.Point{c.at(from.x+blockWidth, y0-8), c.at(x, y0-8), c.at(x, y1-blockGap/2), c.at(x1, y1-blockGap/2), c.at(x1, y1)}
+				path = []vg.Point{c.at(from.x+blockWidth, y0-8), c.at(x, y0-8), c.at(x, y1-blockGap/2), c.at(x1, y1-blockGap/2),
+					c.at(x1, y1)}
 			} else {
 				middle := y1 - blockGap/2
 				path = []vg.Point{c.at(x0, y0), c.at(x0, middle), c.at(x1, middle), c.at(x1, y1)}

@@ -135,7 +135,8 @@ func TestROC_ofManyClasses(t *testing.T) {
 
 func TestConfusion(t *testing.T) {
 	d := svgOf(t, plots.Confusion([][]int{{3, 1, 0}, {0, 4, 4}, {0, 0, 0}}, []string{"cat", "dog", "<b>"}))
-	for _, text := range []string{"Confusion matrix", "7 of 12 examples are right (58.3%)", "label", "prediction", "cat", "<b>", "75.0%", "50.0%", "–"} {
+	for _, text := range []string{"Confusion matrix", "7 of 12 examples are right (58.3%)", "label", "prediction", "cat",
+		"<b>", "75.0%", "50.0%", "–"} {
 		require.Contains(t, d.texts, text)
 	}
 	many := make([][]int, 26)

@@ -113,7 +113,8 @@ const blue = "#0072B2"
 func TestHistory(t *testing.T) {
 	h := learned(12, "accuracy", 5)
 	d := svgOf(t, plots.History(h))
-	for _, text := range []string{"History", "loss", "accuracy", "training", "validation", "step", "training: 1 of 12 not finite",
+	for _, text := range []string{"History", "loss", "accuracy", "training", "validation", "step",
+		"training: 1 of 12 not finite",
 		"best: 0.58, step 440", "best: 0.9333, step 528"} {
 		require.Contains(t, d.texts, text)
 	}
@@ -170,7 +171,8 @@ func TestHistory_ofFit(t *testing.T) {
 		return h
 	}
 	d := svgOf(t, plots.History(rates(1e-5)))
-	require.Equal(t, []string{"History", "loss", "training", "validation", "best: 1.5, epoch 0.5"}, d.texts[:5], "the best is validation's")
+	require.Equal(t, []string{"History", "loss", "training", "validation", "best: 1.5, epoch 0.5"}, d.texts[:5],
+		"the best is validation's")
 	require.Contains(t, d.texts, "best: 0.3, epoch 3.5", "of a recall the highest")
 	require.Contains(t, d.texts, "learning_rate")
 	require.Contains(t, d.texts, "0.0001", "a power of ten")
@@ -190,11 +192,13 @@ func TestHistory_ofFit(t *testing.T) {
 func TestHistory_ofAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := new(loop.History)
-		name := rapid.OneOf(rapid.StringMatching(`[a-z<>&"' ]{1,8}`), rapid.String(), rapid.Just("learning_rate")).Draw(t, "name")
+		name := rapid.OneOf(rapid.StringMatching(`[a-z<>&"' ]{1,8}`), rapid.String(), rapid.Just("learning_rate")).Draw(t,
+			"name")
 		name = strings.ReplaceAll(name, ".", "")
 		for i, v := range rapid.SliceOfN(rapid.Float64(), 1, 20).Draw(t, "values") {
 			if rapid.Bool().Draw(t, "odd") {
-				v = rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1, 5e-324, math.MaxFloat64}).Draw(t, "which")
+				v = rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1, 5e-324, math.MaxFloat64}).Draw(t,
+					"which")
 			}
 			var logs loop.Logs
 			logs.Metric(name, v)
@@ -286,7 +290,8 @@ func TestSamples(t *testing.T) {
 		r, g, b, _ := grey.At(x, y).RGBA()
 		return [3]uint32{r >> 8, g >> 8, b >> 8}
 	}
-	require.Equal(t, [][3]uint32{{0, 0, 0}, {128, 128, 128}, {255, 255, 255}, {255, 255, 255}}, [][3]uint32{rgb(0, 0), rgb(1, 0), rgb(0, 1), rgb(1, 1)})
+	require.Equal(t, [][3]uint32{{0, 0, 0}, {128, 128, 128}, {255, 255, 255}, {255, 255, 255}}, [][3]uint32{rgb(0, 0),
+		rgb(1, 0), rgb(0, 1), rgb(1, 1)})
 	colours, err := plots.Image([]float32{255, 0, 10, 0, 0, 0}, 1, 2, 3, 0, 255)
 	require.NoError(t, err)
 	r, g, b, _ := colours.At(0, 0).RGBA()
@@ -294,7 +299,8 @@ func TestSamples(t *testing.T) {
 
 	var out bytes.Buffer
 	require.NoError(t, plots.Samples(plots.Sample{Image: grey, Label: "cat", Predicted: "cat", Probability: 0.5},
-		plots.Sample{Image: colours, Label: "cat", Predicted: "<b>", Probability: 1}, plots.Sample{Image: grey, Predicted: "new"}).SVG(&out))
+		plots.Sample{Image: colours, Label: "cat", Predicted: "<b>", Probability: 1}, plots.Sample{Image: grey,
+			Predicted: "new"}).SVG(&out))
 	d := read(t, out.String())
 	require.Equal(t, []string{"Samples", "cat (50.0%)", "right", "<b> (100.0%)", "wrong: is cat", "new (0.0%)"}, d.texts)
 	require.Equal(t, 3, d.counts["image"])
@@ -323,8 +329,10 @@ func TestSamples(t *testing.T) {
 
 func TestHistograms(t *testing.T) {
 	nan := float32(math.NaN())
-	d := svgOf(t, plots.Histograms(plots.Weights{Name: "0/kernel", Values: []float32{-1, 0, 0, 0, 1, nan}}, plots.Weights{Name: "none", Values: []float32{nan}}))
-	for _, text := range []string{"0/kernel", "6 weights", "1 not finite", "mean 0", "standard deviation 0.6325", "3", "none", "1 weights"} {
+	d := svgOf(t, plots.Histograms(plots.Weights{Name: "0/kernel", Values: []float32{-1, 0, 0, 0, 1, nan}},
+		plots.Weights{Name: "none", Values: []float32{nan}}))
+	for _, text := range []string{"0/kernel", "6 weights", "1 not finite", "mean 0", "standard deviation 0.6325", "3",
+		"none", "1 weights"} {
 		require.Contains(t, d.texts, text)
 	}
 	require.ErrorContains(t, plots.Histograms().Err(), "no variables")
@@ -336,7 +344,8 @@ func TestNetwork(t *testing.T) {
 		plots.Block{Name: "0", Kind: "Residual", Shape: "Float32 [32, 8]", Size: 12345, From: []int{0},
 			Parts: []plots.Block{{Name: "0/0", Kind: "Dense", Size: 12345}}},
 		plots.Block{Name: "1", Kind: "Dense", From: []int{1, 0}, Size: 9}))
-	require.Equal(t, []string{"Network", "Float32 [32, 4]", "x  input", "Float32 [32, 8]", "0  Residual", "12,345 parameters",
+	require.Equal(t, []string{"Network", "Float32 [32, 4]", "x  input", "Float32 [32, 8]", "0  Residual",
+		"12,345 parameters",
 		"12,345", "0/0  Dense", "1  Dense", "9 parameters"}, words(d.texts))
 	arrows := 0
 	for _, l := range d.lines {
@@ -371,10 +380,13 @@ func TestReport(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	grey, err := plots.Image([]float32{0, 1}, 1, 2, 1, 0, 1)
 	require.NoError(t, err)
-	r := plots.Report{Title: hostile, Card: []plots.Part{{Title: hostile, Rows: []plots.Row{{Name: hostile, Value: hostile}}}}, Figures: []*plots.Figure{
-		plots.History(learned(3, strings.ReplaceAll(hostile, ".", ""), -1)), plots.Confusion([][]int{{1, 0}, {0, 1}}, []string{hostile, "b"}),
+	r := plots.Report{Title: hostile, Card: []plots.Part{{Title: hostile, Rows: []plots.Row{{Name: hostile,
+		Value: hostile}}}}, Figures: []*plots.Figure{
+		plots.History(learned(3, strings.ReplaceAll(hostile, ".", ""), -1)), plots.Confusion([][]int{{1, 0}, {0, 1}},
+			[]string{hostile, "b"}),
 		plots.Samples(plots.Sample{Image: grey, Label: hostile, Predicted: "b", Probability: 1}),
-		plots.Network(plots.Block{Name: hostile, Kind: hostile, Shape: hostile}), plots.Histograms(plots.Weights{Name: hostile, Values: []float32{1}}),
+		plots.Network(plots.Block{Name: hostile, Kind: hostile,
+			Shape: hostile}), plots.Histograms(plots.Weights{Name: hostile, Values: []float32{1}}),
 	}}
 	require.NoError(t, r.Save(dir))
 	page, err := os.ReadFile(filepath.Join(dir, plots.ReportName))

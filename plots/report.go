@@ -55,6 +55,7 @@ func (r Report) page() (string, error) {
 	var s strings.Builder
 	text := func(v string) string { return html.EscapeString(clean(v)) }
 	fmt.Fprintf(&s, "<h1>%s</h1>\n", text(r.Title))
+	s.WriteString("<div class=\"figures\">\n")
 	for _, part := range r.Card {
 		fmt.Fprintf(&s, "<section><h2>%s</h2>\n<table>\n", text(part.Title))
 		for _, row := range part.Rows {
@@ -62,7 +63,7 @@ func (r Report) page() (string, error) {
 		}
 		s.WriteString("</table></section>\n")
 	}
-	s.WriteString("<div class=\"figures\">\n")
+	s.WriteString("</div>\n<div class=\"figures\">\n")
 	for _, f := range r.Figures {
 		if err := f.Err(); err != nil {
 			return "", err

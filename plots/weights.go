@@ -26,7 +26,8 @@ func Histograms(of ...Weights) *Figure {
 	case len(of) == 0:
 		return failed(f.title, errors.New("there are no variables"))
 	case len(of) > mostHistograms:
-		return failed(f.title, fmt.Errorf("%d variables are more than the %d that are drawn: take some", len(of), mostHistograms))
+		return failed(f.title, fmt.Errorf("%d variables are more than the %d that are drawn: take some", len(of),
+			mostHistograms))
 	}
 	for _, w := range of {
 		if len(w.Values) == 0 {
@@ -50,7 +51,8 @@ func (w Weights) chart() chart {
 			squares += apart * (v - sum)
 		}
 	}
-	c := chart{title: w.Name, xLabel: "value", yLabel: "weights", notes: []string{fmt.Sprintf("%d weights", len(w.Values))}}
+	c := chart{title: w.Name, xLabel: "value", yLabel: "weights", notes: []string{fmt.Sprintf("%d weights",
+		len(w.Values))}}
 	if left := len(w.Values) - int(n); left > 0 {
 		c.notes = append(c.notes, fmt.Sprintf("%d not finite", left))
 	}

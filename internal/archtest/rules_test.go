@@ -207,10 +207,11 @@ func f() { time.Sleep(time.Second); <-time.After(1) }`, "time.Sleep")
 
 // asks are the anonymous interfaces that others' values may be asked for.
 var asks = map[string]string{
-	"managed/rate.go: Float32":          "GoMLX's two types of 16 bits",
-	"checkpoint/runs/failed.go: Unwrap": "what errors.Join gives",
-	"internal/gate/gate.go: Unwrap":     "what errors.Join gives",
-	"xla/hlo/constant.go: ToStableHLO":  "go-xla's constants",
+	"managed/rate.go: Float32":            "GoMLX's two types of 16 bits",
+	"flaxlike/report/classes.go: Float32": "GoMLX's two types of 16 bits",
+	"checkpoint/runs/failed.go: Unwrap":   "what errors.Join gives",
+	"internal/gate/gate.go: Unwrap":       "what errors.Join gives",
+	"xla/hlo/constant.go: ToStableHLO":    "go-xla's constants",
 }
 
 // What a package asks of another's value has a name, so that both can be found: no type assertion or case has an

@@ -1,0 +1,318 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/plots"
+)
+
+// test adds what the test set says.
+func (r Run) test(ctx context.Context, d *draft) error {
+	label, err := fieldOf(r.Test, r.Label, "y", "Label")
+	if err != nil {
+		return err
+	}
+	images, err := fieldOf(r.Test, r.Images, "x", "Images")
+	if err != nil {
+		return err
+	}
+	predicted, err := r.Model.Predict(ctx, r.Test)
+	if err != nil {
+		return err
+	}
+	output, err := r.output(predicted)
+	if err != nil {
+		return err
+	}
+	if label.Flat != nil {
+		figures, err := r.Model.Evaluate(ctx, r.Test)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(figures)) {
+			plain, mean := strings.CutPrefix(name, "avg_")
+			if _, twice := figures[plain]; mean && twice {
+				continue // of a whole set the two are one
+			}
+			d.figures = append(d.figures, plots.Row{Name: name, Value: fmt.Sprintf("%.6g", figures[name])})
+		}
+	}
+	c, of, err := classify(label, output, r.Classes)
+	if err != nil {
+		if r.Classes != nil || r.Images != "" {
+			return err
+		}
+		d.leaveOut("Confusion matrix, curves and samples", err)
+		return nil
+	}
+	d.figures = append(d.figures, plots.Row{Name: "probabilities", Value: of})
+	counts, err := c.Counts()
+	if err != nil {
+		d.leaveOut("Confusion matrix, curves and samples", err)
+		return nil
+	}
+	d.draw(plots.Confusion(counts, c.Classes))
+	d.draw(plots.ROC(c))
+	d.draw(plots.PrecisionRecall(c))
+	samples, err := samplesOf(images, c)
+	switch {
+	case err != nil && r.Images != "":
+		return err
+	case err != nil:
+		d.leaveOut("Samples", err)
+	default:
+		d.draw(plots.Samples(samples...))
+	}
+	return nil
+}
+
+// fieldOf is a field of the set: one that is named must be there.
+func fieldOf(set *data.Set, name, usual, what string) (data.Array, error) {
+	of := name
+	if of == "" {
+		of = usual
+	}
+	var names []string
+	for _, f := range set.Fields() {
+		if f.Name == of {
+			return f.Array, nil
+		}
+		names = append(names, f.Name)
+	}
+	if name == "" {
+		return data.Array{}, nil
+	}
+	return data.Array{}, fmt.Errorf("%s: the test set has no field %q; it has %q", what, name, names)
+}
+
+func (r Run) output(predicted map[string]data.Array) (data.Array, error) {
+	names := slices.Sorted(maps.Keys(predicted))
+	if r.Output == "" && len(names) == 1 {
+		return predicted[names[0]], nil
+	}
+	if a, ok := predicted[r.Output]; ok {
+		return a, nil
+	}
+	if r.Output == "" {
+		return data.Array{}, fmt.Errorf("the model has the outputs %q: set Output, and Label", names)
+	}
+	return data.Array{}, fmt.Errorf("Output: the model has no output %q; it has %q", r.Output, names)
+}
+
+// classify reads labels and an output as those of a classifier, with probabilities as scores, and says how these came
+// about. The error says why they are not.
+func classify(label, output data.Array, names []string) (c plots.Classified, of string, err error) {
+	if label.Flat == nil {
+		return c, "", errors.New("the test set has no labels")
+	}
+	n, classes := output.Len(), 1
+	if len(output.Dims) == 2 {
+		classes = output.Dims[1]
+	}
+	if len(output.Dims) > 2 || label.Len() != n || classes < 1 {
+		return c, "", fmt.Errorf("an output %v is not one class for each example", output.Dims)
+	}
+	said, given := numbers(output.Flat), numbers(label.Flat)
+	if c.Labels, err = labelsOf(label.Dims, given, max(classes, 2)); err != nil {
+		return c, "", err
+	}
+	if classes == 1 {
+		probable := !slices.ContainsFunc(said, func(v float64) bool { return !(v >= 0 && v <= 1) })
+		of = "the output itself, of class 1"
+		for _, v := range said {
+			if !probable {
+				of = "the logistic function of the output, of class 1"
+				v = 1 / (1 + math.Exp(-v))
+			}
+			c.Scores = append(c.Scores, []float64{1 - v, v})
+		}
+		classes = 2
+	} else {
+		of = "the output itself"
+		if !distributions(said, classes) {
+			of = "the softmax of the output"
+		}
+		for row := range slices.Chunk(said, classes) {
+			if of != "the output itself" {
+				row = softmax(row)
+			}
+			c.Scores = append(c.Scores, row)
+		}
+	}
+	if c.Classes = slices.Clone(names); names == nil {
+		for k := range classes {
+			c.Classes = append(c.Classes, fmt.Sprint(k))
+		}
+	}
+	for k, name := range c.Classes {
+		if slices.Contains(c.Classes[:k], name) {
+			return c, "", fmt.Errorf("Classes has %q twice", name)
+		}
+	}
+	if len(c.Classes) != classes {
+		return c, "", fmt.Errorf("Classes has %d names for %d classes", len(c.Classes), classes)
+	}
+	return c, of, nil
+}
+
+// labelsOf are classes: whole numbers, or rows of which one number is 1 and the others are 0.
+func labelsOf(dims []int, given []float64, classes int) (labels []int, err error) {
+	hot := len(dims) == 2 && dims[1] == classes
+	if !hot && len(dims) != 1 && !(len(dims) == 2 && dims[1] == 1) {
+		return nil, fmt.Errorf("labels %v are not one class of %d for each example", dims, classes)
+	}
+	if !hot {
+		for i, v := range given {
+			if v != math.Trunc(v) || v < 0 || v >= float64(classes) {
+				return nil, fmt.Errorf("the label %v of example %d is no class of %d", v, i, classes)
+			}
+			labels = append(labels, int(v))
+		}
+		return labels, nil
+	}
+	for row := range slices.Chunk(given, classes) {
+		ones, at := 0, 0
+		for k, v := range row {
+			switch v {
+			case 1:
+				ones++
+				at = k
+			case 0:
+			default:
+				ones = -1 << 30
+			}
+		}
+		if ones != 1 {
+			return nil, fmt.Errorf("the labels of example %d are %v, and not those of one class", len(labels), row)
+		}
+		labels = append(labels, at)
+	}
+	return labels, nil
+}
+
+// distributions tells whether rows are probabilities.
+func distributions(values []float64, classes int) bool {
+	for row := range slices.Chunk(values, classes) {
+		sum := 0.0
+		for _, v := range row {
+			if !(v >= 0 && v <= 1.001) {
+				return false
+			}
+			sum += v
+		}
+		if math.Abs(sum-1) > 0.001 {
+			return false
+		}
+	}
+	return true
+}
+
+func softmax(row []float64) []float64 {
+	high, sum := slices.Max(row), 0.0
+	p := make([]float64, len(row))
+	for k, v := range row {
+		p[k] = math.Exp(v - high)
+		sum += p[k]
+	}
+	for k := range p {
+		p[k] /= sum
+	}
+	return p
+}
+
+// numbers reads a slice of any number type; none where they are no real numbers.
+func numbers(flat any) []float64 {
+	v := reflect.ValueOf(flat)
+	all := make([]float64, 0, v.Len())
+	for i := range v.Len() {
+		e := v.Index(i)
+		short, ok := e.Interface().(interface{ Float32() float32 }) // of 16 bits
+		switch {
+		case ok:
+			all = append(all, float64(short.Float32()))
+		case e.CanFloat():
+			all = append(all, e.Float())
+		case e.CanInt():
+			all = append(all, float64(e.Int()))
+		case e.CanUint():
+			all = append(all, float64(e.Uint()))
+		case e.Kind() == reflect.Bool:
+			all = append(all, map[bool]float64{true: 1}[e.Bool()])
+		default:
+			return nil
+		}
+	}
+	return all
+}
+
+const (
+	shown      = 24
+	shownWrong = 12
+)
+
+// samplesOf are images: the wrong ones of the greatest probability, at most half of them, then the first right ones.
+func samplesOf(images data.Array, c plots.Classified) ([]plots.Sample, error) {
+	d := images.Dims
+	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
+		return nil, fmt.Errorf("the inputs %v are no images: [examples, height, width, 1 or 3] are", d)
+	}
+	predicted, err := c.Predicted()
+	if err != nil {
+		return nil, err
+	}
+	var wrong, right []int
+	for i, p := range predicted {
+		if p == c.Labels[i] {
+			right = append(right, i)
+		} else {
+			wrong = append(wrong, i)
+		}
+	}
+	slices.SortStableFunc(wrong, func(a, b int) int {
+		return cmp.Compare(c.Scores[b][predicted[b]], c.Scores[a][predicted[a]])
+	})
+	wrong = wrong[:min(len(wrong), max(shownWrong, shown-len(right)))]
+	wrong = wrong[:min(len(wrong), shown)]
+	right = right[:min(len(right), shown-len(wrong))]
+	black, white := light(images)
+	var samples []plots.Sample
+	for _, i := range slices.Concat(wrong, right) {
+		var values []float32
+		for _, v := range numbers(images.Slice(i, i+1).Flat) {
+			values = append(values, float32(v))
+		}
+		image, err := plots.Image(values, d[1], d[2], d[3], black, white)
+		if err != nil {
+			return nil, fmt.Errorf("example %d: %w", i, err)
+		}
+		p := predicted[i]
+		samples = append(samples, plots.Sample{Image: image, Label: c.Classes[c.Labels[i]], Predicted: c.Classes[p],
+			Probability: min(1, c.Scores[i][p])})
+	}
+	return samples, nil
+}
+
+// light is which numbers have no light and all of it: 0 and 1, or 0 and 255 where that is what they lie between; else
+// the least and the greatest.
+func light(images data.Array) (black, white float32) {
+	all := numbers(images.Flat)
+	low, high := slices.Min(all), slices.Max(all)
+	switch {
+	case low >= 0 && high <= 1:
+		return 0, 1
+	case low >= 0 && high <= 255:
+		return 0, 255
+	case low < high:
+		return float32(low), float32(high)
+	}
+	return float32(low), float32(low) + 1
+}

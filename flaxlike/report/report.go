@@ -1,0 +1,265 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/plots"
+)
+
+// Run is what is reported of: a model, and of the rest what there is.
+type Run struct {
+	// Title is the page's; "Report" stands for none.
+	Title string
+	Model *flaxlike.Model
+	// History is what Fit gave.
+	History *loop.History
+	// Test are examples that the model was not trained on. With them the page has the model's figures, and of a
+	// classifier the confusion matrix, the curves and, where the inputs are images, some of these.
+	Test *data.Set
+	// Output is the output that is judged, and Label the field that has what it should be: the only output and "y" where
+	// they are not set.
+	Output, Label string
+	// Classes are the names of the classes, by their numbers; the numbers themselves where it is nil. With names, a model
+	// that is no classifier is an error.
+	Classes []string
+	// Images is the field that has images, [examples, height, width, 1 or 3]: "x" where it is not set and has these.
+	Images string
+}
+
+// Save writes report.html into a folder, which is made if it is not there. What cannot be drawn of this model or this
+// data stands on the page with its reason, below "Not drawn"; a field or output that does not exist, or names of
+// classes that do not fit, are errors.
+func (r Run) Save(ctx context.Context, dir string) error {
+	page, err := r.page(ctx)
+	if err == nil {
+		err = page.Save(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// draft is a page that is being made.
+type draft struct {
+	figures, notDrawn []plots.Row
+	drawn             []*plots.Figure
+}
+
+// draw adds a figure, or says why there is none.
+func (d *draft) draw(f *plots.Figure) {
+	if err := f.Err(); err != nil {
+		d.leaveOut(f.Title(), err)
+		return
+	}
+	d.drawn = append(d.drawn, f)
+}
+
+func (d *draft) leaveOut(what string, err error) {
+	d.notDrawn = append(d.notDrawn, plots.Row{Name: what, Value: err.Error()})
+}
+
+func (r Run) page(ctx context.Context) (plots.Report, error) {
+	if r.Model == nil {
+		return plots.Report{}, errors.New("the model is nil")
+	}
+	page := plots.Report{Title: r.Title}
+	if r.Title == "" {
+		page.Title = "Report"
+	}
+	var d draft
+	if r.History == nil {
+		d.leaveOut("History", errors.New("no history was given"))
+	} else {
+		d.draw(plots.History(r.History))
+	}
+	if r.Test == nil {
+		if r.Classes != nil || r.Images != "" || r.Output != "" || r.Label != "" {
+			return page, errors.New("Classes, Images, Output and Label are about the Test set, and there is none")
+		}
+		d.leaveOut("Figures of a test set", errors.New("no test set was given"))
+	} else if err := r.test(ctx, &d); err != nil {
+		return page, err
+	}
+	if err := r.weights(&d); err != nil {
+		return page, err
+	}
+	d.draw(network(r.Model.Summary()))
+	page.Card = r.card(d)
+	page.Figures = d.drawn
+	return page, nil
+}
+
+func (r Run) card(d draft) []plots.Part {
+	run := []plots.Row{{Name: "written", Value: time.Now().UTC().Format("2006-01-02 15:04 MST")}}
+	if r.History != nil {
+		var last loop.Elapsed
+		for elapsed := range r.History.Rows() {
+			last = elapsed
+		}
+		if r.History.Len() > 0 {
+			run = append(run, plots.Row{Name: "trained", Value: fmt.Sprintf("%d steps, %d examples, %s", last.Steps,
+				last.Samples, last.Time.Round(time.Millisecond))})
+		}
+		if last.Date > 0 {
+			run = append(run, plots.Row{Name: "ended", Value: last.Date.Time().Format("2006-01-02 15:04 MST")})
+		}
+	}
+	run = append(run, plots.Row{Name: "parameters", Value: fmt.Sprint(r.Model.Parameters())})
+	var sets, settings, versions []plots.Row
+	for _, s := range r.Model.Settings() {
+		row := plots.Row{Name: s.Name, Value: s.Value}
+		switch s.Name {
+		case "data", "order", "batch":
+			sets = append(sets, plots.Row{Name: map[string]string{"data": "trained on", "order": "order",
+				"batch": "batch"}[s.Name], Value: s.Value})
+		default:
+			settings = append(settings, row)
+		}
+	}
+	if r.Test != nil {
+		var fields []string
+		for _, f := range r.Test.Fields() {
+			fields = append(fields, fmt.Sprintf("%s %s%v", f.Name, f.Array.DType(), f.Array.Dims))
+		}
+		sets = append(sets, plots.Row{Name: "tested on", Value: fmt.Sprintf("%d examples: %s", r.Test.Len(),
+			strings.Join(fields, ", "))})
+	}
+	for _, name := range []string{"go", "lazo", "gomlx"} {
+		versions = append(versions, plots.Row{Name: name, Value: builtWith()[name]})
+	}
+	of := r.Model.Versions()
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		versions = append(versions, plots.Row{Name: name, Value: of[name]})
+	}
+	card := []plots.Part{{Title: "Run", Rows: run}, {Title: "Figures of the test set", Rows: d.figures}, {Title: "Data",
+		Rows: sets},
+		{Title: "Settings", Rows: settings}, {Title: "Versions", Rows: versions}, {Title: "Not drawn", Rows: d.notDrawn}}
+	return slices.DeleteFunc(card, func(p plots.Part) bool { return len(p.Rows) == 0 })
+}
+
+// builtWith are the versions in this binary.
+func builtWith() map[string]string {
+	of := map[string]string{"go": runtime.Version(), "lazo": "unknown", "gomlx": "unknown"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(info.Deps, &info.Main) {
+			for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "gomlx": "github.com/gomlx/gomlx"} {
+				if m.Path == path {
+					of[name] = m.Version
+				}
+			}
+		}
+	}
+	return of
+}
+
+// mostVariables have a histogram: those of the most numbers.
+const mostVariables = 60
+
+func (r Run) weights(d *draft) error {
+	var names []string
+	rows := slices.DeleteFunc(r.Model.State.Summary().Rows,
+		func(v managed.Row) bool { return v.Kind != managed.Parameter || v.Size == 0 })
+	if len(rows) > mostVariables {
+		d.leaveOut("Weights", fmt.Errorf("%d of the %d variables are drawn, those of the most numbers", mostVariables,
+			len(rows)))
+		slices.SortStableFunc(rows, func(a, b managed.Row) int { return int(b.Size - a.Size) })
+		rows = rows[:mostVariables]
+	}
+	for _, v := range rows {
+		names = append(names, v.Layer+"/"+v.Name)
+	}
+	if len(names) == 0 {
+		d.leaveOut("Weights", errors.New("the model has no variables before its first batch"))
+		return nil
+	}
+	values, err := r.Model.Values(names...)
+	if err != nil {
+		return err
+	}
+	var all []plots.Weights
+	for i, v := range values {
+		w := plots.Weights{Name: strings.TrimPrefix(names[i], "/model/")}
+		err := v.ConstFlatData(func(flat any) {
+			for _, n := range numbers(flat) {
+				w.Values = append(w.Values, float32(n))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if len(w.Values) == 0 {
+			d.leaveOut("Weights "+w.Name, fmt.Errorf("its %s are no real numbers", v.Shape().DType))
+			continue
+		}
+		all = append(all, w)
+	}
+	d.draw(plots.Histograms(all...))
+	return nil
+}
+
+// network is the diagram of a model's layers: what stands inside of a layer is a part of it.
+func network(s flaxlike.Summary) *plots.Figure {
+	var blocks []plots.Block
+	at := make([]int, len(s.Layers)) // the blocks of the rows
+	inputs := map[string]int{}
+	for _, a := range s.Arrows {
+		if _, known := inputs[a.Input]; a.From < 0 && !known {
+			inputs[a.Input] = len(blocks)
+			blocks = append(blocks, plots.Block{Name: a.Input, Kind: "input"})
+		}
+	}
+	var open []string // the layers around the present one
+	for i, l := range s.Layers {
+		for len(open) > 0 && !strings.HasPrefix(l.Name, open[len(open)-1]+"/") {
+			open = open[:len(open)-1]
+		}
+		b := plots.Block{Name: l.Name, Kind: l.Kind, Size: l.Size}
+		if l.Kind != "variables" {
+			b.Shape = fmt.Sprint(l.Output.DType, " ", l.Output.Dimensions)
+		}
+		into := &blocks
+		for range open {
+			last := &(*into)[len(*into)-1]
+			into = &last.Parts
+		}
+		*into = append(*into, b)
+		at[i] = len(blocks) - 1
+		if len(open) > 0 {
+			at[i] = -1 - at[i] // inside of that block
+		} else if l.Kind == "output" {
+			continue // it holds no others
+		}
+		if l.Name != "" && l.Kind != "variables" {
+			open = append(open, l.Name)
+		}
+	}
+	for _, a := range s.Arrows {
+		to := at[a.To]
+		if to < 0 {
+			continue // the arrow to what it is inside of says it
+		}
+		from := inputs[a.Input]
+		if a.From >= 0 {
+			if from = at[a.From]; from < 0 {
+				from = -1 - from
+			}
+		}
+		if from != to && !slices.Contains(blocks[to].From, from) {
+			blocks[to].From = append(blocks[to].From, from)
+		}
+	}
+	return plots.Network(blocks...)
+}

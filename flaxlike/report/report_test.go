@@ -1,0 +1,139 @@
+package report_test
+
+import (
+	"encoding/xml"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/report"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+func newModel(t *testing.T, n flaxlike.Layer, options ...flaxlike.Option) *flaxlike.Model {
+	t.Helper()
+	m, err := flaxlike.New(t.Context(), n, append(options, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))))...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	return m
+}
+
+// written is the page's texts, those of drawings too, and how many drawings it has.
+func written(t *testing.T, r report.Run) (texts []string, drawings int) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "report")
+	require.NoError(t, r.Save(t.Context(), dir))
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	if to := os.Getenv("REPORT"); to != "" {
+		require.NoError(t, os.WriteFile(to+"_"+filepath.Base(t.Name())+".html", page, 0o600))
+	}
+	for _, link := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page), -1) {
+		require.True(t, strings.HasPrefix(link[1], "data:"), link[0])
+	}
+	require.NotContains(t, string(page), "<script")
+	_, body, _ := strings.Cut(string(page), "<body>")
+	for d := xml.NewDecoder(strings.NewReader("<body>" + body)); ; {
+		token, err := d.Token()
+		if err == io.EOF || token == (xml.EndElement{Name: xml.Name{Local: "body"}}) {
+			return texts, drawings
+		}
+		require.NoError(t, err)
+		switch token := token.(type) {
+		case xml.CharData:
+			if text := strings.TrimSpace(string(token)); text != "" {
+				texts = append(texts, text)
+			}
+		case xml.StartElement:
+			drawings += map[bool]int{true: 1}[token.Name.Local == "svg"]
+		}
+	}
+}
+
+// A classifier of images has all: the card, its curves, the matrix, samples, weights and layers.
+func TestSave_ofAClassifier(t *testing.T) {
+	training, test, err := data.Digits()
+	require.NoError(t, err)
+	m := newModel(t, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"),
+		flaxlike.Residual(flaxlike.Dense(16)), flaxlike.Dense(10)),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
+	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Verbose: flaxlike.Silent,
+		LogRate: true})
+	require.NoError(t, err)
+	names := []string{"zero", "<one>", "two", "three", "four", "five", "six", "seven", "eight", "nine & more"}
+	texts, drawings := written(t, report.Run{Title: "digits </title>", Model: m, History: history, Test: test,
+		Classes: names})
+	for _, text := range []string{"digits </title>", "Run", "132 steps, 4224 examples", "Data",
+		"1437 examples: x float32[8 8 1], y int32[]", "360 examples: x float32[360 8 8 1], y int32[360]",
+		"Settings", "optimizer", "Versions", "gomlx", "plugin", "accuracy",
+		"the softmax of the output", "loss", "validation", "learning_rate",
+		"<one>", "nine & more", "label", "prediction", "ROC", "Precision and recall", "Samples",
+		"right", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
+		require.Contains(t, strings.Join(texts, "\n"), text)
+	}
+	require.NotContains(t, texts, "Not drawn")
+	require.Equal(t, 3+3+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
+
+	for what, r := range map[string]report.Run{
+		"the model is nil":                         {},
+		`no field "z"; it has ["x" "y"]`:           {Model: m, Test: test, Label: "z"},
+		`Images: the test set has no field "i"`:    {Model: m, Test: test, Images: "i"},
+		`no output "o"; it has ["preds"]`:          {Model: m, Test: test, Output: "o"},
+		"Classes has 2 names for 10 classes":       {Model: m, Test: test, Classes: names[:2]},
+		"are about the Test set, and there is non": {Model: m, Classes: names},
+		"are no images":                            {Model: m, Test: test, Images: "y"},
+		`Classes has "zero" twice`: {Model: m, Test: test, Classes: append(append([]string{}, names[:9]...),
+			"zero")},
+	} {
+		require.ErrorContains(t, r.Save(t.Context(), t.TempDir()), what)
+	}
+}
+
+// A network of two inputs is drawn with its arrows; of two classes there is one curve; what is left out is said.
+func TestSave_ofWhatThereIs(t *testing.T) {
+	m := newModel(t, flaxlike.Functional(func(scope *managed.Scope,
+		input func(name string) *managed.Node) map[string]*managed.Node {
+		left := flaxlike.Dense(2).Apply(scope.In("left"), input("a"))
+		right := flaxlike.Dense(2).Apply(scope.In("right"), input("b"))
+		return map[string]*managed.Node{"y": flaxlike.Dense(1).Apply(scope.In("both"), graph.Add(left, right))}
+	}), flaxlike.WithLossOf(flaxlike.Loss{Name: "binary_crossentropy", Output: "y"}))
+	set, err := data.New(data.Named("a", []float32{1, 2, 3, 4}, 4, 1), data.Named("b", []float32{4, 3, 2, 1}, 4, 1),
+		data.Named("y", []float32{0, 0, 1, 1}, 4, 1))
+	require.NoError(t, err)
+	_, drawings := written(t, report.Run{Model: m})
+	require.Zero(t, drawings, "a model before its first batch")
+	texts, drawings := written(t, report.Run{Model: m, Test: set})
+	for _, text := range []string{"the logistic function of the output, of class 1", "no history was given", "Samples",
+		"a  input", "b  input", "both  Dense"} {
+		require.Contains(t, strings.Join(texts, "\n"), text)
+	}
+	require.Equal(t, 3+6+1, drawings)
+	s := m.Summary()
+	require.Equal(t, []flaxlike.Arrow{{From: -1, To: 0, Input: "a"}, {From: -1, To: 1, Input: "b"}, {From: 0, To: 2},
+		{From: 1, To: 2}, {From: 2, To: 3}}, s.Arrows)
+
+	targets, err := data.New(data.Named("a", []float32{1, 2}, 2, 1), data.Named("b", []float32{4, 3}, 2, 1),
+		data.Named("y", []float32{0.5, 1}, 2, 1))
+	require.NoError(t, err)
+	texts, _ = written(t, report.Run{Model: m, Test: targets})
+	require.Contains(t, texts, "the label 0.5 of example 0 is no class of 2")
+	require.ErrorContains(t, report.Run{Model: m, Test: targets, Classes: []string{"no", "yes"}}.Save(t.Context(),
+		t.TempDir()), "the label 0.5")
+
+	broken, err := data.New(data.Named("a", []float32{float32(math.NaN()), 2}, 2, 1), data.Named("b", []float32{4, 3}, 2,
+		1), data.Named("y", []float32{0, 1}, 2, 1))
+	require.NoError(t, err)
+	texts, _ = written(t, report.Run{Model: m, Test: broken})
+	require.Contains(t, strings.Join(texts, "\n"), "is NaN", "a model that has diverged has a page, too")
+}
