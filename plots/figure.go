@@ -229,6 +229,7 @@ h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}
 table{border-collapse:collapse;margin:0 0 1em}
 th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{font-weight:normal;color:#555;min-width:6em}
+.numbers th{min-width:0}
 .numbers td,.numbers th+th{text-align:right}
 .figures,.panels{display:flex;flex-wrap:wrap;gap:.5em 2em;align-items:flex-start}
 section{max-width:100%%}

@@ -3,7 +3,6 @@ package plots_test
 import (
 	"bytes"
 	"encoding/xml"
-	"fmt"
 	"image"
 	"image/png"
 	"io"
@@ -404,5 +403,5 @@ func TestReport(t *testing.T) {
 	require.ErrorContains(t, plots.Report{Figures: []*plots.Figure{nil}}.Save(dir), "figure 0 is nil")
 	left, err := os.ReadFile(filepath.Join(dir, plots.ReportName))
 	require.NoError(t, err)
-	require.Equal(t, page, left, fmt.Sprint("a report that fails leaves the one that is there"))
+	require.Equal(t, page, left, "a report that fails leaves the one that is there")
 }

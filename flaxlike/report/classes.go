@@ -105,7 +105,7 @@ func (r Run) output(predicted map[string]data.Array) (data.Array, error) {
 	if r.Output == "" {
 		return data.Array{}, fmt.Errorf("the model has the outputs %q: set Output, and Label", names)
 	}
-	return data.Array{}, fmt.Errorf("Output: the model has no output %q; it has %q", r.Output, names)
+	return data.Array{}, fmt.Errorf("the model has no output %q; it has %q", r.Output, names)
 }
 
 // classify reads labels and an output as those of a classifier, with probabilities as scores, and says how these came
@@ -155,11 +155,11 @@ func classify(label, output data.Array, names []string) (c plots.Classified, of 
 	}
 	for k, name := range c.Classes {
 		if slices.Contains(c.Classes[:k], name) {
-			return c, "", fmt.Errorf("Classes has %q twice", name)
+			return c, "", fmt.Errorf("the class %q is named twice", name)
 		}
 	}
 	if len(c.Classes) != classes {
-		return c, "", fmt.Errorf("Classes has %d names for %d classes", len(c.Classes), classes)
+		return c, "", fmt.Errorf("%d names for %d classes", len(c.Classes), classes)
 	}
 	return c, of, nil
 }

@@ -87,7 +87,7 @@ func (r Run) page(ctx context.Context) (plots.Report, error) {
 	}
 	if r.Test == nil {
 		if r.Classes != nil || r.Images != "" || r.Output != "" || r.Label != "" {
-			return page, errors.New("Classes, Images, Output and Label are about the Test set, and there is none")
+			return page, errors.New("there is no Test set, which Classes, Images, Output and Label are about")
 		}
 		d.leaveOut("Figures of a test set", errors.New("no test set was given"))
 	} else if err := r.test(ctx, &d); err != nil {

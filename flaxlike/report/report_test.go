@@ -86,14 +86,14 @@ func TestSave_ofAClassifier(t *testing.T) {
 	require.Equal(t, 3+3+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
 
 	for what, r := range map[string]report.Run{
-		"the model is nil":                         {},
-		`no field "z"; it has ["x" "y"]`:           {Model: m, Test: test, Label: "z"},
-		`Images: the test set has no field "i"`:    {Model: m, Test: test, Images: "i"},
-		`no output "o"; it has ["preds"]`:          {Model: m, Test: test, Output: "o"},
-		"Classes has 2 names for 10 classes":       {Model: m, Test: test, Classes: names[:2]},
-		"are about the Test set, and there is non": {Model: m, Classes: names},
-		"are no images":                            {Model: m, Test: test, Images: "y"},
-		`Classes has "zero" twice`: {Model: m, Test: test, Classes: append(append([]string{}, names[:9]...),
+		"the model is nil":                      {},
+		`no field "z"; it has ["x" "y"]`:        {Model: m, Test: test, Label: "z"},
+		`Images: the test set has no field "i"`: {Model: m, Test: test, Images: "i"},
+		`no output "o"; it has ["preds"]`:       {Model: m, Test: test, Output: "o"},
+		"2 names for 10 classes":                {Model: m, Test: test, Classes: names[:2]},
+		"there is no Test set":                  {Model: m, Classes: names},
+		"are no images":                         {Model: m, Test: test, Images: "y"},
+		`the class "zero" is named twice`: {Model: m, Test: test, Classes: append(append([]string{}, names[:9]...),
 			"zero")},
 	} {
 		require.ErrorContains(t, r.Save(t.Context(), t.TempDir()), what)
