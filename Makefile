@@ -63,7 +63,7 @@ race: setup ## the tests under the race detector
 	@# A process with the detector waits for a second before it ends, for races of goroutines that are left, and some
 	@# tests start many: a tenth of a second here.
 	packages=$$($(GO) list ./managed ./flaxlike $(LONG) ./... | \
-		grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mutants|owners|regular|size)(/|$$)') && \
+		grep -vE '/(examples|bench|cmd|docs|metrics|optim|flow|grad|linalg|nn|text|archtest|autodiff|child|dtype|graphs|hlo|mutants|owners|plots|regular|report|size)(/|$$)') && \
 		$(RACE) -skip '$(ONE_GOROUTINE)' $$packages
 	$(RACE) -run '^TestGradientsInParallel$$' ./internal/autodiff
 

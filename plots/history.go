@@ -13,7 +13,8 @@ import (
 )
 
 // History draws what a run logged: a panel for each figure, in which training is a full line and validation a dashed
-// one of the same colour. "val_loss" and "loss_val" are the validation of "loss". With names, these alone are drawn;
+// one of the same colour. "val_loss" and "loss_val" are the validation of "loss"; what is tested under another name has
+// a panel of its own. With names, these alone are drawn;
 // else all losses and metrics that are numbers, without the running mean "avg_loss" where there is a "loss". The
 // learning rate ("learning_rate", "learning_rate_<group>") has a panel of its own, the last, with a logarithmic axis
 // unless a rate is 0 or below.

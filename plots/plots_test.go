@@ -305,6 +305,10 @@ func TestSamples(t *testing.T) {
 	require.Equal(t, 3, d.counts["image"])
 	require.Contains(t, out.String(), "href=\"data:image/png;base64,")
 
+	narrow, err := plots.Image(make([]float32, 1000), 1000, 1, 1, 0, 1)
+	require.NoError(t, err)
+	require.NoError(t, plots.Samples(plots.Sample{Image: narrow, Predicted: "a"}).PNG(io.Discard))
+
 	for what, bad := range map[string]*plots.Figure{
 		"there are none":         plots.Samples(),
 		"no image":               plots.Samples(plots.Sample{}),
@@ -351,6 +355,13 @@ func TestNetwork(t *testing.T) {
 		arrows += btoi(l.colour == "#767676")
 	}
 	require.Equal(t, 3, arrows)
+	long := []plots.Block{{}}
+	for i := range 1900 {
+		long = append(long, plots.Block{From: []int{i}})
+	}
+	require.NoError(t, plots.Network(long...).Err())
+	require.ErrorContains(t, plots.Network(long...).PNG(io.Discard), "write an SVG")
+	require.ErrorContains(t, plots.Network(append(long, long...)...).Err(), "more than 2000 layers")
 	require.ErrorContains(t, plots.Network().Err(), "no blocks")
 	require.ErrorContains(t, plots.Network(plots.Block{From: []int{0}}).Err(), "does not stand before it")
 	require.ErrorContains(t, plots.Network(plots.Block{Parts: []plots.Block{{From: []int{0}}}}).Err(), "leave From out")

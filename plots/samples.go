@@ -52,7 +52,7 @@ func Samples(samples ...Sample) *Figure {
 func (s Sample) panel() panel {
 	shown := enlarged(s.Image)
 	size := shown.Bounds().Size()
-	width, height := vg.Length(picture*size.X/pixels), vg.Length(picture*size.Y/pixels)
+	width, height := picture*vg.Length(size.X)/pixels, picture*vg.Length(size.Y)/pixels
 	said := fmt.Sprintf("%s (%s)", s.Predicted, percent(int(math.Round(s.Probability*1000)), 1000))
 	what, edge := "", writing{colour: grey}
 	switch {

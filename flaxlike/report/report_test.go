@@ -108,12 +108,15 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 		right := flaxlike.Dense(2).Apply(scope.In("right"), input("b"))
 		return map[string]*managed.Node{"y": flaxlike.Dense(1).Apply(scope.In("both"), graph.Add(left, right))}
 	}), flaxlike.WithLossOf(flaxlike.Loss{Name: "binary_crossentropy", Output: "y"}))
-	set, err := data.New(data.Named("a", []float32{1, 2, 3, 4}, 4, 1), data.Named("b", []float32{4, 3, 2, 1}, 4, 1),
-		data.Named("y", []float32{0, 0, 1, 1}, 4, 1))
-	require.NoError(t, err)
+	setOf := func(a, y float32) *data.Set {
+		set, err := data.New(data.Named("a", []float32{a, 2, 3, 4}, 4, 1), data.Named("b", []float32{4, 3, 2, 1}, 4, 1),
+			data.Named("y", []float32{y, 0, 1, 1}, 4, 1))
+		require.NoError(t, err)
+		return set
+	}
 	_, drawings := written(t, report.Run{Model: m})
 	require.Zero(t, drawings, "a model before its first batch")
-	texts, drawings := written(t, report.Run{Model: m, Test: set})
+	texts, drawings := written(t, report.Run{Model: m, Test: setOf(1, 0)})
 	for _, text := range []string{"the logistic function of the output, of class 1", "no history was given", "Samples",
 		"a  input", "b  input", "both  Dense"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
@@ -123,17 +126,12 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 	require.Equal(t, []flaxlike.Arrow{{From: -1, To: 0, Input: "a"}, {From: -1, To: 1, Input: "b"}, {From: 0, To: 2},
 		{From: 1, To: 2}, {From: 2, To: 3}}, s.Arrows)
 
-	targets, err := data.New(data.Named("a", []float32{1, 2}, 2, 1), data.Named("b", []float32{4, 3}, 2, 1),
-		data.Named("y", []float32{0.5, 1}, 2, 1))
-	require.NoError(t, err)
+	targets := setOf(1, 0.5)
 	texts, _ = written(t, report.Run{Model: m, Test: targets})
 	require.Contains(t, texts, "the label 0.5 of example 0 is no class of 2")
 	require.ErrorContains(t, report.Run{Model: m, Test: targets, Classes: []string{"no", "yes"}}.Save(t.Context(),
 		t.TempDir()), "the label 0.5")
 
-	broken, err := data.New(data.Named("a", []float32{float32(math.NaN()), 2}, 2, 1), data.Named("b", []float32{4, 3}, 2,
-		1), data.Named("y", []float32{0, 1}, 2, 1))
-	require.NoError(t, err)
-	texts, _ = written(t, report.Run{Model: m, Test: broken})
+	texts, _ = written(t, report.Run{Model: m, Test: setOf(float32(math.NaN()), 0)})
 	require.Contains(t, strings.Join(texts, "\n"), "is NaN", "a model that has diverged has a page, too")
 }
