@@ -17,11 +17,10 @@ import (
 
 // test adds what the test set says.
 func (r Run) test(ctx context.Context, d *draft) error {
-	label, err := fieldOf(r.Test, r.Label, "y", "Label")
-	if err != nil {
-		return err
+	if r.Test.Len() == 0 {
+		return errors.New("the test set has no examples")
 	}
-	images, err := fieldOf(r.Test, r.Images, "x", "Images")
+	label, err := fieldOf(r.Test, r.Label, "y", "Label")
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	d.draw(plots.Confusion(counts, c.Classes))
 	d.draw(plots.ROC(c))
 	d.draw(plots.PrecisionRecall(c))
-	samples, err := samplesOf(images, c)
+	samples, err := r.samples(c)
 	switch {
 	case err != nil && r.Images != "":
 		return err
@@ -75,23 +74,36 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// fieldOf is a field of the set: one that is named must be there.
-func fieldOf(set *data.Set, name, usual, what string) (data.Array, error) {
+// fieldOf is a field of the set as its batches have it: one that is named must be there.
+func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error) {
 	of := name
 	if of == "" {
 		of = usual
 	}
-	var names []string
-	for _, f := range set.Fields() {
-		if f.Name == of {
-			return f.Array, nil
+	var values []float64
+	for b, err := range set.Batches(min(256, set.Len()), data.KeepRemainder()) {
+		if err != nil {
+			return all, err
 		}
-		names = append(names, f.Name)
+		var names []string
+		for _, f := range b.Fields {
+			names = append(names, f.Name)
+		}
+		k := slices.Index(names, of)
+		switch {
+		case k < 0 && name == "":
+			return all, nil
+		case k < 0:
+			return all, fmt.Errorf("%s: the test set has no field %q; it has %q", what, name, names)
+		}
+		values = append(values, numbers(b.Fields[k].Array.Flat)...)
+		all.Dims = slices.Clone(b.Fields[k].Array.Dims)
 	}
-	if name == "" {
-		return data.Array{}, nil
+	if len(all.Dims) > 0 {
+		all.Dims[0] = set.Len()
 	}
-	return data.Array{}, fmt.Errorf("%s: the test set has no field %q; it has %q", what, name, names)
+	all.Flat = values
+	return all, nil
 }
 
 func (r Run) output(predicted map[string]data.Array) (data.Array, error) {
@@ -259,12 +271,8 @@ const (
 	shownWrong = 12
 )
 
-// samplesOf are images: the wrong ones of the greatest probability, at most half of them, then the first right ones.
-func samplesOf(images data.Array, c plots.Classified) ([]plots.Sample, error) {
-	d := images.Dims
-	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
-		return nil, fmt.Errorf("the inputs %v are no images: [examples, height, width, 1 or 3] are", d)
-	}
+// samples are images: the wrong ones of the greatest probability, at most half of them, then the first right ones.
+func (r Run) samples(c plots.Classified) ([]plots.Sample, error) {
 	predicted, err := c.Predicted()
 	if err != nil {
 		return nil, err
@@ -283,11 +291,24 @@ func samplesOf(images data.Array, c plots.Classified) ([]plots.Sample, error) {
 	wrong = wrong[:min(len(wrong), max(shownWrong, shown-len(right)))]
 	wrong = wrong[:min(len(wrong), shown)]
 	right = right[:min(len(right), shown-len(wrong))]
+	chosen := slices.Concat(wrong, right)
+	set, err := r.Test.Gather(chosen)
+	if err != nil {
+		return nil, err
+	}
+	images, err := fieldOf(set, r.Images, "x", "Images")
+	if err != nil {
+		return nil, err
+	}
+	d := images.Dims
+	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
+		return nil, fmt.Errorf("the inputs %v are no images: [examples, height, width, 1 or 3] are", d)
+	}
 	black, white := light(images)
 	var samples []plots.Sample
-	for _, i := range slices.Concat(wrong, right) {
+	for k, i := range chosen {
 		var values []float32
-		for _, v := range numbers(images.Slice(i, i+1).Flat) {
+		for _, v := range numbers(images.Slice(k, k+1).Flat) {
 			values = append(values, float32(v))
 		}
 		image, err := plots.Image(values, d[1], d[2], d[3], black, white)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -84,6 +85,18 @@ func TestSave_ofAClassifier(t *testing.T) {
 	}
 	require.NotContains(t, texts, "Not drawn")
 	require.Equal(t, 3+3+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
+
+	// What a function makes of the batches is what is shown: here the digits of a set that holds none.
+	none, err := data.New(data.Y(make([]int32, test.Len()), test.Len()))
+	require.NoError(t, err)
+	made, err := none.MapBatches(func(b data.Batch) (data.Batch, error) {
+		rows := make([]int, b.Size)
+		batch, err := data.Peek(must.M1(test.Gather(rows)).Batches(b.Size))
+		return batch, err
+	})
+	require.NoError(t, err)
+	_, drawings = written(t, report.Run{Model: m, Test: made})
+	require.Equal(t, 2+24+6+1, drawings, "examples of one class have no ROC")
 
 	for what, r := range map[string]report.Run{
 		"the model is nil":                      {},
