@@ -8,32 +8,51 @@ import (
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
-// Array is numbers or truth values with dimensions. In a [Set] and a [Batch] the first axis counts the examples.
+// Array is numbers, truth values or texts with dimensions. In a [Set] and a [Batch] the first axis counts the examples.
 //
 // An Array is a view: copying one copies no elements.
 type Array struct {
 	// Flat holds the elements, the last axis running fastest: []float32, []float64, []int8 to []int64, []uint8 to
-	// []uint64, or []bool.
+	// []uint64, or []bool. []string holds texts, as [CSV.Texts] reads them: a [Set] keeps, splits and deals them out as
+	// it does numbers, but no step takes them; a [Preparation] makes numbers of them.
 	Flat any
 	// Dims are the lengths of the axes; none for a single element.
 	Dims []int
 }
 
-// Check returns an error unless Flat has one of the element types and exactly as many elements as Dims say.
+// Check returns an error unless a step can take the array: Flat has one of the element types, but no texts, and exactly
+// as many elements as Dims say.
 func (a Array) Check() error {
-	if err := a.check(); err != nil {
+	if err := a.checkNumbers(); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	return nil
 }
 
+func (a Array) checkNumbers() error {
+	err := a.check()
+	if _, texts := a.Flat.([]string); err == nil && texts {
+		return errors.New("it holds texts, and a step takes numbers: make numbers of them by a data.Preparation, or leave the field out by data.Drop")
+	}
+	return err
+}
+
+// typeOf is the name of the type of the elements, "" if an array cannot have it, and their number.
+func typeOf(flat any) (string, int) {
+	if texts, ok := flat.([]string); ok {
+		return "string", len(texts)
+	}
+	t, n := dtype.Of(flat)
+	return t.String(), n
+}
+
 func (a Array) check() error {
-	t, got := dtype.Of(a.Flat)
+	t, got := typeOf(a.Flat)
 	if a.Flat == nil {
 		return errors.New("the array has no elements (Flat is nil)")
 	}
-	if t == 0 {
-		return fmt.Errorf("the array's Flat is %T, expected a slice of float32, float64, int8 to int64, uint8 to uint64 or bool", a.Flat)
+	if t == "" {
+		return fmt.Errorf("the array's Flat is %T, expected a slice of float32, float64, int8 to int64, uint8 to uint64, bool or string", a.Flat)
 	}
 	size, ok := product(a.Dims)
 	if !ok {
@@ -55,14 +74,14 @@ func (a Array) Len() int {
 
 // Size is the number of elements; 0 if Flat is of no valid type.
 func (a Array) Size() int {
-	_, n := dtype.Of(a.Flat)
+	_, n := typeOf(a.Flat)
 	return n
 }
 
 // DType names the type of the elements as Go does ("float32", "bool"); "" if Flat is of no valid type.
 func (a Array) DType() string {
-	t, _ := dtype.Of(a.Flat)
-	return t.String()
+	t, _ := typeOf(a.Flat)
+	return t
 }
 
 // Slice is rows i to j-1 of the first axis, without a copy. For bounds out of range, or an array that fails

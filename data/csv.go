@@ -28,12 +28,16 @@ type CSV struct {
 	NoHeader bool
 	// Fields are what an example has; none: "x", of all columns.
 	Fields []CSVField
+	// Texts, which goes without Fields, has each column as a field of its own, of texts, [n]; a missing cell is "". It is
+	// what a [Preparation] is fitted on. A column without a name in the header has its number for one.
+	Texts bool
 	// Missing are the texts of a cell without a value, besides none at all; none means the empty cell alone.
 	Missing []string
 	// MaxRow is the most bytes that a row may have; 256 kB if 0. There may be 65,536 columns.
 	MaxRow int
-	// Limit is the most memory that the values of a [Set] may take, in bytes; if 0, four times the file and 16 MB for
-	// [OpenCSV], and 1 GB for [ReadCSV]. Streams have no such limit.
+	// Limit is the most memory that the values of a [Set] may take, in bytes; if 0, four times the file, or for Texts
+	// sixteen times, and 16 MB for [OpenCSV], and 1 GB for [ReadCSV]. Streams have no such limit. A text takes 16 bytes
+	// more than it has.
 	Limit int64
 }
 
@@ -43,11 +47,12 @@ type CSVField struct {
 	// Columns are the names in the header, in this order; none: all that no other field names, in the file's order. Of
 	// one named column the field is [n], else [n, columns].
 	Columns []string
-	// DType is the type of the values as [Array.DType] names it; "float32" if "", and "int32" with Classes.
+	// DType is the type of the values as [Array.DType] names it; "float32" if "", and "int32" with Classes. "string" keeps
+	// the cells as they are, without the spaces around them.
 	DType string
 	// Classes are the texts that the cells may hold; the value is the number of the text, from 0.
 	Classes []string
-	// Fill is the value of a missing cell, as text; "" refuses missing cells.
+	// Fill is the value of a missing cell, as text; "" refuses missing cells, but of the type "string", where it is "".
 	Fill string
 }
 
@@ -103,7 +108,11 @@ func ReadCSV(r io.Reader, format CSV) (*Set, error) {
 func OpenCSV(path string, format CSV) (*Set, error) {
 	var set *Set
 	err := withFile(path, func(file *os.File, size int64) error {
-		format.Limit = cmp.Or(format.Limit, 4*size+16<<20)
+		most := 4 * size
+		if format.Texts {
+			most = 16 * size // an empty cell is one byte
+		}
+		format.Limit = cmp.Or(format.Limit, most+16<<20)
 		var err error
 		set, err = readCSV(file, format)
 		return err
@@ -170,7 +179,7 @@ func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, c
 				err = rows.take(row)
 			}
 			if err == nil {
-				if err = count(rows.width); err != nil {
+				if err = count(rows.width + rows.texts); err != nil {
 					err = rows.fail("", err)
 				}
 			}

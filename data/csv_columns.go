@@ -183,13 +183,16 @@ func valuesOf(f CSVField) (csvValues, error) {
 		return uints[uint32]("uint32", 32), nil
 	case "uint64":
 		return uints[uint64]("uint64", 64), nil
+	case "string":
+		// A cell is a part of its row's memory, which a copy does not keep.
+		return &csvSlice[string]{dtype: "text", parse: func(cell string) (string, error) { return strings.Clone(cell), nil }}, nil
 	case "bool":
 		return &csvSlice[bool]{dtype: "bool", parse: func(cell string) (bool, error) {
 			v, err := strconv.ParseBool(strings.ToLower(cell))
 			return v, cause(err)
 		}}, nil
 	}
-	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64 or bool", f.DType)
+	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64, bool or string", f.DType)
 }
 
 // chooseColumns finds the columns of each field by their names.

@@ -45,7 +45,8 @@ type csvRows struct {
 	csv     *csv.Reader
 	names   []string // of all columns
 	columns []csvColumn
-	width   int64 // bytes of an example
+	width   int64 // bytes of an example, and those of its texts
+	texts   int64
 	missing map[string]bool
 	ahead   []string // a row that was read and not yet taken
 	begins  int      // the line of the row that was read last
@@ -88,7 +89,10 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 		if format.NoHeader {
 			name = fmt.Sprint(i + 1)
 		}
-		rows.names = append(rows.names, strings.Clone(strings.TrimSpace(name)))
+		if name = strings.TrimSpace(name); name == "" && format.Texts {
+			name = fmt.Sprint(i + 1)
+		}
+		rows.names = append(rows.names, strings.Clone(name))
 	}
 	rows.line = rows.begins
 	if format.NoHeader {
@@ -102,6 +106,15 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 			case err != nil:
 				return nil, err
 			}
+		}
+	}
+	if format.Texts {
+		if len(format.Fields) > 0 {
+			return nil, errors.New("the format has both Texts and Fields, expected one of them: a field of texts has the DType \"string\"")
+		}
+		format.Fields = nil
+		for _, name := range rows.names {
+			format.Fields = append(format.Fields, CSVField{Name: name, Columns: []string{name}, DType: "string"})
 		}
 	}
 	if rows.columns, err = chooseColumns(rows.names, format.Fields, comma); err != nil {
@@ -177,15 +190,20 @@ func (r *csvRows) fail(column string, err error) error {
 
 // take puts a row's values behind those that are there.
 func (r *csvRows) take(cells []string) error {
+	r.texts = 0
 	for k := range r.columns {
 		c := &r.columns[k]
+		_, text := c.values.(*csvSlice[string])
 		for _, i := range c.at {
 			cell := strings.TrimSpace(cells[i])
 			if r.missing[cell] {
-				if c.Fill == "" {
+				if c.Fill == "" && !text {
 					return r.fail(r.names[i], fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell))
 				}
 				cell = c.Fill
+			}
+			if text {
+				r.texts += int64(len(cell))
 			}
 			if err := c.values.add(cell); err != nil {
 				if c.Classes == nil { // the error of Classes lists them

@@ -36,6 +36,10 @@ func TestReadCSV(t *testing.T) {
 			[]Field{Named("i", []int8{-1}, 1), Named("u", []uint8{255}, 1), Named("b", []bool{true}, 1)}},
 		{"filled", "a,b\n,NA\n1,2\n", CSV{Missing: []string{"NA"}, Fields: []CSVField{{Name: "x", Fill: "-1"}}}, []Field{X([]float32{-1, -1, 1, 2}, 2, 2)}},
 		{"quotes, spaces, a byte order mark, CRLF, no last line end", "\ufeffa,\" b\"\r\n 1 ,\"2\"\r\n\r\n3,4", CSV{Fields: []CSVField{{Name: "x", Columns: []string{"a", "b"}}}}, []Field{X([]float32{1, 2, 3, 4}, 2, 2)}},
+		{"texts", "a,,b\n 1 ,NA,\n,\"x, y\",02\n", CSV{Texts: true, Missing: []string{"NA"}},
+			[]Field{Named("a", []string{"1", ""}, 2), Named("2", []string{"", "x, y"}, 2), Named("b", []string{"", "02"}, 2)}},
+		{"texts beside numbers", "a,b\n1,NA\n", CSV{Missing: []string{"NA"}, Fields: []CSVField{{Name: "x", Columns: []string{"a"}}, {Name: "y", DType: "string", Fill: "?"}}},
+			[]Field{X([]float32{1}, 1), Y([]string{"?"}, 1, 1)}},
 		{"quoted line ends", "a\n\"1\n\"\n", CSV{}, []Field{X([]float32{1}, 1, 1)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -117,6 +121,8 @@ var malformedCSV = []struct {
 	{"a short limit", "a\n" + strings.Repeat("1", 9000), CSV{MaxRow: 100}, "the row has more than 100 bytes", ErrLimit},
 	{"columns without end", strings.Repeat(",", 200<<10) + "\n", CSV{NoHeader: true}, "204801 columns, expected at most 65536", ErrLimit},
 	{"more values than allowed", "a\n1\n2\n3\n", CSV{Limit: 8}, "row 3 (line 4): the values take more than 8 bytes (set CSV.Limit, or use StreamCSV): over the limit", ErrLimit},
+	{"more texts than allowed", "a,b\n1,23\n2,34\n", CSV{Texts: true, Limit: 40}, "row 2 (line 3): the values take more than 40 bytes (set CSV.Limit, or use StreamCSV): over the limit", ErrLimit},
+	{"texts and fields", "a\n1\n", CSV{Texts: true, Fields: []CSVField{{Name: "x"}}}, "the format has both Texts and Fields, expected one of them", nil},
 	{"binary", "\x00\x01\xff\xfe\n\x00", CSV{}, "row 1 (line 2), column", nil},
 	{"a huge cell", "a\n" + strings.Repeat("9", 100<<10), CSV{}, "value out of range", nil},
 	{"a fill that is none", "a\n1\n", CSV{Fields: []CSVField{{Name: "x", Fill: "none"}}}, `field "x": fill: the cell "none" is no float32`, nil},
@@ -169,6 +175,7 @@ func TestF28_MalformedCSV(t *testing.T) {
 	bomb := pack(t, append([]byte("a\n"), bytes.Repeat([]byte("1\n"), 5<<19)...))
 	wideInts := []CSVField{{Name: "x", DType: "int64"}}
 	try("bomb of rows", bomb, CSV{Fields: wideInts}, "the values take more than", ErrLimit)
+	try("bomb of empty texts", bomb, CSV{Texts: true}, "the values take more than", ErrLimit)
 	wide := pack(t, bytes.Repeat(append(bytes.Repeat([]byte("1,"), 60_000), '1', '\n'), 50))
 	try("bomb of wide rows", wide, CSV{NoHeader: true, Fields: wideInts}, "the values take more than", ErrLimit)
 	t.Logf("F28: %d malformed CSV files: errors in all (%d typed; the others are of the format asked for or an empty file), 0 process deaths, at most %.0f %% of the memory allowed (2 x file + 64 MB)", files, typed, 100*worst)
@@ -215,7 +222,7 @@ func FuzzReadCSV(f *testing.F) {
 	}
 	f.Add([]byte("a,kind\n1,setosa\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		for _, format := range []CSV{{}, iris, {NoHeader: true, Missing: []string{"?"}, Fields: []CSVField{{Name: "x", Fill: "0", DType: "int16"}}}} {
+		for _, format := range []CSV{{}, iris, {Texts: true, Missing: []string{"?"}}, {NoHeader: true, Missing: []string{"?"}, Fields: []CSVField{{Name: "x", Fill: "0", DType: "int16"}}}} {
 			format.Limit, format.MaxRow = 1<<16, 1<<12
 			set, err := ReadCSV(bytes.NewReader(file), format)
 			if err != nil {
@@ -225,8 +232,11 @@ func FuzzReadCSV(f *testing.F) {
 			require.Positive(t, set.Len())
 			bytes := 0
 			for _, field := range set.Fields() {
-				require.NoError(t, field.Array.Check())
+				require.NoError(t, field.Array.check())
 				bytes += field.Array.Size() * 2
+				if texts, ok := field.Array.Flat.([]string); ok {
+					bytes += field.Array.Size()*14 + len(strings.Join(texts, ""))
+				}
 			}
 			require.LessOrEqual(t, bytes, 1<<16)
 		}

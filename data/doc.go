@@ -1,11 +1,13 @@
 // Package data holds training data, reads it from files, and deals it out in batches.
 //
 // An [Array] is a flat slice with dimensions; a [Field] is an array with a name; a [Set] is fields over the same
-// examples, which [Set.Batches] deals out, in order or shuffled.
+// examples, which [Set.Batches] deals out, in order or shuffled. [Set.Split] and [Set.Folds] divide it, also by class or
+// by group, and [Set.Map] changes its fields.
 //
 // Everything behind that is a function from sequences to sequences, iter.Seq2[B, error], so that they compose:
 //
-//	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot]
+//	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
+//	                   [Drop], [Rename]
 //	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard], [Discard]
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences]
 //	cost               [Prefetch], [Cache]
@@ -15,6 +17,9 @@
 // Read from files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX], [MNIST];
 // [Digits] comes with the package, and Parquet files are read by the module data/parquet. Readers check lengths before
 // they take memory; what a hostile file may cost stands with each.
+//
+// A table with texts, classes and missing values is a set, too, with a field for each column ([CSV.Texts]). A
+// [Preparation], fitted on the training data, makes numbers of it, and of new rows in the same way.
 //
 // # Where a run was
 //

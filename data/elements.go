@@ -7,7 +7,7 @@ import (
 )
 
 type element interface {
-	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | string
 }
 
 // elements is what can be done with an [Array.Flat] of one type. Positions are in elements and within
@@ -28,8 +28,10 @@ type elements interface {
 type of[T element] struct{}
 
 func elementsOf(flat any) elements {
-	t, _ := dtype.Of(flat)
-	return allElements[t]
+	if t, _ := dtype.Of(flat); t != 0 {
+		return allElements[t]
+	}
+	return of[string]{}
 }
 
 var allElements = [dtype.Count]elements{

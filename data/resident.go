@@ -62,6 +62,12 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 			return
 		}
 		var of *Deal
+		for _, f := range r.fields {
+			if err := f.Array.checkNumbers(); err != nil {
+				yield(Batch{}, fmt.Errorf("data: on device: field %q: %w", f.Name, err))
+				return
+			}
+		}
 		for b, err := range r.rows().Batches(size, opts...) {
 			if of == nil && b.Deal != nil { // that of the places: it is the set's
 				of = &Deal{}

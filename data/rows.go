@@ -68,7 +68,7 @@ func (b Batch) valid() error {
 		return err
 	}
 	for _, f := range b.Fields {
-		if err := f.Array.check(); err != nil {
+		if err := f.Array.checkNumbers(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
 	}

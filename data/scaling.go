@@ -16,31 +16,50 @@ type Scaling struct {
 // axis of a, over all others; of an array [n], of all values. A column that does not vary has the Std 1, so that it
 // becomes 0. Fit it on training data alone, and apply it to all. a is float32, float64 or uint8, and finite.
 func FitScaling(a Array) (Scaling, error) {
-	if err := a.check(); err != nil {
+	s, err := fitScaling(a)
+	if err != nil {
 		return Scaling{}, fmt.Errorf("data: fit scaling: %w", err)
+	}
+	return s, nil
+}
+
+func fitScaling(a Array) (Scaling, error) {
+	if err := a.check(); err != nil {
+		return Scaling{}, err
 	}
 	columns := columnsOf(a)
 	if a.Size() == 0 || !scalable(a) {
-		return Scaling{}, fmt.Errorf("data: fit scaling: the array is %s %v, expected float32, float64 or uint8 with at least one example", a.DType(), a.Dims)
+		return Scaling{}, fmt.Errorf("the array is %s %v, expected float32, float64 or uint8 with at least one example", a.DType(), a.Dims)
 	}
 	s := Scaling{make([]float64, columns), make([]float64, columns)}
 	n := float64(a.Size() / columns)
-	eachValue(a, func(i int, v float64) { s.Mean[i%columns] += v / n })
+	first := make([]float64, columns) // its distances are small, and so is what rounding takes from their sum
+	eachValue(a, func(i int, v float64) {
+		if i < columns {
+			first[i], s.Mean[i] = v, v
+		}
+		s.Mean[i%columns] += (v - first[i%columns]) / n
+	})
 	eachValue(a, func(i int, v float64) { // a second pass: the difference of two large sums would lose all digits
 		d := v - s.Mean[i%columns]
 		s.Std[i%columns] += d * d / n
 	})
 	for c := range columns {
+		// Rounding may leave a tiny variance of values that are all the same: this bound is scikit-learn's.
+		rounding := n * s.Mean[c] * epsilon
+		constant := s.Std[c] <= n*epsilon*s.Std[c]+rounding*rounding
 		if s.Std[c] = math.Sqrt(s.Std[c]); math.IsNaN(s.Std[c]) || math.IsInf(s.Std[c], 0) {
-			return Scaling{}, fmt.Errorf("data: fit scaling: column %d has values that are not finite, or too large", c)
+			return Scaling{}, fmt.Errorf("column %d has values that are not finite, or too large", c)
 		}
-		// Rounding may leave a tiny deviation of values that are all the same.
-		if s.Std[c] <= 1e-12*math.Abs(s.Mean[c]) {
+		if constant {
 			s.Std[c] = 1
 		}
 	}
 	return s, nil
 }
+
+// epsilon is the distance from 1 to the next float64.
+const epsilon = 0x1p-52
 
 func columnsOf(a Array) int {
 	if len(a.Dims) < 2 {

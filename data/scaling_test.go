@@ -109,7 +109,7 @@ func TestSplitStratified(t *testing.T) {
 		return n
 	}
 	for seed := range uint64(20) {
-		train, test, err := set.SplitStratified("y", 0.8, seed)
+		train, test, err := set.Split(0.8, seed, data.Stratified("y"))
 		require.NoError(t, err)
 		require.Equal(t, []int{80, 20, 8, 2}, []int{train.Len(), test.Len(), rare(train), rare(test)})
 	}
@@ -121,7 +121,7 @@ func TestSplitStratified(t *testing.T) {
 		`no field "z"`: {"z", 0.5},
 		"class 7 has 10 examples, at the fraction 0.99 one side would have none": {"y", 0.99},
 	} {
-		_, _, err := set.SplitStratified(row.field, row.fraction, 1)
+		_, _, err := set.Split(row.fraction, 1, data.Stratified(row.field))
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -3,7 +3,6 @@ package data
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -75,8 +74,8 @@ func (s *Set) Len() int { return s.len }
 // batch, made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may
 // be of names, which f reads the files of (see [ImageFolder.Set]); a second MapBatches is behind the first.
 //
-// The set itself knows only what f is given: so it is with [Set.Fields], with Where, and with the classes of
-// SplitStratified.
+// The set itself knows only what f is given: so it is with [Set.Fields], with Where, with [Set.Map], which
+// refuses such a set, and with [Stratified] and [Grouped].
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	if err := refuse("map batches", false, f == nil); err != nil {
 		return nil, err
@@ -94,28 +93,21 @@ func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 // them.
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
+// Field is the array of the field of that name, as a view. The error of a missing one lists those that are there.
+func (s *Set) Field(name string) (Array, error) {
+	a, err := find(s.view(0, s.len).fields, name, "the set")
+	if err != nil {
+		return Array{}, fmt.Errorf("data: %w", err)
+	}
+	return a, nil
+}
+
 // Slice is the examples i to j-1, as a view.
 func (s *Set) Slice(i, j int) (*Set, error) {
 	if i < 0 || j < i || j > s.len {
 		return nil, fmt.Errorf("data: slice %d to %d of a set of %d examples", i, j, s.len)
 	}
 	return s.view(i, j), nil
-}
-
-// Split deals the examples out at random, by the seed: the given fraction (rounded down to whole examples) to train,
-// the others to test. Both are copies. Neither may be left without an example.
-func (s *Set) Split(fraction float64, seed uint64) (train, test *Set, err error) {
-	if !(fraction > 0 && fraction < 1) { // also NaN
-		return nil, nil, fmt.Errorf("data: split at the fraction %v, expected one between 0 and 1", fraction)
-	}
-	// 0.29 times 100 is 28.999999999999996 in floating point, where 29 is meant.
-	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
-	if n == 0 || n == s.len {
-		return nil, nil, fmt.Errorf("data: split %d examples at the fraction %v: one side would be empty", s.len, fraction)
-	}
-	rows := make([]int, s.len)
-	permute(rows, seed, splitEpoch)
-	return s.gather(rows[:n]), s.gather(rows[n:]), nil
 }
 
 // Gather is the examples of the given numbers, from 0, in that order, as a copy. A number may come more than once: so a
@@ -203,17 +195,26 @@ func (b Batch) Get(name string) (Array, error) {
 		}
 		b = host
 	}
-	for _, f := range b.Fields {
-		if f.Name == name {
-			return f.Array, nil
+	a, err := find(b.Fields, name, "the batch")
+	if err != nil {
+		return Array{}, fmt.Errorf("data: %w", err)
+	}
+	return a, nil
+}
+
+// find is the array of the field of that name among those of what.
+func find(fields []Field, name, what string) (Array, error) {
+	for i := range fields {
+		if fields[i].Name == name {
+			return fields[i].Array, nil
 		}
 	}
-	if len(b.Fields) == 0 {
-		return Array{}, fmt.Errorf("data: the batch has no field %q, nor any other", name)
+	if len(fields) == 0 {
+		return Array{}, fmt.Errorf("%s has no field %q, nor any other", what, name)
 	}
-	names := make([]string, len(b.Fields))
-	for i, f := range b.Fields {
+	names := make([]string, len(fields))
+	for i, f := range fields {
 		names[i] = fmt.Sprintf("%q", f.Name)
 	}
-	return Array{}, fmt.Errorf("data: the batch has no field %q; there are %s", name, strings.Join(names, ", "))
+	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }

@@ -50,12 +50,13 @@ func TestNew(t *testing.T) {
 		want   string
 	}{
 		{"two fields", []Field{x, Y(make([]int32, 3), 3)}, ""},
+		{"texts", []Field{X([]string{"a", ""}, 2)}, ""},
 		{"no examples", []Field{X([]float32{}, 0, 2)}, ""},
 		{"no fields", nil, "at least one field"},
 		{"no name", []Field{x, Named("", make([]int32, 3), 3)}, "field 2 of 2 has no name"},
 		{"same name", []Field{x, x}, `data: fields 1 and 2 of 2 have the one name "x": give each a name of its own`},
 		{"wrong dims", []Field{X(make([]float32, 5), 3, 2)}, `data: field "x": dims [3 2] mean 6 elements, but Flat has 5`},
-		{"wrong type", []Field{X([]string{"a"}, 1)}, `field "x": the array's Flat is []string`},
+		{"wrong type", []Field{X([]complex64{1}, 1)}, `field "x": the array's Flat is []complex64`},
 		{"no axes", []Field{X([]float32{1})}, `field "x" has no axes`},
 		{"other length", []Field{x, Y(make([]int32, 4), 4)}, `field "y" has 4 examples, but field "x" has 3`},
 	} {
@@ -192,7 +193,7 @@ func TestSet_MapBatches(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, numbers(part), 2)
 	require.Subset(t, []float32{0, 4, 8, 12, 16}, numbers(part))
-	_, part, err = mapped.SplitStratified("y", 0.5, 1)
+	_, part, err = mapped.Split(0.5, 1, data.Stratified("y"))
 	require.NoError(t, err)
 	require.True(t, part.Mapped())
 

@@ -46,7 +46,7 @@ func pictures(t *testing.T, n int) *data.ImageFolder {
 func TestFit_imagesAndAugment(t *testing.T) {
 	folder := pictures(t, 40)
 	require.Equal(t, []string{"dark", "light"}, folder.Classes)
-	training, test, err := folder.Set().SplitStratified("y", 0.8, 1)
+	training, test, err := folder.Set().Split(0.8, 1, data.Stratified("y"))
 	require.NoError(t, err)
 	network := flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(2))
 	model := func() *flaxlike.Model {

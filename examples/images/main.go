@@ -29,7 +29,7 @@ func main() {
 		*dir = must.M1(writeDigits())
 	}
 	folder := must.M1(data.OpenImageFolder(*dir, data.ImageFormat{Height: *size, Width: *size, Channels: 1, Resize: data.CropCentre}))
-	training, test := must.M2(folder.Set().SplitStratified("y", 0.8, 0))
+	training, test := must.M2(folder.Set().Split(0.8, 0, data.Stratified("y")))
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(
 		flaxlike.Conv(16, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
 		flaxlike.Conv(32, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),

@@ -1,0 +1,107 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lazo-ml/lazo/internal/distinct"
+)
+
+// Map is the set as the changes make it, one behind the other: each is given all examples as one batch, as [Map] gives
+// it those of a stream. [Select], [Drop], [Rename], [OnField] and [Preparation.Apply] are such changes, and a function
+// that computes a field of others is one:
+//
+//	set.Map(data.Drop("id"), data.Rename("species", "y"))
+//
+// It is made once, and kept; [Set.MapBatches] makes each batch when it is dealt out.
+func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
+	if s.Mapped() {
+		return nil, fmt.Errorf("data: map a set: %w", errMapped)
+	}
+	b := Batch{Fields: s.Fields(), Size: s.len}
+	for i, change := range changes {
+		if change == nil {
+			return nil, fmt.Errorf("data: map a set: change %d of %d is nil", i+1, len(changes))
+		}
+		var err error
+		if b, err = change(b); err == nil {
+			b, err = b.OnHost()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return New(b.Fields...)
+}
+
+var errMapped = errors.New("functions of MapBatches stand between the set and its batches, and it knows only what they are given: do this before MapBatches")
+
+// Select is a change for [Map] and [Set.Map]: the fields of these names, in this order. One that is not there is an
+// error.
+func Select(names ...string) func(Batch) (Batch, error) {
+	names = slices.Clone(names)
+	return changed("select", names, func(fields []Field) ([]Field, error) {
+		chosen := make([]Field, len(names))
+		for i, name := range names {
+			a, err := find(fields, name, "the batch")
+			if err != nil {
+				return nil, err
+			}
+			chosen[i] = Field{name, a}
+		}
+		return chosen, nil
+	})
+}
+
+// Drop is a change for [Map] and [Set.Map]: all fields but those of these names. One that is not there is an error.
+func Drop(names ...string) func(Batch) (Batch, error) {
+	names = slices.Clone(names)
+	return changed("drop", names, func(fields []Field) ([]Field, error) {
+		for _, name := range names {
+			if _, err := find(fields, name, "the batch"); err != nil {
+				return nil, err
+			}
+		}
+		return slices.DeleteFunc(fields, func(f Field) bool { return slices.Contains(names, f.Name) }), nil
+	})
+}
+
+// Rename is a change for [Map] and [Set.Map]: the field from has the name to.
+func Rename(from, to string) func(Batch) (Batch, error) {
+	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
+		if _, err := find(fields, from, "the batch"); err != nil {
+			return nil, err
+		}
+		if _, err := find(fields, to, "the batch"); err == nil || to == "" {
+			return nil, fmt.Errorf("to %q: expected a name that no field has, and not an empty one", to)
+		}
+		fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == from })].Name = to
+		return fields, nil
+	})
+}
+
+// changed is a change by f, which is given a list of its own, with names that are checked.
+func changed(what string, names []string, f func([]Field) ([]Field, error)) func(Batch) (Batch, error) {
+	err := distinct.Names(len(names), fmt.Sprintf("of %d", len(names)), func(i int) string { return names[i] })
+	if err == nil && len(names) == 0 {
+		err = errors.New("no field is named")
+	}
+	return func(b Batch) (Batch, error) {
+		if err != nil {
+			return Batch{}, fmt.Errorf("data: %s: %w", what, err)
+		}
+		b, err := b.OnHost()
+		if err != nil {
+			return Batch{}, err
+		}
+		b = b.alone()
+		if b.Fields, err = f(slices.Clone(b.Fields)); err == nil && len(b.Fields) == 0 {
+			err = errors.New("no field is left")
+		}
+		if err != nil {
+			return Batch{}, fmt.Errorf("data: %s %q: %w", what, names, err)
+		}
+		return b, nil
+	}
+}

@@ -1,0 +1,76 @@
+package data_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+func TestSetMap(t *testing.T) {
+	set, err := data.New(data.Named("id", []int32{7, 8}, 2), data.Named("kind", []string{"a", "b"}, 2), data.X([]float32{1, 2}, 2))
+	require.NoError(t, err)
+	double := func(b data.Batch) (data.Batch, error) {
+		x, err := b.Get("x")
+		if err != nil {
+			return data.Batch{}, err
+		}
+		b.Fields = append(b.Fields[:len(b.Fields):len(b.Fields)], data.Named("double", []float32{2 * x.Flat.([]float32)[0], 2 * x.Flat.([]float32)[1]}, 2))
+		return b, nil
+	}
+	got, err := set.Map(data.Drop("id"), data.Rename("kind", "y"), double, data.Select("double", "y"))
+	require.NoError(t, err)
+	want := []data.Field{data.Named("double", []float32{2, 4}, 2), data.Y([]string{"a", "b"}, 2)}
+	require.Equal(t, want, got.Fields())
+	require.Len(t, set.Fields(), 3)
+
+	// A stream of one batch is the set; one of a set on the device, too.
+	batch, err := data.Peek(data.Map(set.Batches(2), data.Select("x")))
+	require.NoError(t, err)
+	require.Equal(t, []data.Field{data.X([]float32{1, 2}, 2)}, batch.Fields)
+	numbers, err := set.Map(data.Drop("kind"))
+	require.NoError(t, err)
+	batch, err = data.Peek(data.Map(data.OnDevice(numbers).Batches(2), data.Rename("x", "z")))
+	require.NoError(t, err)
+	require.Equal(t, []data.Field{data.Named("id", []int32{7, 8}, 2), data.Named("z", []float32{1, 2}, 2)}, batch.Fields)
+
+	for want, change := range map[string]func(data.Batch) (data.Batch, error){
+		`data: drop ["z"]: the batch has no field "z"; there are "id", "kind", "x"`:                         data.Drop("z"),
+		`data: drop ["id" "kind" "x"]: no field is left`:                                                    data.Drop("id", "kind", "x"),
+		`data: select ["x" "z"]: the batch has no field "z"; there are "id", "kind", "x"`:                   data.Select("x", "z"),
+		`data: select: fields 1 and 2 of 2 have the one name "x": give each a name of its own (data.Named)`: data.Select("x", "x"),
+		`data: select: no field is named`:                                                                   data.Select(),
+		`data: rename ["x" "id"]: to "id": expected a name that no field has, and not an empty one`:         data.Rename("x", "id"),
+		`data: rename ["z" "y"]: the batch has no field "z"; there are "id", "kind", "x"`:                   data.Rename("z", "y"),
+		`data: map a set: change 1 of 1 is nil`:                                                             nil,
+	} {
+		_, err := set.Map(change)
+		require.EqualError(t, err, want)
+	}
+	_, err = set.Field("z")
+	require.EqualError(t, err, `data: the set has no field "z"; there are "id", "kind", "x"`)
+}
+
+// Texts are dealt out, gathered and put together as numbers are; a step does not take them.
+func TestTexts(t *testing.T) {
+	set, err := data.New(data.Named("kind", []string{"a", "b", "c"}, 3))
+	require.NoError(t, err)
+	collected, err := data.Collect(data.Rebatch(set.Batches(1, data.Shuffle(1)), 2, data.Kept), 3)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"a", "b", "c"}, field(t, collected, "kind").Flat)
+	rare, err := set.Where(func(b data.Batch) bool { return b.Fields[0].Array.Flat.([]string)[0] != "b" })
+	require.NoError(t, err)
+	require.Equal(t, data.Array{Flat: []string{"a", "c"}, Dims: []int{2}}, field(t, rare, "kind"))
+	batch, err := data.Peek(set.Batches(2))
+	require.NoError(t, err)
+	refused := `field "kind": it holds texts, and a step takes numbers: make numbers of them by a data.Preparation, or leave the field out by data.Drop`
+	require.EqualError(t, batch.Check(), "data: "+refused)
+	require.ErrorContains(t, field(t, set, "kind").Check(), "data: it holds texts")
+	_, err = data.Peek(data.OnDevice(set).Batches(2))
+	require.EqualError(t, err, "data: on device: "+refused)
+	_, err = data.OneHot(field(t, set, "kind"), 3)
+	require.ErrorContains(t, err, "labels are string")
+	_, err = data.FitScaling(field(t, set, "kind"))
+	require.ErrorContains(t, err, "the array is string [3]")
+}

@@ -1,0 +1,548 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Columns says what becomes of some columns of a table: [Numbers], [Categories] or [Labels].
+type Columns interface {
+	// rule is what is asked of all of them.
+	rule() (columns []string, field string, err error)
+	// fit is what becomes of one, as the training data have it.
+	fit(name string, column Array) (prepared, error)
+}
+
+// Numbers are columns of numbers, or of texts that are numbers. They become float32 in a field [n, …], in which all
+// columns stand beside each other that go to it.
+type Numbers struct {
+	// Columns are their names; none: all columns that nothing else names.
+	Columns []string
+	// Field is the field that they go to, "x" if "".
+	Field string
+	// Fill is what a missing value becomes, before the scale; NoFill refuses it. Value is that of FillValue.
+	Fill  Fill
+	Value float64
+	// Indicator puts a column behind each: 1 where the value was missing, else 0.
+	Indicator bool
+	Scale     Scale
+}
+
+// Categories are columns of texts, whole numbers or truth values that name one of some classes, which the training data
+// have. They become columns of 0 and 1, one for each class, in a field of float32 [n, …]; or integers.
+type Categories struct {
+	// Columns are their names; none: all columns that nothing else names.
+	Columns []string
+	// Field is the field that they go to, "x" if "".
+	Field string
+	// Integers gives the number of the class in place of columns of 0 and 1, as int32, for an embedding: in a field of the
+	// column's name, [n]; or together in Field, [n, columns].
+	Integers bool
+	// Classes are the classes, in this order. None: those of the training data, sorted; by value if all are integers.
+	Classes []string
+	// Fill is what a missing value becomes: FillMostFrequent, or Value by FillValue, which is a class then, also if the
+	// training data do not have it. NoFill refuses it.
+	Fill  Fill
+	Value string
+	// Unknown is what becomes of a class that is not known.
+	Unknown Unknown
+}
+
+// Labels is a column that a model is to answer or that is needed in training alone, as a weight: the data of a
+// prediction do not need it. It becomes int32 [n], the number of the class.
+type Labels struct {
+	// Column is its name.
+	Column string
+	// Field is the field that it goes to, "y" if "".
+	Field string
+	// Classes are the classes, in this order. None: those of the training data, sorted; by value if all are integers.
+	Classes []string
+	// Numbers takes numbers, as float32 [n], in place of classes.
+	Numbers bool
+}
+
+// Fill is what a missing value becomes.
+type Fill int
+
+// The ways to fill.
+const (
+	NoFill           Fill = iota // a missing value is an error
+	FillMean                     // the mean of the training data
+	FillMedian                   // their median
+	FillMostFrequent             // what they have most often; of several the least
+	FillValue                    // a value that is given
+)
+
+// Scale is how numbers are scaled.
+type Scale int
+
+// The ways to scale; a column that does not vary in the training data becomes 0.
+const (
+	NoScale  Scale = iota
+	Standard       // to the mean 0 and the standard deviation 1
+	MinMax         // the least to 0 and the largest to 1; values beyond those of the training data are not cut off
+)
+
+// Unknown is what becomes of a class that is not known.
+type Unknown int
+
+// The ways to take an unknown class.
+const (
+	UnknownRefused Unknown = iota // it is an error
+	UnknownOwn                    // a class of its own behind the others, which the training data do not have
+	UnknownZeros                  // 0 in the columns of all classes; not for integers
+)
+
+// Preparation makes what a model takes of a table: of columns with missing values, texts and numbers. It is fitted on
+// the training data alone, by [FitPreparation], and does the same with every other data. A model is of no use without
+// it: keep it as JSON. It is safe for concurrent use.
+//
+//	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true, Missing: []string{"NA"}})
+//	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
+//	p, err := data.FitPreparation(train,
+//		data.Numbers{Columns: []string{"bill", "mass"}, Fill: data.FillMean, Scale: data.Standard},
+//		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent},
+//		data.Labels{Column: "species"})
+//	training, err := train.Map(p.Apply) // "x" and "y"
+//	one, err := p.Rows(map[string]any{"bill": 39.1, "mass": 3750, "island": "Dream", "sex": nil})
+//
+// The table is a [Set] whose fields are its columns, [n] each, in any order; other fields are left out. A missing value
+// is an empty text, or NaN.
+type Preparation struct{ columns []prepared }
+
+// The limits of a Preparation, which bound what a table of some rows can become.
+const (
+	mostOneHot = 1 << 12 // classes of a column that are columns
+	mostWide   = 1 << 16 // numbers of an example in a field
+)
+
+// FitPreparation finds the classes, the values that fill and the scales in the training data: a [Set] whose fields are
+// columns, as [CSV.Texts] reads them. The numbers are those of scikit-learn's StandardScaler, MinMaxScaler and
+// SimpleImputer.
+func FitPreparation(training *Set, columns ...Columns) (*Preparation, error) {
+	p, err := fitPreparation(training, columns)
+	if err != nil {
+		return nil, fmt.Errorf("data: fit preparation: %w", err)
+	}
+	return p, nil
+}
+
+func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
+	if training == nil || training.len == 0 {
+		return nil, errors.New("the set has no examples")
+	}
+	if training.Mapped() {
+		return nil, errMapped
+	}
+	named := map[string]bool{}
+	rest := -1
+	for i, r := range rules {
+		if r == nil {
+			return nil, fmt.Errorf("columns %d of %d are nil", i+1, len(rules))
+		}
+		names, _, err := r.rule()
+		if err != nil {
+			return nil, fmt.Errorf("%T: %w", r, err)
+		}
+		for _, name := range names {
+			if named[name] {
+				return nil, fmt.Errorf("column %q is named twice", name)
+			}
+			named[name] = true
+		}
+		if len(names) == 0 {
+			if rest >= 0 {
+				return nil, fmt.Errorf("%T and %T both name no columns; only one can have all that are left", rules[rest], r)
+			}
+			rest = i
+		}
+	}
+	p := &Preparation{}
+	for i, r := range rules {
+		names, _, _ := r.rule()
+		if i == rest {
+			names = nil
+			for _, f := range training.fields {
+				if !named[f.Name] && f.Name != Mask {
+					names = append(names, f.Name)
+				}
+			}
+			if len(names) == 0 {
+				return nil, fmt.Errorf("%T: no columns are left for it", r)
+			}
+		}
+		for _, name := range names {
+			column, err := columnOf(training.fields, name)
+			if err != nil {
+				return nil, err
+			}
+			one, err := r.fit(name, column)
+			if err != nil {
+				return nil, fmt.Errorf("column %q: %w", name, err)
+			}
+			p.columns = append(p.columns, one)
+		}
+	}
+	return p, p.check()
+}
+
+// columnOf is a column of a table.
+func columnOf(fields []Field, name string) (Array, error) {
+	a, err := find(fields, name, "the table")
+	if err == nil && len(a.Dims) != 1 {
+		err = fmt.Errorf("column %q is %s %v, expected one value for each example, [n]", name, a.DType(), a.Dims)
+	}
+	return a, err
+}
+
+// What a column becomes.
+const (
+	asNumber  = "number"
+	asOneHot  = "one-hot"
+	asInteger = "integer"
+	asClass   = "class label"
+	asTarget  = "number label"
+)
+
+// prepared is a column as it was fitted; it is its own JSON. Missing settings are those of another kind of column.
+type prepared struct {
+	Column string `json:"column"`
+	Field  string `json:"field"`
+	As     string `json:"as"`
+	// Of a number: the value for a missing one, nil if that is an error; (value - Shift) / Scale.
+	Fill      *float64 `json:"fill,omitempty"`
+	Indicator bool     `json:"indicator,omitempty"`
+	Shift     float64  `json:"shift,omitempty"`
+	Scale     float64  `json:"scale,omitempty"`
+	// Of classes.
+	Classes   []string `json:"classes,omitempty"`
+	FillClass string   `json:"fill_class,omitempty"` // "": a missing one is an error
+	Unknown   string   `json:"unknown,omitempty"`
+
+	number map[string]int32 // of the classes
+}
+
+// unknowns are the names of the ways in the file.
+var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
+
+func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget }
+
+// width is the number of values that it has in an example.
+func (c *prepared) width() int { return len(c.names()) }
+
+// names are what the values are.
+func (c *prepared) names() []string {
+	switch {
+	case c.As == asOneHot:
+		names := make([]string, 0, len(c.Classes)+1)
+		for _, class := range c.Classes {
+			names = append(names, c.Column+"="+class)
+		}
+		if c.Unknown == unknowns[UnknownOwn] {
+			names = append(names, c.Column+" unknown")
+		}
+		return names
+	case c.Indicator:
+		return []string{c.Column, c.Column + " missing"}
+	}
+	return []string{c.Column}
+}
+
+// Apply makes the model's fields of a batch of a table, inputs and labels: a change for [Set.Map] and [Map]. A [Mask]
+// stays as it is.
+func (p *Preparation) Apply(table Batch) (Batch, error) { return p.prepare(table, true, "apply") }
+
+// Inputs is Apply for data to predict: it makes no labels, and does not need their columns.
+func (p *Preparation) Inputs(table Batch) (Batch, error) { return p.prepare(table, false, "inputs") }
+
+func (p *Preparation) prepare(table Batch, labels bool, what string) (Batch, error) {
+	b, err := p.fields(table, labels)
+	if err != nil {
+		return Batch{}, fmt.Errorf("data: preparation: %s: %w", what, err)
+	}
+	return b, nil
+}
+
+func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
+	if p == nil || len(p.columns) == 0 {
+		return Batch{}, errors.New("it is empty: data.FitPreparation makes one, or JSON")
+	}
+	table, err := table.OnHost()
+	if err != nil {
+		return Batch{}, err
+	}
+	b := table.alone()
+	b.Fields = nil
+	for _, field := range p.fieldNames() {
+		of := p.of(field)
+		if of[0].label() && !labels {
+			continue
+		}
+		a, err := together(of, table)
+		if err != nil {
+			return Batch{}, err
+		}
+		b.Fields = append(b.Fields, Field{field, a})
+	}
+	if len(b.Fields) == 0 {
+		return Batch{}, errors.New("it has labels alone, and no inputs")
+	}
+	if mask, err := find(table.Fields, Mask, "the table"); err == nil {
+		b.Fields = append(b.Fields, Field{Mask, mask})
+	}
+	return b, nil
+}
+
+// fieldNames are those of the fields that it makes, in the order of their first columns.
+func (p *Preparation) fieldNames() (names []string) {
+	seen := map[string]bool{}
+	for _, c := range p.columns {
+		if !seen[c.Field] {
+			names = append(names, c.Field)
+		}
+		seen[c.Field] = true
+	}
+	return names
+}
+
+// of are the columns that a field has.
+func (p *Preparation) of(field string) (columns []*prepared) {
+	for i := range p.columns {
+		if p.columns[i].Field == field {
+			columns = append(columns, &p.columns[i])
+		}
+	}
+	return columns
+}
+
+// together puts columns beside each other.
+func together(columns []*prepared, table Batch) (Array, error) {
+	rows, width := 0, 0
+	for _, c := range columns {
+		width += c.width()
+	}
+	var numbers []float32
+	var classes []int32
+	at := 0
+	for i, c := range columns {
+		column, err := columnOf(table.Fields, c.Column)
+		if err != nil {
+			return Array{}, fmt.Errorf("%w (it was fitted as a %s)", err, c.As)
+		}
+		if i == 0 {
+			rows = column.Dims[0]
+			size, ok := sized(rows, width)
+			if !ok {
+				return Array{}, fmt.Errorf("field %q has %d numbers for each of %d examples, expected at most %d in all", c.Field, width, rows, mostElements)
+			}
+			if c.integers() {
+				classes = make([]int32, size)
+			} else {
+				numbers = make([]float32, size)
+			}
+		}
+		if column.Dims[0] != rows {
+			return Array{}, fmt.Errorf("column %q has %d examples, but column %q has %d", c.Column, column.Dims[0], columns[0].Column, rows)
+		}
+		if c.integers() {
+			err = c.classes(column, func(row int, n int32) { classes[row*width+at] = n })
+		} else {
+			err = c.numbers(column, numbers[at:], width)
+		}
+		if err != nil {
+			return Array{}, fmt.Errorf("column %q: %w", c.Column, err)
+		}
+		at += c.width()
+	}
+	dims := []int{rows, width}
+	if columns[0].label() || columns[0].integers() && width == 1 {
+		dims = dims[:1]
+	}
+	if classes != nil {
+		return Array{classes, dims}, nil
+	}
+	return Array{numbers, dims}, nil
+}
+
+func (c *prepared) integers() bool { return c.As == asInteger || c.As == asClass }
+
+// numbers writes a column that becomes numbers into to, which has width numbers for each example.
+func (c *prepared) numbers(column Array, to []float32, width int) error {
+	if c.As == asOneHot {
+		return c.classes(column, func(row int, n int32) {
+			if n >= 0 {
+				to[row*width+int(n)] = 1
+			}
+		})
+	}
+	values, err := numbersOf(column)
+	if err != nil {
+		return err
+	}
+	for i, v := range values {
+		switch {
+		case !math.IsNaN(v):
+		case c.As == asTarget:
+			return rowError(i, "the label is missing: leave such examples out (Set.Where)")
+		case c.Fill == nil:
+			return rowError(i, "the value is missing: set Numbers.Fill, and fit the preparation again")
+		default:
+			v = *c.Fill
+			if c.Indicator {
+				to[i*width+1] = 1
+			}
+		}
+		if to[i*width] = float32((v - c.Shift) / c.Scale); math.IsInf(float64(to[i*width]), 0) {
+			return rowError(i, "%v is too large for a float32", v)
+		}
+	}
+	return nil
+}
+
+// classes gives each example's number of the class to put; -1 for an unknown one that is zeros.
+func (c *prepared) classes(column Array, put func(row int, n int32)) error {
+	texts, err := textsOf(column)
+	if err != nil {
+		return err
+	}
+	for i, text := range texts {
+		if text == "" {
+			text = c.FillClass
+		}
+		n, known := c.number[text]
+		switch {
+		case known:
+		case text == "" && c.As == asClass:
+			return rowError(i, "the label is missing: leave such examples out (Set.Where)")
+		case text == "":
+			return rowError(i, "the value is missing: set Categories.Fill, and fit the preparation again")
+		case c.Unknown == unknowns[UnknownOwn]:
+			n = int32(len(c.Classes))
+		case c.Unknown == unknowns[UnknownZeros]:
+			n = -1
+		default:
+			hint := ""
+			if !c.label() {
+				hint = "; to take others, set Categories.Unknown, and fit the preparation again"
+			}
+			return rowError(i, "%s is no class that the training data have: expected one of %d: %s%s", quoted(text), len(c.Classes), some(c.Classes), hint)
+		}
+		put(i, n)
+	}
+	return nil
+}
+
+func rowError(i int, format string, args ...any) error {
+	return fmt.Errorf("row %d: "+format, append([]any{i + 1}, args...)...)
+}
+
+// Classes are the classes whose numbers a field holds, in their order: those of labels, or of a column of integers. An
+// integer may be one more, for an unknown class ([UnknownOwn]).
+func (p *Preparation) Classes(field string) ([]string, error) {
+	of, err := p.columnsOf(field)
+	if err == nil && (len(of) > 1 || !of[0].integers()) {
+		err = fmt.Errorf("field %q holds no numbers of classes of one column, but %s", field, of[0].As)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: preparation: classes: %w", err)
+	}
+	return slices.Clone(of[0].Classes), nil
+}
+
+// Names are what the numbers are that an example has in a field: "mass", "mass missing", "island=Dream".
+func (p *Preparation) Names(field string) ([]string, error) {
+	of, err := p.columnsOf(field)
+	if err != nil {
+		return nil, fmt.Errorf("data: preparation: names: %w", err)
+	}
+	var names []string
+	for _, c := range of {
+		names = append(names, c.names()...)
+	}
+	return names, nil
+}
+
+func (p *Preparation) columnsOf(field string) ([]*prepared, error) {
+	if p == nil {
+		p = &Preparation{}
+	}
+	of := p.of(field)
+	if of == nil {
+		return nil, fmt.Errorf("it makes no field %q; there are %q", field, p.fieldNames())
+	}
+	return of, nil
+}
+
+// check returns an error unless the columns can be made together.
+func (p *Preparation) check() error {
+	if len(p.columns) == 0 {
+		return errors.New("no columns: expected Numbers, Categories or Labels")
+	}
+	seen := map[string]bool{}
+	for i := range p.columns {
+		c := &p.columns[i]
+		if seen[c.Column] || c.Column == "" {
+			return fmt.Errorf("column %q is there twice, or has no name", c.Column)
+		}
+		seen[c.Column] = true
+		if err := c.check(); err != nil {
+			return fmt.Errorf("column %q: %w", c.Column, err)
+		}
+	}
+	for _, field := range p.fieldNames() {
+		of, width := p.of(field), 0
+		for _, c := range of {
+			switch width += c.width(); {
+			case c.label() && len(of) > 1:
+				return fmt.Errorf("field %q has columns %q and %q: expected labels in a field of their own", field, of[0].Column, of[1].Column)
+			case c.integers() != of[0].integers():
+				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected fields of their own for integers", field, of[0].Column, of[0].As, c.Column, c.As)
+			case width > mostWide:
+				return fmt.Errorf("field %q has more than %d numbers for each example: %w", field, mostWide, ErrLimit)
+			}
+		}
+	}
+	return nil
+}
+
+// check looks at what a file could have wrong, and numbers the classes.
+func (c *prepared) check() error {
+	classes := c.As == asOneHot || c.integers()
+	switch {
+	case !slices.Contains([]string{asNumber, asOneHot, asInteger, asClass, asTarget}, c.As):
+		return fmt.Errorf("it is as %q, expected one of %q", c.As, []string{asNumber, asOneHot, asInteger, asClass, asTarget})
+	case c.Field == "" || c.Field == Mask || c.Field == Rows:
+		return fmt.Errorf("its field is %q, expected another name", c.Field)
+	case classes && len(c.Classes) == 0, !classes && len(c.Classes) > 0:
+		return fmt.Errorf("%d classes in a %s", len(c.Classes), c.As)
+	case c.As == asOneHot && len(c.Classes) > mostOneHot:
+		return fmt.Errorf("%d classes, expected at most %d as columns of 0 and 1: set Categories.Integers, or leave it out: %w", len(c.Classes), mostOneHot, ErrLimit)
+	case len(c.Classes) >= math.MaxInt32:
+		return fmt.Errorf("%d classes: %w", len(c.Classes), ErrLimit)
+	case !classes && !(math.Abs(c.Shift) <= math.MaxFloat64 && math.Abs(c.Scale) <= math.MaxFloat64 && c.Scale != 0):
+		return fmt.Errorf("the shift %v and the scale %v: expected finite numbers, and no scale of 0", c.Shift, c.Scale)
+	case c.Fill != nil && !(math.Abs(*c.Fill) <= math.MaxFloat64):
+		return fmt.Errorf("the value to fill in is %v, expected a finite number", *c.Fill)
+	case classes && (c.Fill != nil || c.Indicator || c.Shift != 0 || c.Scale != 0), !classes && (c.FillClass != "" || c.Unknown != ""),
+		c.label() && (c.Fill != nil || c.FillClass != "" || c.Unknown != "" || c.Indicator):
+		return fmt.Errorf("a setting that a %s does not have", c.As)
+	case !slices.Contains(unknowns, c.Unknown), c.Unknown == unknowns[UnknownZeros] && c.As == asInteger:
+		return fmt.Errorf("unknown classes are %q, expected one of %q, and no zeros for an integer", c.Unknown, unknowns)
+	case c.Indicator && c.Fill == nil:
+		return errors.New("an indicator without a value to fill in: set Numbers.Fill")
+	}
+	c.number = make(map[string]int32, len(c.Classes))
+	for i, class := range c.Classes {
+		if _, twice := c.number[class]; twice || strings.TrimSpace(class) != class || class == "" {
+			return fmt.Errorf("the class %q is listed twice, is empty, or has spaces around it", class)
+		}
+		c.number[class] = int32(i)
+	}
+	if _, known := c.number[c.FillClass]; c.FillClass != "" && !known {
+		return fmt.Errorf("the class to fill in, %q, is none of the classes", c.FillClass)
+	}
+	return nil
+}

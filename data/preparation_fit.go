@@ -1,0 +1,301 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (n Numbers) rule() ([]string, string, error) {
+	switch {
+	case n.Fill < NoFill || n.Fill > FillValue || n.Scale < NoScale || n.Scale > MinMax:
+		return nil, "", fmt.Errorf("Fill is %d and Scale is %d: expected the constants of package data", n.Fill, n.Scale)
+	case n.Value != 0 && n.Fill != FillValue:
+		return nil, "", fmt.Errorf("Value is %v, which takes Fill: data.FillValue", n.Value)
+	case math.IsNaN(n.Value) || math.IsInf(n.Value, 0):
+		return nil, "", fmt.Errorf("Value is %v, expected a finite number", n.Value)
+	case n.Indicator && n.Fill == NoFill:
+		return nil, "", errors.New("Indicator is set, but no Fill: a missing value is an error")
+	}
+	return n.Columns, cmp.Or(n.Field, "x"), nil
+}
+
+func (n Numbers) fit(name string, column Array) (prepared, error) {
+	c := prepared{Column: name, Field: cmp.Or(n.Field, "x"), As: asNumber, Scale: 1, Indicator: n.Indicator}
+	values, err := numbersOf(column)
+	if err != nil {
+		return c, err
+	}
+	var there []float64
+	first := -1
+	for i, v := range values {
+		switch {
+		case !math.IsNaN(v):
+			there = append(there, v)
+		case first < 0:
+			first = i
+		}
+	}
+	switch {
+	case n.Fill == NoFill && first >= 0:
+		return c, fmt.Errorf("%d of %d values are missing, the first one in row %d: set Numbers.Fill, or leave such examples out (Set.Where)",
+			len(values)-len(there), len(values), first+1)
+	case n.Fill == FillValue:
+		c.Fill = new(n.Value)
+	case n.Fill != NoFill && len(there) == 0:
+		return c, errors.New("all values are missing, so that there is none to fill in: leave the column out, or take FillValue")
+	case n.Fill != NoFill:
+		c.Fill = new(filling(there, n.Fill))
+	}
+	if first >= 0 {
+		for i, v := range values {
+			if math.IsNaN(v) {
+				values[i] = *c.Fill
+			}
+		}
+	}
+	switch n.Scale {
+	case Standard:
+		s, err := fitScaling(Array{values, []int{len(values)}})
+		if err != nil {
+			return c, err
+		}
+		c.Shift, c.Scale = s.Mean[0], s.Std[0]
+	case MinMax:
+		least, most := slices.Min(values), slices.Max(values)
+		c.Shift = least
+		if c.Scale = most - least; c.Scale < 10*epsilon { // as scikit-learn has it
+			c.Scale = 1
+		}
+	}
+	return c, nil
+}
+
+// filling is what numbers have in the middle; it sorts them.
+func filling(values []float64, by Fill) float64 {
+	slices.Sort(values)
+	switch by {
+	case FillMean:
+		mean := values[0] // so that the mean of values that are all the same is that one
+		for _, v := range values {
+			mean += (v - values[0]) / float64(len(values))
+		}
+		return mean
+	case FillMedian:
+		n := len(values)
+		return values[(n-1)/2]/2 + values[n/2]/2
+	}
+	return mostFrequent(values)
+}
+
+// mostFrequent is the first of those that stand most often in a sorted list.
+func mostFrequent[T cmp.Ordered](sorted []T) (most T) {
+	best := 0
+	for i := 0; i < len(sorted); {
+		from := i
+		for i < len(sorted) && sorted[i] == sorted[from] {
+			i++
+		}
+		if i-from > best {
+			best, most = i-from, sorted[from]
+		}
+	}
+	return most
+}
+
+func (c Categories) rule() ([]string, string, error) {
+	switch {
+	case c.Fill != NoFill && c.Fill != FillMostFrequent && c.Fill != FillValue || c.Unknown < UnknownRefused || c.Unknown > UnknownZeros:
+		return nil, "", fmt.Errorf("Fill is %d and Unknown is %d: expected NoFill, FillMostFrequent or FillValue, and one of the constants of package data", c.Fill, c.Unknown)
+	case (c.Value != "") != (c.Fill == FillValue):
+		return nil, "", fmt.Errorf("Value is %q and Fill is %d: expected a text with data.FillValue, and none with another", c.Value, c.Fill)
+	case c.Integers && c.Unknown == UnknownZeros:
+		return nil, "", errors.New("Unknown is UnknownZeros, but integers have no columns: take UnknownOwn")
+	}
+	return c.Columns, cmp.Or(c.Field, "x"), nil
+}
+
+func (c Categories) fit(name string, column Array) (prepared, error) {
+	p := prepared{Column: name, Field: cmp.Or(c.Field, "x"), As: asOneHot, Unknown: unknowns[c.Unknown]}
+	if c.Integers {
+		p.Field, p.As = cmp.Or(c.Field, name), asInteger
+	}
+	texts, first, err := p.fitClasses(column, c.Classes)
+	if err != nil {
+		return p, err
+	}
+	switch {
+	case c.Fill == NoFill && first >= 0:
+		return p, rowError(first, "the value is missing: set Categories.Fill, or leave such examples out (Set.Where)")
+	case c.Fill == FillMostFrequent:
+		if len(texts) == 0 {
+			return p, errors.New("all values are missing, so that there is none to fill in: leave the column out, or take FillValue")
+		}
+		p.FillClass = mostFrequent(texts)
+	case c.Fill == FillValue:
+		if p.FillClass = c.Value; !slices.Contains(p.Classes, c.Value) {
+			p.Classes = append(slices.Clone(p.Classes), c.Value)
+			if c.Classes == nil {
+				sortClasses(p.Classes)
+			}
+		}
+	}
+	return p, nil
+}
+
+// fitClasses finds the classes, if none are given. It gives the texts that are not missing, sorted, and the first row
+// in which one is, or -1.
+func (c *prepared) fitClasses(column Array, given []string) (texts []string, first int, err error) {
+	all, err := textsOf(column)
+	if err != nil {
+		return nil, 0, err
+	}
+	first = -1
+	for i, text := range all {
+		switch {
+		case text != "":
+			texts = append(texts, text)
+			if given != nil && !slices.Contains(given, text) && c.Unknown == unknowns[UnknownRefused] {
+				return nil, 0, rowError(i, "%s is none of Classes, %s", quoted(text), some(given))
+			}
+		case first < 0:
+			first = i
+		}
+	}
+	slices.Sort(texts)
+	if c.Classes = slices.Clone(given); given == nil {
+		c.Classes = slices.Compact(slices.Clone(texts))
+		sortClasses(c.Classes)
+	}
+	return texts, first, nil
+}
+
+// sortClasses sorts by value where all are integers, so that "9" comes before "10".
+func sortClasses(classes []string) {
+	number := func(text string) (int64, bool) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil && strconv.FormatInt(n, 10) == text
+	}
+	if slices.ContainsFunc(classes, func(text string) bool { _, ok := number(text); return !ok }) {
+		slices.Sort(classes)
+		return
+	}
+	slices.SortFunc(classes, func(a, b string) int {
+		x, _ := number(a)
+		y, _ := number(b)
+		return cmp.Compare(x, y)
+	})
+}
+
+func (l Labels) rule() ([]string, string, error) {
+	switch {
+	case l.Column == "":
+		return nil, "", errors.New("Column is not set, expected the name of the column with the labels")
+	case l.Numbers && l.Classes != nil:
+		return nil, "", errors.New("Numbers is set, and there are Classes: expected one of them")
+	}
+	return []string{l.Column}, cmp.Or(l.Field, "y"), nil
+}
+
+func (l Labels) fit(name string, column Array) (prepared, error) {
+	p := prepared{Column: name, Field: cmp.Or(l.Field, "y"), As: asClass}
+	if l.Numbers {
+		p.As, p.Scale = asTarget, 1
+		_, err := numbersOf(column)
+		return p, err
+	}
+	_, _, err := p.fitClasses(column, l.Classes)
+	return p, err
+}
+
+// numbersOf are a column's numbers, NaN for a missing one.
+func numbersOf(a Array) ([]float64, error) {
+	switch flat := a.Flat.(type) {
+	case []string:
+		values := make([]float64, len(flat))
+		for i, text := range flat {
+			if text = strings.TrimSpace(text); text == "" {
+				values[i] = math.NaN()
+				continue
+			}
+			v, err := strconv.ParseFloat(text, 64)
+			if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+				err = errors.New("expected a finite number")
+			}
+			if err != nil {
+				return nil, rowError(i, "%s is no number: %w: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories", quoted(text), cause(err))
+			}
+			values[i] = v
+		}
+		return values, nil
+	case []uint64:
+		return floating(flat), nil
+	case []float32:
+		return finite(floating(flat))
+	case []float64:
+		return finite(slices.Clone(flat))
+	}
+	whole, err := integers(a)
+	if err != nil {
+		return nil, fmt.Errorf("it is %s, expected numbers, or texts that are numbers: take truth values as Categories", a.DType())
+	}
+	return floating(whole), nil
+}
+
+func floating[T int64 | uint64 | float32](from []T) []float64 {
+	to := make([]float64, len(from))
+	for i, v := range from {
+		to[i] = float64(v)
+	}
+	return to
+}
+
+func finite(values []float64) ([]float64, error) {
+	for i, v := range values {
+		if math.IsInf(v, 0) {
+			return nil, rowError(i, "it is %v, expected a finite number, or NaN for a missing one", v)
+		}
+	}
+	return values, nil
+}
+
+// textsOf are a column's values as texts, "" for a missing one.
+func textsOf(a Array) ([]string, error) {
+	switch flat := a.Flat.(type) {
+	case []string:
+		return written(flat, strings.TrimSpace), nil
+	case []bool:
+		return written(flat, strconv.FormatBool), nil
+	case []uint64:
+		return written(flat, func(v uint64) string { return strconv.FormatUint(v, 10) }), nil
+	case []float32:
+		return written(flat, func(v float32) string { return decimal(float64(v), 32) }), nil
+	case []float64:
+		return written(flat, func(v float64) string { return decimal(v, 64) }), nil
+	}
+	whole, err := integers(a)
+	return written(whole, func(v int64) string { return strconv.FormatInt(v, 10) }), err
+}
+
+func written[T any](from []T, text func(T) string) []string {
+	to := make([]string, len(from))
+	for i, v := range from {
+		to[i] = text(v)
+	}
+	return to
+}
+
+// decimal writes a number as files do: 3 for 3.0, so that it is the class "3".
+func decimal(v float64, bits int) string {
+	switch {
+	case math.IsNaN(v):
+		return ""
+	case math.Abs(v) < 1e15:
+		return strconv.FormatFloat(v, 'f', -1, bits)
+	}
+	return strconv.FormatFloat(v, 'g', -1, bits)
+}

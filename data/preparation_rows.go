@@ -1,0 +1,123 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// Rows makes the inputs of examples that are given as values by the names of their columns, as from JSON or a form: of
+// any type of numbers, texts and truth values, nil where the value is missing. Each row needs all columns but the
+// labels, and no other.
+func (p *Preparation) Rows(rows ...map[string]any) (*Set, error) {
+	set, err := p.rows(rows)
+	if err != nil {
+		return nil, fmt.Errorf("data: preparation: rows: %w", err)
+	}
+	return set, nil
+}
+
+func (p *Preparation) rows(rows []map[string]any) (*Set, error) {
+	if len(rows) == 0 {
+		return nil, errors.New("there is none")
+	}
+	var table Batch
+	known := map[string]bool{}
+	if p != nil {
+		for i := range p.columns {
+			c := &p.columns[i]
+			if known[c.Column] = true; c.label() {
+				continue
+			}
+			texts := make([]string, len(rows))
+			for n, row := range rows {
+				value, ok := row[c.Column]
+				if !ok {
+					return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", c.Column, c.As, some(slices.Sorted(maps.Keys(row))))
+				}
+				var err error
+				if texts[n], err = textOf(value); err != nil {
+					return nil, fmt.Errorf("column %q: %w", c.Column, rowError(n, "%w", err))
+				}
+			}
+			table.Fields = append(table.Fields, Named(c.Column, texts, len(rows)))
+		}
+	}
+	for n, row := range rows {
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if !known[name] && len(known) > 0 {
+				return nil, rowError(n, "the preparation has no column %q; there are %s", name, some(slices.Sorted(maps.Keys(known))))
+			}
+		}
+	}
+	b, err := p.fields(table, false)
+	if err != nil {
+		return nil, err
+	}
+	return New(b.Fields...)
+}
+
+// textOf is a value as a file would have it.
+func textOf(value any) (string, error) {
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return "", nil
+	case reflect.String: // json.Number, too
+		return v.String(), nil
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return strconv.FormatUint(v.Uint(), 10), nil
+	case reflect.Float32, reflect.Float64:
+		return decimal(v.Float(), v.Type().Bits()), nil
+	}
+	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
+}
+
+// preparationVersion is that of the JSON.
+const preparationVersion = 1
+
+type preparationFile struct {
+	Version int        `json:"version"`
+	Columns []prepared `json:"columns"`
+}
+
+// MarshalJSON writes all that [Preparation.UnmarshalJSON] needs.
+func (p *Preparation) MarshalJSON() ([]byte, error) {
+	if p == nil || len(p.columns) == 0 {
+		return nil, errors.New("data: preparation: it is empty: data.FitPreparation makes one")
+	}
+	return json.Marshal(preparationFile{preparationVersion, p.columns})
+}
+
+// UnmarshalJSON reads what MarshalJSON has written, by this version or one before. What it does not know is an error,
+// and leaves p as it was.
+func (p *Preparation) UnmarshalJSON(text []byte) error {
+	var version struct{ Version int }
+	err := json.Unmarshal(text, &version)
+	if err == nil && version.Version != preparationVersion {
+		err = fmt.Errorf("version %d, expected %d: a newer lazo may have written it", version.Version, preparationVersion)
+	}
+	var file preparationFile
+	if err == nil {
+		strict := json.NewDecoder(bytes.NewReader(text))
+		strict.DisallowUnknownFields()
+		err = strict.Decode(&file)
+	}
+	read := Preparation{file.Columns}
+	if err == nil {
+		err = read.check()
+	}
+	if err != nil {
+		return fmt.Errorf("data: preparation: read JSON: %w", err)
+	}
+	*p = read
+	return nil
+}

@@ -1,0 +1,363 @@
+package data_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+type golden struct {
+	Train    int
+	Numbers  map[string][]string
+	Prepared []struct {
+		Column, Fill, Scale string
+		Test                []float64
+	}
+	Missing      map[string][]float32
+	Island, Code goldenClasses
+	Labels       []int32
+	Y, Groups    []int32
+	Folds        map[string]struct {
+		Plain, Grouped []int
+		Stratified     [][]int
+	}
+}
+
+type goldenClasses struct {
+	Cells, Classes []string
+	Test           [][]float32
+	Numbers        []int32
+}
+
+func readGolden(t *testing.T) (g golden) {
+	text, err := os.ReadFile("testdata/preparation.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &g))
+	return g
+}
+
+// column is a set of one column of texts.
+func column(t testing.TB, name string, cells ...string) *data.Set {
+	set, err := data.New(data.Named(name, cells, len(cells)))
+	require.NoError(t, err)
+	return set
+}
+
+func field(t testing.TB, set *data.Set, name string) data.Array {
+	a, err := set.Field(name)
+	require.NoError(t, err)
+	return a
+}
+
+// The figures of scikit-learn for the same columns: with NaN, constant, close together, and in whatever unit.
+func TestPreparation_numbersAreThoseOfScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	fills := map[string]data.Fill{"mean": data.FillMean, "median": data.FillMedian, "most frequent": data.FillMostFrequent, "value": data.FillValue}
+	scales := map[string]data.Scale{"none": data.NoScale, "standard": data.Standard, "minmax": data.MinMax}
+	require.Len(t, g.Prepared, 8*4*3)
+	worst := 0.0
+	for _, row := range g.Prepared {
+		name := fmt.Sprint(row)
+		cells := g.Numbers[row.Column]
+		rule := data.Numbers{Fill: fills[row.Fill], Scale: scales[row.Scale], Indicator: true}
+		if row.Fill == "value" {
+			rule.Value = -1.5
+		}
+		texts := column(t, "a", cells...)
+		numbers := make([]float64, len(cells))
+		for i, cell := range cells {
+			numbers[i] = math.NaN()
+			if cell != "" {
+				var err error
+				numbers[i], err = strconv.ParseFloat(cell, 64)
+				require.NoError(t, err)
+			}
+		}
+		floats, err := data.New(data.Named("a", numbers, len(numbers)))
+		require.NoError(t, err)
+		for _, table := range []*data.Set{texts, floats} {
+			train, err := table.Slice(0, g.Train)
+			require.NoError(t, err)
+			test, err := table.Slice(g.Train, table.Len())
+			require.NoError(t, err)
+			p, err := data.FitPreparation(train, rule)
+			require.NoError(t, err, name)
+			set, err := test.Map(p.Apply)
+			require.NoError(t, err, name)
+			x := field(t, set, "x")
+			require.Equal(t, []int{test.Len(), 2}, x.Dims)
+			for i, want := range row.Test {
+				got := float64(x.Flat.([]float32)[2*i])
+				apart := math.Abs(got-want) / max(1, math.Abs(want))
+				require.Less(t, apart, 2e-7, "%s, row %d: %v, expected %v", name, i, got, want)
+				worst = max(worst, apart)
+				require.Equal(t, g.Missing[row.Column][i], x.Flat.([]float32)[2*i+1], name)
+			}
+		}
+	}
+	t.Logf("%d columns, fills and scales, as texts and as numbers: at most %.1e apart", len(g.Prepared), worst)
+}
+
+func TestPreparation_classesAreThoseOfScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	for _, want := range []goldenClasses{g.Island, g.Code} {
+		table := column(t, "a", want.Cells...)
+		train, err := table.Slice(0, g.Train)
+		require.NoError(t, err)
+		test, err := table.Slice(g.Train, table.Len())
+		require.NoError(t, err)
+		p, err := data.FitPreparation(train, data.Categories{Unknown: data.UnknownZeros})
+		require.NoError(t, err)
+		set, err := test.Map(p.Apply)
+		require.NoError(t, err)
+		var flat []float32
+		for _, row := range want.Test {
+			flat = append(flat, row...)
+		}
+		require.Equal(t, data.Array{Flat: flat, Dims: []int{test.Len(), len(want.Classes)}}, field(t, set, "x"))
+
+		p, err = data.FitPreparation(train, data.Categories{Integers: true, Unknown: data.UnknownOwn})
+		require.NoError(t, err)
+		set, err = test.Map(p.Inputs)
+		require.NoError(t, err)
+		numbers := field(t, set, "a").Flat.([]int32)
+		for i, n := range want.Numbers {
+			if n == 99 {
+				n = int32(len(want.Classes))
+			}
+			require.Equal(t, n, numbers[i])
+		}
+		classes, err := p.Classes("a")
+		require.NoError(t, err)
+		require.Equal(t, want.Classes, classes)
+	}
+	p, err := data.FitPreparation(column(t, "y", g.Code.Cells[:g.Train]...), data.Labels{Column: "y"}, data.Categories{Columns: []string{"y"}})
+	require.ErrorContains(t, err, `column "y" is named twice`)
+	require.Nil(t, p)
+	table, err := column(t, "y", g.Code.Cells[:g.Train]...).Map(data.Rename("y", "code"))
+	require.NoError(t, err)
+	p, err = data.FitPreparation(table, data.Labels{Column: "code"})
+	require.NoError(t, err)
+	set, err := table.Map(p.Apply)
+	require.NoError(t, err)
+	require.Equal(t, g.Labels, field(t, set, "y").Flat)
+}
+
+const birds = "id,mass,island,sex,age,species,weight\n" +
+	"1,3,Dream,m,1,b,0.5\n" +
+	"2,NA,Biscoe,,2,a,1\n" +
+	"3,5,Dream,f,10,b,1\n" +
+	"4,7,Biscoe,m,1,a,2\n"
+
+func readTable(t testing.TB, text string) *data.Set {
+	set, err := data.ReadCSV(strings.NewReader(text), data.CSV{Texts: true, Missing: []string{"NA"}})
+	require.NoError(t, err)
+	return set
+}
+
+func fitBirds(t testing.TB) *data.Preparation {
+	p, err := data.FitPreparation(readTable(t, birds),
+		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.MinMax, Indicator: true},
+		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownOwn},
+		data.Categories{Columns: []string{"sex"}, Fill: data.FillValue, Value: "?", Classes: []string{"f", "m"}},
+		data.Categories{Columns: []string{"age"}, Integers: true},
+		data.Labels{Column: "species"}, data.Labels{Column: "weight", Field: "weight", Numbers: true})
+	require.NoError(t, err)
+	return p
+}
+
+func TestPreparation_apply(t *testing.T) {
+	p := fitBirds(t)
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	read := &data.Preparation{}
+	require.NoError(t, json.Unmarshal(text, read))
+	again, err := json.Marshal(read)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+
+	for _, p := range []*data.Preparation{p, read} {
+		set, err := readTable(t, birds).Map(p.Apply)
+		require.NoError(t, err)
+		want, err := data.New(data.X([]float32{
+			0, 0, 0, 1, 0, 0, 1, 0,
+			0.5, 1, 1, 0, 0, 0, 0, 1,
+			0.5, 0, 0, 1, 0, 1, 0, 0,
+			1, 0, 1, 0, 0, 0, 1, 0}, 4, 8),
+			data.Named("age", []int32{0, 1, 2, 0}, 4), data.Y([]int32{1, 0, 1, 0}, 4), data.Named("weight", []float32{0.5, 1, 1, 2}, 4))
+		require.NoError(t, err)
+		require.Equal(t, want, set)
+		names, err := p.Names("x")
+		require.NoError(t, err)
+		require.Equal(t, []string{"mass", "mass missing", "island=Biscoe", "island=Dream", "island unknown", "sex=f", "sex=m", "sex=?"}, names)
+		for f, want := range map[string][]string{"y": {"a", "b"}, "age": {"1", "2", "10"}} {
+			classes, err := p.Classes(f)
+			require.NoError(t, err)
+			require.Equal(t, want, classes)
+		}
+
+		// New data: columns in another order, none of the labels, an unknown island; in a stream, too.
+		table := readTable(t, "age,sex,island,mass\n10,f,Mars,\n")
+		one, err := table.Map(p.Inputs)
+		require.NoError(t, err)
+		wanted, err := data.New(data.X([]float32{0.5, 1, 0, 0, 1, 1, 0, 0}, 1, 8), data.Named("age", []int32{2}, 1))
+		require.NoError(t, err)
+		require.Equal(t, wanted, one)
+		for _, row := range []map[string]any{
+			{"age": 10, "sex": "f", "island": "Mars", "mass": nil},
+			{"age": "10", "sex": " f", "island": "Mars", "mass": ""},
+			{"age": 10.0, "sex": "f", "island": "Mars", "mass": math.NaN()},
+			{"age": json.Number("10"), "sex": "f", "island": "Mars", "mass": nil, "species": "b"},
+		} {
+			got, err := p.Rows(row)
+			require.NoError(t, err)
+			require.Equal(t, wanted, got)
+		}
+		batch, err := data.Peek(data.Map(table.Batches(1), p.Inputs))
+		require.NoError(t, err)
+		require.Equal(t, wanted.Fields(), batch.Fields)
+	}
+}
+
+func TestPreparation_refuses(t *testing.T) {
+	p := fitBirds(t)
+	table := readTable(t, birds)
+	for want, changes := range map[string][]func(data.Batch) (data.Batch, error){
+		`data: preparation: apply: the table has no field "sex"; there are "id", "mass", "island", "age", "species", "weight" (it was fitted as a one-hot)`:                         {data.Drop("sex")},
+		`data: preparation: apply: the table has no field "species"`:                                                                                                                {data.Drop("species")},
+		`column "mass": row 1: "Dream" is no number: invalid syntax: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories`:                  {data.Drop("mass"), data.Rename("island", "mass")},
+		`column "sex": row 1: "1" is no class that the training data have: expected one of 3: ["f" "m" "?"]; to take others, set Categories.Unknown, and fit the preparation again`: {data.Drop("sex"), data.Rename("id", "sex")},
+		`column "species": row 1: "1" is no class that the training data have: expected one of 2: ["a" "b"]`:                                                                        {data.Drop("species"), data.Rename("id", "species")},
+	} {
+		_, err := table.Map(append(changes, p.Apply)...)
+		require.ErrorContains(t, err, want)
+	}
+	for want, row := range map[string]map[string]any{
+		`row 1: there is no column "mass", fitted as a number; there are ["age" "island" "sex"]`: {"age": 1, "sex": "f", "island": "Dream"},
+		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                  {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
+		`column "mass": row 1: "true" is no number`:                                              {"age": 1, "sex": "f", "island": "Dream", "mass": true},
+		`column "mass": row 1: the value is []int, expected a number`:                            {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
+		`column "age": row 1: "1.5" is no class`:                                                 {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
+		`column "age": row 1: the value is missing: set Categories.Fill`:                         {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
+		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
+		`column "mass": row 1: "+Inf" is no number`:                                              {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
+	} {
+		_, err := p.Rows(row)
+		require.ErrorContains(t, err, "data: preparation: rows: ")
+		require.ErrorContains(t, err, want)
+	}
+	_, err := p.Rows()
+	require.EqualError(t, err, "data: preparation: rows: there is none")
+	_, err = p.Classes("x")
+	require.EqualError(t, err, `data: preparation: classes: field "x" holds no numbers of classes of one column, but number`)
+	_, err = p.Names("z")
+	require.EqualError(t, err, `data: preparation: names: it makes no field "z"; there are ["x" "age" "y" "weight"]`)
+	for _, p := range []*data.Preparation{nil, {}} {
+		_, err = table.Map(p.Apply)
+		require.ErrorContains(t, err, "data: preparation: apply: it is empty")
+		_, err = p.Rows(map[string]any{})
+		require.ErrorContains(t, err, "it is empty")
+	}
+
+	for _, row := range []struct {
+		want    string
+		columns []data.Columns
+	}{
+		{"no columns: expected Numbers, Categories or Labels", nil},
+		{`column "mass": 1 of 4 values are missing, the first one in row 2: set Numbers.Fill`, []data.Columns{data.Numbers{Columns: []string{"mass"}}}},
+		{`column "sex": row 2: the value is missing: set Categories.Fill`, []data.Columns{data.Categories{Columns: []string{"sex"}}}},
+		{`column "sex": row 1: "m" is none of Classes, ["f"]`, []data.Columns{data.Categories{Columns: []string{"sex"}, Classes: []string{"f"}}}},
+		{`the table has no field "wings"; there are "id", "mass"`, []data.Columns{data.Numbers{Columns: []string{"wings"}}}},
+		{`column "mass" is named twice`, []data.Columns{data.Numbers{Columns: []string{"mass", "mass"}}}},
+		{`data.Numbers and data.Categories both name no columns`, []data.Columns{data.Numbers{}, data.Categories{}}},
+		{`data.Labels: Column is not set`, []data.Columns{data.Labels{}}},
+		{`data.Numbers: Value is 1, which takes Fill: data.FillValue`, []data.Columns{data.Numbers{Value: 1}}},
+		{`data.Numbers: Indicator is set, but no Fill`, []data.Columns{data.Numbers{Indicator: true}}},
+		{`Value is "" and Fill is 4`, []data.Columns{data.Categories{Fill: data.FillValue}}},
+		{`Fill is 1 and Unknown is 0: expected NoFill, FillMostFrequent or FillValue`, []data.Columns{data.Categories{Fill: data.FillMean}}},
+		{`integers have no columns: take UnknownOwn`, []data.Columns{data.Categories{Integers: true, Unknown: data.UnknownZeros}}},
+		{`field "y" has columns "island" and "age": expected labels in a field of their own`, []data.Columns{data.Labels{Column: "island"}, data.Labels{Column: "age"}}},
+		{`field "x" has columns "id", number, and "age", integer: expected fields of their own for integers`,
+			[]data.Columns{data.Numbers{Columns: []string{"id"}}, data.Categories{Columns: []string{"age"}, Integers: true, Field: "x"}}},
+		{`column "island": row 1: "Dream" is no number`, []data.Columns{data.Labels{Column: "island", Numbers: true}}},
+		{`columns 1 of 1 are nil`, []data.Columns{nil}},
+	} {
+		_, err := data.FitPreparation(table, row.columns...)
+		require.ErrorContains(t, err, "data: fit preparation: ")
+		require.ErrorContains(t, err, row.want)
+	}
+	many := make([]string, 5000)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	_, err = data.FitPreparation(column(t, "a", many...), data.Categories{})
+	require.ErrorContains(t, err, `column "a": 5000 classes, expected at most 4096 as columns of 0 and 1: set Categories.Integers`)
+	require.ErrorIs(t, err, data.ErrLimit)
+	_, err = data.FitPreparation(column(t, "a", "", ""), data.Numbers{Fill: data.FillMedian})
+	require.ErrorContains(t, err, `column "a": all values are missing`)
+	wide, err := data.New(data.Named("a", make([]float32, 6), 3, 2))
+	require.NoError(t, err)
+	_, err = data.FitPreparation(wide, data.Numbers{})
+	require.ErrorContains(t, err, `column "a" is float32 [3 2], expected one value for each example`)
+	_, err = data.FitPreparation(nil, data.Numbers{})
+	require.ErrorContains(t, err, "the set has no examples")
+}
+
+// A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small
+// number.
+func FuzzPreparation(f *testing.F) {
+	text, err := json.Marshal(fitBirds(f))
+	require.NoError(f, err)
+	f.Add(text)
+	table, table2 := readTable(f, birds), readTable(f, "a\n1\n")
+	for want, file := range map[string]string{
+		"version 0, expected 1":                 `{}`,
+		"version 2, expected 1":                 `{"version":2}`,
+		`unknown field "more"`:                  `{"version":1,"columns":[],"more":1}`,
+		"no columns":                            `{"version":1,"columns":[]}`,
+		`it is as "text"`:                       `{"version":1,"columns":[{"column":"a","field":"x","as":"text"}]}`,
+		"no scale of 0":                         `{"version":1,"columns":[{"column":"a","field":"x","as":"number"}]}`,
+		"0 classes in a one-hot":                `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot"}]}`,
+		`the class "b" is listed twice`:         `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b","b"]}]}`,
+		`the class to fill in, "c", is none of`: `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"fill_class":"c"}]}`,
+		`unknown classes are "zero"`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"unknown":"zero"}]}`,
+		`a setting that a class label does not`: `{"version":1,"columns":[{"column":"a","field":"x","as":"class label","classes":["b"],"unknown":"own"}]}`,
+		`its field is ""`:                       `{"version":1,"columns":[{"column":"a","as":"number","scale":1}]}`,
+		`an indicator without a value`:          `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1,"indicator":true}]}`,
+		`cannot unmarshal number 1e999`:         `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1e999}]}`,
+		`is there twice`:                        `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1},{"column":"a","field":"y","as":"number","scale":1}]}`,
+	} {
+		f.Add([]byte(file))
+		before := fitBirds(f)
+		err := json.Unmarshal([]byte(file), before)
+		require.ErrorContains(f, err, "data: preparation: read JSON: ")
+		require.ErrorContains(f, err, want)
+		after, err := json.Marshal(before)
+		require.NoError(f, err)
+		require.Equal(f, text, after, "it is left as it was")
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		p := &data.Preparation{}
+		if p.UnmarshalJSON(file) != nil {
+			return
+		}
+		for _, table := range []*data.Set{table, table2} {
+			if set, err := table.Map(p.Apply); err == nil {
+				for _, f := range set.Fields() {
+					require.NoError(t, f.Array.Check())
+				}
+			}
+		}
+		text, err := json.Marshal(p)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &data.Preparation{}))
+	})
+}

@@ -1,0 +1,249 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+)
+
+// SplitOption says by what [Set.Split] and [Set.Folds] divide, beside the number of examples: [Stratified] or
+// [Grouped].
+type SplitOption func(*splitting)
+
+type splitting struct{ by, field string }
+
+// Stratified has each side with the same share of each class, rounded to a whole example: the field, [n] of integers,
+// truth values or texts, says the class. Each class needs an example on each side.
+func Stratified(field string) SplitOption { return splitBy("stratified", field) }
+
+// Grouped keeps the examples of a group, as those of one patient, on one side: the field, [n] of integers, truth values
+// or texts, says the group.
+func Grouped(field string) SplitOption { return splitBy("grouped", field) }
+
+func splitBy(by, field string) SplitOption {
+	return func(s *splitting) {
+		if s.by != "" { // a second one, which is refused
+			by = s.by + " and " + by
+		}
+		*s = splitting{by, field}
+	}
+}
+
+// classed are the examples of a set by what a field says, numbered from 0 in the order in which they first come.
+type classed struct {
+	of    []int    // the class of each example
+	sizes []int    // the number of examples of each
+	names []string // as messages have it
+}
+
+// classed is nil for a split that asks for nothing.
+func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err error) {
+	for _, option := range options {
+		if option != nil {
+			option(&how)
+		}
+	}
+	if how.by == "" {
+		return how, nil, nil
+	}
+	if how.by != "stratified" && how.by != "grouped" {
+		return how, nil, errors.New("expected one data.Stratified or one data.Grouped")
+	}
+	a, err := find(s.fields, how.field, "the set")
+	if err != nil {
+		return how, nil, err
+	}
+	if len(a.Dims) == 1 {
+		by = classesOf(a)
+	}
+	if by == nil {
+		return how, nil, fmt.Errorf("field %q is %s %v, expected an integer, a truth value or a text for each example", how.field, a.DType(), a.Dims)
+	}
+	return how, by, nil
+}
+
+// classesOf is nil for numbers that are no integers.
+func classesOf(a Array) *classed {
+	switch flat := a.Flat.(type) {
+	case []string:
+		return classesIn(flat, "%q")
+	case []bool:
+		return classesIn(flat, "%v")
+	case []uint64:
+		return classesIn(flat, "%v")
+	}
+	numbers, err := integers(a)
+	if err != nil {
+		return nil
+	}
+	return classesIn(numbers, "%v")
+}
+
+func classesIn[T comparable](values []T, format string) *classed {
+	c, number := &classed{of: make([]int, len(values))}, map[T]int{}
+	for i, v := range values {
+		n, known := number[v]
+		if !known {
+			n = len(c.sizes)
+			number[v], c.sizes, c.names = n, append(c.sizes, 0), append(c.names, fmt.Sprintf(format, v))
+		}
+		c.of[i] = n
+		c.sizes[n]++
+	}
+	return c
+}
+
+// Split deals the examples out at random, by the seed: the given fraction to train, the others to test. Both are
+// copies. Neither may be left without an example. Of n examples train has fraction·n, rounded down; [Stratified] so
+// much of each class, rounded to the nearest; [Grouped] as many of the groups, in random order, as fit into that.
+func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (train, test *Set, err error) {
+	how, by, err := s.classed(options)
+	what := "split"
+	if how.by != "" {
+		what += " " + how.by
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("data: %s: %w", what, err)
+	}
+	if !(fraction > 0 && fraction < 1) { // also NaN
+		return nil, nil, fmt.Errorf("data: %s: the fraction is %v, expected one between 0 and 1", what, fraction)
+	}
+	rows := make([]int, s.len)
+	permute(rows, seed, splitEpoch)
+	// 0.29 times 100 is 28.999999999999996 in floating point, where 29 is meant.
+	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
+	left := n
+	switch how.by {
+	case "":
+	case "grouped":
+		chosen, seen := make([]bool, len(by.sizes)), make([]bool, len(by.sizes))
+		for _, r := range rows {
+			g := by.of[r]
+			if !seen[g] && by.sizes[g] <= left {
+				chosen[g] = true
+				left -= by.sizes[g]
+			}
+			seen[g] = true
+		}
+		return s.sides(what, fraction, rows, func(r int) bool { return chosen[by.of[r]] })
+	default:
+		for c, have := range by.sizes {
+			if k := share(fraction, have); k == 0 || k == have {
+				return nil, nil, fmt.Errorf("data: %s: class %s has %d examples, at the fraction %v one side would have none", what, by.names[c], have, fraction)
+			}
+		}
+		dealt := make([]int, len(by.sizes))
+		return s.sides(what, fraction, rows, func(r int) bool {
+			c := by.of[r]
+			dealt[c]++
+			return dealt[c] <= share(fraction, by.sizes[c])
+		})
+	}
+	return s.sides(what, fraction, rows, func(int) bool {
+		left--
+		return left >= 0
+	})
+}
+
+// share is the fraction of n in whole examples, rounded to the nearest, so that all classes together keep it nearly.
+func share(fraction float64, n int) int { return int(math.Floor(fraction*float64(n) + 0.5)) }
+
+// sides deals rows out.
+func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(row int) bool) (train, test *Set, err error) {
+	var left, right []int
+	for _, r := range rows {
+		if isTraining(r) {
+			left = append(left, r)
+		} else {
+			right = append(right, r)
+		}
+	}
+	if len(left) == 0 || len(right) == 0 {
+		return nil, nil, fmt.Errorf("data: %s: %d examples at the fraction %v: one side would be empty", what, s.len, fraction)
+	}
+	return s.gather(left), s.gather(right), nil
+}
+
+// Fold is one of the parts into which [Set.Folds] divides a set, and the rest of it to train on. Both are copies.
+type Fold struct{ Train, Test *Set }
+
+// Folds divides the examples at random, by the seed, into k parts, for cross-validation: each is the test set of one
+// fold. Parts differ by one example at most; by [Stratified] also in the number of examples of each class, which needs
+// k examples at least; by [Grouped] as whole groups allow, of which there must be k at least. A fold is made when it is
+// asked for.
+func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, error] {
+	parts, rows, err := s.folds(k, seed, options)
+	if err != nil {
+		return failed[Fold](fmt.Errorf("data: %d folds: %w", k, err))
+	}
+	return func(yield func(Fold, error) bool) {
+		for p := range k {
+			var train, test []int
+			for i, r := range rows {
+				if parts[i] == p {
+					test = append(test, r)
+				} else {
+					train = append(train, r)
+				}
+			}
+			if !yield(Fold{s.gather(train), s.gather(test)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// folds gives the rows in random order, and the part of each.
+func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []int, err error) {
+	how, by, err := s.classed(options)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case k < 2 || k > s.len:
+		return nil, nil, fmt.Errorf("expected 2 at least, and at most as many as there are examples, %d", s.len)
+	}
+	rows, parts = make([]int, s.len), make([]int, s.len)
+	permute(rows, seed, splitEpoch)
+	switch how.by {
+	case "":
+		for i := range rows {
+			parts[i] = i % k
+		}
+	case "stratified":
+		next := make([]int, len(by.sizes)) // the classes lie one behind the other, and are dealt out in turns
+		for c, size := range by.sizes {
+			if size < k {
+				return nil, nil, fmt.Errorf("class %s has %d examples, expected one for each fold", by.names[c], size)
+			}
+			if c > 0 {
+				next[c] = next[c-1] + by.sizes[c-1]
+			}
+		}
+		for i, r := range rows {
+			c := by.of[r]
+			parts[i] = next[c] % k
+			next[c]++
+		}
+	default:
+		groups := len(by.sizes)
+		if groups < k {
+			return nil, nil, fmt.Errorf("field %q has %d groups, expected one for each fold", how.field, groups)
+		}
+		// The largest group that is left goes to the smallest part; of one size they go in random order.
+		order, part, sizes := make([]int, groups), make([]int, groups), make([]int, k)
+		permute(order, seed, splitEpoch)
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(by.sizes[b], by.sizes[a]) })
+		for _, g := range order {
+			least := slices.Index(sizes, slices.Min(sizes))
+			part[g] = least
+			sizes[least] += by.sizes[g]
+		}
+		for i, r := range rows {
+			parts[i] = part[by.of[r]]
+		}
+	}
+	return parts, rows, nil
+}
