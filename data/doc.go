@@ -1,8 +1,8 @@
 // Package data holds training data, reads it from files, and deals it out in batches.
 //
 // An [Array] is a flat slice with dimensions; a [Field] is an array with a name; a [Set] is fields over the same
-// examples, which [Set.Batches] deals out, in order or shuffled. [Set.Split] and [Set.Folds] divide it, also by class or
-// by group, and [Set.Map] changes its fields.
+// examples, which [Set.Batches] deals out, in order or shuffled. [Set.Split] and [Set.Folds] divide it, also by class
+// or by group, and [Set.Map] changes its fields.
 //
 // Everything behind that is a function from sequences to sequences, iter.Seq2[B, error], so that they compose:
 //

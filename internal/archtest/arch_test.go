@@ -90,6 +90,7 @@ var allowed = map[string][]string{
 	"examples/tagger":       {"callbacks", "data", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 	"examples/gpt":          {"callbacks", "data", "loop", "managed", "nn", "optim", "strategies", "text", "train", "xla"},
 	"examples/charlm":       {"data", "flaxlike", "loop"},
+	"examples/tabular":      {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"callbacks", "data", "loop", "managed", "optim", "strategies", "xla"},
 	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},

@@ -1,0 +1,46 @@
+// Command tabular learns the species of penguins from a table with texts and missing values, says how well, saves the
+// model, and says what one more bird is:
+//
+//	go run ./examples/tabular examples/tabular/penguins.csv
+//
+// The table is that of palmerpenguins (https://allisonhorst.github.io/palmerpenguins; A. M. Horst, A. P. Hill and K. B.
+// Gorman, 2020), unchanged; it is in the public domain (CC0 1.0).
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+func main() {
+	must.M = loop.Exit // an error is printed, and ends the program
+	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the parameters and of what is drawn of the data")
+	flag.Parse()
+	table := must.M1(data.OpenCSV(flag.Arg(0), data.CSV{Texts: true, Missing: []string{"NA"}}))
+	train, test := must.M2(table.Split(0.75, uint64(*seed), data.Stratified("species")))
+	prepared := must.M1(data.FitPreparation(train, data.Numbers{Fill: data.FillMedian, Scale: data.Standard},
+		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent}, data.Labels{Column: "species"}))
+	training, testing := must.M1(train.Map(prepared.Apply)), must.M1(test.Map(prepared.Apply))
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"),
+		flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
+		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { fmt.Println(line) })))
+	defer model.Close()
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: testing}))
+	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, testing))["accuracy"])
+	must.M(model.Save("penguins.safetensors"))
+	must.M(os.WriteFile("penguins.json", must.M1(json.Marshal(prepared)), 0o600))
+	bird := must.M1(prepared.Rows(map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
+		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // nobody has weighed it
+	logits := must.M1(model.Predict(ctx, bird))["preds"].Flat.([]float32)
+	fmt.Println("the bird is:", must.M1(prepared.Classes("y"))[slices.Index(logits, slices.Max(logits))])
+}
