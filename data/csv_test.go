@@ -278,3 +278,13 @@ func TestReadCSV_emptyLineOfOneColumnIsAnEmptyCell(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, several.Len())
 }
+
+// A text counts with its length against the limit, so that one of few long cells is refused as well.
+func TestReadCSV_textsCount(t *testing.T) {
+	file := "a,b\n" + strings.Repeat(strings.Repeat("x", 100)+",\n", 10)
+	for limit, fits := range map[int64]bool{10 * (2*16 + 100): true, 10*(2*16+100) - 1: false} {
+		_, err := ReadCSV(strings.NewReader(file), CSV{Texts: true, Limit: limit})
+		require.Equal(t, fits, err == nil, "%d", limit)
+		require.Equal(t, !fits, errors.Is(err, ErrLimit))
+	}
+}

@@ -94,3 +94,42 @@ func ExampleRebatch() {
 	// 3 [0 1 2] [true true true]
 	// 2 [3 4 4] [true true false]
 }
+
+func ExampleFitPreparation() {
+	file := "mass,island,species\n3.5,Dream,a\n,Biscoe,b\n4.5,Dream,b\n"
+	table, err := data.ReadCSV(strings.NewReader(file), data.CSV{Texts: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	preparation, err := data.FitPreparation(table,
+		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.MinMax},
+		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownZeros},
+		data.Labels{Column: "species"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	training, err := table.Map(preparation.Apply)
+	if err != nil {
+		log.Fatal(err)
+	}
+	one, err := preparation.Rows(map[string]any{"mass": 5.5, "island": "Torgersen"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, set := range []*data.Set{training, one} {
+		for _, f := range set.Fields() {
+			fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
+		}
+	}
+	names, _ := preparation.Names("x")
+	classes, _ := preparation.Classes("y")
+	fmt.Println(names, classes)
+	_, err = preparation.Rows(map[string]any{"mass": "heavy", "island": "Dream"})
+	fmt.Println(err)
+	// Output:
+	// x [3 3] [0 0 1 0.5 1 0 1 0 1]
+	// y [3] [0 1 1]
+	// x [1 3] [2 0 0]
+	// [mass island=Biscoe island=Dream] [a b]
+	// data: preparation: rows: column "mass": row 1: "heavy" is no number: invalid syntax: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories
+}

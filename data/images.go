@@ -143,8 +143,8 @@ func (f *ImageFolder) Len() int { return len(f.files) }
 
 // Set is the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
 // class. Images are read when their batch is dealt out, on several goroutines and a few batches ahead, so the folder
-// may be larger than the memory; see [Set.MapBatches]. The set is split and shuffled without reading any, also by
-// [Set.SplitStratified] with "y". An image that cannot be read is an [*ImageError] in the place of its batch, and the
+// may be larger than the memory; see [Set.MapBatches]. The set is split and shuffled without reading any, also with
+// [Stratified] by "y". An image that cannot be read is an [*ImageError] in the place of its batch, and the
 // next one follows.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))

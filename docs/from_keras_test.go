@@ -28,7 +28,7 @@ import (
 // heading. The list is made by testdata/keras_list.py.
 func TestKeras_list(t *testing.T) {
 	counts := checkRows(t, "from-keras.md", "testdata/keras_list.txt")
-	require.Len(t, counts, 8)
+	require.Len(t, counts, 9)
 	require.Greater(t, counts["callback"], 14)
 }
 
@@ -230,6 +230,24 @@ func Example_kerasData() {
 	must.M(model.Close())
 	// Output:
 	// epochs: 2
+}
+
+func Example_kerasTables() {
+	path := filepath.Join(must.M1(os.MkdirTemp("", "")), "birds.csv")
+	must.M(os.WriteFile(path, []byte("mass,island,species\n3700,Dream,a\n,Biscoe,b\n3900,Dream,a\n4100,Dream,b\n"), 0o600))
+	table := must.M1(data.OpenCSV(path, data.CSV{Texts: true}))
+	train, test := must.M2(table.Split(0.5, 0, data.Stratified("species")))
+	preparation := must.M1(data.FitPreparation(train,
+		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMedian, Scale: data.Standard}, // SimpleImputer, Normalization
+		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownOwn},               // StringLookup(output_mode="one_hot")
+		data.Labels{Column: "species"}))
+	training, testing := must.M1(train.Map(preparation.Apply)), must.M1(test.Map(preparation.Apply))
+	classes := must.M1(preparation.Classes("y"))
+	one := must.M1(preparation.Rows(map[string]any{"mass": nil, "island": "Torgersen"}))
+	fmt.Println(training.Len(), testing.Len(), classes, one.Fields()[0].Array.Dims[0])
+	must.M(os.RemoveAll(filepath.Dir(path)))
+	// Output:
+	// 2 2 [a b] 1
 }
 
 func Example_kerasFineTuning() {

@@ -65,8 +65,8 @@ func TestFit(t *testing.T) {
 	require.GreaterOrEqual(t, sum/3, 0.91)
 }
 
-// The whole program is 35 lines, from the file with its texts and holes to a saved model and an answer for one more row;
-// its mean over three seeds, each with a split of its own, is that of the Keras program beside it (docs/from-keras.md).
+// The whole program is 35 lines, from the file with its texts and missing values to a saved model and an answer for one
+// more row. Its mean over three seeds, each with a split of its own, is not below that of Keras (docs/from-keras.md).
 func TestTabular(t *testing.T) {
 	lines := linesOf(t, "tabular/main.go")
 	require.LessOrEqual(t, lines, 35)

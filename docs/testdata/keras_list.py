@@ -21,3 +21,8 @@ for group, base in (("loss", keras.losses.Loss), ("metric", keras.metrics.Metric
     for name, value in sorted(names.items()):
         if inspect.isclass(value) and issubclass(value, base) and value is not base:
             print(group, name)
+for group in (keras.layers, keras.utils):
+    for name in ("Normalization", "StringLookup", "IntegerLookup", "CategoryEncoding", "Discretization", "Hashing", "HashedCrossing",
+                 "FeatureSpace", "to_categorical", "split_dataset"):
+        if hasattr(group, name):
+            print("table", name)
