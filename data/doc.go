@@ -18,8 +18,8 @@
 // [Digits] comes with the package, and Parquet files are read by the module data/parquet. Readers check lengths before
 // they take memory; what a hostile file may cost stands with each.
 //
-// A table with texts, classes and missing values is a set, too, with a field for each column ([CSV.Texts]). A
-// [Preparation], fitted on the training data, makes numbers of it, and of new rows in the same way.
+// A table with texts, classes and missing values is a set, too, with a field for each column ([CSV.Texts], or Texts of
+// data/parquet). A [Preparation], fitted on the training data, makes numbers of it, and of new rows in the same way.
 //
 // # Where a run was
 //

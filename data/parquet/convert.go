@@ -20,7 +20,7 @@ type sink interface {
 }
 
 type number interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | bool | string
 }
 
 type slice[T number] struct {
@@ -70,6 +70,46 @@ func (r *rawBytes) add(v *value) error {
 	}
 	r.values = append(r.values, v.text...)
 	return nil
+}
+
+// textual is a sink of texts, which take memory of their own.
+type textual struct {
+	slice[string]
+	truths bool // the column holds truth values
+}
+
+func (w *textual) add(v *value) error {
+	text := w.text(v)
+	if err := w.mem.take(int64(len(text))); err != nil {
+		return err
+	}
+	w.taken += int64(len(text))
+	if len(w.values) == cap(w.values) {
+		if err := w.reserve(max(64, len(w.values))); err != nil {
+			return err
+		}
+	}
+	w.values = append(w.values, text)
+	return nil
+}
+
+// text is a value as it is written in a file of texts, which data.Preparation reads.
+func (w *textual) text(v *value) string {
+	switch {
+	case v.kind == text:
+		return string(v.text)
+	case w.truths:
+		return strconv.FormatBool(v.int != 0)
+	case v.kind == unsigned:
+		return strconv.FormatUint(uint64(v.int), 10)
+	case v.kind == signed:
+		return strconv.FormatInt(v.int, 10)
+	case math.IsNaN(v.float):
+		return ""
+	case math.Abs(v.float) < 1e15:
+		return strconv.FormatFloat(v.float, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v.float, 'g', -1, 64)
 }
 
 var errText = errors.New("it holds text; name its Classes, take its bytes with the type uint8, or read it with parquet.Texts")
@@ -181,10 +221,12 @@ func sinkOf(f Field, mem *memory) (sink, error) {
 		return &slice[uint32]{mem: mem, to: toInt[uint32]}, nil
 	case "uint64":
 		return &slice[uint64]{mem: mem, to: toInt[uint64]}, nil
+	case "string":
+		return &textual{slice: slice[string]{mem: mem}}, nil
 	case "bool":
 		return &slice[bool]{mem: mem, to: toBool}, nil
 	}
-	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64 or bool", f.DType)
+	return nil, fmt.Errorf("unknown type %q, expected float32, float64, int8 to int64, uint8 to uint64, bool or string", f.DType)
 }
 
 // fillOf is the value that the text of Field.Fill means.

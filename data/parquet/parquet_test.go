@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
@@ -188,7 +189,7 @@ func TestMessages(t *testing.T) {
 		"decimal":          {named("d", Field{}), `field "x": column "d": it has decimals, which are not supported; write them as doubles`},
 		"lists of lists":   {named("m", Field{}), `field "x": column "m": it has lists of lists, which are not supported; write flat ones, and set Field.Dims`},
 		"no column":        {named("q", Field{}), `field "x": there is no column "q"; there are ["n" "t" "f" "l" "d" "u" "m"]`},
-		"dtype":            {named("f", Field{DType: "float16"}), `field "x": unknown type "float16", expected float32, float64, int8 to int64, uint8 to uint64 or bool`},
+		"dtype":            {named("f", Field{DType: "float16"}), `field "x": unknown type "float16", expected float32, float64, int8 to int64, uint8 to uint64, bool or string`},
 		"fill":             {named("f", Field{DType: "int8", Fill: "300"}), `field "x": fill: the value 300 is no int8`},
 		"fill text":        {named("f", Field{Fill: "x"}), `field "x": fill "x" is no number: invalid syntax`},
 		"limit":            {Format{Fields: named("f", Field{}).Fields, Limit: 100}, `reading takes more than 100 bytes (set Format.Limit, or stream smaller batches): over the limit`},
@@ -218,4 +219,47 @@ func TestMessages(t *testing.T) {
 	set, err := open(file, named("f", Field{Fill: "2"}))
 	require.NoError(t, err)
 	require.Equal(t, []float32{1.5, 2}, set.Fields()[0].Array.Flat)
+}
+
+// A table for a preparation: the texts are those that a CSV file of the same values has.
+func TestTexts(t *testing.T) {
+	type bird struct {
+		Mass   *float64 `parquet:"mass,optional"`
+		Island *string  `parquet:"island,optional"`
+		Year   int32    `parquet:"year"`
+		Ring   uint64   `parquet:"ring"`
+		Male   bool     `parquet:"male"`
+		Short  float32  `parquet:"short"`
+	}
+	file := written(t, []bird{
+		{new(3750.5), new("Dream"), 2007, math.MaxUint64, true, 0.5}, {nil, nil, -1, 2, false, 1}, {new(math.NaN()), new(" x"), 0, 0, true, -2},
+	})
+	table, err := open(file, Format{Texts: true})
+	require.NoError(t, err)
+	want, err := data.New(data.Named("mass", []string{"3750.5", "", ""}, 3), data.Named("island", []string{"Dream", "", " x"}, 3),
+		data.Named("year", []string{"2007", "-1", "0"}, 3), data.Named("ring", []string{"18446744073709551615", "2", "0"}, 3),
+		data.Named("male", []string{"true", "false", "true"}, 3), data.Named("short", []string{"0.5", "1", "-2"}, 3))
+	require.NoError(t, err)
+	require.ElementsMatch(t, want.Fields(), table.Fields())
+	for want, format := range map[string]Format{
+		"the format has both Texts and Fields":                {Texts: true, Fields: []Field{{Name: "x"}}},
+		`columns "male" and "year", of which one holds truth`: {Fields: []Field{{Name: "x", DType: "string", Columns: []string{"male", "year"}}}},
+	} {
+		_, err = open(file, format)
+		require.ErrorContains(t, err, want)
+	}
+	// Few bytes of a dictionary can be any number of texts: they count as long as they are.
+	long := make([]bird, 5000)
+	for i := range long {
+		long[i].Island = new(strings.Repeat("x", 1000))
+	}
+	_, err = open(written(t, long), Format{Texts: true, Limit: 4_000_000})
+	require.ErrorIs(t, err, data.ErrLimit)
+	_, err = Open("testdata/default.parquet", Format{Texts: true})
+	require.ErrorContains(t, err, `column "list" holds lists, which are no texts`)
+	two, err := Open("testdata/default.parquet", Format{Fields: []Field{{Name: "x", DType: "string", Columns: []string{"text", "null"}}}})
+	require.NoError(t, err)
+	x, err := two.Field("x")
+	require.NoError(t, err)
+	require.Equal(t, []string{"cat", "", "dog", "1"}, x.Flat.([]string)[:4])
 }

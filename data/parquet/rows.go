@@ -34,7 +34,14 @@ func openRows(file io.ReaderAt, size int64, format Format) (*rows, error) {
 	if format.Limit < 0 {
 		return nil, fmt.Errorf("the limit is %d bytes, expected at least 1, or 0 for twice the file and 56 MB", format.Limit)
 	}
-	format.Limit = cmp.Or(format.Limit, 2*size+56<<20)
+	most := 2 * size
+	if format.Texts {
+		most = 16 * size
+	}
+	format.Limit = cmp.Or(format.Limit, most+56<<20)
+	if format.Texts && len(format.Fields) > 0 {
+		return nil, errors.New("the format has both Texts and Fields, expected one of them: a field of texts has the DType \"string\"")
+	}
 	if len(format.Fields) == 0 {
 		format.Fields = []Field{{Name: "x"}}
 	}
@@ -42,6 +49,15 @@ func openRows(file io.ReaderAt, size int64, format Format) (*rows, error) {
 	var err error
 	if r.footer, err = readFooter(file, size, r.mem); err != nil {
 		return nil, err
+	}
+	if format.Texts {
+		format.Fields = nil
+		for _, l := range r.footer.leaves {
+			if l.repeats > 0 {
+				return nil, fmt.Errorf("column %q holds lists, which are no texts: name the others in Format.Fields, with the DType \"string\"", l.name)
+			}
+			format.Fields = append(format.Fields, Field{Name: l.name, Columns: []string{l.name}, DType: "string"})
+		}
 	}
 	chosen, err := choose(r.footer.leaves, format.Fields)
 	if err != nil {
@@ -83,9 +99,16 @@ func (r *rows) field(f Field, leaves []*leaf) (field, error) {
 	if err != nil {
 		return one, err
 	}
-	for _, l := range leaves {
-		isText := l.typ == typeBytes || l.typ == typeFixed
+	texts, _ := one.sink.(*textual)
+	for i, l := range leaves {
+		isText := (l.typ == typeBytes || l.typ == typeFixed) && texts == nil
+		truths := texts != nil && l.typ == typeBool
+		if texts != nil && i == 0 {
+			texts.truths = truths
+		}
 		switch {
+		case texts != nil && texts.truths != truths:
+			return one, fmt.Errorf("columns %q and %q, of which one holds truth values: give each a field of its own", leaves[0].name, l.name)
 		case l.err != nil:
 			return one, fmt.Errorf("column %q: %w", l.name, l.err)
 		case isText && f.Classes == nil && f.DType != "uint8":
@@ -189,7 +212,10 @@ func (r *rows) one(f *field, c *cursor, there bool) error {
 		there = false
 	}
 	if !there {
-		if v = f.fill; v == nil {
+		if v = f.fill; v == nil && f.DType == "string" {
+			v = &value{kind: text}
+		}
+		if v == nil {
 			return r.fail(c, errors.New("the value is null; set Field.Fill to take a value for it, or leave the column out"))
 		}
 	}
