@@ -13,13 +13,13 @@ import (
 func (n Numbers) rule() ([]string, string, error) {
 	switch {
 	case n.Fill < NoFill || n.Fill > FillValue || n.Scale < NoScale || n.Scale > MinMax:
-		return nil, "", fmt.Errorf("Fill is %d and Scale is %d: expected the constants of package data", n.Fill, n.Scale)
+		return nil, "", fmt.Errorf("the Fill is %d and the Scale %d: expected the constants of package data", n.Fill, n.Scale)
 	case n.Value != 0 && n.Fill != FillValue:
-		return nil, "", fmt.Errorf("Value is %v, which takes Fill: data.FillValue", n.Value)
+		return nil, "", fmt.Errorf("the Value is %v, which takes Fill: data.FillValue", n.Value)
 	case math.IsNaN(n.Value) || math.IsInf(n.Value, 0):
-		return nil, "", fmt.Errorf("Value is %v, expected a finite number", n.Value)
+		return nil, "", fmt.Errorf("the Value is %v, expected a finite number", n.Value)
 	case n.Indicator && n.Fill == NoFill:
-		return nil, "", errors.New("Indicator is set, but no Fill: a missing value is an error")
+		return nil, "", errors.New("the Indicator is set, but no Fill: a missing value is an error")
 	}
 	return n.Columns, cmp.Or(n.Field, "x"), nil
 }
@@ -110,11 +110,11 @@ func mostFrequent[T cmp.Ordered](sorted []T) (most T) {
 func (c Categories) rule() ([]string, string, error) {
 	switch {
 	case c.Fill != NoFill && c.Fill != FillMostFrequent && c.Fill != FillValue || c.Unknown < UnknownRefused || c.Unknown > UnknownZeros:
-		return nil, "", fmt.Errorf("Fill is %d and Unknown is %d: expected NoFill, FillMostFrequent or FillValue, and one of the constants of package data", c.Fill, c.Unknown)
+		return nil, "", fmt.Errorf("the Fill is %d and the Unknown %d: expected NoFill, FillMostFrequent or FillValue, and one of the constants of package data", c.Fill, c.Unknown)
 	case (c.Value != "") != (c.Fill == FillValue):
-		return nil, "", fmt.Errorf("Value is %q and Fill is %d: expected a text with data.FillValue, and none with another", c.Value, c.Fill)
+		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with data.FillValue, and none with another", c.Value, c.Fill)
 	case c.Integers && c.Unknown == UnknownZeros:
-		return nil, "", errors.New("Unknown is UnknownZeros, but integers have no columns: take UnknownOwn")
+		return nil, "", errors.New("for unknown classes there is UnknownZeros, but integers have no columns: take UnknownOwn")
 	}
 	return c.Columns, cmp.Or(c.Field, "x"), nil
 }
@@ -194,9 +194,9 @@ func sortClasses(classes []string) {
 func (l Labels) rule() ([]string, string, error) {
 	switch {
 	case l.Column == "":
-		return nil, "", errors.New("Column is not set, expected the name of the column with the labels")
+		return nil, "", errors.New("no Column is set, expected the name of the column with the labels")
 	case l.Numbers && l.Classes != nil:
-		return nil, "", errors.New("Numbers is set, and there are Classes: expected one of them")
+		return nil, "", errors.New("both Numbers and Classes are set: expected one of them")
 	}
 	return []string{l.Column}, cmp.Or(l.Field, "y"), nil
 }
