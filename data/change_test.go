@@ -48,6 +48,12 @@ func TestSetMap(t *testing.T) {
 		_, err := set.Map(change)
 		require.EqualError(t, err, want)
 	}
+	mapped, err := set.MapBatches(data.Drop("id"))
+	require.NoError(t, err)
+	_, err = mapped.Map(data.Drop("id"))
+	require.ErrorContains(t, err, "data: map a set: functions of MapBatches stand between the set and its batches")
+	_, err = data.FitPreparation(mapped, data.Categories{Columns: []string{"kind"}})
+	require.ErrorContains(t, err, "data: fit preparation: functions of MapBatches stand between")
 	_, err = set.Field("z")
 	require.EqualError(t, err, `data: the set has no field "z"; there are "id", "kind", "x"`)
 }

@@ -138,7 +138,7 @@ func TestImageFolder(t *testing.T) {
 	require.Equal(t, pipeline()[3:], pipeline(Skip(3)))
 
 	// A part of it reads the images of that part, and a function comes behind the reading.
-	_, test, err := f.Set().Split(0.5, 0, data.Stratified("y"))
+	_, test, err := f.Set().Split(0.5, 0, Stratified("y"))
 	require.NoError(t, err)
 	test, err = test.MapBatches(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
 	require.NoError(t, err)

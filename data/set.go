@@ -74,8 +74,8 @@ func (s *Set) Len() int { return s.len }
 // batch, made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may
 // be of names, which f reads the files of (see [ImageFolder.Set]); a second MapBatches is behind the first.
 //
-// The set itself knows only what f is given: so it is with [Set.Fields], with Where, with [Stratified] and [Grouped], and
-// with [Set.Map] and [FitPreparation], which refuse such a set.
+// The set itself knows only what f is given: so it is with [Set.Fields], with Where, with [Stratified] and [Grouped],
+// and with [Set.Map] and [FitPreparation], which refuse such a set.
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	if err := refuse("map batches", false, f == nil); err != nil {
 		return nil, err

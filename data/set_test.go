@@ -193,7 +193,7 @@ func TestSet_MapBatches(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, numbers(part), 2)
 	require.Subset(t, []float32{0, 4, 8, 12, 16}, numbers(part))
-	_, part, err = mapped.Split(0.5, 1, data.Stratified("y"))
+	_, part, err = mapped.Split(0.5, 1, Stratified("y"))
 	require.NoError(t, err)
 	require.True(t, part.Mapped())
 

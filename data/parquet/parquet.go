@@ -23,12 +23,13 @@ import (
 type Format struct {
 	// Fields are what an example has; none: "x", of all columns.
 	Fields []Field
-	// Texts, which goes without Fields, has each column as a field of its own, of texts, [n], as [data.CSV.Texts]: numbers
-	// are written out, a null or NaN is "". It is what a [data.Preparation] is fitted on. A column of lists is an error.
+	// Texts, which goes without Fields, has each column as a field of its own, of texts, [n], as [data.CSV.Texts]:
+	// numbers are written out, a null or NaN is "". It is what a [data.Preparation] is fitted on. A column of lists is an
+	// error.
 	Texts bool
 	// Limit is the most memory that reading may take, in bytes: footer, pages, dictionaries, and the values of the set
-	// or of one batch. If 0, twice the file, or for Texts sixteen times, and 56 MB. A column packed tighter than that needs
-	// a limit of its own. A text takes 16 bytes more than it has.
+	// or of one batch. If 0, twice the file, or for Texts sixteen times, and 56 MB. A column packed tighter than that
+	// needs a limit of its own. A text takes 16 bytes more than it has.
 	Limit int64
 }
 
@@ -44,8 +45,8 @@ type Field struct {
 	Dims []int
 	// DType is the type of the values as data.Array.DType names it; "float32" if "", and "int32" with Classes. Numbers
 	// are converted: a float to the nearest, an integer only if it is the same. Truth values are 0 and 1, times their
-	// numbers in the file. Texts with the type "uint8" are lists of their bytes; with the type "string" they are texts, and
-	// numbers and truth values are written out; a null or NaN is "".
+	// numbers in the file. Texts with the type "uint8" are lists of their bytes; with the type "string" they are texts,
+	// numbers and truth values are written out, and a null or NaN is "".
 	DType string
 	// Classes are the texts that the column may hold; the value is the number of the text, from 0.
 	Classes []string
