@@ -125,6 +125,6 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
 	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzPreparation data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
 		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest \
-		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer; do \
+		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

@@ -250,6 +250,31 @@ func Example_kerasTables() {
 	// 2 2 [a b] 1
 }
 
+// scaled is a layer of one's own with a setting.
+type scaled struct{ By float64 }
+
+func (s scaled) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+	return graph.MulScalar(x, s.By)
+}
+
+func Example_kerasSave() {
+	ctx, dir := context.Background(), must.M1(os.MkdirTemp("", "from-keras-"))
+	defer os.RemoveAll(dir)
+	training, test := digits()
+	strategy, path := jit(), filepath.Join(dir, "digits.safetensors")
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), scaled{0.5}, flaxlike.Dense(10)), flaxlike.WithStrategy(strategy),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithClasses("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Verbose: flaxlike.Silent}))
+	must.M(model.Save(path)) // network, values, losses, metrics, classes, and a card of what it was trained on
+	again := must.M1(flaxlike.Open(ctx, path, flaxlike.WithStrategy(strategy), flaxlike.WithLayer("scaled", scaled{})))
+	logits := must.M1(again.Predict(ctx, test))["preds"]
+	fmt.Println(again.ClassNames("")[:2], again.Card().Examples, logits.Dims)
+	must.M(model.Close())
+	must.M(again.Close())
+	// Output:
+	// [zero one] 256 [64 10]
+}
+
 func Example_kerasFineTuning() {
 	ctx, dir := context.Background(), must.M1(os.MkdirTemp("", "from-keras-"))
 	defer os.RemoveAll(dir)
@@ -266,15 +291,17 @@ func Example_kerasFineTuning() {
 		flaxlike.WithOptimizerOf(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy")))
 	first := must.M1(data.Peek(training.Batches(32)))
 	must.M(model.Init(ctx, first)) // makes the variables, as Keras's build
-	must.M(model.Load(ctx, path))
+	copied := must.M1(model.LoadSome(ctx, path, optim.Under("/model/1/body")))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
 	same := func(name string) bool {
 		return must.M1(old.Value(name)).Equal(must.M1(model.Value(name)))
 	}
+	fmt.Println("taken:", len(copied.Taken), "left:", len(copied.Left))
 	fmt.Println("body as it was:", same("/model/1/body/0/kernel"), "head as it was:", same("/model/2/head/kernel"))
 	must.M(old.Close())
 	must.M(model.Close())
 	// Output:
+	// taken: 2 left: 2
 	// body as it was: true head as it was: false
 }
 

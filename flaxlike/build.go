@@ -21,15 +21,20 @@ const modelScope = "model"
 // outputs builds the network.
 func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	scope := b.Scope().In(modelScope)
+	var inputs []described
 	layers := trace{inputs: map[*managed.Node]string{}, seen: m.seen}
 	scope.SetGraphParam(b.Graph(), traceParam, &layers)
 	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
 	out := outputsOf(m.network, scope, func(name string) *managed.Node {
 		field := m.field(b, name, "the network takes as an input")
 		layers.inputs[field] = name
+		if given := uncast(field).Shape(); !slices.ContainsFunc(inputs, func(d described) bool { return d.Name == name }) {
+			inputs = append(inputs, described{name, given.DType, slices.Clone(given.Dimensions)})
+		}
 		return field
 	})
 	rows, arrows := layers.rowsOf(m.network, out)
+	m.set.checkClasses(out)
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.Out(v)
@@ -41,9 +46,23 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		variables = append(variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
 	m.seen.mu.Lock()
-	m.seen.layers, m.seen.arrows, m.seen.variables = rows, arrows, variables
+	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs = rows, arrows, variables, inputs
 	m.seen.mu.Unlock()
 	return out
+}
+
+// checkClasses refuses names of classes that an output has not.
+func (s *settings) checkClasses(out map[string]*managed.Node) {
+	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
+		output, ok := out[outputOf(out, name)]
+		if !ok {
+			panic(fmt.Errorf("WithClassesOf %q: the model has the outputs %q", name, slices.Sorted(maps.Keys(out))))
+		}
+		n := len(s.classes[name])
+		if has := classesOf(output); n != has && !(oneEach(output) && n == 2) {
+			panic(fmt.Errorf("WithClasses names %d classes, and the output %s has %d", n, output.Shape(), has))
+		}
+	}
 }
 
 // report builds the training and the test step.

@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -36,6 +38,9 @@ type seen struct {
 	looked    int                       // how many bounds there were then
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step
 	expected  *expected                 // what the run that begins waits for
+	inputs    []described               // the fields that the network takes
+	card      Card
+	fitted    loop.Logs // the last row of the last Fit
 }
 
 // bound says what numbers a field of the batch may have.
@@ -126,6 +131,9 @@ func rowsOf(l Loss, field string, output *managed.Node, weights string) (r bound
 func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
 		return fmt.Errorf("the model has %w: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()", ErrNoLoss)
+	}
+	if err := cmp.Or(m.set.noTests, m.set.noTraining); err != nil && s.of != m.predict && (s.of == m.train || m.set.noTests != nil) {
+		return err
 	}
 	bounds := m.seen.known()
 	switch {

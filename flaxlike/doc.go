@@ -30,7 +30,8 @@
 //	evaluate, predict              test_loop, predict_loop  Evaluate, Predict
 //	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
 //	summary                                                 Summary
-//	save_weights, load_weights                              Save, Load
+//	save, load_model                                        Save, Open
+//	load_weights                                            Load, LoadSome, CopyFrom
 //	export                                                  Export
 //
 // In Fit the unit is the epoch: a row of the history has means over its examples, and what follows an entry

@@ -40,6 +40,7 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 			return nil, fmt.Errorf("flaxlike: evaluate: %s: %w", e.Path(), err)
 		}
 	}
+	m.noteEvaluated(found)
 	return found, nil
 }
 

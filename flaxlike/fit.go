@@ -102,6 +102,7 @@ type Fit struct {
 // of the batch.
 func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	history, err := m.fitSet(ctx, set, f)
+	m.noteFit(set, history)
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
 	}
@@ -130,6 +131,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 		history, err = m.run(ctx, f, step{of: m.train}, func(done, saved int64) loop.Data[data.Batch] {
 			return f.augmented(data.Discard(batches, saved))
 		})
+		m.noteFit(nil, history)
 	}
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))

@@ -1,6 +1,7 @@
 package flaxlike
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,17 @@ type Model struct {
 //
 // The losses are a must for training; without WithOptimizer the optimizer is adam at 0.001.
 func New(ctx context.Context, network Layer, options ...Option) (*Model, error) {
-	m := &Model{network: network, set: settings{batchSize: 32}, fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
-	if err := m.open(ctx, options); err != nil {
+	m, err := newModel(ctx, network, options)
+	if err != nil {
 		return nil, fmt.Errorf("flaxlike: new model: %w", graphs.Inner(err))
+	}
+	return m, nil
+}
+
+func newModel(ctx context.Context, network Layer, options []Option) (*Model, error) {
+	m := &Model{network: network, fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
+	if err := m.open(ctx, options); err != nil {
+		return nil, err
 	}
 	m.train = managed.TrainStep(m.report, managed.RunningAverages())
 	m.test = managed.TestStep(m.report, managed.RunningAverages())
@@ -58,9 +67,6 @@ func New(ctx context.Context, network Layer, options ...Option) (*Model, error) 
 }
 
 func (m *Model) open(ctx context.Context, options []Option) (err error) {
-	if isNil(m.network) {
-		return errNoNetwork
-	}
 	for _, o := range options {
 		if o == nil {
 			continue
@@ -69,6 +75,15 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 			return err
 		}
 	}
+	switch {
+	case isNil(m.network) && m.set.network == nil:
+		return errNoNetwork
+	case m.network != nil && (m.set.network != nil || m.set.layers != nil):
+		return errors.New("WithNetwork and WithLayer are for Open, expected the network alone")
+	case m.network == nil:
+		m.network = m.set.network
+	}
+	m.set.batchSize = cmp.Or(m.set.batchSize, 32)
 	optimizer, err := m.set.optimizerOf()
 	if err != nil {
 		return err
@@ -77,7 +92,7 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 		return err
 	}
 	m.set.optimizer = optimizer
-	if err := m.set.checkNames(); err != nil {
+	if err := errors.Join(m.set.nameClasses(), m.set.checkNames()); err != nil {
 		return err
 	}
 	if m.set.strategy == nil {
@@ -147,8 +162,24 @@ func (s *settings) checkNames() error {
 
 // Init makes the variables for batches like this one, and changes no value: before [Model.Load] and [Model.Summary].
 func (m *Model) Init(ctx context.Context, batch data.Batch) error {
-	_, err := m.PredictStep(ctx, batch)
-	return err
+	return m.init(ctx, func() ([]strategies.Input, error) {
+		host, err := batch.OnHost()
+		if err != nil {
+			return nil, err
+		}
+		return strategies.Inputs(host)
+	})
+}
+
+func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, error)) error {
+	of, err := inputs()
+	if err == nil {
+		err = m.predict.Build(ctx, m.State, of)
+	}
+	if err != nil {
+		return fmt.Errorf("flaxlike: init: %w", graphs.Inner(err))
+	}
+	return nil
 }
 
 // TrainStep makes one training step. It logs each loss, its running average avg_<loss>, and the metrics. With the other

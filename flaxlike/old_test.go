@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/golden"
 )
 
 // A run that was saved when flaxlike's layers were GoMLX's, with other names of variables, goes on: the model predicts
@@ -40,4 +41,22 @@ func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Checkpoints: folder}))
 	require.NoError(t, err)
 	require.InDeltaSlice(t, []float64{0.4239363968372345, 0.36867189407348633, 0.306173175573349}, series(t, h, "loss")[2:], 1e-4)
+}
+
+// A file of the first lazo whose files stand alone: it opens, and predicts what that model did. Files of later ones
+// stand beside it, and none goes.
+func TestOpen_savedBefore(t *testing.T) {
+	const path = "testdata/saved-1.safetensors"
+	m, err := opened(t, path)
+	require.NoError(t, err)
+	some, err := sorted(t, 64).Slice(0, 3)
+	require.NoError(t, err)
+	out, err := m.Predict(t.Context(), some)
+	require.NoError(t, err)
+	there := []float32{0.31553638, 0.38008082, -0.24460846, 0.58018, 0.6422984, -0.57578635, -1.3051912, -0.47787255, 1.528239}
+	require.InDeltaSlice(t, there, out["preds"].Flat, 1e-5)
+	require.Equal(t, []flaxlike.Input{{Name: "x", Type: "float32", Dims: []int{3}}}, m.Inputs())
+	d, err := flaxlike.Describe(path)
+	require.NoError(t, err)
+	golden.Equal(t, "testdata/saved-1.golden", d.String()+"\n")
 }

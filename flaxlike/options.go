@@ -2,10 +2,12 @@ package flaxlike
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -29,8 +31,16 @@ type settings struct {
 	batchSize     int
 	weights       string // the field of the sample weights
 	classWeights  map[int]float64
-	policy        *optim.Policy    // nil: all in float32
-	scale         *optim.LossScale // nil: losses are not scaled
+	policy        *optim.Policy       // nil: all in float32
+	scale         *optim.LossScale    // nil: losses are not scaled
+	classes       map[string][]string // by output; "" is the only one
+	preparation   json.RawMessage
+	namesClasses  namesClasses
+	clock         func() time.Time
+	// Of Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
+	network             Layer
+	layers              map[string]Layer
+	noTests, noTraining error
 }
 
 // WithLoss adds losses by name, see [LossByName]; they are summed up.

@@ -3,7 +3,6 @@ package flaxlike_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // A Fit that goes on tells each setting that is another now, of the data too.
@@ -79,7 +79,7 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 // saved and read.
 func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 	folder, set, path := openFolder(t, t.TempDir(), checkpoint.Options{}), line(t, 64), filepath.Join(t.TempDir(), "weights")
-	var saved []byte
+	var saved [][]byte
 	for _, again := range []string{"trained", "by Fit", "by FitBatches", "by batches that end", "initialised"} {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithLearningRate(0.125))
 		fit := quiet(flaxlike.Fit{Epochs: 2, Checkpoints: folder, StepsPerEpoch: 2})
@@ -100,7 +100,7 @@ func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 		require.Equal(t, 2, h.Len())
 		require.Equal(t, 2, m.Parameters(), again)
 		require.NoError(t, m.Save(path), again)
-		weights, err := os.ReadFile(path)
+		_, weights, _, err := safetensors.ReadFile(path, safetensors.Limits{})
 		require.NoError(t, err)
 		if saved == nil {
 			saved = weights

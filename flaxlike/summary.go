@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -292,5 +291,3 @@ func kindOf(l Layer) string {
 	name := strings.TrimSuffix(closure.ReplaceAllString(f.Name(), ""), ".Apply") // nn.Dense{…}.Apply is a Dense
 	return name[strings.LastIndexAny(name, "./")+1:]
 }
-
-var closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)

@@ -3,7 +3,6 @@ package flaxlike
 import (
 	"bufio"
 	"context"
-	encoding "encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,15 +10,19 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Save writes the network's variables to a file in the safetensors format, under names such as "0/kernel". What
-// the optimizer keeps is not in it. A file that was there is replaced whole, or, after an error or a crash, stays as it
-// was.
+// Save writes the model to one file that stands alone: [Open] makes the model of it again, in any program. It is in the
+// safetensors format, so that other programs read the network's variables, under names such as "0/kernel"; the rest is
+// in its metadata: the network with its settings, the losses and metrics by name, the policy, the names of the classes,
+// the preparation of the data and the [Card]. What the optimizer keeps is not in it: a checkpoint has that
+// ([Fit.Checkpoints]). A network that is code without a name is not in it either, which Open then says; [Model.Load]
+// reads its values.
+//
+// A file that was there is replaced whole, or, after an error or a crash, stays as it was.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
@@ -28,37 +31,19 @@ func (m *Model) Save(path string) error {
 }
 
 func (m *Model) save(path string) error {
-	variables, err := m.built()
+	content, err := m.content()
+	if err != nil {
+		return err
+	}
+	described, err := m.describe()
 	if err != nil {
 		return err
 	}
 	var tensors []safetensors.Tensor
 	values := map[string][]byte{}
-	names := make([]string, len(variables))
-	for i, v := range variables {
-		names[i] = v.name
-	}
-	now, err := m.Values(names...) // of one moment, also beside a training
-	if err != nil {
-		return err
-	}
-	for i, v := range variables {
-		a, err := managed.ArrayOf(now[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
-		t, _ := dtype.Of(a.Flat)
-		d, err := safetensors.ParseDType(t.InFile())
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
-		bytes, err := encoding.Append(nil, encoding.LittleEndian, a.Flat)
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
-		name := short(v.name)
-		tensors = append(tensors, safetensors.Tensor{Name: name, DType: d, Dims: a.Dims})
-		values[name] = bytes
+	for _, t := range content.Tensors {
+		tensors = append(tensors, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
+		values[t.Name] = t.Data
 	}
 	safetensors.Sort(tensors)
 	var sum safetensors.Checksum // goes in front of the elements, so all are summed before any is written
@@ -67,7 +52,8 @@ func (m *Model) save(path string) error {
 	}
 	return replace(path, func(f *os.File) error {
 		buffered := bufio.NewWriter(f)
-		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String()})
+		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String(),
+			descriptionKey: described, descriptionSum: safetensors.Checksum(0).Update([]byte(described)).String()})
 		if err != nil {
 			return err
 		}
@@ -124,13 +110,35 @@ func (m *Model) Load(ctx context.Context, path string) error {
 }
 
 func (m *Model) load(ctx context.Context, path string) error {
-	variables, err := m.built()
+	if _, err := m.built(); err != nil {
+		return err
+	}
+	content, _, err := readTensors(path)
 	if err != nil {
 		return err
 	}
-	content, err := readTensors(path)
+	return m.take(ctx, content)
+}
+
+// take puts the values of a file in place of the network's.
+func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error {
+	needed, err := m.needed(content)
 	if err != nil {
 		return err
+	}
+	return unlike(m.Transfer(ctx, content, func(name string) string {
+		if name = short(name); needed[name] {
+			return name
+		}
+		return ""
+	}), content)
+}
+
+// needed are the names of the network's variables, unless the file has others beside them.
+func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) {
+	variables, err := m.built()
+	if err != nil {
+		return nil, err
 	}
 	needed := map[string]bool{}
 	for _, v := range variables {
@@ -138,15 +146,14 @@ func (m *Model) load(ctx context.Context, path string) error {
 	}
 	for _, t := range content.Tensors { // those that an earlier lazo saved may have other names
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
-			return fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
+			return nil, fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
 		}
 	}
-	err = m.Transfer(ctx, content, func(name string) string {
-		if name = short(name); needed[name] {
-			return name
-		}
-		return ""
-	})
+	return needed, nil
+}
+
+// unlike says of a file what does not fit, by the names that it has.
+func unlike(err error, content *checkpoint.Checkpoint) error {
 	var unlike *managed.MismatchError
 	if !errors.As(err, &unlike) {
 		return err
@@ -162,17 +169,17 @@ func (m *Model) load(ctx context.Context, path string) error {
 	return fmt.Errorf("%q is %s in the file, and %s in the model: is it of another model?", short(v.Name), v.Saved, v.Model)
 }
 
-// readTensors reads a file of tensors as what a checkpoint has of them.
-func readTensors(path string) (*checkpoint.Checkpoint, error) {
-	list, elements, err := safetensors.ReadFile(path, safetensors.Limits{})
+// readTensors reads a file of tensors as what a checkpoint has of them, and its metadata.
+func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error) {
+	list, elements, metadata, err := safetensors.ReadFile(path, safetensors.Limits{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var c checkpoint.Checkpoint
 	for i, t := range list {
 		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims, Data: elements[i]})
 	}
-	return &c, nil
+	return &c, metadata, nil
 }
 
 func short(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }

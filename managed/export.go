@@ -76,7 +76,7 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 		return err
 	}
 	c := &compiled{state: state, block: 1, inputs: inputs}
-	if err := s.lower(c, x); err != nil {
+	if err := s.lower(context.Background(), c, x); err != nil {
 		return err
 	}
 	c.nameLogs(x.program.Outputs)
@@ -105,8 +105,8 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 }
 
 // lower has the step's program written down; the state gets new variables that the step brings in, and no more.
-func (s *Stepper) lower(c *compiled, x *exporting) error {
-	ctx, state := context.Background(), c.state
+func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
+	state := c.state
 	done, err := state.access.holdStructure(ctx)
 	if err != nil {
 		return err

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/strategies"
 )
 
 // Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]),
@@ -41,6 +43,22 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	}
 	done()
 	return s.prepareFor(ctx, state, batch, blocks.Steps)
+}
+
+// Build makes the variables that the step needs, as [Stepper.Prepare] does, and compiles nothing: of each field of the
+// batch it takes the name and the shape, as strategies.Inputs gives them.
+func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.Input) error {
+	err := context.Cause(ctx)
+	if err == nil && state == nil {
+		err = errors.New("the state is nil: make one with New")
+	}
+	if err == nil {
+		err = s.lower(ctx, &compiled{state: state, block: 1, inputs: slices.Clone(inputs)}, new(exporting))
+	}
+	if err != nil {
+		return &graphs.Failure{Package: "managed", What: "build the " + s.String(), Err: err}
+	}
+	return nil
 }
 
 // ZeroBatch is a batch of zeros from the names, shapes and dtypes of its fields, for [Stepper.Prepare]. A nil slice

@@ -45,6 +45,23 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// Build makes the variables that Prepare would, and no program; a batch of shapes alone will do.
+func TestBuild(t *testing.T) {
+	r := plugintest.CPU(t)
+	prepared, built := newState(t, r, managed.WithOptimizer(adam())), newState(t, r, managed.WithOptimizer(adam()))
+	step := stepper(t, managed.TrainStep(everything))
+	batch := first(t, line(t, 16).Batches(16))
+	require.NoError(t, step.Prepare(t.Context(), prepared, batch))
+	compiled := len(step.StableHLO())
+	inputs, err := strategies.Inputs(batch)
+	require.NoError(t, err)
+	require.NoError(t, step.Build(t.Context(), built, inputs))
+	require.Len(t, step.StableHLO(), compiled)
+	require.Equal(t, bits(t, prepared), bits(t, built))
+	require.EqualError(t, step.Build(t.Context(), nil, inputs), "managed: build the train step: the state is nil: make one with New")
+	require.ErrorContains(t, step.Build(t.Context(), newState(t, r, managed.WithOptimizer(adam())), inputs[:1]), "managed: build the train step: ")
+}
+
 func TestPrepare_refuses(t *testing.T) {
 	r := plugintest.CPU(t)
 	state := newState(t, r, managed.WithOptimizer(sgd()))

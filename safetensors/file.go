@@ -9,14 +9,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ReadFile reads a file whole: its tensors, in the order of their bytes, and the elements of each. They are compared
-// with the file's own checksum, if it has one ([Reader.Verify]). What is no regular file, as a pipe, is an error:
-// opening it would wait for its writer. An error names the path; [errors.As] finds a [*FormatError] in it.
-func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
-	if tensors, elements, err = readFile(path, limits); err != nil {
-		return nil, nil, &fileError{path, err}
+// ReadFile reads a file whole: its tensors, in the order of their bytes, the elements of each, and the metadata. The
+// elements are compared with the file's own checksum, if it has one ([Reader.Verify]). What is no regular file, as a
+// pipe, is an error: opening it would wait for its writer. An error names the path; [errors.As] finds a [*FormatError]
+// in it.
+func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, metadata map[string]string, err error) {
+	if tensors, elements, metadata, err = readFile(path, limits); err != nil {
+		return nil, nil, nil, &fileError{path, err}
 	}
-	return tensors, elements, nil
+	return tensors, elements, metadata, nil
 }
 
 type fileError struct {
@@ -31,31 +32,31 @@ func (e *fileError) Point() string { return strings.TrimPrefix(e.err.Error(), "s
 
 func (e *fileError) Unwrap() error { return e.err }
 
-func readFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, err error) {
+func readFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, metadata map[string]string, err error) {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
-		return nil, nil, bare(err)
+		return nil, nil, nil, bare(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, nil, bare(err)
+		return nil, nil, nil, bare(err)
 	}
 	r, err := NewReader(file, info.Size(), limits)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := r.Verify(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for t := range r.Tensors() {
 		data, _, err := r.Read(t.Name)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		tensors, elements = append(tensors, t), append(elements, data)
 	}
-	return tensors, elements, nil
+	return tensors, elements, r.Metadata(), nil
 }
 
 // bare is an error of the system without the path.

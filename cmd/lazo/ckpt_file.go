@@ -127,7 +127,7 @@ func (c ckptImport) read() (checkpoint.Step, checkpoint.Content, error) {
 }
 
 func readSafetensors(path string) (content checkpoint.Content, err error) {
-	list, elements, err := safetensors.ReadFile(path, safetensors.Limits{})
+	list, elements, _, err := safetensors.ReadFile(path, safetensors.Limits{})
 	if err != nil {
 		return content, err
 	}

@@ -29,6 +29,7 @@ type commands struct {
 	Doctor  doctorCommand  `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
 	HLO     hloCommand     `cmd:"" name:"hlo" help:"Print an exported program, with its cost and memory."`
 	Ckpt    ckptCommand    `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
+	Model   modelCommand   `cmd:"" help:"Show saved models, and predict with them."`
 	Version versionCommand `cmd:"" help:"Print versions."`
 }
 

@@ -69,7 +69,7 @@ var allowed = map[string][]string{
 	"examples/images":       {"data", "flaxlike", "loop"},
 	"examples/outputs":      {"data", "flaxlike", "loop", "managed"},
 	"examples/text":         {"data", "flaxlike", "loop", "nn", "text"},
-	"cmd/lazo":              {"checkpoint", "safetensors", "internal/child", "xla", "xla/export", "xla/install", "xla/pjrt", "xla/probe"},
+	"cmd/lazo":              {"checkpoint", "data", "flaxlike", "safetensors", "internal/child", "xla", "xla/export", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":        {"callbacks", "callbacks/tensorboard", "checkpoint", "checkpoint/runs", "data", "loop", "managed", "strategies", "xla"},
 	"examples/quickstart":   {"callbacks", "data", "loop", "managed", "strategies", "xla"},
 	"docs":                  {},
@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"examples/charlm":       {"data", "flaxlike", "loop"},
 	"examples/tabular":      {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
-	"examples/transfer":     {"callbacks", "data", "loop", "managed", "optim", "strategies", "xla"},
+	"examples/transfer":     {"data", "flaxlike", "loop", "optim"},
 	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 }
 

@@ -1,0 +1,79 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+const savedModel = "../../flaxlike/testdata/saved-1.safetensors"
+
+// A saved model is shown without a plugin; what is none says so.
+func TestModelShow(t *testing.T) {
+	r := run(t, "model", "show", savedModel)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, string(must.M1(os.ReadFile("../../flaxlike/testdata/saved-1.golden"))), r.stdout)
+	r = run(t, "model", "show", "--json", savedModel)
+	require.Zero(t, r.code, r.stderr)
+	var d struct {
+		Network []string
+		Numbers int
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &d))
+	require.Equal(t, "  0 Dense Units=4", d.Network[1])
+	require.Equal(t, 31, d.Numbers)
+	r = run(t, "model", "show", "../../flaxlike/testdata/attention_gomlx_v0.26.safetensors")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "the file has values of variables and no model")
+	require.Equal(t, 1, run(t, "model", "show", "absent").code)
+}
+
+// A saved model without a preparation answers rows of CSV and of JSON; a row that does not fit is an error by its line,
+// and a model that prepares its data is not fed with numbers as they are.
+func TestModelPredict(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "m.safetensors")
+	m, err := flaxlike.Open(t.Context(), savedModel, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))))
+	require.NoError(t, err)
+	defer m.Close()
+	again, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
+		flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithClasses("ant", "bee", "cat"))
+	require.NoError(t, err)
+	defer again.Close()
+	rows := must.M1(data.New(data.X([]float32{1, 0, 0, 0, 0, 1.2}, 2, 3)))
+	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(rows.Batches(2)))))
+	_, err = again.CopyFrom(t.Context(), m, nil)
+	require.NoError(t, err)
+	require.NoError(t, again.Save(model))
+	want := must.M1(again.Predict(t.Context(), rows))["preds"].Flat.([]float32)
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	r := run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,0,0\n0,0,1.2\n"))
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, fmt.Sprintf("preds_0,preds_1,preds_2,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
+	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"))
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, `"preds_class":"bee"`)
+	for text, of := range map[string]string{`{"x":[1,0]}`: `line 1, "x": 2 values, expected dims [3]`, `{"y":[1]}`: `line 1 has no "x"; there are ["y"]`,
+		`{"x":[1,0,0],"z":1}`: `line 1 has ["z"], which the model does not take`, ``: "there are no rows"} {
+		r = run(t, "model", "predict", model, write("bad.jsonl", text))
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, of)
+	}
+	r = run(t, "model", "predict", savedModel, write("rows.csv", "a,b,c\n1,0,0\n"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "the model has a preparation of its data")
+}

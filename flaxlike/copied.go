@@ -1,0 +1,176 @@
+package flaxlike
+
+import (
+	"context"
+	encoding "encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/safetensors"
+)
+
+// Copied says which of a model's variables were given the values of another model, by their full names.
+type Copied struct {
+	// Taken are those that have the other one's values now.
+	Taken []string
+	// Left are those that kept their own, and why.
+	Left []Left
+	// Unused are those of the other one that no variable took.
+	Unused []string
+}
+
+// Left is a variable that kept its own value.
+type Left struct{ Name, Why string }
+
+// String is a line for each variable that was left, behind one that counts those that were taken.
+func (c Copied) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))
+	for _, l := range c.Left {
+		fmt.Fprintf(&b, "\n  left %s: %s", l.Name, l.Why)
+	}
+	for _, name := range c.Unused {
+		fmt.Fprintf(&b, "\n  unused %s", name)
+	}
+	return b.String()
+}
+
+// CopyFrom gives the network's variables the values of another model's of the same names: those that match takes, which
+// must all be there and of the same shapes and types; or, where match is nil, those that fit. What it did is in the
+// result. A match that takes none is an error, as are two models of which nothing fits; after an error no value was
+// changed. Both models must have met a batch ([Model.Init]).
+//
+//	copied, err := model.CopyFrom(ctx, trained, optim.Under("/model/body"))
+func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (Copied, error) {
+	if from == nil {
+		return Copied{}, errors.New("flaxlike: copy: the model to copy from is nil")
+	}
+	values, err := from.content()
+	var c Copied
+	if err == nil {
+		c, err = m.copyOf(ctx, values, match)
+	}
+	if err != nil {
+		return Copied{}, fmt.Errorf("flaxlike: copy: %w", graphs.Inner(err))
+	}
+	return c, nil
+}
+
+// LoadSome is [Model.Load] of a part of the file, as [Model.CopyFrom] takes a part of a model.
+func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (Copied, error) {
+	values, _, err := readTensors(path)
+	var c Copied
+	if err == nil {
+		c, err = m.copyOf(ctx, values, match)
+	}
+	if err != nil {
+		return Copied{}, fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
+	}
+	return c, nil
+}
+
+func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match optim.Match) (c Copied, err error) {
+	variables, err := m.built()
+	if err != nil {
+		return c, err
+	}
+	there := map[string]string{}
+	for _, t := range values.Tensors {
+		there[t.Name] = fmt.Sprintf("%s%v", dtype.InFiles(t.DType.String()), t.Dims)
+	}
+	taken, selected := map[string]bool{}, false
+	var unfit []string
+	for _, v := range variables {
+		has, ok := there[short(v.name)]
+		own, why := fmt.Sprintf("%s%v", dtype.Type(v.shape.DType), v.shape.Dimensions), ""
+		takes := match == nil || match.Takes(v.name, v.shape)
+		selected = selected || takes
+		switch {
+		case !takes:
+			why = "the match does not take it"
+		case !ok:
+			why = "the other one has no such variable"
+		case has != own:
+			why = fmt.Sprintf("it is %s here, and %s there", own, has)
+		default:
+			c.Taken, taken[short(v.name)] = append(c.Taken, v.name), true
+			continue
+		}
+		c.Left = append(c.Left, Left{v.name, why})
+		if takes {
+			unfit = append(unfit, v.name+": "+why)
+		}
+	}
+	for _, t := range values.Tensors {
+		if !taken[t.Name] {
+			c.Unused = append(c.Unused, "/"+modelScope+"/"+t.Name)
+		}
+	}
+	switch {
+	case !selected:
+		var names []string
+		for _, v := range variables {
+			names = append(names, v.name)
+		}
+		return c, fmt.Errorf("%v takes no variable of the model; there are %s", match, strings.Join(names, ", "))
+	case match != nil && len(unfit) > 0:
+		return c, fmt.Errorf("what %v takes does not fit:\n  %s\n  a match of nil takes what fits", match, strings.Join(unfit, "\n  "))
+	case len(taken) == 0:
+		return c, fmt.Errorf("nothing fits:\n  %s", strings.Join(unfit, "\n  "))
+	}
+	slices.Sort(c.Unused)
+	return c, m.Transfer(ctx, values, func(name string) string {
+		if name = short(name); taken[name] {
+			return name
+		}
+		return ""
+	})
+}
+
+// content are the network's values of this moment, by their short names.
+func (m *Model) content() (*checkpoint.Checkpoint, error) {
+	variables, err := m.built()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(variables))
+	for i, v := range variables {
+		names[i] = v.name
+	}
+	now, err := m.Values(names...) // of one moment, also beside a training
+	if err != nil {
+		return nil, err
+	}
+	var c checkpoint.Checkpoint
+	for i, v := range variables {
+		t, err := tensorOf(now[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+		t.Name = short(v.name)
+		c.Tensors = append(c.Tensors, t)
+	}
+	return &c, nil
+}
+
+// tensorOf is a value as a file has it.
+func tensorOf(value *managed.Tensor) (t checkpoint.Tensor, err error) {
+	a, err := managed.ArrayOf(value)
+	if err != nil {
+		return t, err
+	}
+	of, _ := dtype.Of(a.Flat)
+	if t.DType, err = safetensors.ParseDType(of.InFile()); err != nil {
+		return t, err
+	}
+	t.Dims = a.Dims
+	t.Data, err = encoding.Append(nil, encoding.LittleEndian, a.Flat)
+	return t, err
+}

@@ -1,0 +1,196 @@
+package flaxlike
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/internal/graphs"
+)
+
+// Input is a field that a network takes.
+type Input struct {
+	Name string `json:"name"`
+	// Type is that of the numbers as data.Array.DType has it, "float32", and Dims are those of an example.
+	Type string `json:"type"`
+	Dims []int  `json:"dims"`
+}
+
+// Inputs are the fields that the network takes, as in the batch that it was built for last; nil before its first one.
+func (m *Model) Inputs() []Input {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	return inputsOf(m.seen.inputs)
+}
+
+func inputsOf(of []described) (inputs []Input) {
+	for _, d := range of {
+		inputs = append(inputs, Input{d.Name, dtype.Type(d.Type).String(), slices.Clone(d.Dims[min(1, len(d.Dims)):])})
+	}
+	return inputs
+}
+
+// Description is what a file says of its model.
+type Description struct {
+	// Network is a line for each layer: its place, its kind and its settings, those in others indented. It ends in
+	// "(own)" where the layer is of the program that saved the model. Code says why there is no network.
+	Network []string            `json:"network,omitempty"`
+	Code    string              `json:"code,omitempty"`
+	Inputs  []Input             `json:"inputs,omitempty"`
+	Losses  []string            `json:"losses,omitempty"`
+	Metrics []string            `json:"metrics,omitempty"`
+	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
+	// Optimizer is its name and rate, Policy the types of numbers where they are not all float32.
+	Optimizer string `json:"optimizer,omitempty"`
+	Policy    string `json:"policy,omitempty"`
+	// Preparation is the JSON of what prepares the data.
+	Preparation json.RawMessage `json:"preparation,omitempty"`
+	// Variables are their names, types and dims, and Numbers how many numbers they have in all.
+	Variables []string `json:"variables"`
+	Numbers   int      `json:"numbers"`
+	Card      Card     `json:"card"`
+}
+
+// Describe reads what a file of [Model.Save] says of its model, and makes none: it needs no plugin, and no code of the
+// program that saved it.
+func Describe(path string) (Description, error) {
+	d, err := describeFile(path)
+	if err != nil {
+		return Description{}, fmt.Errorf("flaxlike: describe %s: %w", path, graphs.Inner(err))
+	}
+	return d, nil
+}
+
+func describeFile(path string) (say Description, err error) {
+	content, d, err := readModel(path)
+	if err != nil {
+		return say, err
+	}
+	if _, err := d.inputs(); err != nil {
+		return say, err
+	}
+	say = Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card,
+		Losses: said(d.Losses), Metrics: said(d.Metrics)}
+	if d.Network != nil {
+		say.Network = d.Network.lines(nil, "", "")
+	}
+	if d.InnerLosses {
+		say.Losses = append(say.Losses, "those of the network")
+	}
+	if d.Policy != nil {
+		say.Policy = d.Policy.String()
+	}
+	if say.Optimizer = d.Optimizer; d.Rate != 0 {
+		say.Optimizer += fmt.Sprintf(", rate %g", d.Rate)
+	}
+	for _, t := range content.Tensors {
+		say.Variables = append(say.Variables, fmt.Sprintf("%s %s%v", t.Name, dtype.InFiles(t.DType.String()), t.Dims))
+		say.Numbers += len(t.Data) * 8 / max(1, t.DType.Bits())
+	}
+	return say, nil
+}
+
+// said is a line for each loss or metric.
+func said(judges []judge) (lines []string) {
+	for _, j := range judges {
+		line := j.Name
+		if j.Output != "" {
+			line += " of " + j.Output
+		}
+		if j.Weight != 0 {
+			line += fmt.Sprintf(", weight %g", j.Weight)
+		}
+		if j.Off {
+			line += ", off"
+		}
+		if j.Weighted {
+			line += ", weighted"
+		}
+		if j.Code {
+			line += " (own)"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// lines adds those of a layer at a place and of what is in it.
+func (c config) lines(before []string, indent, place string) []string {
+	line := c.Layer
+	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
+		line += fmt.Sprintf(" %s=%s", name, c.Settings[name])
+	}
+	if c.Own {
+		line += " (own)"
+	}
+	before = append(before, indent+strings.TrimPrefix(place+" ", " ")+line)
+	for i, in := range c.Layers {
+		at := ""
+		if c.Layer == "Sequential" || c.Layer == "Residual" {
+			at = fmt.Sprint(i)
+		}
+		before = in.lines(before, indent+"  ", at)
+	}
+	return before
+}
+
+// String is all of it but the preparation, in lines.
+func (d Description) String() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	row := func(name string, values ...string) {
+		for _, v := range values {
+			fmt.Fprintf(table, "%s\t%s\n", name, v)
+			name = ""
+		}
+	}
+	one := func(name, value string) {
+		if value != "" {
+			row(name, value)
+		}
+	}
+	row("network", d.Network...)
+	one("network", d.Code)
+	for i, in := range d.Inputs {
+		row([]string{"inputs", ""}[min(i, 1)], fmt.Sprintf("%s %s%v", in.Name, in.Type, in.Dims))
+	}
+	for _, output := range slices.Sorted(maps.Keys(d.Classes)) {
+		row("classes", strings.TrimPrefix(output+": ", ": ")+strings.Join(d.Classes[output], ", "))
+	}
+	if d.Preparation != nil {
+		row("preparation", fmt.Sprintf("%d bytes of JSON", len(d.Preparation)))
+	}
+	row("losses", d.Losses...)
+	row("metrics", d.Metrics...)
+	one("optimizer", d.Optimizer)
+	one("policy", d.Policy)
+	row("variables", append(slices.Clone(d.Variables), fmt.Sprintf("%d numbers", d.Numbers))...)
+	c := d.Card
+	if c.Examples > 0 {
+		row("trained on", append([]string{fmt.Sprintf("%d examples", c.Examples)}, c.Fields...)...)
+	}
+	if len(c.Fit) > 0 {
+		row("trained to", append([]string{fmt.Sprintf("epoch %d", c.Epochs)}, sayFigures(c.Fit)...)...)
+	}
+	row("evaluated", sayFigures(c.Evaluated)...)
+	for i, name := range slices.Sorted(maps.Keys(c.Versions)) {
+		row([]string{"saved by", ""}[min(i, 1)], name+" "+c.Versions[name])
+	}
+	if c.Saved != nil {
+		row("saved", c.Saved.Format(time.RFC3339))
+	}
+	_ = table.Flush() // a strings.Builder takes all
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+func sayFigures(of map[string]float64) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		lines = append(lines, fmt.Sprintf("%s %.6g", name, of[name]))
+	}
+	return lines
+}

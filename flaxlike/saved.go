@@ -1,0 +1,504 @@
+package flaxlike
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// descriptionKey is where the metadata of a file has what the model is, as JSON.
+const descriptionKey = "lazo.model"
+
+// descriptionSum is where it has the checksum of that, for the file's own is of the elements alone.
+const descriptionSum = "lazo.model_crc32c"
+
+// descriptionVersion is that of what this lazo writes. Fields may be added; a change of a meaning has another number.
+const descriptionVersion = 1
+
+// description is what a file says of a model beside the values of its variables.
+type description struct {
+	Version       int                 `json:"version"`
+	Network       *config             `json:"network,omitempty"`
+	Code          string              `json:"code,omitempty"` // why there is no Network
+	Inputs        []described         `json:"inputs"`
+	Policy        *optim.Policy       `json:"policy,omitempty"`
+	Losses        []judge             `json:"losses,omitempty"`
+	InnerLosses   bool                `json:"inner_losses,omitempty"`
+	Metrics       []judge             `json:"metrics,omitempty"`
+	SampleWeights string              `json:"sample_weights,omitempty"`
+	ClassWeights  map[int]float64     `json:"class_weights,omitempty"`
+	Optimizer     string              `json:"optimizer,omitempty"` // "": one that has no name
+	Rate          float64             `json:"rate,omitempty"`
+	BatchSize     int                 `json:"batch_size"`
+	Seed          int64               `json:"seed,omitempty"`
+	Classes       map[string][]string `json:"classes,omitempty"`
+	Preparation   json.RawMessage     `json:"preparation,omitempty"`
+	Card          Card                `json:"card"`
+}
+
+// described is a field of a batch.
+type described struct {
+	Name string        `json:"name"`
+	Type managed.DType `json:"type"`
+	Dims []int         `json:"dims"`
+}
+
+// judge is a loss or a metric.
+type judge struct {
+	Name     string  `json:"name"`
+	Code     bool    `json:"code,omitempty"` // it is a function, or a value of package metrics
+	Output   string  `json:"output,omitempty"`
+	Label    string  `json:"label,omitempty"`
+	Weight   float64 `json:"weight,omitempty"`
+	Off      bool    `json:"off,omitempty"`
+	Weighted bool    `json:"weighted,omitempty"`
+}
+
+// Card says what a model was trained on and what came of it.
+type Card struct {
+	// Examples are those of the set that the last Fit trained on, 0 if it was none, and Fields its fields, as "x float32
+	// [28 28]".
+	Examples int      `json:"examples,omitempty"`
+	Fields   []string `json:"fields,omitempty"`
+	// Epochs are the rows of the history of the last Fit, and Fit its last figures; Evaluated are those of the last
+	// Evaluate.
+	Epochs    int                `json:"epochs,omitempty"`
+	Fit       map[string]float64 `json:"fit,omitempty"`
+	Evaluated map[string]float64 `json:"evaluated,omitempty"`
+	// Versions are those of lazo, of GoMLX and of the plugin that the model was saved with.
+	Versions map[string]string `json:"versions,omitempty"`
+	// Saved is when the model was saved, by the clock of [WithClock]; nil without one.
+	Saved *time.Time `json:"saved,omitempty"`
+}
+
+// Card says what the model was trained on and what came of it: here, or where it was saved, if it was opened and not
+// trained or evaluated since.
+func (m *Model) Card() Card {
+	m.seen.mu.Lock()
+	c, fitted := m.seen.card, m.seen.fitted
+	m.seen.mu.Unlock()
+	if fitted.Len() > 0 {
+		c.Fit = maps.Collect(figuresOf(fitted))
+	}
+	c.Fields, c.Fit, c.Evaluated = slices.Clone(c.Fields), maps.Clone(c.Fit), maps.Clone(c.Evaluated)
+	c.Versions = maps.Clone(c.Versions)
+	return c
+}
+
+// noteFit has the card say what a Fit came to. Its figures stay on the device until somebody asks.
+func (m *Model) noteFit(set *data.Set, history *loop.History) {
+	if history.Len() == 0 {
+		return
+	}
+	var last loop.Logs
+	for _, last = range history.Rows() {
+	}
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	c := &m.seen.card
+	m.seen.fitted, c.Epochs, c.Examples, c.Fields = last, history.Len(), 0, nil
+	if set == nil {
+		return
+	}
+	if c.Examples = set.Len(); set.Mapped() { // what its batches have it does not know
+		return
+	}
+	for _, f := range set.Fields() {
+		c.Fields = append(c.Fields, fmt.Sprint(f.Name, " ", f.Array.DType(), " ", f.Array.Dims[1:]))
+	}
+}
+
+// figuresOf are the finite numbers of a row that are no arrays.
+func figuresOf(logs loop.Logs) func(yield func(string, float64) bool) {
+	return func(yield func(string, float64) bool) {
+		for e := range logs.All() {
+			if _, whole := e.Value.(loop.Payload); whole {
+				continue
+			}
+			if v, err := e.Value.Float(); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && !yield(e.Name, v) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Model) noteEvaluated(found map[string]float64) {
+	finite := maps.Clone(found)
+	maps.DeleteFunc(finite, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	m.seen.card.Evaluated = finite
+}
+
+// describe is what a file is to say of the model.
+func (m *Model) describe() (string, error) {
+	s := &m.set
+	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
+		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.Card()}
+	if rate, err := m.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
+		d.Rate = rate
+	}
+	c, err := writing{}.config(m.network, "")
+	if d.Network = &c; err != nil {
+		d.Network, d.Code = nil, err.Error()
+	}
+	m.seen.mu.Lock()
+	d.Inputs = m.seen.inputs
+	m.seen.mu.Unlock()
+	for _, l := range s.losses {
+		d.Losses = append(d.Losses, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off})
+	}
+	for _, f := range s.metrics {
+		d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
+	}
+	d.Card.Versions = m.Versions()
+	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
+		d.Card.Versions[name] = moduleVersion(path)
+	}
+	d.Card.Saved = nil
+	if s.clock != nil {
+		now := s.clock().UTC().Truncate(time.Second)
+		d.Card.Saved = &now
+	}
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+// moduleVersion is the version of a module that this program was built from.
+func moduleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range append(info.Deps, &info.Main) {
+			if module.Path == path && module.Replace == nil && module.Version != "" {
+				return module.Version
+			}
+		}
+	}
+	return "(devel)"
+}
+
+// WithNetwork gives [Open] the network, in place of that of the file: where the file has none, because it is code that
+// has no name.
+func WithNetwork(network Layer) Option {
+	return func(s *settings) error {
+		if isNil(network) {
+			return errNoNetwork
+		}
+		s.network = network
+		return nil
+	}
+}
+
+// WithLayer gives [Open] a layer of the program's own under the name that the file has for it: that of its type, or of
+// the function of a [Func] or a [Functional]. Of a type with settings any value will do, since the file has these.
+func WithLayer(name string, layer Layer) Option {
+	return func(s *settings) error {
+		if name == "" || isNil(layer) {
+			return fmt.Errorf("WithLayer %q: expected a name and a layer", name)
+		}
+		if s.layers[name] != nil {
+			return fmt.Errorf("WithLayer %q: given twice", name)
+		}
+		if s.layers == nil {
+			s.layers = map[string]Layer{}
+		}
+		s.layers[name] = layer
+		return nil
+	}
+}
+
+// WithClasses names the classes of the model's only output, in the order of their numbers.
+func WithClasses(names ...string) Option { return WithClassesOf("", names...) }
+
+// WithClassesOf names the classes of an output.
+func WithClassesOf(output string, names ...string) Option {
+	names = slices.Clone(names)
+	return func(s *settings) error {
+		if len(names) < 2 {
+			return fmt.Errorf("the classes %q, expected at least two", names)
+		}
+		if s.classes == nil {
+			s.classes = map[string][]string{}
+		}
+		s.classes[output] = names
+		return nil
+	}
+}
+
+// ClassNames are the classes of an output in the order of their numbers, nil if they have no names; "" stands for the
+// only output.
+func (m *Model) ClassNames(output string) []string {
+	return slices.Clone(m.set.classes[m.set.classedAs(output)])
+}
+
+func (s *settings) classedAs(output string) string {
+	if _, ok := s.classes[output]; !ok && output == preds {
+		return ""
+	} else if !ok && output == "" {
+		return preds
+	}
+	return output
+}
+
+// WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
+// value that JSON can have. [Model.Preparation] reads it. Where it has a method Classes of a field's name, which gives
+// those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.
+func WithPreparation(p any) Option {
+	text, err := json.Marshal(p)
+	return func(s *settings) error {
+		if err == nil && (p == nil || string(text) == "null") {
+			err = errors.New("it is nil")
+		}
+		if err != nil {
+			return fmt.Errorf("the preparation: %w", err)
+		}
+		s.preparation = text
+		s.namesClasses, _ = p.(namesClasses)
+		return nil
+	}
+}
+
+// namesClasses is a preparation that knows the classes of a field of labels.
+type namesClasses interface {
+	Classes(field string) ([]string, error)
+}
+
+// nameClasses takes the names of classes of the preparation, for outputs that have none.
+func (s *settings) nameClasses() error {
+	for _, l := range s.losses {
+		if s.namesClasses == nil || s.classes[l.Output] != nil {
+			continue
+		}
+		names, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
+		if err != nil {
+			continue // its labels are no classes
+		}
+		if err := WithClassesOf(l.Output, names...)(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrNoPreparation: the model has no preparation of its data.
+var ErrNoPreparation = errors.New("the model has no preparation of its data")
+
+// Preparation reads what [WithPreparation] was given, here or where the model was saved, into a pointer, as
+// new(data.Preparation).
+func (m *Model) Preparation(into any) error {
+	err := error(ErrNoPreparation)
+	if m.set.preparation != nil {
+		err = json.Unmarshal(m.set.preparation, into)
+	}
+	if err != nil {
+		return fmt.Errorf("flaxlike: preparation: %w", err)
+	}
+	return nil
+}
+
+// WithClock has [Model.Save] write down the time by this clock, as time.Now. Without it a file has no time in it, so
+// that two saves of one model are the same to the last bit.
+func WithClock(now func() time.Time) Option {
+	return func(s *settings) error { s.clock = now; return nil }
+}
+
+// Open makes a model of a file that [Model.Save] wrote, in this program or another one: the network, its values, its
+// losses and metrics by name, the policy, the names of the classes, and the card. It predicts and evaluates what the
+// model did that was saved, and Fit trains it further; what the optimizer kept is not in the file, and begins anew.
+//
+// Options are those of [New]. Losses, metrics, an optimizer or a policy that are given take the place of the file's,
+// all losses or all metrics together. What is code is not in the file, and must be given where it is needed: layers by
+// [WithLayer], a network by [WithNetwork]; functions of losses and metrics to evaluate and to train, and an optimizer
+// that has no name to train.
+//
+// A file that only has values, of a lazo before or of another program, is none to open: see [Model.Load].
+func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
+	m, err := openFile(ctx, path, options)
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: open %s: %w", path, graphs.Inner(err))
+	}
+	return m, nil
+}
+
+func openFile(ctx context.Context, path string, options []Option) (*Model, error) {
+	content, d, err := readModel(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(ctx, nil, append(slices.Clone(options), d.fill))
+	if err != nil {
+		return nil, err
+	}
+	m.seen.card = d.Card
+	if err := m.build(ctx, d, content); err != nil {
+		return nil, errors.Join(fmt.Errorf("the network of the file: %w", graphs.Inner(err)), m.Close())
+	}
+	return m, nil
+}
+
+// build makes the variables with the values of a file. It gives the values before, so that variables that the file has
+// not are refused and not drawn, however large they say they are.
+func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
+	err := m.Transfer(ctx, content, func(name string) string {
+		if of := short(name); of != name {
+			return of
+		}
+		return ""
+	})
+	if err == nil {
+		err = m.init(ctx, d.inputs)
+	}
+	if err != nil {
+		return unlike(err, content)
+	}
+	_, err = m.needed(content)
+	return err
+}
+
+// readModel reads a file's values and what it says of its model.
+func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error) {
+	content, metadata, err := readTensors(path)
+	if err != nil {
+		return nil, d, err
+	}
+	text, ok := metadata[descriptionKey]
+	if !ok {
+		return nil, d, errors.New("the file has values of variables and no model: make one by New with its network, and give it the values by Load")
+	}
+	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[descriptionSum] {
+		return nil, d, fmt.Errorf("%w: what the file says of the model has %s, and the file says %q", safetensors.ErrChecksum, sum, metadata[descriptionSum])
+	}
+	d, err = readDescription(text)
+	return content, d, err
+}
+
+func readDescription(text string) (d description, err error) {
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return d, fmt.Errorf("what the file says of the model: %w", err)
+	}
+	if d.Version != descriptionVersion {
+		return d, fmt.Errorf("what the file says of the model is of version %d, expected %d: it was saved by another lazo", d.Version, descriptionVersion)
+	}
+	return d, nil
+}
+
+// inputs are the fields that the model is built for.
+func (d *description) inputs() ([]strategies.Input, error) {
+	var inputs []strategies.Input
+	for _, in := range d.Inputs {
+		size := 1
+		for _, n := range in.Dims {
+			if n < 1 || n > math.MaxInt32/size {
+				return nil, fmt.Errorf("the input %q is %v, expected lengths of 1 and up, and at most %d numbers", in.Name, in.Dims, math.MaxInt32)
+			}
+			size *= n
+		}
+		if !in.Type.IsSupported() {
+			return nil, fmt.Errorf("the input %q is of the type %v, which there is not", in.Name, in.Type)
+		}
+		inputs = append(inputs, strategies.Input{Name: in.Name, Shape: shapes.Make(in.Type, in.Dims...)})
+	}
+	return inputs, nil
+}
+
+// fill is an option that takes from the file what no other option has given.
+func (d *description) fill(s *settings) error {
+	if s.network == nil {
+		if d.Network == nil {
+			return fmt.Errorf("the network is code, and the file does not have it: %s\n  give Open WithNetwork with the network that the model was made with", d.Code)
+		}
+		r := reading{own: s.layers, asked: map[string]bool{}}
+		var err error
+		if s.network, err = r.layer(*d.Network); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.layers)) {
+			if !r.asked[name] {
+				return fmt.Errorf("WithLayer %q: the file's network has no such layer of its program's own", name)
+			}
+		}
+	} else if len(s.layers) > 0 {
+		return errors.New("WithLayer and WithNetwork: expected one of them")
+	}
+	code := func(kind, name string) error {
+		return fmt.Errorf("the %s %q is code, and the file does not have it: give Open With%sOf", kind, name, map[string]string{"loss": "Loss", "metric": "Metrics"}[kind])
+	}
+	if len(s.losses) == 0 && !s.innerLosses {
+		s.innerLosses = d.InnerLosses
+		for _, l := range d.Losses {
+			if l.Code {
+				s.noTests = code("loss", l.Name)
+				continue
+			}
+			if err := WithLossOf(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off})(s); err != nil {
+				return err
+			}
+		}
+	}
+	if len(s.metrics) == 0 {
+		for _, f := range d.Metrics {
+			if f.Code {
+				s.noTests = code("metric", f.Name)
+				continue
+			}
+			if err := WithMetricsOf(Metric{Name: f.Name, Output: f.Output, Label: f.Label, Weighted: f.Weighted})(s); err != nil {
+				return err
+			}
+		}
+	}
+	if s.optimizer == nil && s.optimizerName == "" {
+		if d.Optimizer == "" {
+			s.noTraining = errors.New("the optimizer has no name, and the file does not have it: give Open WithOptimizerOf")
+		} else if err := WithOptimizer(d.Optimizer)(s); err != nil {
+			return err
+		}
+		if s.rate == 0 && d.Rate != 0 {
+			if err := WithLearningRate(d.Rate)(s); err != nil {
+				return err
+			}
+		}
+	}
+	if s.weights == "" {
+		s.weights = d.SampleWeights
+	}
+	if s.classWeights == nil && len(d.ClassWeights) > 0 {
+		if err := WithClassWeights(d.ClassWeights)(s); err != nil {
+			return err
+		}
+	}
+	if s.policy == nil {
+		s.policy = d.Policy
+	}
+	if s.batchSize == 0 {
+		if err := WithBatchSize(d.BatchSize)(s); err != nil {
+			return err
+		}
+	}
+	if s.seed == 0 {
+		s.seed = d.Seed
+	}
+	if s.classes == nil {
+		s.classes = d.Classes
+	}
+	if s.preparation == nil {
+		s.preparation = d.Preparation
+	}
+	return nil
+}

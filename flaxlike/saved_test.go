@@ -1,0 +1,295 @@
+package flaxlike_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/safetensors"
+)
+
+func opened(t testing.TB, path string, options ...flaxlike.Option) (*flaxlike.Model, error) {
+	t.Helper()
+	m, err := flaxlike.Open(t.Context(), path, append([]flaxlike.Option{flaxlike.WithStrategy(jit(t))}, options...)...)
+	if err == nil {
+		t.Cleanup(func() { require.NoError(t, m.Close()) })
+	}
+	return m, err
+}
+
+// scaled is a layer of a program's own with settings.
+type scaled struct {
+	By    float64
+	Units []int
+}
+
+func (s scaled) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
+	return flaxlike.Dense(s.Units[0]).Apply(scope, graph.MulScalar(x, s.By))
+}
+
+func squared(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) }
+
+func leftAndRight(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+	return map[string]*managed.Node{"a": flaxlike.Dense(2).Apply(scope.In("a"), input("left")), "b": scaled{2, []int{3}}.Apply(scope.In("b"), input("right"))}
+}
+
+// What Open makes of a file computes the same bits as the model that was saved, whatever layers it has.
+func TestOpen_everyLayer(t *testing.T) {
+	numbers := func(dims ...int) data.Field {
+		n := 1
+		for _, d := range dims {
+			n *= d
+		}
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(i*7%11)/5 - 1
+		}
+		return data.X(x, dims...)
+	}
+	named := func(name string, f data.Field) data.Field { f.Name = name; return f }
+	words := data.X([]int32{1, 2, 3, 4, 0, 1, 2, 0, 0, 0}, 2, 5)
+	for name, row := range map[string]struct {
+		network flaxlike.Layer
+		fields  []data.Field
+		options []flaxlike.Option
+	}{
+		"images": {flaxlike.Sequential(flaxlike.Conv(4, 3), flaxlike.MaxPool(2), flaxlike.BatchNorm(), nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.HeNormal, NoBias: true},
+			flaxlike.GroupNorm(2), flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("gelu")), flaxlike.MeanPool(2), flaxlike.Named("last", flaxlike.Sequential(flaxlike.Reshape(-1), flaxlike.Dropout(0.5),
+				flaxlike.Func(squared), &scaled{0.5, []int{3}}))), []data.Field{numbers(2, 8, 8, 2)}, []flaxlike.Option{flaxlike.WithLayer("scaled", &scaled{}), flaxlike.WithLayer("squared", flaxlike.Func(squared))}},
+		"words": {flaxlike.Sequential(nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0), Initial: nn.RandomNormal(0.3)}, flaxlike.PositionEmbedding(6),
+			flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(2, 2)), nn.Attention{Heads: 2, KeyHeads: 1, Rotary: 1e4}, flaxlike.Of(nn.LSTM{Units: 3, Bidirectional: true, Layers: 2}), flaxlike.RMSNorm(),
+			flaxlike.TimeDistributed(flaxlike.Dense(4)), flaxlike.Of(nn.SimpleRNN{Units: 3}), flaxlike.GRU(3), flaxlike.Dense(2)), []data.Field{words}, nil},
+		"mean of words": {flaxlike.Sequential(flaxlike.Embedding(5, 4), flaxlike.Attention(2, 2), flaxlike.SimpleRNN(2), flaxlike.Flatten()), []data.Field{words}, nil},
+		"two heads":     {flaxlike.Functional(leftAndRight), []data.Field{named("left", numbers(2, 2)), named("right", numbers(2, 3))}, []flaxlike.Option{flaxlike.WithLayer("leftAndRight", flaxlike.Functional(leftAndRight))}},
+		"policy":        {flaxlike.Sequential(flaxlike.GlobalMeanPool(), flaxlike.Dense(3)), []data.Field{numbers(2, 4, 2)}, nil},
+	} {
+		path := filepath.Join(t.TempDir(), "model.safetensors")
+		var options []flaxlike.Option
+		if name == "policy" {
+			options = append(options, flaxlike.WithPolicy(optim.MixedBFloat16()))
+		}
+		set, m := must.M1(data.New(row.fields...)), newModel(t, row.network, append(options, flaxlike.WithSeed(3), flaxlike.WithBatchSize(2))...)
+		want, err := m.Predict(t.Context(), set)
+		require.NoError(t, err, name)
+		require.NoError(t, m.Save(path), name)
+		again, err := opened(t, path, row.options...)
+		require.NoError(t, err, name)
+		got, err := again.Predict(t.Context(), set)
+		require.NoError(t, err, name)
+		require.Equal(t, want, got, name)
+		require.Equal(t, fmt.Sprint(m.Summary().Layers), fmt.Sprint(again.Summary().Layers), name)
+		other := filepath.Join(t.TempDir(), "again.safetensors")
+		require.NoError(t, again.Save(other), name)
+		require.Equal(t, must.M1(os.ReadFile(path)), must.M1(os.ReadFile(other)), name)
+		if len(row.options) > 0 {
+			_, err = opened(t, path)
+			require.ErrorContains(t, err, "give Open WithLayer(", name)
+		}
+	}
+}
+
+// prepared stands for what was fitted on the training set.
+type prepared struct{ Mean, Deviation float64 }
+
+func fitted(t testing.TB) *flaxlike.Model {
+	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.FixedZone("", 3600))
+	return newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
+		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
+		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses("ant", "bee", "cat"), flaxlike.WithPreparation(prepared{2, 3}),
+		flaxlike.WithClock(func() time.Time { return at }))
+}
+
+// A program that has nothing but the file predicts and evaluates the same bits, knows classes, preparation and card,
+// and trains further.
+func TestOpen(t *testing.T) {
+	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
+	m := fitted(t)
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
+	require.NoError(t, err)
+	evaluated, err := m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	predicted, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.NoError(t, m.Save(path))
+
+	again, err := opened(t, path)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ant", "bee", "cat"}, again.ClassNames(""))
+	require.Equal(t, []string{"ant", "bee", "cat"}, again.ClassNames("preds"))
+	var p prepared
+	require.NoError(t, again.Preparation(&p))
+	require.Equal(t, prepared{2, 3}, p)
+	card := again.Card()
+	require.Equal(t, 64, card.Examples)
+	require.Equal(t, []string{"x float32 [3]", "y int32 []"}, card.Fields)
+	require.Equal(t, 2, card.Epochs)
+	last, err := h.Last("loss")
+	require.NoError(t, err)
+	require.Equal(t, last, card.Fit["loss"])
+	require.Equal(t, evaluated, card.Evaluated)
+	require.Equal(t, "2026-05-04T02:02:01Z", card.Saved.Format(time.RFC3339))
+	require.Contains(t, card.Versions["plugin"], "cpu")
+	got, err := again.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, evaluated, got)
+	h, err = again.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
+	require.NoError(t, err)
+	further := series(t, h, "loss")
+	require.Less(t, further[2], last)
+	rate, err := again.LearningRate()
+	require.NoError(t, err)
+	require.InDelta(t, 0.03, rate, 1e-8)
+
+	out := command(t, path)
+	require.Equal(t, must.M1(json.Marshal(predicted["preds"].Flat)), bytes.TrimSpace(out), "another process")
+}
+
+// command has another process predict what the model of a file says of sorted's examples.
+func command(t testing.TB, path string) []byte {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOpenChild$", "-test.v=false")
+	cmd.Env = append(os.Environ(), childFile+"="+path)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s%s", out, said.String())
+	out, _, _ = bytes.Cut(out, []byte("\n"))
+	return out
+}
+
+const childFile = "LAZO_FLAXLIKE_TEST_FILE"
+
+// TestOpenChild is a process that has the file alone; run for itself it does nothing.
+func TestOpenChild(t *testing.T) {
+	path := os.Getenv(childFile)
+	if path == "" {
+		return
+	}
+	m, err := opened(t, path)
+	require.NoError(t, err)
+	out, err := m.Predict(t.Context(), sorted(t, 64))
+	require.NoError(t, err)
+	fmt.Printf("%s\n", must.M1(json.Marshal(out["preds"].Flat)))
+}
+
+// What a file cannot have is named where it is needed, and no sooner.
+func TestOpen_code(t *testing.T) {
+	set, dir := sorted(t, 64), t.TempDir()
+	save := func(name string, n flaxlike.Layer, options ...flaxlike.Option) string {
+		m, path := newModel(t, n, options...), filepath.Join(dir, name)
+		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+		require.NoError(t, m.Save(path))
+		return path
+	}
+	by := 2.0
+	closure := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.MulScalar(x, by) })
+	network := flaxlike.Sequential(flaxlike.Dense(3), flaxlike.Named("twice", closure))
+	path := save("closure", network)
+	_, err := opened(t, path)
+	require.ErrorContains(t, err, `the layer "1/twice" is a function without a name of its own`)
+	require.ErrorContains(t, err, "give Open WithNetwork")
+	m, err := opened(t, path, flaxlike.WithNetwork(network))
+	require.NoError(t, err)
+	_, err = m.Predict(t.Context(), set)
+	require.NoError(t, err)
+
+	_, err = opened(t, save("hidden", flaxlike.Sequential(hidden{by: 2}, flaxlike.Dense(3))))
+	require.ErrorContains(t, err, `the layer "0", hidden, cannot be written down: its field by is not exported`)
+
+	own := flaxlike.Loss{Name: "own", Func: func(labels, output *managed.Node) *managed.Node { return graph.ReduceMean(output, 1) }}
+	path = save("loss", flaxlike.Dense(3), flaxlike.WithLossOf(own), flaxlike.WithOptimizerOf(optim.New(0.1)))
+	m, err = opened(t, path)
+	require.NoError(t, err)
+	_, err = m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	_, err = m.Evaluate(t.Context(), set)
+	require.ErrorContains(t, err, `the loss "own" is code, and the file does not have it: give Open WithLossOf`)
+	m, err = opened(t, path, flaxlike.WithLossOf(own))
+	require.NoError(t, err)
+	_, err = m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, "the optimizer has no name, and the file does not have it: give Open WithOptimizerOf")
+
+	_, err = opened(t, path, flaxlike.WithLayer("nothing", flaxlike.Dense(3)))
+	require.ErrorContains(t, err, `WithLayer "nothing": the file's network has no such layer`)
+	_, err = flaxlike.New(t.Context(), flaxlike.Dense(1), flaxlike.WithStrategy(jit(t)), flaxlike.WithNetwork(flaxlike.Dense(1)))
+	require.ErrorContains(t, err, "WithNetwork and WithLayer are for Open")
+	_, err = opened(t, "testdata/attention_gomlx_v0.26.safetensors")
+	require.ErrorContains(t, err, "the file has values of variables and no model")
+	require.ErrorContains(t, newModel(t, flaxlike.Dense(3), flaxlike.WithClasses("a", "b")).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
+	require.ErrorIs(t, m.Preparation(new(prepared)), flaxlike.ErrNoPreparation)
+}
+
+// hidden keeps its setting to itself.
+type hidden struct{ by float64 }
+
+func (h hidden) Apply(_ *managed.Scope, x *managed.Node) *managed.Node {
+	return graph.MulScalar(x, h.by)
+}
+
+// Each bit of what a file says of its model counts: one that is turned is an error, and so is a text that is no model.
+func TestOpen_rotten(t *testing.T) {
+	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
+	m := fitted(t)
+	require.NoError(t, m.Init(t.Context(), first(t, set, 16)))
+	require.NoError(t, m.Save(path))
+	good := must.M1(os.ReadFile(path))
+	at := bytes.Index(good, []byte(`{\"version`))
+	require.Positive(t, at)
+	for i := at; i < at+400; i += 3 {
+		rotten := bytes.Clone(good)
+		rotten[i] ^= 1
+		require.NoError(t, os.WriteFile(path, rotten, 0o600))
+		_, err := opened(t, path)
+		require.ErrorContains(t, err, path)
+		var format *safetensors.FormatError
+		require.True(t, errors.Is(err, safetensors.ErrChecksum) || errors.As(err, &format), "%d: %v", i, err)
+	}
+	for text, want := range map[string]string{
+		`[]`:                           "cannot unmarshal",
+		`{"version":9}`:                "is of version 9, expected 1",
+		`{"version":1,"batch_size":1}`: "the network is code",
+		`{"version":1,"batch_size":1,"network":{"layer":"Dense","settings":{"Unit":3}}}`:                                                                    `it has a setting "Unit", which nn.Dense has not`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Dense","layers":[{"layer":"Flatten"}]}}`:                                                           `it has layers in it, and its kind has none`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Named"}}`:                                                                                          `it has 0 layers in it, expected one`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Mystery"}}`:                                                                                        `unknown name`,
+		`{"version":1,"batch_size":0,"network":{"layer":"Flatten"}}`:                                                                                        `the batch size is 0`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Flatten"},"losses":[{"name":"mystery"}]}`:                                                          `unknown name`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Flatten"},"inputs":[{"name":"x","type":"Float32","dims":[2000000000,2000000000]}]}`:                `expected lengths of 1 and up`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Flatten"},"inputs":[{"name":"x","type":"float23","dims":[2]}]}`:                                    `float23`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Dense","settings":{"Units":1000000}},"inputs":[{"name":"x","type":"Float32","dims":[2,1000000]}]}`: `the file has no "bias"`,
+	} {
+		writeModel(t, path, text)
+		_, err := opened(t, path, flaxlike.WithOptimizer("sgd"))
+		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, err, "flaxlike: open "+path)
+	}
+}
+
+// writeModel is a file with another text about its model, and one value.
+func writeModel(t testing.TB, path, text string) {
+	var b bytes.Buffer
+	w, err := safetensors.NewWriter(&b, []safetensors.Tensor{{Name: "a", DType: safetensors.F32, Dims: []int{1}}}, map[string]string{
+		"lazo.model": text, "lazo.model_crc32c": safetensors.Checksum(0).Update([]byte(text)).String()})
+	require.NoError(t, err)
+	_, err = w.Write("a", make([]byte, 4))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+}
