@@ -1,0 +1,236 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/serve"
+)
+
+// sums adds the numbers of each example, and says whether a flag is set.
+func sums(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+	x, _ := batch.Get("x")
+	flag, _ := batch.Get("flag")
+	n := x.Len()
+	out := map[string]data.Array{"sum": {Flat: make([]float32, n), Dims: []int{n}}, "flag": flag}
+	for i, v := range x.Flat.([]float32) {
+		switch v {
+		case 99:
+			return nil, errors.New("the device is gone")
+		case 98:
+			v = float32(math.NaN())
+		}
+		out["sum"].Flat.([]float32)[i/4] += v
+	}
+	return out, nil
+}
+
+// server is a handler of the model "sums", which takes x, FP32 [-1, 2, 2], and flag, BOOL [-1].
+func server(t *testing.T, limits serve.Limits) (*serve.Handler, *serve.Batcher) {
+	t.Helper()
+	example := data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 1, 2, 2), data.Named("flag", []bool{true}, 1)}}
+	b, err := serve.New(serve.Func(sums), example, serve.Batching{MaxBatch: 4})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return serve.NewHandler(map[string]*serve.Batcher{"sums": b}, limits), b
+}
+
+// call gives the status of a request, and the answer.
+func call(h http.Handler, method, path, body string) (status int, answer string, header http.Header) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return w.Code, w.Body.String(), w.Header()
+}
+
+const flags = `{"name":"flag","shape":[1],"datatype":"BOOL","data":[true]}`
+
+func body(x, flag string) string { return `{"inputs":[` + x + `,` + flag + `]}` }
+
+func TestHandler(t *testing.T) {
+	h, b := server(t, serve.Limits{MaxBody: 2000})
+	status, answer, _ := call(h, "GET", "/v2/health/ready", "")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.JSONEq(t, `{"error":"model \"sums\" is not ready: it compiles, or is closed"}`, answer)
+	require.NoError(t, b.Warm(t.Context()))
+
+	infer := "/v2/models/sums/infer"
+	x := func(datatype, shape, data string) string {
+		return fmt.Sprintf(`{"name":"x","shape":%s,"datatype":%q,"data":%s}`, shape, datatype, data)
+	}
+	good := x("FP32", "[1,2,2]", "[1,2,3,4.5]")
+	tooMany := `{"inputs":[` + x("FP32", "[5,2,2]", "["+strings.Repeat("0,", 19)+"0]") + `,{"name":"flag","shape":[5],"datatype":"BOOL","data":[true,true,true,true,true]}]}`
+	for _, row := range []struct {
+		method, path, body string
+		status             int
+		want               string // the answer; behind "…" a part of the error
+	}{
+		{"GET", "/v2", "", 200, `{"name":"lazo","version":"2","extensions":[]}`},
+		{"GET", "/v2/health/live", "", 200, `{"live":true}`},
+		{"GET", "/v2/health/ready", "", 200, `{"ready":true}`},
+		{"GET", "/v2/models/sums/ready", "", 200, `{"name":"sums","ready":true}`},
+		{"GET", "/v2/models/sums/versions/1/ready", "", 200, `{"name":"sums","ready":true}`},
+		{"GET", "/v2/models/sums", "", 200, `{"name":"sums","versions":["1"],"platform":"lazo",
+			"inputs":[{"name":"x","datatype":"FP32","shape":[-1,2,2]},{"name":"flag","datatype":"BOOL","shape":[-1]}],
+			"outputs":[{"name":"flag","datatype":"BOOL","shape":[-1]},{"name":"sum","datatype":"FP32","shape":[-1]}]}`},
+		{"POST", infer, body(good, flags), 200, `{"model_name":"sums","model_version":"1",
+			"outputs":[{"name":"flag","datatype":"BOOL","shape":[1],"data":[true]},{"name":"sum","datatype":"FP32","shape":[1],"data":[10.5]}]}`},
+		{"POST", "/v2/models/sums/versions/1/infer", `{"id":"a","parameters":{"p":1},"outputs":[{"name":"sum","parameters":{"binary_data":false}}],"inputs":[
+			` + x("FP32", "[2, 2, 2]", "[ [[1,2],[3,4]],\n[[-1e2,0],[0,0]] ]") + `,{"name":"flag","shape":[2],"datatype":"BOOL","data":[true,false]}]}`, 200,
+			`{"model_name":"sums","model_version":"1","id":"a","outputs":[{"name":"sum","datatype":"FP32","shape":[2],"data":[10,-100]}]}`},
+
+		{"GET", "/v2/models/other", "", 404, `…there is no model "other"; there are ["sums"]`},
+		{"POST", "/v2/models/other/infer", body(good, flags), 404, `…there is no model "other"`},
+		{"GET", "/v2/models/sums/versions/2", "", 404, `…model "sums" has no version "2"`},
+		{"GET", "/v3", "", 404, `…there is no /v3`},
+		{"GET", infer, "", 405, `…the method is GET, expected POST`},
+		{"POST", "/v2", "", 405, `…the method is POST, expected GET`},
+		{"POST", infer, body(good, flags) + strings.Repeat(" ", 2000), 413, `…the body has more than 2000 bytes`},
+		{"POST", infer, tooMany, 413, `…the batch has 5 examples, expected at most 4`},
+		{"POST", infer, "", 400, `…the body: unexpected end`},
+		{"POST", infer, body(good, flags) + "{}", 400, `…the body: invalid character`},
+		{"POST", infer, `{}`, 400, `…the body has no inputs`},
+		{"POST", infer, `{"inputs":[` + good + `]}`, 400, `…there is no "flag": expected "x", float32 [batch, 2, 2], "flag", bool [batch]`},
+		{"POST", infer, `{"inputs":[` + good + `,` + flags + `,{"name":"z","shape":[1],"datatype":"BOOL","data":[true]}]}`, 400, `…there are 3 fields`},
+		{"POST", infer, body(good, good), 400, `…input "x" is there twice`},
+		{"POST", infer, `{"outputs":[{"name":"mean"}],` + body(good, flags)[1:], 400, `…there is no output "mean"; there are ["flag" "sum"]`},
+		{"POST", infer, body(x("FP64", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…"x" is float64 [1 2 2]: expected float32 [batch, 2, 2]`},
+		{"POST", infer, body(x("FP16", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…datatype "FP16", expected one of BOOL, FP32`},
+		{"POST", infer, body(x("FP32", "[1,4]", "[1,2,3,4]"), flags), 400, `…"x" is float32 [1 4]: expected float32 [batch, 2, 2]`},
+		{"POST", infer, body(x("FP32", "[]", "[1]"), flags), 400, `…its shape has no axes`},
+		{"POST", infer, body(x("FP32", "[1,-2,2]", "[1]"), flags), 400, `…its shape is [1 -2 2]`},
+		{"POST", infer, body(x("FP32", "[4000000000,4000000000,2]", "[1]"), flags), 400, `…its shape is [4000000000 4000000000 2]`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3]"), flags), 400, `…its data has 3 elements, and its shape [1 2 2] means 4`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[1,2,3],[4]]]"), flags), 400, `…its data has a list of 3 at axis 2`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[[1,2,3,4]]]]"), flags), 400, `…nested deeper than its shape`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[[1,2],[3,4]]"), flags), 400, `…its data is no list that is flat, or nested as its shape`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "7"), flags), 400, `…its data is no list`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "null"), flags), 400, `…it has no data`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,"2",3,4]`), flags), 400, `…element 1 is "2": no number`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,null,3,4]`), flags), 400, `…element 1 is null: no number`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,{"a":1},3,4]`), flags), 400, `…no number`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,1e99,3,4]`), flags), 400, `…element 1 is 1e99: value out of range`},
+		{"POST", infer, body(x("INT8", "[1,2,2]", `[1,128,3,4]`), flags), 400, `…element 1 is 128: value out of range`},
+		{"POST", infer, body(good, strings.Replace(flags, "[true]", "[1]", 1)), 400, `…element 0 is 1: neither true nor false`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[99,0,0,0]"), flags), 500, `…the device is gone`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[98,0,0,0]"), flags), 500, `…output "sum": element 0 is NaN, which JSON has no number for`},
+	} {
+		status, answer, header := call(h, row.method, row.path, row.body)
+		require.Equal(t, row.status, status, "%s %s %s: %s", row.method, row.path, row.body, answer)
+		require.Equal(t, "application/json", header.Get("Content-Type"))
+		part, fails := strings.CutPrefix(row.want, "…")
+		if !fails {
+			require.JSONEq(t, row.want, answer)
+			continue
+		}
+		var said map[string]string
+		require.NoError(t, json.Unmarshal([]byte(answer), &said))
+		require.Len(t, said, 1)
+		require.Contains(t, said["error"], part)
+	}
+
+	r := httptest.NewRequest("POST", infer, strings.NewReader(body(good, flags)))
+	r.Header.Set("Inference-Header-Content-Length", "10")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, 400, w.Code)
+	require.Contains(t, w.Body.String(), "binary tensors")
+
+	h.Drain()
+	status, answer, _ = call(h, "GET", "/v2/health/ready", "")
+	require.Equal(t, 503, status)
+	require.JSONEq(t, `{"error":"the server is shutting down"}`, answer)
+	status, _, _ = call(h, "POST", infer, body(good, flags))
+	require.Equal(t, 200, status, "what comes while it drains is answered")
+	require.NoError(t, b.Close())
+	status, _, header := call(h, "POST", infer, body(good, flags))
+	require.Equal(t, 503, status)
+	require.Equal(t, "1", header.Get("Retry-After"))
+}
+
+// Each datatype comes back as it was sent.
+func TestHandler_datatypes(t *testing.T) {
+	for _, row := range []struct {
+		datatype string
+		flat     any
+		data     string
+	}{
+		{"BOOL", []bool{true, false}, "[true,false]"},
+		{"INT8", []int8{-128, 127}, "[-128,127]"}, {"INT16", []int16{-1 << 15, 1<<15 - 1}, "[-32768,32767]"},
+		{"INT32", []int32{-1 << 31, 1<<31 - 1}, "[-2147483648,2147483647]"},
+		{"INT64", []int64{math.MinInt64, math.MaxInt64}, "[-9223372036854775808,9223372036854775807]"},
+		{"UINT8", []uint8{0, 255}, "[0,255]"}, {"UINT16", []uint16{0, 1<<16 - 1}, "[0,65535]"},
+		{"UINT32", []uint32{0, 1<<32 - 1}, "[0,4294967295]"}, {"UINT64", []uint64{0, math.MaxUint64}, "[0,18446744073709551615]"},
+		{"FP32", []float32{1e-7, 16777217}, "[1e-07,1.6777216e+07]"}, {"FP64", []float64{1e-300, 16777217}, "[1e-300,1.6777217e+07]"},
+	} {
+		echo := serve.Func(func(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+			require.IsType(t, row.flat, batch.Fields[0].Array.Flat)
+			return map[string]data.Array{"x": batch.Fields[0].Array}, nil
+		})
+		b, err := serve.New(echo, data.Batch{Fields: []data.Field{data.X(row.flat, 2)}}, serve.Batching{MaxBatch: 2})
+		require.NoError(t, err)
+		h := serve.NewHandler(map[string]*serve.Batcher{"echo": b}, serve.Limits{})
+		tensor := fmt.Sprintf(`{"name":"x","shape":[2],"datatype":%q,"data":%s}`, row.datatype, row.data)
+		status, answer, _ := call(h, "POST", "/v2/models/echo/infer", `{"inputs":[`+tensor+`]}`)
+		require.Equal(t, 200, status, answer)
+		require.Contains(t, answer, `"data":`+row.data)
+		require.JSONEq(t, `{"model_name":"echo","model_version":"1","outputs":[`+tensor+`]}`, answer)
+		require.NoError(t, b.Close())
+	}
+}
+
+// A client that goes away, and one that waits too long, cost the others nothing; what the queue has no room for is to come later.
+func TestHandler_endsOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
+		b := batcher(t, d, serve.Batching{MaxBatch: 2, Queue: 2})
+		h := serve.NewHandler(map[string]*serve.Batcher{"double": b}, serve.Limits{Timeout: time.Second})
+		type said struct {
+			status int
+			text   string
+		}
+		post := func(ctx context.Context) <-chan said {
+			came := make(chan said, 1)
+			go func() {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest("POST", "/v2/models/double/infer", strings.NewReader(`{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[4]}]}`))
+				h.ServeHTTP(w, r.WithContext(ctx))
+				came <- said{w.Code, w.Body.String()}
+			}()
+			synctest.Wait()
+			return came
+		}
+		running := post(context.WithoutCancel(t.Context()))
+		<-d.begun
+		ctx, leave := context.WithCancel(t.Context())
+		gone, slow := post(ctx), post(t.Context())
+		full := <-post(t.Context())
+		require.Equal(t, 503, full.status)
+		require.Contains(t, full.text, "the queue is full: 2 of at most 2 examples wait")
+		leave()
+		require.Contains(t, (<-gone).text, "context canceled")
+		next := post(t.Context())
+		time.Sleep(time.Second)
+		late := <-slow
+		require.Equal(t, 504, late.status)
+		require.Contains(t, late.text, "the inference took too long: the limit is 1s")
+		require.Equal(t, 504, (<-running).status)
+		require.Equal(t, 504, (<-next).status)
+		close(d.hold)
+		again := <-post(t.Context())
+		require.Equal(t, 200, again.status)
+		require.Contains(t, again.text, `"data":[8]`)
+		require.Equal(t, []int{1, 1}, d.calls)
+	})
+}
