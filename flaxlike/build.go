@@ -35,6 +35,10 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	})
 	rows, arrows := layers.rowsOf(m.network, out)
 	m.set.checkClasses(out)
+	of := map[string]odds{}
+	for name := range out {
+		of[name] = m.set.oddsOf(out, name)
+	}
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.Out(v)
@@ -46,7 +50,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		variables = append(variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
 	m.seen.mu.Lock()
-	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs = rows, arrows, variables, inputs
+	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds = rows, arrows, variables, inputs, of
 	m.seen.mu.Unlock()
 	return out
 }

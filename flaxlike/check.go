@@ -34,6 +34,7 @@ type seen struct {
 	variables []variable
 	layers    []layerRow
 	arrows    []Arrow
+	odds      map[string]odds // of the outputs, by name
 	bounds    []bound
 	looked    int                       // how many bounds there were then
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step

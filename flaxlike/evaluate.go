@@ -20,11 +20,24 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
 	}
+	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
+}
+
+// EvaluateBatches is [Model.Evaluate] on batches that come one by one, from anywhere. Each size of batch is a program to
+// compile; data.Pad makes a last one as large as the others.
+func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Data[data.Batch], options ...loop.Option) (map[string]float64, error) {
+	if batches == nil {
+		return nil, errors.New("flaxlike: evaluate: the batches are nil")
+	}
+	return m.evaluate(ctx, m.testOn(batches), options)
+}
+
+func (m *Model) evaluate(ctx context.Context, test train.Test[*Model, data.Batch], options []loop.Option) (map[string]float64, error) {
 	reader, err := m.reading(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
 	}
-	tested, err := m.testOf(set, m.set.batchSize).Run(ctx, reader, options...)
+	tested, err := test.Run(ctx, reader, options...)
 	if endErr := reader.view.Close(); err == nil {
 		err = endErr
 	}
@@ -50,6 +63,12 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 	reader := *m
 	reader.view = view
 	return &reader, err
+}
+
+// testOn tests on batches as they come.
+func (m *Model) testOn(batches loop.Data[data.Batch]) train.Test[*Model, data.Batch] {
+	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, nil), Reset: reset,
+		Data: func(context.Context) (loop.Data[data.Batch], error) { return batches, nil }}
 }
 
 // testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but

@@ -42,6 +42,10 @@ type Fit struct {
 	// ending.
 	Validation  *data.Set
 	Validations map[string]*data.Set
+	// ValidationBatches are batches to test on in place of a set: they are gone through anew for each test, until they end
+	// or ValidationSteps are done, and their first one is looked at before the first step. Each size of batch is a program
+	// to compile.
+	ValidationBatches loop.Data[data.Batch]
 	// ValidationSplit holds that share of the set back for Validation: its last examples, as they stand.
 	ValidationSplit float64
 	// ValidationEvery is after how many epochs to test, 1 if it is 0; ValidationAt are the epochs after which to test
@@ -50,6 +54,9 @@ type Fit struct {
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
+	// OnEpochEnd is called at the end of each epoch, behind its validation, with the epoch's number, from 1 on, and its
+	// figures by their names in the history. With loop.ErrStop the run ends in order; another error is Fit's.
+	OnEpochEnd func(epoch int, figures map[string]float64) error
 	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, callbacks.JSONL, ….
 	Callbacks []loop.Option
 	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for

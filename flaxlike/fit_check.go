@@ -21,7 +21,7 @@ func (f Fit) check(m *Model) error {
 			return fmt.Errorf("%s is %d, expected 0 (not given) or more", n.name, n.n)
 		}
 	}
-	validated := f.Validation != nil || f.ValidationSplit != 0 || len(f.Validations) > 0
+	validated := f.Validation != nil || f.ValidationSplit != 0 || f.ValidationBatches != nil || len(f.Validations) > 0
 	switch {
 	case f.Until != nil && f.Epochs > 0:
 		return fmt.Errorf("both Epochs, %d, and Until, %s, are given: the run has one end", f.Epochs, f.Until)
@@ -31,7 +31,9 @@ func (f Fit) check(m *Model) error {
 		return fmt.Errorf("ValidationSplit is %v, expected a share from 0 to below 1", f.ValidationSplit)
 	case f.ValidationSplit != 0 && f.Validation != nil:
 		return errors.New("both Validation and ValidationSplit are given, expected one: Validations takes further sets")
-	case f.Validations["val"] != nil && (f.Validation != nil || f.ValidationSplit != 0):
+	case f.ValidationBatches != nil && (f.Validation != nil || f.ValidationSplit != 0):
+		return errors.New("both ValidationBatches and a set to validate on are given, expected one: Validations takes further sets")
+	case f.Validations["val"] != nil && (f.Validation != nil || f.ValidationSplit != 0 || f.ValidationBatches != nil):
 		return errors.New(`a set "val" is in Validations, but that is the name of Validation: take another`)
 	case (f.ValidationEvery > 0 || f.ValidationSteps > 0 || f.ValidationBatchSize > 0 || len(f.ValidationAt) > 0 || f.SanityEvaluation) && !validated:
 		return errors.New("there is a setting of the validation, but no set to validate on: set Validation, or leave ValidationEvery, At, Steps, BatchSize and SanityEvaluation out")

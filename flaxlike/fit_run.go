@@ -83,7 +83,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 	if !f.EachStep {
 		options = append(options, loop.Keep(loop.Every(epoch)))
 	}
-	options = append(options, f.Verbose.bar(output, epoch))
+	options = append(options, f.Verbose.bar(output, epoch), f.epochEnd(epoch))
 	options = append(options, f.Callbacks...)
 	if f.Checkpoints != nil {
 		var every loop.Period = epoch
@@ -250,8 +250,17 @@ func (m *Model) tests(f Fit) (tests []train.Test[*Model, data.Batch]) {
 		}
 		sets["val"] = f.Validation
 	}
+	if f.ValidationBatches != nil {
+		if sets == nil {
+			sets = map[string]*data.Set{}
+		}
+		sets["val"] = nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
-		t := m.testOf(sets[name], cmp.Or(f.ValidationBatchSize, f.BatchSize, m.set.batchSize))
+		t := m.testOn(f.ValidationBatches)
+		if sets[name] != nil {
+			t = m.testOf(sets[name], cmp.Or(f.ValidationBatchSize, f.BatchSize, m.set.batchSize))
+		}
 		t.Name = name
 		if f.ValidationSteps > 0 {
 			t.Length = loop.Steps(f.ValidationSteps)

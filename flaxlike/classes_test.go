@@ -1,0 +1,181 @@
+package flaxlike_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// asIs gives each input as an output of the same name, through what is said of it.
+func asIs(through map[string]func(*managed.Node) *managed.Node, names ...string) flaxlike.Functional {
+	return func(_ *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		out := map[string]*managed.Node{}
+		for _, name := range names {
+			if out[name] = input(name); through[name] != nil {
+				out[name] = through[name](out[name])
+			}
+		}
+		return out
+	}
+}
+
+// Probabilities come by the output's loss, and what are probabilities already stay: one program has all kinds.
+func TestProbabilities(t *testing.T) {
+	softmaxed := func(x *managed.Node) *managed.Node { return graph.Softmax(x) }
+	sigmoided := func(x *managed.Node) *managed.Node { return graph.Sigmoid(x) }
+	names := []string{"classes", "two", "several", "number", "soft", "sig"}
+	losses := []flaxlike.Loss{
+		{Name: "sparse_categorical_crossentropy", Output: "classes"}, {Name: "binary_crossentropy", Output: "two"},
+		{Name: "binary_focal_crossentropy", Output: "several"}, {Name: "mse", Output: "number"},
+	}
+	m := newModel(t, asIs(map[string]func(*managed.Node) *managed.Node{"soft": softmaxed, "sig": sigmoided}, names...), flaxlike.WithLossOf(losses...), flaxlike.WithBatchSize(2))
+	log := func(p float64) float32 { return float32(math.Log(p)) }
+	logit := func(p float64) float32 { return float32(math.Log(p / (1 - p))) }
+	fields := []data.Field{
+		data.Named("classes", []float32{log(.1) + 50, log(.7) + 50, log(.2) + 50, log(.4) - 90, log(.4) - 90, log(.2) - 90}, 2, 3),
+		data.Named("two", []float32{logit(.7), logit(.2)}, 2, 1),
+		data.Named("several", []float32{logit(.45), logit(.9), 1000, -1000}, 2, 2),
+		data.Named("number", []float32{7, 8}, 2, 1),
+		data.Named("soft", []float32{log(.75), log(.25), log(.5), log(.5)}, 2, 2),
+		data.Named("sig", []float32{logit(.55), logit(.5)}, 2),
+	}
+	set, err := data.New(fields...)
+	require.NoError(t, err)
+	p, err := m.Probabilities(t.Context(), set)
+	require.NoError(t, err)
+	for name, want := range map[string][]float32{
+		"classes": {.1, .7, .2, .4, .4, .2}, "two": {.7, .2}, "several": {.45, .9, 1, 0}, "soft": {.75, .25, .5, .5}, "sig": {.55, .5},
+	} {
+		require.InDeltaSlice(t, want, p[name].Flat, 1e-5, name)
+		for i, f := range fields {
+			if f.Name == name {
+				require.Equal(t, fields[i].Array.Dims, p[name].Dims)
+			}
+		}
+	}
+	require.NotContains(t, p, "number", "its loss is of numbers")
+
+	classes, err := m.Classes(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, map[string]data.Array{
+		"classes": {Flat: []int32{1, 0}, Dims: []int{2}}, "two": {Flat: []int32{1, 0}, Dims: []int{2}},
+		"several": {Flat: []int32{0, 1, 1, 0}, Dims: []int{2, 2}}, "soft": {Flat: []int32{0, 0}, Dims: []int{2}}, "sig": {Flat: []int32{1, 0}, Dims: []int{2}},
+	}, classes)
+	classes, err = m.Classes(t.Context(), set, 0.1)
+	require.NoError(t, err)
+	require.Equal(t, []int32{1, 1, 1, 0}, classes["several"].Flat)
+	require.Equal(t, []int32{1, 1}, classes["two"].Flat)
+	_, err = m.Classes(t.Context(), set, 0.4, 0.95)
+	require.EqualError(t, err, `flaxlike: classes: output "sig": there are 2 thresholds for 1 classes: expected one, or one for each`)
+	_, err = m.Classes(t.Context(), set, 2)
+	require.EqualError(t, err, "flaxlike: classes: a threshold is 2, expected probabilities, 0 to 1")
+
+	// One example has no axis of the batch; with one of two rows it has.
+	one := make([]data.Field, len(fields))
+	for i, f := range fields {
+		one[i] = data.Field{Name: f.Name, Array: data.Array{Flat: f.Array.Slice(0, 1).Flat, Dims: f.Array.Dims[1:]}}
+	}
+	out, err := m.PredictOne(t.Context(), one...)
+	require.NoError(t, err)
+	require.Equal(t, data.Array{Flat: []float32{7}, Dims: []int{1}}, out["number"])
+	require.Equal(t, []int{}, out["sig"].Dims)
+
+	fields[3].Array.Flat.([]float32)[0] = float32(math.NaN())
+	_, err = m.Classes(t.Context(), set)
+	require.NoError(t, err, "it is of no classes")
+	fields[1].Array.Flat.([]float32)[1] = float32(math.NaN())
+	_, err = m.Classes(t.Context(), set)
+	require.EqualError(t, err, `flaxlike: classes: output "two": example 1 has a NaN, which is of no class`)
+}
+
+func TestProbabilities_notKnown(t *testing.T) {
+	own := func(labels, output *managed.Node) *managed.Node { return graph.Square(graph.Sub(output, labels)) }
+	fields := func(names ...string) *data.Set {
+		var list []data.Field
+		for _, name := range names {
+			list = append(list, data.Named(name, []float32{1, 2}, 2, 1))
+		}
+		set, err := data.New(list...)
+		require.NoError(t, err)
+		return set
+	}
+	for want, options := range map[string][]flaxlike.Option{
+		`flaxlike: probabilities: output "x": no loss by name says whether its numbers are logits`:      {flaxlike.WithLossOf(flaxlike.Loss{Func: own})},
+		`flaxlike: probabilities: none of the outputs ["x"] is of classes: their losses are of numbers`: {flaxlike.WithLoss("mse")},
+		`flaxlike: probabilities: output "x": no loss by name says`:                                     {flaxlike.WithLoss("hinge")},
+	} {
+		m := newModel(t, asIs(nil, "x"), options...)
+		_, err := m.Probabilities(t.Context(), fields("x"))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// Batches that come one by one give what a set gives, and each test in a Fit goes through them anew.
+func TestBatchesInPlaceOfASet(t *testing.T) {
+	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithBatchSize(6))
+	set := sorted(t, 12)
+	passes := 0
+	batches := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {
+		passes++
+		set.Batches(6)(yield)
+	})
+	type end struct {
+		epoch   int
+		figures map[string]float64
+	}
+	var ends []end
+	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Verbose: flaxlike.Silent, ValidationBatches: batches,
+		OnEpochEnd: func(epoch int, figures map[string]float64) error {
+			if ends = append(ends, end{epoch, figures}); epoch == 2 {
+				return loop.ErrStop
+			}
+			return nil
+		}})
+	require.NoError(t, err)
+	require.Equal(t, 2, history.Len())
+	require.Len(t, ends, 2)
+	require.Equal(t, 2, ends[1].epoch)
+	require.Equal(t, 3, passes, "two tests, and the look before the first step")
+	of, err := m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	for name, v := range of {
+		if name == "loss" || name == "accuracy" {
+			require.Contains(t, []float64{ends[1].figures["val_"+name], ends[1].figures[name+"_val"]}, v, "%v", ends[1].figures)
+		}
+	}
+	one, err := m.EvaluateBatches(t.Context(), batches)
+	require.NoError(t, err)
+	require.Equal(t, of, one)
+
+	whole, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	var flat []float32
+	for outputs, err := range m.PredictBatches(t.Context(), batches) {
+		require.NoError(t, err)
+		require.Equal(t, []int{6, 3}, outputs["preds"].Dims)
+		flat = append(flat, outputs["preds"].Flat.([]float32)...)
+	}
+	require.Equal(t, whole["preds"].Flat, flat)
+	for range m.PredictBatches(t.Context(), batches) {
+		break
+	}
+
+	_, err = m.EvaluateBatches(t.Context(), nil)
+	require.EqualError(t, err, "flaxlike: evaluate: the batches are nil")
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Validation: set, ValidationBatches: batches, Verbose: flaxlike.Silent})
+	require.ErrorContains(t, err, "both ValidationBatches and a set to validate on are given")
+	var got error
+	for _, err := range m.PredictBatches(t.Context(), nil) {
+		got = err
+	}
+	require.ErrorContains(t, got, "flaxlike: predict: ")
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent, ValidationBatches: func(func(data.Batch, error) bool) {}})
+	require.ErrorContains(t, err, `test "val": `)
+}
