@@ -1,6 +1,6 @@
 // Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
 //
-//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,ckpt,ttfs,lstm,gpt,generate
+//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
 // Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each
@@ -9,6 +9,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ type bench struct {
 	steps    int
 	repeats  int
 	plot     string
+	server   string
 	out      *json.Encoder
 	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
 	turns  *bufio.Scanner
@@ -74,6 +76,7 @@ var workloads = []struct {
 	{"ttfs", timeToFirstStep},
 	{"memory", memory},
 	{"predict", predict},
+	{"serve", serving},
 	{"lstm", trainSequences("lstm", lstmSizes())},
 	{"gpt", trainSequences("gpt", gptSizes())},
 	{"generate", generates(bigGenerator)},
@@ -90,6 +93,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if len(args) > 0 && args[0] == memoryChild {
 		return memoryTrain(ctx, args[1:], stdout)
 	}
+	if len(args) > 0 && args[0] == serveChild {
+		return serveModel(ctx, stdout)
+	}
 	b := &bench{out: json.NewEncoder(stdout), stdout: stdout}
 	var names []string
 	for _, w := range workloads {
@@ -104,6 +110,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.IntVar(&b.batch, "batch", 0, "examples in a step (default: the workload's own)")
 	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
 	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
+	flags.StringVar(&b.server, "server", "", "the `command` of a peer's server for serve, which prints its address as http://… when it is ready (default: lazo's)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
 	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -187,7 +194,7 @@ type line struct {
 // emit fills in what can be derived from the repeats, and prints.
 func (b *bench) emit(l line, values []float64) error {
 	sorted := slices.Sorted(slices.Values(values))
-	l.Impl, l.N = "lazo", len(values)
+	l.Impl, l.N = cmp.Or(l.Impl, "lazo"), len(values)
 	l.Min, l.Max = sorted[0], sorted[len(sorted)-1]
 	l.Median = medianOf(values)
 	for _, v := range values {

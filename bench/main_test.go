@@ -57,6 +57,19 @@ func TestTimeToFirstStep(t *testing.T) {
 	require.Equal(t, 6, n)
 }
 
+func TestServing(t *testing.T) {
+	command := exec.Command(plugintest.UncachedProgram(t, "."), "-workload", "serve", "-variant", "8", "-steps", "50", "-repeats", "1")
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	require.NoError(t, err)
+	var l line
+	require.NoError(t, json.Unmarshal(out, &l))
+	require.Equal(t, "serve", l.Workload)
+	require.Positive(t, l.Median)
+	require.Positive(t, l.P50)
+	require.GreaterOrEqual(t, l.P99, l.P50)
+}
+
 func TestMistakes(t *testing.T) {
 	for _, args := range [][]string{{"-workload", "tinny"}, {"-steps", "-1"}, {"-repeats", "0"}, {"-batch", "x"}, {"tiny"}} {
 		err := run(t.Context(), args, nil, io.Discard, io.Discard)

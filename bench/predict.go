@@ -21,6 +21,17 @@ import (
 // asking are the numbers of goroutines that ask at a time.
 var asking = []int{1, 8, 64}
 
+// perceptron has mlp's layers.
+func perceptron(scope *managed.Scope, x *managed.Node) *managed.Node {
+	for i, n := range []int{512, 512, 10} {
+		if i > 0 {
+			x = activation.Relu(x)
+		}
+		x = layers.Dense(scope.In("dense_%d", i), x, true, n)
+	}
+	return x
+}
+
 // predict asks a model of mlp's layers for one example at a time, from the host's memory and back, by goroutines that
 // each wait for their answer before they ask again. A variant is a number of goroutines.
 func predict(ctx context.Context, b *bench) (err error) {
@@ -28,16 +39,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	network := func(scope *managed.Scope, x *managed.Node) *managed.Node {
-		for i, n := range []int{512, 512, 10} {
-			if i > 0 {
-				x = activation.Relu(x)
-			}
-			x = layers.Dense(scope.In("dense_%d", i), x, true, n)
-		}
-		return x
-	}
-	model, err := flaxlike.New(ctx, flaxlike.Func(network), flaxlike.WithStrategy(strategies.Jit(r)))
+	model, err := flaxlike.New(ctx, flaxlike.Func(perceptron), flaxlike.WithStrategy(strategies.Jit(r)))
 	if err != nil {
 		return err
 	}

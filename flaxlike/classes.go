@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// PredictOne gives the outputs for one example, of which the fields have no axis of the batch, and the outputs have none.
-// For many at a time, Predict, or a serve.Batcher, takes less time for each.
+// PredictOne gives the outputs for one example, of which the fields have no axis of the batch, and the outputs have
+// none. For many at a time, Predict, or a serve.Batcher, takes less time for each.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (map[string]data.Array, error) {
 	batch := data.Batch{Fields: slices.Clone(example)}
 	for i, f := range example {
@@ -118,8 +118,8 @@ func oddsOfLoss(l Loss) odds {
 // Probabilities is [Model.Predict] with probabilities in place of logits: by a softmax over the last axis where the
 // output's loss is a crossentropy of classes of which an example has one, by a sigmoid where it is binary_crossentropy.
 // An output that went through a softmax or a sigmoid itself, and one of dice or tversky, stays as it is. Those of other
-// losses, as mse, are no probabilities and are left out. Where that cannot be known, as for a loss of one's own, it is an
-// error, as is a model that has no output of probabilities.
+// losses, as mse, are no probabilities and are left out. Where that cannot be known, as for a loss of one's own, it is
+// an error, as is a model that has no output of probabilities.
 func (m *Model) Probabilities(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
 	outputs, err := m.Predict(ctx, set, options...)
 	if err != nil {
@@ -159,9 +159,10 @@ func (m *Model) probabilities(outputs map[string]data.Array) (map[string]data.Ar
 
 // Classes is the class of each example, as int32: of the outputs that [Model.Probabilities] has, where an example has
 // one class, the likeliest, and the first of several that are as likely; where each number is of a class and its
-// opposite, 1 if its probability is above the threshold, and else 0, without the last axis if that is 1. The threshold is
-// 0.5, or the one given, or of those given the class's own, in their order along the last axis. A NaN is an error.
+// opposite, 1 if its probability is above the threshold, and else 0, without the last axis if that is 1. The threshold
+// is 0.5, or the one given, or of those given the class's own, in their order along the last axis. A NaN is an error.
 func (m *Model) Classes(ctx context.Context, set *data.Set, thresholds ...float64) (map[string]data.Array, error) {
+	thresholds = slices.Clone(thresholds)
 	outputs, err := m.Predict(ctx, set)
 	if err != nil {
 		return nil, err

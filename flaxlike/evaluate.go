@@ -23,8 +23,8 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
 }
 
-// EvaluateBatches is [Model.Evaluate] on batches that come one by one, from anywhere. Each size of batch is a program to
-// compile; data.Pad makes a last one as large as the others.
+// EvaluateBatches is [Model.Evaluate] on batches that come one by one, from anywhere. Each size of batch is a program
+// to compile; data.Pad makes a last one as large as the others.
 func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Data[data.Batch], options ...loop.Option) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("flaxlike: evaluate: the batches are nil")
@@ -67,7 +67,7 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 
 // testOn tests on batches as they come.
 func (m *Model) testOn(batches loop.Data[data.Batch]) train.Test[*Model, data.Batch] {
-	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, nil), Reset: reset,
+	return train.Test[*Model, data.Batch]{Step: step{of: m.test}, Reset: reset,
 		Data: func(context.Context) (loop.Data[data.Batch], error) { return batches, nil }}
 }
 

@@ -42,9 +42,9 @@ type Fit struct {
 	// ending.
 	Validation  *data.Set
 	Validations map[string]*data.Set
-	// ValidationBatches are batches to test on in place of a set: they are gone through anew for each test, until they end
-	// or ValidationSteps are done, and their first one is looked at before the first step. Each size of batch is a program
-	// to compile.
+	// ValidationBatches are batches to test on in place of a set: they are gone through anew for each test, until they
+	// end or ValidationSteps are done, and their first one is looked at before the first step. Each size of batch is a
+	// program to compile.
 	ValidationBatches loop.Data[data.Batch]
 	// ValidationSplit holds that share of the set back for Validation: its last examples, as they stand.
 	ValidationSplit float64

@@ -46,8 +46,8 @@ type Batching struct {
 	// Delay is how long the first request of a batch that is not full waits for others. With 0 a batch has what waits
 	// when the one before it ends, and no request waits for others.
 	Delay time.Duration
-	// Queue is the most examples that wait, those of the batch that is running not among them; 16 times MaxBatch if it is
-	// 0. It bounds how long a request can take: so many batches are before it.
+	// Queue is the most examples that wait, those of the batch that is running not among them; 16 times MaxBatch if it
+	// is 0. It bounds how long a request can take: so many batches are before it.
 	Queue int
 	// InputErrors are errors of the predictor that are a request's own fault, as flaxlike.ErrLabelRange of an integer
 	// that an embedding has not. They become [ErrInput].

@@ -1,5 +1,5 @@
-// Package serve answers many callers with one model: requests that wait together run as one batch, and a [Handler] gives
-// them to HTTP by the Open Inference Protocol, version 2 (REST):
+// Package serve answers many callers with one model: requests that wait together run as one batch, and a [Handler]
+// gives them to HTTP by the Open Inference Protocol, version 2 (REST):
 //
 //	batcher, err := serve.New(model, example, serve.Batching{MaxBatch: 64})
 //	err = batcher.Warm(ctx) // compiles all sizes of batches, and then it is ready

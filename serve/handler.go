@@ -33,9 +33,9 @@ type Limits struct {
 //	GET  /v2/models/{name}/ready          200 when the model is ready; else 503
 //	POST /v2/models/{name}/infer          an inference
 //
-// with /versions/1 behind the name of a model, too. Each model has version 1. Datatypes are BOOL, INT8 to INT64, UINT8 to
-// UINT64, FP32 and FP64; a tensor's data is a list, flat or nested. There are no extensions. An error is {"error": text},
-// with the status
+// with /versions/1 behind the name of a model, too. Each model has version 1. Datatypes are BOOL, INT8 to INT64, UINT8
+// to UINT64, FP32 and FP64; a tensor's data is a list, flat or nested. There are no extensions. An error is {"error":
+// text}, with the status
 //
 //	400  the request is not what the protocol or the model takes     404  there is no such model, version or path
 //	405  another method is expected                                  413  the body, or the batch, is too large
@@ -210,6 +210,7 @@ type inference struct {
 	Inputs []struct {
 		form
 		Data json.RawMessage `json:"data"`
+		List *int            `json:"data:list"` // its number, as cut has it
 	} `json:"inputs"`
 	Outputs []struct {
 		Name string `json:"name"`
@@ -282,6 +283,7 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return asked, batch, failed(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", large.Limit)
 	}
+	text, lists := cut(text)
 	if err == nil {
 		err = json.Unmarshal(text, &asked)
 	}
@@ -292,6 +294,9 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 		return asked, batch, failed(http.StatusBadRequest, `the body has no inputs: expected {"inputs": [{"name": …, "datatype": …, "shape": […], "data": […]}]}`)
 	}
 	for _, in := range asked.Inputs {
+		if at := in.List; at != nil && *at >= 0 && *at < len(lists) {
+			in.Data = lists[*at]
+		}
 		flat, err := decode(in.Data, in.Datatype, in.Shape)
 		if err != nil {
 			return asked, batch, failed(http.StatusBadRequest, "input %q: %v", in.Name, err)

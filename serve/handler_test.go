@@ -115,6 +115,14 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[1,2,3],[4]]]"), flags), 400, `…its data has a list of 3 at axis 2`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[[1,2,3,4]]]]"), flags), 400, `…nested deeper than its shape`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[1,2],[3,4]]"), flags), 400, `…its data is no list that is flat, or nested as its shape`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,,3,4]"), flags), 400, `…its data has a comma too many or too few at ",3,4]"`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2 3,4]"), flags), 400, `…its data has a comma too many or too few at "3,4]"`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,4,]"), flags), 400, `…its data has a comma too many or too few at "]"`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[,1,2,3,4]"), flags), 400, `…its data has a comma too many or too few at ",1,2,3,4]"`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,4"), flags), 400, `…the body: `},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,-]"), flags), 400, `…element 3 is -: invalid syntax`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,NaN]"), flags), 400, `…the body: invalid character 'N'`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[]"), flags), 400, `…its data has 0 elements, and its shape [1 2 2] means 4`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "7"), flags), 400, `…its data is no list`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "null"), flags), 400, `…it has no data`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,"2",3,4]`), flags), 400, `…element 1 is "2": no number`},
@@ -190,7 +198,8 @@ func TestHandler_datatypes(t *testing.T) {
 	}
 }
 
-// A client that goes away, and one that waits too long, cost the others nothing; what the queue has no room for is to come later.
+// A client that goes away, and one that waits too long, cost the others nothing; what the queue has no room for is to
+// come later.
 func TestHandler_endsOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}

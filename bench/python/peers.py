@@ -25,6 +25,7 @@ FIGURES = [
     ("copy", FRESH, FRESH, None, 1, None), ("copy", DONATED, DONATED, None, 1, 1 / 0.95),
     ("inplace", "10", "10", None, 1, 0.9), ("inplace", "150", "150", None, 1, 0.9), ("inplace", "600", "600", None, 1, 0.9),
     ("predict", "1", "1", None, 1, None), ("predict", "8", "8", None, 1, None), ("predict", "64", "64", None, 1, None),
+    ("serve", "1", "1", None, 1, None), ("serve", "8", "8", None, 1, None), ("serve", "64", "64", None, 1, None),
     ("ttfs", "first step", "first step", None, 1, None), ("ttfs", "first step cached", "first step cached", None, 1, None),
     ("lstm", "32", "32", None, 1, 1), ("lstm", "128", "128", None, 1, 1), ("lstm", "512", "512", None, 1, 1),
     ("lstm", "32 first step", "32 first step", None, 1, 1), ("lstm", "128 first step", "128 first step", None, 1, 1),
@@ -73,8 +74,12 @@ def pair(bench, figure, repeats, peer):
     lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, *options])
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
-        jax = Side([sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
-                    "--workload", workload, "--variant", theirs, *(["--impl", peer] if peer != "jax" else []), *options])
+        theirs_by = [sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
+                     "--workload", workload, "--variant", theirs, *(["--impl", peer] if peer != "jax" else []), *options]
+        if workload == "serve":  # who asks is the same for both
+            theirs_by = [bench, "-workload", workload, "-variant", theirs,
+                         "-server", f"{sys.executable} -B {os.path.join(HERE, 'bench_serve.py')}", *options]
+        jax = Side(theirs_by)
         try:
             jax.until(wanted=False)
             for i in range(repeats):
@@ -113,7 +118,7 @@ def main():
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
     a = p.parse_args()
     known = PEERS[a.peer]
-    chosen = set(filter(None, a.only.split(","))) or known
+    chosen = set(filter(None, a.only.split(","))) or known - {"serve"}
     if chosen - known or a.repeats < 1:
         p.error(f"--only takes {', '.join(sorted(known))}; --repeats is at least 1")
     name = {"jax": "raw JAX", "keras": "Keras"}.get(a.peer, a.peer)
@@ -124,6 +129,10 @@ def main():
             continue
         lazo, jax = pair(a.bench, figure, a.repeats, a.peer)
         print(row(figure, lazo, jax), flush=True)
+        if figure[0] == "serve":
+            for share in ("p50", "p99"):
+                ours, theirs = lazo[share + "_us"], jax[share + "_us"]
+                print(f"| `serve` | {figure[1]} | {share}, us | {theirs:.0f} | {ours:.0f} | {ours / theirs:.2f} | | | |", flush=True)
         if figure[:3] == RESIDENT:
             a_part = lazo["rss_mb"] / jax["rss_mb"]
             print(f"| `{figure[0]}` | peak resident, with the data's 188 MB | MB | {jax['rss_mb']} | {lazo['rss_mb']} | {a_part:.2f} | | | 0.70 |", flush=True)

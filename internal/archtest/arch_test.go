@@ -65,10 +65,12 @@ var allowed = map[string][]string{
 	"flaxlike/report":       {"data", "flaxlike", "loop", "managed", "plots"},
 	"managed":               {"checkpoint", "safetensors", "data", "flow", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/regular", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
 	"flaxlike":              {"callbacks", "checkpoint", "checkpoint/runs", "safetensors", "data", "internal/dtype", "internal/edits", "internal/gate", "internal/graphs", "internal/shield", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
+	"serve":                 {"data", "internal/gate", "internal/graphs", "internal/shield"},
 	"examples/fit":          {"data", "flaxlike", "loop"},
 	"examples/images":       {"data", "flaxlike", "loop"},
 	"examples/outputs":      {"data", "flaxlike", "loop", "managed"},
 	"examples/text":         {"data", "flaxlike", "loop", "nn", "text"},
+	"examples/serve":        {"data", "flaxlike", "loop", "serve"},
 	"cmd/lazo":              {"checkpoint", "data", "flaxlike", "safetensors", "internal/child", "xla", "xla/export", "xla/install", "xla/pjrt", "xla/probe"},
 	"examples/mnist":        {"callbacks", "callbacks/tensorboard", "checkpoint", "checkpoint/runs", "data", "loop", "managed", "strategies", "xla"},
 	"examples/quickstart":   {"callbacks", "data", "loop", "managed", "strategies", "xla"},
@@ -93,7 +95,7 @@ var allowed = map[string][]string{
 	"examples/tabular":      {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"data", "flaxlike", "loop", "optim"},
-	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
+	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla"},
 }
 
 type pkg struct {

@@ -91,7 +91,7 @@ func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 // How a list in an exported struct fares that a caller fills in. A new one needs a row.
 var fieldsThatAreLists = map[string]string{
 	// Copied when the struct is handed over.
-	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
+	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied", "serve.Batching.InputErrors": "copied",
 	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",

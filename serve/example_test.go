@@ -1,0 +1,52 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/serve"
+)
+
+// A predictor of a function behind the Open Inference Protocol; examples/serve has a trained model and a whole server.
+func ExampleNewHandler() {
+	halves := serve.Func(func(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+		x, err := batch.Get("x")
+		if err != nil {
+			return nil, err
+		}
+		half := make([]float32, x.Len())
+		for i, v := range x.Flat.([]float32) {
+			half[i] = v / 2
+		}
+		return map[string]data.Array{"half": {Flat: half, Dims: []int{x.Len()}}}, nil
+	})
+	batcher, err := serve.New(halves, data.Batch{Fields: []data.Field{data.X([]float32{0}, 1)}}, serve.Batching{MaxBatch: 8})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := batcher.Warm(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(serve.NewHandler(map[string]*serve.Batcher{"halves": batcher}, serve.Limits{}))
+	answer, err := http.Post(server.URL+"/v2/models/halves/infer", "application/json",
+		strings.NewReader(`{"inputs": [{"name": "x", "datatype": "FP32", "shape": [2], "data": [3, 5]}]}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(text))
+	server.Close()
+	if err := batcher.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: {"model_name":"halves","model_version":"1","outputs":[{"name":"half","datatype":"FP32","shape":[2],"data":[1.5,2.5]}]}
+}
