@@ -57,6 +57,14 @@ func WithoutWeights() ExportOption { return func(x *exporting) { x.noWeights = t
 // that they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
 func WithExample() ExportOption { return func(x *exporting) { x.example = true } }
 
+// Sizes has [ExportModel] write the program for batches of these sizes too, beside that of the batch: what is loaded then
+// takes any number of examples up to the largest, see export.Model.Run. Each is compiled by itself, so a few powers of two
+// do. The model must give a row for each example, and log nothing.
+func Sizes(sizes ...int) ExportOption {
+	sizes = slices.Clone(sizes)
+	return func(x *exporting) { x.sizes = append(x.sizes, sizes...) }
+}
+
 func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*Node, options []ExportOption) error {
 	if state == nil {
 		return errors.New("the state is nil")
@@ -80,10 +88,58 @@ func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs fun
 		return err
 	}
 	c.nameLogs(x.program.Outputs)
+	for _, size := range x.sizes {
+		if err := s.exportSize(x, state, batch, size); err != nil {
+			return fmt.Errorf("for a batch of %d: %w", size, err)
+		}
+	}
 	if err := x.fill(state, batch); err != nil {
 		return err
 	}
 	return x.program.Write(dir)
+}
+
+// exportSize writes down the program for a batch of another size.
+func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size int) error {
+	rows, err := batch.Rows()
+	if err != nil {
+		return err
+	}
+	switch {
+	case x.outputs == nil:
+		return errors.New("managed.Sizes is for ExportModel: a step's program is of one size of batch")
+	case size < 1 || rows < 1:
+		return fmt.Errorf("expected sizes of 1 and up, and a batch of %d that has rows", rows)
+	case size == rows || x.program.Sizes[size] != "": // it is there
+		return nil
+	}
+	other := data.Batch{Fields: slices.Clone(batch.Fields)}
+	for i, f := range batch.Fields {
+		from := make([]int, size)
+		for k := range from {
+			from[k] = k % rows
+		}
+		other.Fields[i].Array = f.Array.Gather(from)
+	}
+	inputs, err := strategies.Inputs(other)
+	if err != nil {
+		return err
+	}
+	alone := &exporting{outputs: x.outputs}
+	if err := s.lower(&compiled{state: state, block: 1, inputs: inputs}, alone); err != nil {
+		return err
+	}
+	p, of := &x.program, &alone.program
+	for i, v := range of.Outputs { // that of the inputs is the batch's
+		if d := v.Shape.Dimensions; len(of.Outputs) == len(p.Outputs) && (len(d) == 0 || d[0] != size) {
+			return fmt.Errorf("output %q is %s, and of %d examples %s: expected a row for each", v.Name, v.Shape, rows, p.Outputs[i].Shape)
+		}
+	}
+	if p.Sizes == nil {
+		p.Sizes = map[int]string{}
+	}
+	p.Sizes[size] = of.Text
+	return nil
 }
 
 // nameLogs names what a step logs: one array of all numbers, and then the arrays.
@@ -124,6 +180,7 @@ type exporting struct {
 	runtime            *xla.Runtime
 	outputs            func() map[string]*Node // beside those of a step
 	noWeights, example bool
+	sizes              []int
 	program            export.Program
 }
 

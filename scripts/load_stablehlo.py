@@ -23,7 +23,7 @@ import numpy as np
 from jax import export
 from jaxlib.mlir.dialects import stablehlo
 
-FORMAT = 1  # of the manifest
+FORMATS = (1, 2)  # of the manifest; 2 has programs for other sizes of batch too, which are left out here
 
 # StableHLO's name: that of NumPy (or ml_dtypes), that of safetensors
 DTYPES = {
@@ -85,8 +85,8 @@ def load(folder):
     """Gives the manifest and the Program of a folder."""
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
         manifest = json.load(f)
-    if manifest["format"] != FORMAT:
-        raise BadFolder(f"{folder}: format {manifest['format']}, this script reads {FORMAT}")
+    if manifest["format"] not in FORMATS:
+        raise BadFolder(f"{folder}: format {manifest['format']}, this script reads {FORMATS}")
     text = read(folder, "program.mlir", manifest).decode("utf-8")
     # JAX reads a program in the portable form, of this version or an older one.
     version = manifest["stablehlo"] or stablehlo.get_current_version()

@@ -80,6 +80,20 @@ func read(on vfs.FS) (*Program, error) {
 		return nil, err
 	}
 	p.Text = string(program)
+	for name := range m.Files {
+		size, ok := sizeIn(name)
+		if !ok {
+			continue
+		}
+		text, err := readFile(on, name, maxText)
+		if err != nil {
+			return nil, err
+		}
+		if p.Sizes == nil {
+			p.Sizes = map[int]string{}
+		}
+		p.Sizes[size] = string(text)
+	}
 	if err := p.check(); err != nil { // before there is memory for what the manifest claims
 		return nil, damaged(manifestName, err)
 	}

@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"regexp"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gomlx/compute/shapes"
 )
 
 const (
-	format        = 1
+	format        = 2        // 1 where a program has one size of batch
 	manifestLimit = 64 << 20 // bytes
 
 	programName  = "program.mlir"
@@ -50,7 +52,10 @@ type value struct {
 }
 
 func newManifest(p *Program, files map[string]file) (*manifest, error) {
-	m := &manifest{Format: format, Lazo: lazoVersion(), Name: p.Name, StableHLO: p.StableHLO, Files: files}
+	m := &manifest{Format: 1, Lazo: lazoVersion(), Name: p.Name, StableHLO: p.StableHLO, Files: files}
+	if len(p.Sizes) > 0 {
+		m.Format = 2
+	}
 	var err error
 	if m.Inputs, err = encodeValues(p.Inputs); err == nil {
 		m.Outputs, err = encodeValues(p.Outputs)
@@ -165,10 +170,11 @@ var (
 
 func (m *manifest) checkFiles() error {
 	for name, f := range m.Files {
-		if name != programName && name != weightsName && name != exampleName {
+		_, sized := sizeIn(name)
+		if name != programName && name != weightsName && name != exampleName && !(sized && m.Format > 1) {
 			return fmt.Errorf("unknown file %.40q", name)
 		}
-		if f.Bytes < 0 || name == programName && f.Bytes > maxText {
+		if f.Bytes < 0 || (sized || name == programName) && f.Bytes > maxText {
 			return fmt.Errorf("%s of %d bytes", name, f.Bytes)
 		}
 	}
@@ -176,6 +182,16 @@ func (m *manifest) checkFiles() error {
 		return fmt.Errorf("no file %s", programName)
 	}
 	return nil
+}
+
+// sizedName is the file of the program for another size of batch, and sizeIn the size that such a name has.
+func sizedName(size int) string { return fmt.Sprintf("program-%d.mlir", size) }
+
+func sizeIn(name string) (size int, ok bool) {
+	digits, found := strings.CutPrefix(name, "program-")
+	digits, ends := strings.CutSuffix(digits, ".mlir")
+	size, err := strconv.Atoi(digits)
+	return size, found && ends && err == nil && size > 0 && name == sizedName(size)
 }
 
 // lazoVersion is the version of lazo in this binary.

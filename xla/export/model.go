@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -24,9 +25,10 @@ type Model struct {
 	program  Program
 	runtime  *xla.Runtime
 	compiled *xla.Program
-	replaces bool             // the program writes over some of its state
-	uses     gate.Gate        // of the state
-	buffers  []compute.Buffer // of the inputs; nil for the batch
+	sizes    map[int]*xla.Program // of batches, that of compiled among them; nil if there is one
+	replaces bool                 // the program writes over some of its state
+	uses     gate.Gate            // of the state
+	buffers  []compute.Buffer     // of the inputs; nil for the batch
 }
 
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
@@ -68,12 +70,21 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	if m.compiled, err = on.CompileStableHLO(p.Name, p.Text, built); err != nil {
 		return m, err
 	}
-	inputs, outputs, err := m.compiled.Signature()
-	if err == nil {
-		err = errors.Join(same("input", p.Inputs, inputs), same("output", p.Outputs, outputs))
-	}
-	if err != nil {
+	if err := p.sameAs(m.compiled, p.Inputs, p.Outputs); err != nil {
 		return m, err
+	}
+	if len(p.Sizes) > 0 {
+		m.sizes = map[int]*xla.Program{p.rows(): m.compiled}
+	}
+	for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
+		program, err := on.CompileStableHLO(p.Name, p.Sizes[size], xla.Built{})
+		if err == nil {
+			m.sizes[size] = program
+			err = p.sameAs(program, sized(p.Inputs, size), sized(p.Outputs, size))
+		}
+		if err != nil {
+			return m, fmt.Errorf("for a batch of %d: %w", size, err)
+		}
 	}
 	for i, v := range p.Inputs {
 		if v.Role == State {
@@ -83,6 +94,15 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 		}
 	}
 	return m, nil
+}
+
+// sameAs compares the manifest's values with those that a compiled program has.
+func (p *Program) sameAs(compiled *xla.Program, inputs, outputs []Value) error {
+	in, out, err := compiled.Signature()
+	if err != nil {
+		return err
+	}
+	return errors.Join(same("input", inputs, in), same("output", outputs, out))
 }
 
 // same compares the manifest's values with the program's.
@@ -113,7 +133,8 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 	return t, xla.WrapError(errors.Join(err, fetchErr))
 }
 
-// Run makes one run: batch has a tensor for each input with the role Batch, by name, and outputs one for each output
+// Run makes one run. A program that has [Program.Sizes] takes a batch of any number of examples up to the largest: it
+// runs in the next size, filled up with copies of the last example, whose outputs are cut off. Batch has a tensor for each input with the role Batch, by name, and outputs one for each output
 // but the state, on the host. State that the program replaces is replaced. If a run fails, the state is as it was,
 // unless the error wraps [xla.ErrInputsLost].
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
@@ -124,27 +145,69 @@ func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 }
 
 func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
-	if err := checkTensors("the batch", batch, m.program.inputs(Batch)); err != nil {
+	program, values := m.compiled, m.program.Outputs
+	rows, size := 0, 0
+	if m.sizes != nil {
+		if batch, rows, size, err = m.fill(batch); err != nil {
+			return nil, err
+		}
+		program, values = m.sizes[size], sized(values, size)
+	} else if err := checkTensors("the batch", batch, m.program.inputs(Batch)); err != nil {
 		return nil, err
 	}
-	made, err := m.runOn(batch)
+	made, err := m.runOn(program, batch)
 	if err != nil {
 		return nil, err
 	}
 	outputs = map[string]*tensors.Tensor{}
-	for _, v := range m.program.Outputs {
+	for _, v := range values {
 		if v.Replaces != "" {
 			continue
 		}
 		t, fetchErr := fetch(m.runtime, made[0], v.Shape)
 		err = errors.Join(err, fetchErr, made[0].Finalize())
+		if rows < size && err == nil {
+			t, err = resized(t, rows)
+		}
 		outputs[v.Name], made = t, made[1:]
 	}
 	return outputs, err
 }
 
+// fill checks a batch of any number of rows up to the largest size, and fills it up to the next size.
+func (m *Model) fill(batch map[string]*tensors.Tensor) (filled map[string]*tensors.Tensor, rows, size int, err error) {
+	want := m.program.inputs(Batch)
+	sizes := slices.Sorted(maps.Keys(m.sizes))
+	for name := range want {
+		if t := batch[name]; t != nil && len(t.Shape().Dimensions) > 0 {
+			rows = max(rows, t.Shape().Dimensions[0])
+		}
+	}
+	at := slices.IndexFunc(sizes, func(n int) bool { return rows <= n })
+	if rows < 1 || at < 0 {
+		return nil, 0, 0, fmt.Errorf("the batch has %d examples, expected 1 to %d: it was exported for the sizes %v", rows, sizes[len(sizes)-1], sizes)
+	}
+	for name, v := range want {
+		v.Shape = withRows(v.Shape, rows)
+		want[name] = v
+	}
+	if err := checkTensors("the batch", batch, want); err != nil {
+		return nil, 0, 0, err
+	}
+	if size = sizes[at]; rows == size {
+		return batch, rows, size, nil
+	}
+	filled = map[string]*tensors.Tensor{}
+	for name, t := range batch {
+		if filled[name], err = resized(t, size); err != nil {
+			return nil, 0, 0, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return filled, rows, size, nil
+}
+
 // runOn puts the batch on the device for the time of a run.
-func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
+func (m *Model) runOn(program *xla.Program, batch map[string]*tensors.Tensor) (made []compute.Buffer, err error) {
 	if m.uses.Enter(context.Background(), m.replaces) != nil {
 		return nil, errClosed
 	}
@@ -165,7 +228,7 @@ func (m *Model) runOn(batch map[string]*tensors.Tensor) (made []compute.Buffer, 
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
-	if made, err = m.compiled.Run(inputs, nil); err != nil {
+	if made, err = program.Run(inputs, nil); err != nil {
 		return nil, err
 	}
 	for i, v := range m.program.Inputs {
@@ -202,6 +265,11 @@ func (m *Model) Close() error {
 		return nil
 	}
 	err := m.compiled.Close()
+	for _, program := range m.sizes {
+		if program != m.compiled {
+			err = errors.Join(err, program.Close())
+		}
+	}
 	for _, b := range m.buffers {
 		if b != nil {
 			err = errors.Join(err, b.Finalize())

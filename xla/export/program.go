@@ -52,6 +52,9 @@ type Program struct {
 	Text            string // StableHLO
 	StableHLO       string // the version of it that Text is of, "1.13.3"; "" if not known
 	Inputs, Outputs []Value
+	// Sizes are texts of the same program for batches of other sizes, by these: the first axis of the inputs with the
+	// role Batch and of all outputs is the batch's.
+	Sizes map[int]string
 	// Weights are values of the inputs with the role State, by name: of all, or of none.
 	Weights map[string]*tensors.Tensor
 	// Example is one run, or nil.
@@ -89,6 +92,9 @@ func (p *Program) check() error {
 		return err
 	}
 	if err := checkReplaced(p.Outputs, inputs); err != nil {
+		return err
+	}
+	if err := p.checkSizes(); err != nil {
 		return err
 	}
 	if p.Weights != nil {

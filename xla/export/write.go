@@ -86,6 +86,14 @@ func (p *Program) fill(on vfs.FS, dir string) error {
 		_, err := io.WriteString(w, p.Text)
 		return err
 	})
+	for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
+		if err == nil {
+			err = create(sizedName(size), func(w io.Writer) error {
+				_, err := io.WriteString(w, p.Sizes[size])
+				return err
+			})
+		}
+	}
 	if err == nil && p.Weights != nil {
 		err = create(weightsName, func(w io.Writer) error { return writeTensors(w, p.Weights) })
 	}

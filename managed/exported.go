@@ -1,0 +1,48 @@
+package managed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+// Exported is a model that was loaded from a folder, for batches and arrays in place of tensors: what package serve
+// predicts with. It may be used by any number of goroutines.
+type Exported struct{ Model *export.Model }
+
+// PredictStep gives the outputs for a batch by name.
+func (e Exported) PredictStep(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+	outputs, err := e.predict(batch)
+	if err != nil {
+		return nil, fmt.Errorf("managed: predict: %w", graphs.Inner(err))
+	}
+	return outputs, nil
+}
+
+func (e Exported) predict(batch data.Batch) (map[string]data.Array, error) {
+	if err := batch.Check(); err != nil {
+		return nil, err
+	}
+	inputs := map[string]*Tensor{}
+	for _, f := range batch.Fields {
+		t, err := tensorOf(f.Array)
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		inputs[f.Name] = t
+	}
+	made, err := e.Model.Run(inputs)
+	if err != nil {
+		return nil, err
+	}
+	outputs := map[string]data.Array{}
+	for name, t := range made {
+		if outputs[name], err = ArrayOf(t); err != nil {
+			return nil, fmt.Errorf("output %q: %w", name, err)
+		}
+	}
+	return outputs, nil
+}
