@@ -27,7 +27,8 @@
 //	callbacks                      callbacks                Fit.Callbacks
 //	BackupAndRestore,              checkpoint               Fit.Checkpoints, Fit.CheckpointEvery
 //	ModelCheckpoint
-//	evaluate, predict              test_loop, predict_loop  Evaluate, Predict
+//	evaluate, predict              test_loop, predict_loop  Evaluate, Predict, EvaluateBatches, PredictBatches
+//	softmax, argmax of predict                              Probabilities, Classes; PredictOne
 //	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
 //	summary                                                 Summary
 //	save, load_model                                        Save, Open

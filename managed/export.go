@@ -57,9 +57,9 @@ func WithoutWeights() ExportOption { return func(x *exporting) { x.noWeights = t
 // that they compute the same (scripts/load_stablehlo.py does). The batch's data are in the folder then.
 func WithExample() ExportOption { return func(x *exporting) { x.example = true } }
 
-// Sizes has [ExportModel] write the program for batches of these sizes too, beside that of the batch: what is loaded then
-// takes any number of examples up to the largest, see export.Model.Run. Each is compiled by itself, so a few powers of two
-// do. The model must give a row for each example, and log nothing.
+// Sizes has [ExportModel] write the program for batches of these sizes too, beside that of the batch: what is loaded
+// then takes any number of examples up to the largest, see export.Model.Run. Each is compiled by itself, so a few
+// powers of two do. The model must give a row for each example, and log nothing.
 func Sizes(sizes ...int) ExportOption {
 	sizes = slices.Clone(sizes)
 	return func(x *exporting) { x.sizes = append(x.sizes, sizes...) }

@@ -134,9 +134,9 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 }
 
 // Run makes one run. A program that has [Program.Sizes] takes a batch of any number of examples up to the largest: it
-// runs in the next size, filled up with copies of the last example, whose outputs are cut off. Batch has a tensor for each input with the role Batch, by name, and outputs one for each output
-// but the state, on the host. State that the program replaces is replaced. If a run fails, the state is as it was,
-// unless the error wraps [xla.ErrInputsLost].
+// runs in the next size, filled up with copies of the last example, whose outputs are cut off. Batch has a tensor for
+// each input with the role Batch, by name, and outputs one for each output but the state, on the host. State that the
+// program replaces is replaced. If a run fails, the state is as it was, unless the error wraps [xla.ErrInputsLost].
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
 	if outputs, err = m.run(batch); err != nil {
 		return nil, fmt.Errorf("export: run %s: %w", m.program.Name, err)

@@ -56,7 +56,8 @@ func TestSizes(t *testing.T) {
 	require.ErrorContains(t, err, "the batch has 0 examples")
 	require.NoError(t, model.Close())
 
-	// An earlier lazo, which knows no sizes, is told that it is of a later one; and a program of one size is written as before.
+	// An earlier lazo, which knows no sizes, is told that it is of a later one; and a program of one size is written as
+	// before.
 	require.Equal(t, 2, p.manifestFormat(t))
 	p.Sizes = nil
 	require.Equal(t, 1, p.manifestFormat(t))
