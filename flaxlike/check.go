@@ -34,7 +34,8 @@ type seen struct {
 	variables []variable
 	layers    []layerRow
 	arrows    []Arrow
-	odds      map[string]odds // of the outputs, by name
+	odds      map[string]odds   // of the outputs, by name
+	optimizer managed.Optimizer // of SetOptimizer; nil: New's
 	bounds    []bound
 	looked    int                       // how many bounds there were then
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step

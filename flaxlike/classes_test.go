@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // asIs gives each input as an output of the same name, through what is said of it.
@@ -178,4 +179,27 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	require.ErrorContains(t, got, "flaxlike: predict: ")
 	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent, ValidationBatches: func(func(data.Batch, error) bool) {}})
 	require.ErrorContains(t, err, `test "val": `)
+}
+
+// Another optimizer begins anew on the parameters as they are, with its own rate, and not beside a Fit.
+func TestSetOptimizer(t *testing.T) {
+	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
+	set := sorted(t, 12)
+	fit := flaxlike.Fit{Verbose: flaxlike.Silent, LogRate: true, InOrder: true}
+	_, err := m.Fit(t.Context(), set, fit)
+	require.NoError(t, err)
+	before, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.25, optim.Momentum(0.9))))
+	after, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	fit.OnEpochEnd = func(_ int, figures map[string]float64) error {
+		require.Equal(t, 0.25, figures["learning_rate"])
+		require.ErrorIs(t, m.SetOptimizer(t.Context(), optim.New(1)), managed.ErrBusy)
+		return nil
+	}
+	_, err = m.Fit(t.Context(), set, fit)
+	require.NoError(t, err)
+	require.ErrorContains(t, m.SetOptimizer(t.Context(), nil), "flaxlike: set the optimizer: optimizer <nil> cannot be given gradients")
 }

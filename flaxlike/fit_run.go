@@ -151,7 +151,10 @@ func rateEntry(group string) string {
 // rateEntries are those that [Fit.LogRate] logs.
 func (m *Model) rateEntries() (entries []string, err error) {
 	factors := map[string]float64{"": 1}
-	if o, ok := m.set.optimizer.(*optim.Optimizer); ok {
+	m.seen.mu.Lock()
+	optimizer := cmp.Or(m.seen.optimizer, m.set.optimizer)
+	m.seen.mu.Unlock()
+	if o, ok := optimizer.(*optim.Optimizer); ok {
 		factors, err = o.FactorsAt(0)
 	}
 	for group := range factors {

@@ -360,3 +360,32 @@ func (m *Model) built() ([]variable, error) {
 	}
 	return m.seen.variables, nil
 }
+
+// SetOptimizer trains the model with another optimizer from its next step on, one of package optim or of GoMLX, which
+// begins anew: what the one of before kept is gone, with its learning rate. The parameters stay; the steps are compiled
+// anew. Beside a Fit it is managed.ErrBusy. A policy that scales losses keeps its optimizer: that is an error, for which a
+// new model with the weights of this one (Save, Load) is the way.
+func (m *Model) SetOptimizer(ctx context.Context, o managed.Optimizer) error {
+	err := m.setOptimizer(ctx, o)
+	if err != nil {
+		return fmt.Errorf("flaxlike: set the optimizer: %w", graphs.Inner(err))
+	}
+	return nil
+}
+
+func (m *Model) setOptimizer(ctx context.Context, o managed.Optimizer) error {
+	if m.set.scale != nil {
+		return fmt.Errorf("policy %s: its loss scale belongs to the optimizer: make a new model, and Load what this one saved", *m.set.policy)
+	}
+	if !m.fitting.CompareAndSwap(false, true) {
+		return fmt.Errorf("the model is %w: a Fit trains it: wait for its end", managed.ErrBusy)
+	}
+	defer m.fitting.Store(false)
+	if err := m.State.SetOptimizer(ctx, o); err != nil {
+		return err
+	}
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	m.seen.optimizer = o
+	return nil
+}

@@ -126,7 +126,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 		return err
 	}
 	alone := &exporting{outputs: x.outputs}
-	if err := s.lower(&compiled{state: state, block: 1, inputs: inputs}, alone); err != nil {
+	if err := s.lower(context.Background(), &compiled{state: state, block: 1, inputs: inputs}, alone); err != nil {
 		return err
 	}
 	p, of := &x.program, &alone.program

@@ -155,7 +155,7 @@ func (v *View) usable() error {
 	case v.closed:
 		return fmt.Errorf("the view: %w", ErrClosed)
 	case v.moves != v.of.storage.moves:
-		return fmt.Errorf("the view: the state has moved to another strategy meanwhile, which was %w: make another view", ErrBusy)
+		return fmt.Errorf("the view: the state has moved to another strategy, or got another optimizer, meanwhile, which was %w: make another view", ErrBusy)
 	}
 	return v.last.usable()
 }

@@ -1,0 +1,90 @@
+package managed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/graphs"
+)
+
+// SetOptimizer has the state trained by another optimizer from its next step on. What the one of before kept is gone,
+// with its learning rate and its count of steps, and the new one begins as in a new state; parameters, metrics and random
+// numbers stay, and so do the optimizers of steps with [By]. Values of a checkpoint that no step has asked for yet are an
+// error. Steppers compile anew at their next step, and a view that
+// somebody has is [ErrBusy].
+func (s *State) SetOptimizer(ctx context.Context, o Optimizer) error {
+	if err := s.setOptimizer(ctx, o); err != nil {
+		return &graphs.Failure{Package: "managed", What: "set the optimizer", Err: err}
+	}
+	return nil
+}
+
+func (s *State) setOptimizer(ctx context.Context, o Optimizer) error {
+	done, err := s.access.changeAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.storage.last.settled(); err != nil {
+		return err
+	}
+	if n := len(s.model.given); n > 0 {
+		return fmt.Errorf("%d values of a checkpoint wait for the steps that bring their variables in: prepare a training step first, "+
+			"or restore the parameters alone, by State.Transfer", n)
+	}
+	if err := WithOptimizer(o)(s); err != nil {
+		return err
+	}
+	ofState := func(path string) bool {
+		for scope := range s.settings.rules {
+			if strings.HasPrefix(path, model.RootScopePath+scope+model.ScopeSeparator) {
+				return false
+			}
+		}
+		return true
+	}
+	for v := range s.model.ofOptimizer {
+		if !ofState(v.Path()) {
+			continue
+		}
+		if err := s.model.store.DeleteVariable(v.Path()); err != nil {
+			return err
+		}
+		delete(s.model.ofOptimizer, v)
+		delete(s.saved.origins, v.Path())
+	}
+	return s.storage.keep(func(v *variable) bool { return s.model.store.GetVariable(v.Path()) == v })
+}
+
+// keep leaves out the values of other variables. The places of the others change, so what was compiled is of no use.
+func (s *storage) keep(which func(*variable) bool) error {
+	values, pins := s.values, s.pins
+	var left []value
+	s.values, s.pins, s.index = nil, map[int]*pin{}, map[*variable]int{}
+	for i, v := range values {
+		p := pins[i]
+		if !which(v.variable) {
+			if p == nil || !p.leave() { // else who holds it frees it
+				left = append(left, v)
+			}
+			continue
+		}
+		s.index[v.variable] = len(s.values)
+		if p != nil {
+			s.pins[len(s.values)] = p
+		}
+		s.values = append(s.values, v)
+	}
+	s.moves++
+	var err error
+	for _, v := range left {
+		if freeErr := s.strategy.Free(v.buffer); err == nil {
+			err = freeErr
+		}
+	}
+	return gate.Once(err)
+}
