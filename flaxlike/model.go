@@ -363,8 +363,8 @@ func (m *Model) built() ([]variable, error) {
 
 // SetOptimizer trains the model with another optimizer from its next step on, one of package optim or of GoMLX, which
 // begins anew: what the one of before kept is gone, with its learning rate. The parameters stay; the steps are compiled
-// anew. Beside a Fit it is managed.ErrBusy. A policy that scales losses keeps its optimizer: that is an error, for which a
-// new model with the weights of this one (Save, Load) is the way.
+// anew. Beside a Fit it is managed.ErrBusy. A policy that scales losses keeps its optimizer: that is an error, for
+// which a new model with the weights of this one (Save, Load) is the way.
 func (m *Model) SetOptimizer(ctx context.Context, o managed.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {

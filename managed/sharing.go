@@ -27,7 +27,7 @@ import (
 //	Names, Strategy                                              shared   a look
 //	Summary, Parameters, Settings, DumpXLA          alone        shared   a look
 //	LearningRate, RatesInForce, Clone               alone        shared   the copy
-//	SetValue, SetLearningRate, MoveTo, Restore,
+//	SetValue, SetLearningRate, SetOptimizer, MoveTo, Restore,
 //	ResetMetrics                                    alone        alone    the copy
 //	a step that changes nothing; one of a view                   shared   the start of its program
 //	a step that changes values                                   alone    the start of its program
