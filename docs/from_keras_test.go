@@ -67,9 +67,9 @@ func Example_kerasFit() {
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy")))
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{
 		BatchSize: 16, Epochs: 8, ValidationSplit: 0.125, Verbose: flaxlike.Silent}))
-	losses := must.M1(history.Collect("avg_loss", "loss_val")) // one value an epoch
-	figures := must.M1(model.Evaluate(ctx, test))              // figures["accuracy"]
-	outputs := must.M1(model.Predict(ctx, test))               // outputs["preds"].Flat is a []float32, logits
+	losses := must.M1(history.Collect("loss", "val_loss")) // one value an epoch
+	figures := must.M1(model.Evaluate(ctx, test))          // figures["accuracy"]
+	outputs := must.M1(model.Predict(ctx, test))           // outputs["preds"].Flat is a []float32, logits
 	fmt.Println("epochs:", len(losses[0]), "and", len(losses[1]))
 	fmt.Println("accuracy above 0.7:", figures["accuracy"] > 0.7)
 	fmt.Println("logits:", outputs["preds"].Dims)
@@ -145,10 +145,10 @@ func Example_kerasCallbacks() {
 	defer os.RemoveAll(dir)
 	epoch := loop.Steps(training.Len() / 32)
 	beside := []loop.Option{
-		callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3), callbacks.MinDelta(0.001)), // EarlyStopping
-		callbacks.KeepBest("loss_val", loop.Lowest),                                                       // its restore_best_weights
-		callbacks.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, callbacks.Evaluations(2)),
-		callbacks.OnBest("accuracy_val", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
+		callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(3), callbacks.MinDelta(0.001)), // EarlyStopping
+		callbacks.KeepBest("val_loss", loop.Lowest),                                                       // its restore_best_weights
+		callbacks.ReduceOnPlateau("val_loss", loop.Lowest, 0.5, callbacks.Evaluations(2)),
+		callbacks.OnBest("val_accuracy", loop.Highest, func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
 			return model.Save(filepath.Join(dir, "best.safetensors"))
 		}),
 		callbacks.CSV(filepath.Join(dir, "log.csv"), loop.Every(epoch)), // CSVLogger
@@ -160,7 +160,7 @@ func Example_kerasCallbacks() {
 		}),
 	}
 	history := must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Validation: test, Callbacks: beside, Verbose: flaxlike.Silent}))
-	best := must.M1(history.Best("accuracy_val", loop.Highest))
+	best := must.M1(history.Best("val_accuracy", loop.Highest))
 	fmt.Println("best accuracy above 0.6:", best.Value > 0.6, "of", history.Len(), "epochs")
 	for _, file := range must.M1(os.ReadDir(dir)) {
 		fmt.Println(file.Name())

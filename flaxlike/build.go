@@ -80,7 +80,11 @@ func (m *Model) report(b *managed.Builder) {
 	var total *managed.Node
 	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
-		name := l.logged(single)
+		logged := l.logged(single)
+		name := logged // in errors
+		if l.Func != nil && l.Name != "" {
+			name = l.Name
+		}
 		labels, output := m.judged(b, "loss", name, out, l.Output, l.Label)
 		f := l.Func
 		if f == nil {
@@ -116,8 +120,8 @@ func (m *Model) report(b *managed.Builder) {
 		}
 		v = perExample(counted(name, v, places, b.Mask()))
 		if !single { // the figure of each output, before its share in the total
-			b.Metric(name, v)
-			b.Mean("avg_"+name, v)
+			b.Metric(logged, v)
+			b.Mean(averaged+logged, v)
 		}
 		if l.Off {
 			continue
@@ -132,11 +136,10 @@ func (m *Model) report(b *managed.Builder) {
 		}
 	}
 	if total != nil {
-		name := m.set.totalName()
 		if total.Rank() > 0 { // the average of all examples; that of a scalar managed makes, by the size of each batch
-			b.Mean("avg_"+name, total)
+			b.Mean(averaged+trained, total)
 		}
-		b.Loss(name, m.set.scaleLoss(b, total))
+		b.Loss(trained, m.set.scaleLoss(b, total))
 	}
 	if len(m.set.classWeights) > 0 && len(m.set.losses) > 0 && !weighed {
 		panic(fmt.Errorf("WithClassWeights: no loss has labels that are numbers of classes, so no weight would count: " +

@@ -32,7 +32,7 @@ func noisy(t *testing.T) *flaxlike.Model {
 func TestFit_killedAndStartedAgain(t *testing.T) {
 	set := sorted(t, 160) // 5 steps an epoch
 	fit := func(ctx context.Context, m *flaxlike.Model, folder *checkpoint.Folder, batches bool, callbacks ...loop.Option) (*loop.History, error) {
-		f := quiet(flaxlike.Fit{Epochs: 4, Validation: set, SanityEvaluation: true, LogRate: true, Checkpoints: folder, Callbacks: callbacks})
+		f := quiet(flaxlike.Fit{Epochs: 4, Validation: set, SanityEvaluation: true, Checkpoints: folder, Callbacks: callbacks})
 		if folder != nil {
 			f.CheckpointEvery = loop.Steps(3)
 		}
@@ -87,7 +87,7 @@ func TestFit_killedAndStartedAgain(t *testing.T) {
 				require.EqualValues(t, -1, from, "no turn is made")
 			}
 			require.Equal(t, wantValues, values(t, again))
-			for _, name := range []string{"elapsed.steps", "avg_loss", "loss", "accuracy", "loss_val", "accuracy_val", "learning_rate"} {
+			for _, name := range []string{"elapsed.steps", "epoch", "loss", "accuracy", "val_loss", "val_accuracy", "learning_rate"} {
 				require.Equal(t, series(t, h, name), series(t, got, name), name)
 			}
 		})
@@ -97,7 +97,7 @@ func TestFit_killedAndStartedAgain(t *testing.T) {
 // The folder's own rules hold: what it keeps, and the best.
 func TestFit_keepsTheBestCheckpoint(t *testing.T) {
 	set := line(t, 128)
-	best := checkpoint.Lowest(1, "loss_val")
+	best := checkpoint.Lowest(1, "val_loss")
 	folder := openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Validation: set, Checkpoints: folder}))

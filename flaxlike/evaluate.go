@@ -75,7 +75,8 @@ func (m *Model) testOn(batches loop.Data[data.Batch]) train.Test[*Model, data.Ba
 // for a model that has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has
 // a program of its own.
 func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
-	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, set), Reset: reset,
+	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, set), Reset: reset, Prefix: true,
+		Aggregate: loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}, // they are means since the reset
 		Data: func(ctx context.Context) (loop.Data[data.Batch], error) {
 			batches := set.Batches(size, data.KeepRemainder())
 			if set.Len()%size == 0 {

@@ -38,8 +38,8 @@ type Fit struct {
 	// InOrder leaves the examples unshuffled. Else their order is a function of the model's seed and the epoch.
 	InOrder bool
 
-	// Validation is tested on at the end of epochs; its entries end in _val. Validations are further sets, by that
-	// ending.
+	// Validation is tested on at the end of epochs; its entries begin with val_. Validations are further sets, by the
+	// names that their entries begin with.
 	Validation  *data.Set
 	Validations map[string]*data.Set
 	// ValidationBatches are batches to test on in place of a set: they are gone through anew for each test, until they
@@ -57,7 +57,7 @@ type Fit struct {
 	// OnEpochEnd is called at the end of each epoch, behind its validation, with the epoch's number, from 1 on, and its
 	// figures by their names in the history. With loop.ErrStop the run ends in order; another error is Fit's.
 	OnEpochEnd func(epoch int, figures map[string]float64) error
-	// Callbacks are any options of a run: callbacks.StopEarly("loss_val", …), callbacks.KeepBest, callbacks.JSONL, ….
+	// Callbacks are any options of a run: callbacks.StopEarly("val_loss", …), callbacks.KeepBest, callbacks.JSONL, ….
 	Callbacks []loop.Option
 	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for
 	// an epoch if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the
@@ -77,14 +77,9 @@ type Fit struct {
 	// Output, as by a logger, stands above the bar.
 	Verbose Verbosity
 	Output  io.Writer
-	// EachStep has the history keep a row for each step; else it has one for each epoch that was complete. The row of
-	// an epoch's last step has the means over the epoch also then.
+	// EachStep has the history keep a row for each step, with the means since the epoch began; else it has one for each
+	// epoch that was complete.
 	EachStep bool
-	// LogRate has the history keep the learning rate in force when an epoch ended as learning_rate, with the scales and
-	// schedules at the end of the optimizer's chain in it; where optim.Groups have such, each group's as
-	// learning_rate_<group>. A chain that scales before a rule, as Adam, is an error before the first step,
-	// optim.ErrRateUntold: such a chain has no one rate.
-	LogRate bool
 
 	// FastDevRun makes one training step and tests on one batch of each set, to see whether everything works. It saves
 	// nothing.
@@ -95,18 +90,19 @@ type Fit struct {
 	SanityEvaluation bool
 }
 
-// Fit trains on a set, and gives the history: for each epoch the mean losses and the metrics over its examples, and
-// what was found in validation (loss_val, accuracy_val). Of several losses, "loss" is the sum, each with its weight,
-// and each is there by its name, before its weight. The history is never nil. A second Fit goes on with the state as it
-// is. Callbacks that follow an entry see it at the ends of epochs, so that callbacks.Evaluations are epochs; one of an
-// entry that the run will not log is an error before the first step.
+// Fit trains on a set, and gives the history: for each epoch the means of losses and metrics over its examples, what was
+// found in validation (val_loss, val_accuracy), the learning rate in force at its end (learning_rate; of groups with
+// rates of their own learning_rate_<group>; none where a chain has no one rate, as where it scales before Adam), and
+// its number from 1 on (epoch). "loss" is the sum of all that is trained on: the losses, each with its weight, those
+// that the network reports, and penalties. Of several losses, each is there too, as <output>_loss, before its weight.
+//
+// The history is never nil. A second Fit goes on with the state as it is. Callbacks that follow an entry see it at the
+// ends of epochs, so that callbacks.Evaluations are epochs; one of an entry that the run will not log is an error
+// before the first step. Those that look at each step see the means since the epoch began.
 //
 // A context that is cancelled ends the run between two steps, with its cause as the error; see loop.WithSignals. Where
 // batches do not come, it ends within a second all the same, with loop.ErrSourceLeft in the error; a compilation ends
 // first. A callback that asks to stop is no error.
-//
-// "avg_loss" is the mean since the epoch began, in each step; at an epoch's end "loss" is the same, and before it that
-// of the batch.
 func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	history, err := m.fitSet(ctx, set, f)
 	m.noteFit(set, history)
@@ -135,7 +131,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	}
 	history := new(loop.History)
 	if err == nil {
-		history, err = m.run(ctx, f, step{of: m.train}, func(done, saved int64) loop.Data[data.Batch] {
+		history, err = m.run(ctx, f, step{of: m.train, means: true}, func(done, saved int64) loop.Data[data.Batch] {
 			return f.augmented(data.Discard(batches, saved))
 		})
 		m.noteFit(nil, history)

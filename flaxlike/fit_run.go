@@ -10,11 +10,9 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/train"
 )
 
@@ -42,7 +40,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 			}
 		}
 	}
-	start, err := m.start(ctx, f)
+	start, err := m.start(ctx, f, tests)
 	if err != nil {
 		return new(loop.History), err
 	}
@@ -53,16 +51,10 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 			training.Tasks = append(training.Tasks, t.On(f.testing(epoch)))
 		}
 	}
-	training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), epochMeans))
-	if f.LogRate {
-		training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
-			rates, err := turn.State.RatesInForce()
-			for _, group := range slices.Sorted(maps.Keys(rates)) {
-				turn.Logs.Metric(rateEntry(group), rates[group])
-			}
-			return err
-		}))
-	}
+	training.Tasks = append(training.Tasks, loop.OnTurn(loop.Every(epoch), func(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
+		turn.Logs.Set(progress, epochEntry, loop.Number(turn.Elapsed.Steps/int64(epoch)))
+		return nil
+	}))
 	until := f.Until
 	if until == nil {
 		until = epoch * loop.Steps(max(f.Epochs, 1))
@@ -140,39 +132,6 @@ func (m *Model) bringIn(ctx context.Context, source loop.Data[data.Batch], say f
 // and the history are those of the steps that were made.
 var ErrDataEnded = errors.New("the batches ended")
 
-// rateEntry is the name of the learning rate in the history, that of a group of parameters or of all.
-func rateEntry(group string) string {
-	if group == "" {
-		return "learning_rate"
-	}
-	return "learning_rate_" + group
-}
-
-// rateEntries are those that [Fit.LogRate] logs.
-func (m *Model) rateEntries() (entries []string, err error) {
-	factors := map[string]float64{"": 1}
-	m.seen.mu.Lock()
-	optimizer := cmp.Or(m.seen.optimizer, m.set.optimizer)
-	m.seen.mu.Unlock()
-	if o, ok := optimizer.(*optim.Optimizer); ok {
-		factors, err = o.FactorsAt(0)
-	}
-	for group := range factors {
-		entries = append(entries, rateEntry(group))
-	}
-	return entries, err
-}
-
-// epochMeans has the turn that ends an epoch report the means over the epoch's examples in place of those of its batch.
-func epochMeans(_ context.Context, turn *loop.Turn[*Model, data.Batch]) error {
-	for e := range turn.Logs.All() {
-		if mean, err := turn.Logs.Get(loop.Entry{Collection: loop.Stateful, Name: "avg_" + e.Name}.Path()); err == nil && (e.Collection == loop.Losses || e.Collection == loop.Metrics) {
-			turn.Logs.Set(e.Collection, e.Name, mean.Value)
-		}
-	}
-	return nil
-}
-
 // expect notes what the first step is to look for.
 func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []train.Test[*Model, data.Batch], options []loop.Option) error {
 	m.seen.expect(nil)
@@ -181,11 +140,6 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 		return nil // the run says so
 	}
 	e := &expected{tests: map[string]data.Batch{}, all: tests}
-	if f.LogRate {
-		if e.rates, err = m.rateEntries(); err != nil {
-			return fmt.Errorf("LogRate: %w", graphs.Inner(err))
-		}
-	}
 	for _, w := range plan.Callbacks {
 		if w.Entry != "" {
 			e.entries = append(e.entries, w.Entry)
@@ -214,9 +168,15 @@ func (s *seen) expect(e *expected) {
 }
 
 // start is where the run begins: behind the newest checkpoint, or with the initial epoch.
-func (m *Model) start(ctx context.Context, f Fit) (start runs.Start, err error) {
+func (m *Model) start(ctx context.Context, f Fit, tests []train.Test[*Model, data.Batch]) (start runs.Start, err error) {
 	if f.Checkpoints != nil {
 		if start, err = runs.Resume(ctx, f.Checkpoints, m); err != nil {
+			return start, err
+		}
+		if start.Found {
+			start.History, err = renamed(start.History, int64(f.StepsPerEpoch), tests)
+		}
+		if err != nil {
 			return start, err
 		}
 	}

@@ -64,31 +64,36 @@ func TestHistory(t *testing.T) {
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Validations: map[string]*data.Set{"few": more}}))
 	require.NoError(t, err)
 	require.Equal(t, 3, h.Len())
-	for _, name := range []string{"loss", "avg_loss", "accuracy", "loss_val", "avg_loss_val", "accuracy_val", "loss_few"} {
+	for _, name := range []string{"loss", "accuracy", "val_loss", "val_accuracy", "few_loss", "few_accuracy"} {
 		require.Len(t, series(t, h, name), 3, name)
 	}
 	require.Equal(t, []float64{2, 4, 6}, series(t, h, "elapsed.steps"), "80 examples are 2 batches of 32")
-	losses := series(t, h, "avg_loss")
+	losses := series(t, h, "loss")
 	require.Less(t, losses[2], losses[0])
 	// 20 and 10 examples fill no batch of 32: the padding counts nowhere.
-	require.InDeltaSlice(t, series(t, h, "loss_val"), series(t, h, "avg_loss_val"), 1e-6)
+	rest, err := set.Slice(80, 100)
+	require.NoError(t, err)
+	_, err = m.ResetStep(t.Context())
+	require.NoError(t, err)
+	_, logs, err := m.TestStep(t.Context(), first(t, rest, 20))
+	require.NoError(t, err)
+	require.InDelta(t, float(t, logs, "avg_loss"), series(t, h, "val_loss")[2], 1e-6)
+	require.Equal(t, []float64{1, 2, 3}, series(t, h, "epoch"))
 }
 
-// avg_loss is the mean over all steps of the epoch: that of the same steps one by one; and so is what the epoch's row
-// says of "loss".
+// loss is the mean over all steps of the epoch: that of the same steps one by one.
 func TestAverageIsOfTheEpoch(t *testing.T) {
 	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")) }
 	h, err := made().Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 	require.NoError(t, err)
 	each, err := train.Of[*flaxlike.Model]().Run(t.Context(), made(), set.Batches(32, data.Shuffle(0), data.Epochs(2)))
 	require.NoError(t, err)
-	steps, epochs := series(t, each.History, "loss"), series(t, h, "avg_loss")
+	steps, epochs := series(t, each.History, "loss"), series(t, h, "loss")
 	require.Len(t, steps, 8)
 	for e := range 2 {
 		mean := (steps[4*e] + steps[4*e+1] + steps[4*e+2] + steps[4*e+3]) / 4
 		require.InDelta(t, mean, epochs[e], 1e-5)
 	}
-	require.Equal(t, epochs, series(t, h, "loss"))
 }
 
 // A level down: train.Of makes of the methods what Fit does.
@@ -107,8 +112,8 @@ func TestTrainOf(t *testing.T) {
 	training.Tests = []train.Test[*flaxlike.Model, data.Batch]{test}
 	result, err := training.Run(t.Context(), below, set.Batches(32, data.Shuffle(7), data.Epochs(4)), loop.Keep(loop.Every(loop.Steps(3))))
 	require.NoError(t, err)
-	for _, name := range []string{"avg_loss", "accuracy", "loss_val", "accuracy_val"} {
-		require.InDeltaSlice(t, series(t, result.History, name), series(t, h, name), 1e-5, name)
+	for under, name := range map[string]string{"avg_loss": "loss", "accuracy": "accuracy", "loss_val": "val_loss", "accuracy_val": "val_accuracy"} {
+		require.InDeltaSlice(t, series(t, result.History, under), series(t, h, name), 1e-5, name)
 	}
 }
 
@@ -133,7 +138,7 @@ func TestFitSettings(t *testing.T) {
 		name  string
 		fit   flaxlike.Fit
 		steps []float64
-		tests int // rows with loss_val
+		tests int // rows with val_loss
 	}{
 		{"nothing", flaxlike.Fit{}, []float64{4}, 0},
 		{"steps per epoch", flaxlike.Fit{Epochs: 3, StepsPerEpoch: 2}, []float64{2, 4, 6}, 0},
@@ -141,13 +146,13 @@ func TestFitSettings(t *testing.T) {
 		{"any period", flaxlike.Fit{Until: loop.Samples(288)}, []float64{4, 8}, 0},
 		{"every second epoch", flaxlike.Fit{Epochs: 4, Validation: set, ValidationEvery: 2}, []float64{4, 8, 12, 16}, 2},
 		{"after epochs by their numbers", flaxlike.Fit{Epochs: 4, Validation: set, ValidationAt: []int{1, 4}, ValidationBatchSize: 50}, []float64{4, 8, 12, 16}, 2},
-		{"learning rate", flaxlike.Fit{LogRate: true}, []float64{4}, 0},
+		{"learning rate", flaxlike.Fit{}, []float64{4}, 0},
 		{"fast dev run", flaxlike.Fit{Epochs: 50, Validation: set, FastDevRun: true}, []float64{1}, 1},
 		{"overfit", flaxlike.Fit{Epochs: 2, OverfitBatches: 1, Validation: set}, []float64{1, 2}, 2},
 		{"sanity", flaxlike.Fit{Epochs: 1, Validation: set, SanityEvaluation: true}, []float64{4}, 1},
 		{"a callback stops", flaxlike.Fit{Epochs: 9, Callbacks: []loop.Option{loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { return loop.ErrStop })}}, []float64{4, 8}, 0},
-		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest("loss_val", loop.Lowest),
-			callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("loss_val", loop.Lowest, 0.5, callbacks.Evaluations(2)), callbacks.NonFinite(callbacks.FailRun)}}, []float64{4, 8, 12}, 3},
+		{"callbacks", flaxlike.Fit{Epochs: 3, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest("val_loss", loop.Lowest),
+			callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(2)), callbacks.ReduceOnPlateau("val_loss", loop.Lowest, 0.5, callbacks.Evaluations(2)), callbacks.NonFinite(callbacks.FailRun)}}, []float64{4, 8, 12}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
@@ -155,7 +160,7 @@ func TestFitSettings(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, row.steps, series(t, h, "elapsed.steps"))
 			if row.tests > 0 {
-				require.Len(t, series(t, h, "loss_val"), row.tests)
+				require.Len(t, series(t, h, "val_loss"), row.tests)
 			}
 		})
 	}
@@ -198,8 +203,8 @@ func TestFitBatches(t *testing.T) {
 func TestVerbose(t *testing.T) {
 	for verbose, want := range map[flaxlike.Verbosity]string{
 		flaxlike.Silent: `^$`,
-		flaxlike.Lines:  `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (loss_val|val_loss): \d\.\d{4} - [^\n]*examples/s\nepoch 2/2 - [^\n]*\n$`,
-		flaxlike.Bar:    `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (loss_val|val_loss): \d\.\d{4} - [^\n]*examples/s\nepoch 2/2 - [^\n]*\n$`,
+		flaxlike.Lines:  `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (learning_rate: \S+ - )?val_loss: \d\.\d{4} - [^\n]*examples/s\nepoch 2/2 - [^\n]*\n$`,
+		flaxlike.Bar:    `^epoch 1/2 - [^\n]* - loss: \d\.\d{4} - (learning_rate: \S+ - )?val_loss: \d\.\d{4} - [^\n]*examples/s\nepoch 2/2 - [^\n]*\n$`,
 	} {
 		t.Run(verbose.String(), func(t *testing.T) {
 			var out bytes.Buffer
@@ -221,7 +226,7 @@ func TestFit_onDevice(t *testing.T) {
 		m := newModel(t, mlp(), flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"))
 		history, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, OnDevice: resident, ValidationSplit: 0.1}))
 		require.NoError(t, err)
-		losses[i] = series(t, history, "avg_loss")
+		losses[i] = series(t, history, "loss")
 	}
 	require.Equal(t, losses[0], losses[1])
 	wrong := make([]int32, 64)

@@ -18,7 +18,8 @@ type LossFunc func(labels, output *managed.Node) *managed.Node
 
 // Loss is a loss of a model. Only a Name that [LossByName] knows, or a Func, is needed.
 type Loss struct {
-	// Name is that of the loss; with a Func it is the name under which it is logged.
+	// Name is that of the loss; of several, with a Func, it is the name under which it is logged. The only one is
+	// logged as loss.
 	Name string
 	Func LossFunc
 	// Output is the output that is judged, and Label the field that has what it should be. A model of one output needs
@@ -83,10 +84,10 @@ func (l Loss) byName() LossFunc {
 // logged is the name in the logs: "loss" where it is the only one, and else "<output>_loss".
 func (l Loss) logged(single bool) string {
 	switch {
+	case single:
+		return trained
 	case l.Func != nil && l.Name != "":
 		return l.Name
-	case single:
-		return "loss"
 	case l.Output != "":
 		return l.Output + "_loss"
 	case l.Name != "":

@@ -162,7 +162,7 @@ var mistakes = []struct {
 	}},
 	{"callback on an unknown entry", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Validation: line(m, 64), Epochs: 2,
-			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(2))}}, flaxlike.WithLoss("mse"))
+			Callbacks: []loop.Option{callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(2))}}, flaxlike.WithLoss("mse"))
 	}},
 	{"nothing left to train", func(m desk) error {
 		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Epochs: 5, InitialEpoch: 5}, flaxlike.WithLoss("mse"))
@@ -275,7 +275,8 @@ var mistakes = []struct {
 	}},
 	{"a rate that nobody can tell", func(m desk) error {
 		o := optim.New(0.1, optim.ScaleBySchedule(optim.Constant(0.1)), optim.Adam{})
-		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{LogRate: true}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o))
+		waiting := loop.WatchEntry("learning_rate", func(context.Context, loop.Report) error { return nil })
+		return m.fit(flaxlike.Dense(1), line(m, 64), flaxlike.Fit{Callbacks: []loop.Option{waiting}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizerOf(o))
 	}},
 	{"another type", func(m desk) error {
 		model := newModel(m, flaxlike.Dense(1), flaxlike.WithLoss("mse"))

@@ -55,7 +55,7 @@ func newModel(ctx context.Context, network Layer, options []Option) (*Model, err
 	if err := m.open(ctx, options); err != nil {
 		return nil, err
 	}
-	m.train = managed.TrainStep(m.report, managed.RunningAverages())
+	m.train = managed.TrainStep(m.report, managed.RunningAverages(), managed.LearningRates())
 	m.test = managed.TestStep(m.report, managed.RunningAverages())
 	m.predict = managed.TestStep(func(b *managed.Builder) {
 		out := m.outputs(b)
@@ -126,27 +126,16 @@ func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
 
 var errNoNetwork = errors.New("the network is nil: give New a Layer, such as Sequential(…), or a Functional")
 
-// totalName is that of the sum of all losses.
-func (s *settings) totalName() string {
-	if len(s.losses) == 1 {
-		return s.losses[0].logged(true)
-	}
-	return "loss"
-}
-
 // checkNames finds what would be logged twice, and losses that are all Off.
 func (s *settings) checkNames() error {
 	if len(s.losses) > 0 && !slices.ContainsFunc(s.losses, func(l Loss) bool { return !l.Off }) {
 		return errors.New("all losses are Off: expected one that trains; a figure alone is a metric (WithMetrics)")
 	}
-	taken := map[string]bool{}
-	if len(s.losses) > 1 {
-		taken[s.totalName()] = true
-	}
+	taken := map[string]bool{trained: len(s.losses) != 1}
 	for _, l := range s.losses {
 		name := l.logged(len(s.losses) == 1)
 		if taken[name] {
-			return fmt.Errorf("two losses would be logged as %q, the name of their sum being %q: give one of them a Name with a Func (see LossByName), or another Output", name, s.totalName())
+			return fmt.Errorf("two losses would be logged as %q, the name of their sum being %q: give one of them a Name with a Func (see LossByName), or another Output", name, trained)
 		}
 		taken[name] = true
 	}
@@ -182,8 +171,8 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 	return nil
 }
 
-// TrainStep makes one training step. It logs each loss, its running average avg_<loss>, and the metrics. With the other
-// steps it makes a model a state for train.Of.
+// TrainStep makes one training step. It logs each loss, its running average avg_<loss>, the metrics, and the learning
+// rate. With the other steps it makes a model a state for train.Of.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.train}.Step(ctx, m, batch)
 }
@@ -257,12 +246,17 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 	return logs, ofShapes(err)
 }
 
-func (m *Model) several(ctx context.Context, of *managed.Stepper, batches []data.Batch) ([]loop.Logs, error) {
+func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs []loop.Logs, err error) {
 	if m.view != nil {
-		return m.view.StepBlock(ctx, of, batches)
+		logs, err = m.view.StepBlock(ctx, s.of, batches)
+	} else {
+		_, logs, err = s.of.StepBlock(ctx, m.State, batches)
+		err = ofShapes(err)
 	}
-	_, logs, err := of.StepBlock(ctx, m.State, batches)
-	return logs, ofShapes(err)
+	if s.means {
+		logs = asShown(logs)
+	}
+	return logs, err
 }
 
 // ofShapes takes out of managed's error the advice about steps that a program makes itself.
@@ -274,9 +268,11 @@ func ofShapes(err error) error {
 }
 
 // step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the
-// numbers of the set are looked at once, and not those of each batch: looked is for how many bounds they were.
+// numbers of the set are looked at once, and not those of each batch: looked is for how many bounds they were. One that
+// is part of a Fit or an evaluation logs means ([asShown]).
 type step struct {
 	of     *managed.Stepper
+	means  bool
 	set    *data.Set
 	looked *int
 }
@@ -285,7 +281,7 @@ func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
 	if set.Mapped() { // its batches have other numbers
 		set = nil
 	}
-	return step{of, set, new(int)}
+	return step{of, true, set, new(int)}
 }
 
 var (
@@ -323,14 +319,14 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 				return m, nil, failure(err)
 			}
 			batches = batches[:i] // those before it are made, and the next block begins with it
-			logs, stepErr := m.several(ctx, s.of, batches)
+			logs, stepErr := m.several(ctx, s, batches)
 			if stepErr != nil {
 				return m, logs, errors.Join(stepErr, failure(err))
 			}
 			return m, logs, failure(err)
 		}
 	}
-	logs, err := m.several(ctx, s.of, batches)
+	logs, err := m.several(ctx, s, batches)
 	return m, logs, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/golden"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // A run that was saved when flaxlike's layers were GoMLX's, with other names of variables, goes on: the model predicts
@@ -40,6 +41,9 @@ func TestFit_goesOnFromLayersOfGoMLX(t *testing.T) {
 	require.InDeltaSlice(t, there, out["preds"].Flat, 1e-5)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, Checkpoints: folder}))
 	require.NoError(t, err)
+	require.Equal(t, []float64{1, 2, 3, 4, 5}, series(t, h, "epoch"), "what was saved before Fit had Keras's names has them now")
+	_, err = h.Last("avg_loss")
+	require.ErrorIs(t, err, loop.ErrNoEntry)
 	require.InDeltaSlice(t, []float64{0.4239363968372345, 0.36867189407348633, 0.306173175573349}, series(t, h, "loss")[2:], 1e-4)
 }
 

@@ -24,7 +24,7 @@ func TestDataParallel(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(3), append([]flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy")}, options...)...)
 		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3, Validation: set}))
 		require.NoError(t, err)
-		return m, append(series(t, h, "loss_val"), series(t, h, "accuracy")...)
+		return m, append(series(t, h, "val_loss"), series(t, h, "accuracy")...)
 	}
 	_, one := learn()
 	m, both := learn(flaxlike.WithStrategy(two))
@@ -80,7 +80,7 @@ func TestR06_rowsAreDividedAndExamplesCounted(t *testing.T) {
 						require.NoError(t, err, at)
 						want, err := one.Evaluate(t.Context(), kept)
 						require.NoError(t, err)
-						for _, name := range []string{"avg_loss", "accuracy"} {
+						for _, name := range []string{"loss", "accuracy"} {
 							require.InDelta(t, want[name], got[name], 1e-6, "%s: %s", at, name)
 						}
 						compared++

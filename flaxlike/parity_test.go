@@ -38,7 +38,7 @@ func TestB86_simpleTrainer(t *testing.T) {
 			require.NoError(t, err)
 			losses := series(t, h, "loss")
 			require.Len(t, losses, 6)
-			require.Len(t, series(t, h, "loss_val"), 2, "the tests are made")
+			require.Len(t, series(t, h, "val_loss"), 2, "the tests are made")
 			require.Equal(t, 2, ends)
 			list, err := folder.List(t.Context())
 			require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestElegy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.MoveTo(t.Context(), home))
 	// The learning rate is in the history.
-	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, LogRate: true, Callbacks: []loop.Option{
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Callbacks: []loop.Option{
 		loop.Watch(loop.At(loop.Steps(3)), func(ctxOf, loop.Report) error { return m.SetLearningRate(0.5) })}}))
 	require.NoError(t, err)
 	require.InDeltaSlice(t, []float64{0.001, 0.5}, series(t, h, "learning_rate"), 1e-6)

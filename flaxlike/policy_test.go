@@ -106,7 +106,7 @@ func TestWithPolicy_labelsStay(t *testing.T) {
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithPolicy(optim.MixedBFloat16()), flaxlike.WithLossOf(loss), flaxlike.WithSampleWeights("w"), flaxlike.WithBatchSize(2))
 	figures, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
-	require.InDelta(t, 1001*1.001, figures["label"], 1e-3)
+	require.InDelta(t, 1001*1.001, figures["loss"], 1e-3)
 }
 
 func TestWithPolicy_sequences(t *testing.T) {

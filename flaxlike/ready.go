@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/train"
 )
 
@@ -17,7 +18,6 @@ import (
 type expected struct {
 	entries []string              // that callbacks wait for
 	tests   map[string]data.Batch // a batch of each of the run's tests
-	rates   []string              // the entries of learning rates that are logged
 	all     []train.Test[*Model, data.Batch]
 }
 
@@ -47,11 +47,27 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 		return nil
 	}
 	for _, t := range e.all {
+		if err := m.apart(t.Name); err != nil {
+			return err
+		}
 		if err := m.readyFor(ctx, t, batch); err != nil {
 			return fmt.Errorf("test %q: %w", t.Name, graphs.Inner(err))
 		}
 	}
 	return m.find(ctx, *e)
+}
+
+// apart refuses the name of a set to test on under which its figures would be those of training: of a set "size" and an
+// output "size", both losses are size_loss.
+func (m *Model) apart(test string) error {
+	training := shownOf(m.train.Entries())
+	for _, e := range training {
+		e.Name = test + "_" + e.Name
+		if slices.ContainsFunc(training, func(t loop.Entry) bool { return t.Name == e.Name }) {
+			return fmt.Errorf("the set %q in Validations: training logs %q too: give the set another name", test, e.Name)
+		}
+	}
+	return nil
 }
 
 // readyFor gives the errors of a set to test on before anything is trained. Its numbers are looked at now and not
@@ -100,22 +116,21 @@ func formsOf(batch data.Batch) (forms []string) {
 
 // find looks for the entries among those that the steps log.
 func (m *Model) find(ctx context.Context, e expected) error {
-	names := map[string]bool{}
-	add := func(paths []string, suffix string) {
-		for _, path := range paths {
-			names[path+suffix] = true
-			if _, name, ok := strings.Cut(path, "."); ok {
-				names[name+suffix] = true
+	names, epoch := map[string]bool{epochEntry: true}, loop.Entry{Collection: progress, Name: epochEntry}
+	add := func(test string, entries []loop.Entry) {
+		for _, e := range entries {
+			if test != "" {
+				e.Name = test + "_" + e.Name
 			}
+			names[e.Name], names[e.Path()] = true, true
 		}
 	}
-	add(m.train.Entries(), "")
-	for _, entry := range e.rates {
-		add([]string{string(loop.Metrics) + "." + entry}, "")
-	}
+	training := shownOf(m.train.Entries())
+	add("", append(training, epoch))
+	training = slices.DeleteFunc(training, func(e loop.Entry) bool { return strings.HasPrefix(e.Name, rateEntry) })
 	tests := slices.Sorted(maps.Keys(e.tests))
 	for _, test := range tests { // what they log is what training logs, unless the network says otherwise
-		add(m.train.Entries(), "_"+test)
+		add(test, training)
 	}
 	known := func(entry string) bool { return names[entry] }
 	if slices.ContainsFunc(e.entries, func(entry string) bool { return !known(entry) }) {
@@ -123,7 +138,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 			if err := m.test.Prepare(ctx, m.State, e.tests[test]); err != nil {
 				return fmt.Errorf("test %q: %w", test, err)
 			}
-			add(m.test.Entries(), "_"+test)
+			add(test, shownOf(m.test.Entries()))
 		}
 	}
 	for _, entry := range e.entries {
@@ -138,12 +153,18 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		}
 		slices.Sort(short)
 		hint := ""
-		if test, name, ok := strings.Cut(entry, "_"); ok && names[name+"_"+test] {
-			hint = fmt.Sprintf("; did you mean %q?", name+"_"+test) // val_loss, as Keras calls it
+		if at := strings.LastIndex(entry, "_"); at > 0 && names[entry[at+1:]+"_"+entry[:at]] {
+			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at]) // loss_val, as a train.Loop calls it
 		} else if near := nearest(entry, short); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return fmt.Errorf("a callback waits for %q: %w%s\n  there will be: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
+		err := fmt.Errorf("a callback waits for %q: %w%s\n  there will be: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
+		if o, ok := m.set.optimizer.(*optim.Optimizer); ok && strings.HasPrefix(entry, rateEntry) {
+			if _, untold := o.FactorsAt(0); untold != nil {
+				err = fmt.Errorf("%w\n  %w", err, graphs.Inner(untold))
+			}
+		}
+		return err
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(1e-30))
 		var out bytes.Buffer
 		h, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 50, Validation: set, Checkpoints: folder, Verbose: flaxlike.Lines, Output: &out,
-			Callbacks: []loop.Option{callbacks.StopEarly("loss_val", loop.Lowest, patience)}})
+			Callbacks: []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, patience)}})
 		require.NoError(t, err)
 		return h.Len(), out.String()
 	}
@@ -69,7 +69,7 @@ func TestR18_anEarlyStoppedFitStaysEnded(t *testing.T) {
 		epochs, said := fit(3)
 		require.Equal(t, 4, epochs, "no further one")
 		require.Equal(t, 1, strings.Count(said, "\n"), said)
-		require.Regexp(t, `^fit: the run had ended: loop: step 8: on each loss_val: stop early: no value of loss_val below \S+ \(of step 2\) for 3 evaluations: stop\n$`, said)
+		require.Regexp(t, `^fit: the run had ended: loop: step 8: on each val_loss: stop early: no value of val_loss below \S+ \(of step 2\) for 3 evaluations: stop\n$`, said)
 	}
 	epochs, _ = fit(5)
 	require.Equal(t, 6, epochs, "with more patience")

@@ -140,7 +140,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 				default:
 				}
 				found, err := m.Evaluate(t.Context(), set)
-				if at := -found["avg_steps"] / (2 * wide); err == nil && at != float64(int(at)) {
+				if at := -found["loss"] / (2 * wide); err == nil && at != float64(int(at)) {
 					err = fmt.Errorf("evaluated to %v: of several moments, or with another's", found)
 				}
 				if err != nil {
@@ -163,11 +163,11 @@ func TestR02_predictBesideAFit(t *testing.T) {
 	rows := 0
 	for elapsed, logs := range history.Rows() {
 		s := float64(elapsed.Steps) // an epoch is of 8 steps, whose losses are those before them
-		if _, err := logs.Get("avg_steps_val"); err != nil {
+		if _, err := logs.Get("val_loss"); err != nil {
 			continue // it was cancelled in there
 		}
-		require.Equal(t, -2*wide*(s-4.5), float(t, logs, "avg_steps"))
-		require.Equal(t, -2*wide*s, float(t, logs, "avg_steps_val"))
+		require.Equal(t, -2*wide*(s-4.5), float(t, logs, "loss"))
+		require.Equal(t, -2*wide*s, float(t, logs, "val_loss"))
 		rows++
 	}
 	require.Positive(t, rows)

@@ -34,7 +34,7 @@ func TestFit_evaluateInACallbackLeavesTheEpochsFigures(t *testing.T) {
 		return h
 	}
 	want, got := fit(false), fit(true)
-	for _, name := range []string{"loss", "avg_loss", "accuracy"} {
+	for _, name := range []string{"loss", "accuracy"} {
 		require.Equal(t, series(t, want, name), series(t, got, name), name)
 	}
 }
@@ -47,21 +47,21 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: epochs, Validation: set, Checkpoints: folder, Callbacks: []loop.Option{keep}}))
 		return m, h, err
 	}
-	best := checkpoint.Lowest(1, "loss_val")
+	best := checkpoint.Lowest(1, "val_loss")
 	for _, again := range []int{4, 6} { // the same once more, which makes no step, and a longer one
 		folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-		_, _, err := fit(folder, callbacks.KeepBest("loss_val", loop.Lowest), 4)
+		_, _, err := fit(folder, callbacks.KeepBest("val_loss", loop.Lowest), 4)
 		require.NoError(t, err)
-		_, h, err := fit(folder, callbacks.KeepBest("loss_val", loop.Lowest), again)
+		_, h, err := fit(folder, callbacks.KeepBest("val_loss", loop.Lowest), again)
 		require.ErrorIs(t, err, callbacks.ErrBestGone)
-		require.Len(t, series(t, h, "loss_val"), again)
+		require.Len(t, series(t, h, "val_loss"), again)
 
 		folder = openFolder(t, t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), best}})
 		_, _, err = fit(folder, runs.KeepBest(folder, best), 4)
 		require.NoError(t, err)
 		m, h, err := fit(folder, runs.KeepBest(folder, best), again)
 		require.NoError(t, err)
-		value, err := h.Best("loss_val", loop.Lowest)
+		value, err := h.Best("val_loss", loop.Lowest)
 		require.NoError(t, err)
 		require.Less(t, value.Elapsed.Steps, int64(2*again), "not the last")
 		found, err := m.Evaluate(t.Context(), set)

@@ -62,6 +62,6 @@ func TestMetrics_weightedByClass(t *testing.T) {
 		if row.options != nil {
 			tested = 3.0 / 5
 		}
-		require.InDelta(t, tested, series(t, h, "accuracy_val")[0], 1e-6)
+		require.InDelta(t, tested, series(t, h, "val_accuracy")[0], 1e-6)
 	}
 }

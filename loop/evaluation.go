@@ -13,9 +13,11 @@ import (
 //	test := loop.Evaluation[State, Batch]{Name: "test", Loop: testing, Data: testData}
 //	training := loop.New(loop.On(loop.EachStep, trainStep), test.On(loop.Every(loop.Steps(500)).AndAtStart()))
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of the entries; if it is empty they keep their names.
-	Name string
-	Loop Loop[S, B]
+	// Name is appended to the names of the entries; if it is empty they keep their names. With Prefix it stands before
+	// them: test_accuracy.
+	Name   string
+	Prefix bool
+	Loop   Loop[S, B]
 	// Data is called for each evaluation.
 	Data func(context.Context) (Data[B], error)
 	// Length ends an evaluation before its data does; nil takes all.
@@ -77,7 +79,11 @@ func (e Evaluation[S, B]) evaluate(ctx context.Context, turn *Turn[S, B]) (Resul
 	if err != nil {
 		return result, nestedError{err}
 	}
-	logs := result.History.Aggregate(e.Aggregate).Suffix(e.Name)
+	rename := Logs.Suffix
+	if e.Prefix {
+		rename = Logs.Prefix
+	}
+	logs := rename(result.History.Aggregate(e.Aggregate), e.Name)
 	for _, entry := range logs.entries {
 		path := entry.Path()
 		if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {

@@ -157,13 +157,21 @@ func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
 // Suffix is a copy with "_" and the suffix appended to each name, for the logs of a nested loop beside those of the
 // outer one. An empty suffix changes nothing.
-func (l Logs) Suffix(suffix string) Logs {
-	if suffix == "" {
-		return l.view()
+func (l Logs) Suffix(suffix string) Logs { return l.renamed("", suffix) }
+
+// Prefix is [Logs.Suffix] with the word in front: test_loss.
+func (l Logs) Prefix(prefix string) Logs { return l.renamed(prefix, "") }
+
+func (l Logs) renamed(prefix, suffix string) Logs {
+	if prefix != "" {
+		prefix += "_"
+	}
+	if suffix != "" {
+		suffix = "_" + suffix
 	}
 	l = l.Clone()
 	for i := range l.entries {
-		l.entries[i].Name += "_" + suffix
+		l.entries[i].Name = prefix + l.entries[i].Name + suffix
 	}
 	return l
 }

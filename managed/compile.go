@@ -146,7 +146,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 			b = s.builder(g, c, batch)
 			s.report(b, c)
 			if s.train {
-				graphs.At(s.build, func() { s.update(state, b.loss()) })
+				graphs.At(s.build, func() { s.update(state, b, b.loss()) })
 				train.ExecPerStepUpdateGraphFn(g)
 			}
 			used, built = state.model.slots(g)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/shapes"
@@ -92,6 +94,26 @@ func (s *State) RatesInForce() (map[string]float64, error) {
 		factors[name] *= rate
 	}
 	return factors, nil
+}
+
+// rateOf gives what reports the learning rates of [LearningRates], behind the update: an optimizer that is not of
+// package optim has made the variable of its rate only then.
+func (s *Stepper) rateOf(rule Optimizer, b *Builder, scope *Scope, loss *Node) (report func()) {
+	rates := map[string]*Node{}
+	by, ours := chained(rule)
+	if s.rates && ours {
+		if of, err := by.Rates(scope, loss); err == nil { // else it has no one rate
+			rates = of
+		}
+	}
+	return func() {
+		if v := scope.Store().GetVariable(model.JoinPath(scope.Scope(), optimizer.Scope, "learning_rate")); s.rates && !ours && v != nil {
+			rates[""] = v.NodeValue(b.graph)
+		}
+		for _, group := range slices.Sorted(maps.Keys(rates)) {
+			b.number(loop.Metrics, strings.TrimSuffix("learning_rate_"+group, "_"), rates[group])
+		}
+	}
 }
 
 // updatesName is the full name of the variable in which package optim counts its updates.

@@ -28,7 +28,7 @@ func chained(rule Optimizer) (optim.Chained, bool) {
 }
 
 // update adds the gradient and the optimizer's rule to the graph.
-func (s *Stepper) update(state *State, loss *Node) {
+func (s *Stepper) update(state *State, b *Builder, loss *Node) {
 	rule, scope := s.ruleOf(state), state.model.store.RootScope()
 	if s.rule != nil {
 		state.settings.rules[s.scope] = rule
@@ -80,7 +80,9 @@ func (s *Stepper) update(state *State, loss *Node) {
 			defer state.model.apart(scope, loss.Graph(), trained)()
 		}
 	}
+	report := s.rateOf(rule, b, scope, loss)
 	by.UpdateGraphWithGradients(scope, gradients, loss.DType())
+	report()
 }
 
 // apart lets one of GoMLX's optimizers work in a scope. They train what is below their scope, and count their steps at

@@ -37,6 +37,7 @@ type stepSettings struct {
 	rule     Optimizer              // nil: the state's
 	scope    string                 // of what the rule keeps
 	averages bool
+	rates    bool
 	shapes   int // the most shapes of batches; 0 is mostShapes
 }
 
@@ -61,6 +62,11 @@ func By(name string, o Optimizer) StepOption {
 // RunningAverages has a step report, for each loss and each figure of [AddMetric], its mean since the last reset, as
 // avg_<name>; see [Builder.Mean].
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
+
+// LearningRates has a training step report the rate that it is made with as the metric learning_rate: the optimizer's,
+// times what scales the updates at the end of a chain of package optim; where optim.Groups scale, that of each group as
+// learning_rate_<group>. A chain that scales elsewhere has no such rate, and reports none.
+func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
 // MaxShapes is for how many shapes of batches a step is compiled on one state, 100 if it is not said. With one more a
 // training step is refused ([ErrShapes]): each shape takes a compilation, and a training that meets so many is mostly a

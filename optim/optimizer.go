@@ -32,6 +32,8 @@ type Chained interface {
 	ScalesLoss() bool
 	// FactorsAt is what the chain multiplies the rate with in the update with a number: see [Optimizer.FactorsAt].
 	FactorsAt(update int64) (map[string]float64, error)
+	// Rates are those of the next update, in its graph: see [Optimizer.Rates].
+	Rates(scope *Scope, loss *Node) (map[string]*Node, error)
 	// Freezes tells whether it leaves a parameter as it is, by [Frozen]: a layer may then leave what it keeps beside it.
 	Freezes(name string, shape Shape) bool
 }

@@ -23,6 +23,20 @@ func (o *Optimizer) Rate(scope *Scope, loss *Node) *Node {
 	if err != nil {
 		panic(err)
 	}
+	return o.scaled(scope, loss, scales)
+}
+
+// Rates are the same by the names of [Optimizer.FactorsAt], and its error.
+func (o *Optimizer) Rates(scope *Scope, loss *Node) (map[string]*Node, error) {
+	scales, _, err := o.chain.scales()
+	rates := map[string]*Node{}
+	for name, list := range scales {
+		rates[name] = o.scaled(scope, loss, list)
+	}
+	return rates, err
+}
+
+func (o *Optimizer) scaled(scope *Scope, loss *Node, scales []Schedule) *Node {
 	rate := o.rateVariable(scope, typeFor(loss.DType())).NodeValue(loss.Graph())
 	for _, s := range scales {
 		rate = graph.Mul(rate, s.Node(countVariable(scope).NodeValue(loss.Graph()), rate.DType()))

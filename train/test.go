@@ -13,10 +13,11 @@ import (
 // Test measures a state on data of its own: in a [Loop] at the end of each epoch, by itself with Run, or on any
 // schedule with On. In a turn, BatchBegin comes first, then Step, AfterStep, BatchEnd, and Tasks.
 type Test[S, B any] struct {
-	// Name is put behind the names of what is logged, where the test is part of a loop: accuracy_test. None means
-	// "test".
-	Name string
-	Step loop.Stepper[S, B]
+	// Name is put behind the names of what is logged, where the test is part of a loop: accuracy_test; with Prefix it
+	// stands before them: test_accuracy. None means "test".
+	Name   string
+	Prefix bool
+	Step   loop.Stepper[S, B]
 	// Data is called anew for each test. A test without a batch is an error: mostly its data is an iterator that an
 	// earlier test has used up.
 	Data func(ctx context.Context) (loop.Data[B], error)
@@ -82,7 +83,7 @@ func (t Test[S, B]) Evaluation() (loop.Evaluation[S, B], error) {
 
 // evaluation is the test as a part of a loop. The error is what Err of the evaluation does not find.
 func (t Test[S, B]) evaluation() (loop.Evaluation[S, B], error) {
-	e := loop.Evaluation[S, B]{Name: cmp.Or(t.Name, "test"), Length: t.Length, Aggregate: t.Aggregate,
+	e := loop.Evaluation[S, B]{Name: cmp.Or(t.Name, "test"), Prefix: t.Prefix, Length: t.Length, Aggregate: t.Aggregate,
 		KeepState: t.KeepState, Options: t.Options}
 	if t.Data != nil {
 		e.Data = func(ctx context.Context) (loop.Data[B], error) {

@@ -85,10 +85,11 @@ func TestTest_severalByName(t *testing.T) {
 	l := toy{Step: step, Epoch: loop.Steps(2), Tests: []check{
 		{Step: step, Data: testOn(1)},
 		{Name: "val", Step: step, Data: testOn(2)},
+		{Name: "held", Prefix: true, Step: step, Data: testOn(2)},
 	}, Tasks: []loop.Task[int, int]{check{Name: "rare", Step: step, Data: testOn(1)}.On(loop.Every(loop.Steps(4)))}}
 	result, err := l.Run(t.Context(), 0, upTo(4))
 	require.NoError(t, err)
-	for name, want := range map[string][]float64{"sum_test": {4, 11}, "sum_val": {5, 12}, "sum_rare": {11}} {
+	for name, want := range map[string][]float64{"sum_test": {4, 11}, "sum_val": {5, 12}, "held_sum": {5, 12}, "sum_rare": {11}} {
 		_, got, err := result.History.Series(name)
 		require.NoError(t, err)
 		require.Equal(t, want, got, name)

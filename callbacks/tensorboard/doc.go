@@ -3,7 +3,7 @@
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)),
 //		tensorboard.Write("runs/1", loop.Every(loop.Steps(10))))
 //
-// and then "tensorboard --logdir runs". What an evaluation logs (loss_test, accuracy_val) is written as another run
+// and then "tensorboard --logdir runs". What an evaluation logs (loss_test, val_accuracy) is written as another run
 // beside that of the training, so that the curves of both are in one chart:
 //
 //	runs/1/train  losses/loss, metrics/accuracy, …

@@ -14,7 +14,11 @@ import (
 func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	name, folder := e.Name, training
 	for _, evaluation := range s.evaluations {
-		if rest, is := strings.CutSuffix(name, "_"+evaluation); is && rest != "" {
+		rest, is := strings.CutSuffix(name, "_"+evaluation)
+		if !is {
+			rest, is = strings.CutPrefix(name, evaluation+"_")
+		}
+		if is && rest != "" {
 			name, folder = rest, evaluation
 			break
 		}

@@ -83,6 +83,7 @@ func TestEvaluations(t *testing.T) {
 	}{
 		{name: "test", entry: "loss_test", folder: "test", tag: "losses/loss"},
 		{name: "none of its own", entry: "loss_far", folder: "train", tag: "losses/loss_far"},
+		{name: "in front", entry: "val_loss", folder: "val", tag: "losses/loss"},
 		{name: "another", options: []tensorboard.Option{tensorboard.Evaluations("far")}, entry: "loss_far", folder: "far", tag: "losses/loss"},
 		{name: "in place of", options: []tensorboard.Option{tensorboard.Evaluations("far")}, entry: "loss_test", folder: "train", tag: "losses/loss_test"},
 		{name: "the longest", options: []tensorboard.Option{tensorboard.Evaluations("test", "big_test")}, entry: "loss_big_test", folder: "big_test", tag: "losses/loss"},

@@ -1,0 +1,155 @@
+package flaxlike
+
+import (
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/train"
+)
+
+const (
+	// averaged begins the name of a mean that a step reports beside the value of its batch.
+	averaged = "avg_"
+	// trained is what [Fit] and [Model.Evaluate] call the sum of all losses, those of regularizers among them.
+	trained = "loss"
+)
+
+// meansOf says for each entry of a step which one [Fit] and [Model.Evaluate] show in its place: of a loss or a figure
+// that is reported with its mean since the last reset, that mean; -1 for such means themselves, which have no place of
+// their own. losses are the means of what is trained on.
+func meansOf(entries []loop.Entry) (shown, losses []int) {
+	places := map[string]int{}
+	for i, e := range entries {
+		places[e.Path()] = i
+	}
+	for i, e := range entries {
+		single := func(c loop.Collection) bool {
+			_, ok := places[loop.Entry{Collection: c, Name: strings.TrimPrefix(e.Name, averaged)}.Path()]
+			return ok
+		}
+		mean, ok := places[loop.Entry{Collection: loop.Stateful, Name: averaged + e.Name}.Path()]
+		switch {
+		case ok && e.Collection == loop.Losses:
+			losses = append(losses, mean)
+			fallthrough
+		case ok && e.Collection == loop.Metrics:
+			shown = append(shown, mean)
+		case e.Collection == loop.Stateful && strings.HasPrefix(e.Name, averaged) && (single(loop.Losses) || single(loop.Metrics)):
+			shown = append(shown, -1)
+		default:
+			shown = append(shown, i)
+		}
+	}
+	return shown, losses
+}
+
+// asShown are the logs of steps, which all have the same names, as a history of [Fit] has them.
+func asShown(steps []loop.Logs) []loop.Logs {
+	if len(steps) == 0 {
+		return steps
+	}
+	entries := make([]loop.Entry, 0, steps[0].Len())
+	entries = appendTo(entries, steps[0])
+	shown, losses := meansOf(entries)
+	all := make([]loop.Entry, 0, len(steps)*(len(entries)+1))
+	for i, logs := range steps {
+		entries = appendTo(entries[:0], logs)
+		from := len(all)
+		if len(losses) > 0 {
+			all = append(all, loop.Entry{Collection: loop.Losses, Name: trained, Value: sumOfLosses(entries, losses)})
+		}
+		for k, e := range entries {
+			if shown[k] >= 0 && !(e.Collection == loop.Losses && e.Name == trained) {
+				all = append(all, loop.Entry{Collection: e.Collection, Name: e.Name, Value: entries[shown[k]].Value})
+			}
+		}
+		steps[i] = loop.NewLogs(all[from:len(all):len(all)])
+	}
+	return steps
+}
+
+func appendTo(entries []loop.Entry, logs loop.Logs) []loop.Entry {
+	for e := range logs.All() {
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func sumOfLosses(entries []loop.Entry, losses []int) loop.Value {
+	if len(losses) == 1 {
+		return entries[losses[0]].Value
+	}
+	var sum total
+	for _, i := range losses {
+		sum = append(sum, entries[i].Value)
+	}
+	return sum
+}
+
+// total is the sum of numbers that are read when it is.
+type total []loop.Value
+
+// Float is the sum, or the error of the first number that cannot be read.
+func (t total) Float() (sum float64, err error) {
+	for _, part := range t {
+		v, err := part.Float()
+		if err != nil {
+			return 0, err
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+// shownOf are the entries that those with these full names are shown as.
+func shownOf(paths []string) []loop.Entry {
+	logs := make([]loop.Entry, len(paths))
+	for i, path := range paths {
+		collection, name, _ := strings.Cut(path, ".")
+		logs[i] = loop.Entry{Collection: loop.Collection(collection), Name: name}
+	}
+	return appendTo(nil, asShown([]loop.Logs{loop.NewLogs(logs)})[0])
+}
+
+// renamed is the history of a run that was saved when a validation's figures ended in its name, and means began with
+// avg_, with the names of today; any other is as it was. Callbacks that follow val_loss then go on where they were.
+func renamed(h *loop.History, epoch int64, tests []train.Test[*Model, data.Batch]) (*loop.History, error) {
+	if _, err := h.Last(epochEntry); err == nil || h.Len() == 0 {
+		return h, nil
+	}
+	samples, err := h.Collect("elapsed.batch")
+	if err != nil {
+		return nil, err
+	}
+	now, row := new(loop.History), 0
+	for elapsed, logs := range h.Rows() {
+		entries := appendTo(nil, logs)
+		shown, _ := meansOf(entries)
+		var all loop.Logs
+		for i, e := range entries {
+			if shown[i] < 0 {
+				continue
+			}
+			for _, t := range tests {
+				if name, is := strings.CutSuffix(e.Name, "_"+t.Name); is {
+					e.Name = t.Name + "_" + name
+				}
+			}
+			all.Set(e.Collection, e.Name, entries[shown[i]].Value)
+		}
+		if elapsed.Steps%epoch == 0 {
+			all.Set(progress, epochEntry, loop.Number(elapsed.Steps/epoch))
+		}
+		now.Commit(elapsed, all, int64(samples[0][row]))
+		row++
+	}
+	return now, nil
+}
+
+// progress is the collection of what says how far a run is and is no figure of the model; epochEntry is in it.
+const (
+	progress   loop.Collection = "progress"
+	epochEntry                 = "epoch"
+	rateEntry                  = "learning_rate" // of a training step, by itself or with _<group>
+)
