@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/strategies"
 )
 
 // Fit says how [Model.Fit] trains. The zero value is one epoch with a progress bar on stderr.
@@ -22,8 +23,8 @@ type Fit struct {
 	Epochs, InitialEpoch int
 	// Until is another end, as loop.Samples(1e6); Epochs must be 0 then.
 	Until loop.Period
-	// BatchSize is that of the model if it is 0. Examples that do not fill a batch are left out until the next epoch,
-	// where others are: each size of batch is a program to compile.
+	// BatchSize is that of the model if it is 0. Examples that do not fill a batch are a smaller one at the end of each
+	// epoch, which is a second program to compile; where the strategy cannot divide it among its devices, it is padded.
 	BatchSize int
 	// StepsPerEpoch is how many batches make an epoch; 0 stands for all of the set. The next epoch goes on where it
 	// ended.
@@ -131,7 +132,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	}
 	history := new(loop.History)
 	if err == nil {
-		history, err = m.run(ctx, f, step{of: m.train, means: true}, func(done, saved int64) loop.Data[data.Batch] {
+		history, err = m.run(ctx, f, step{of: m.train, means: true}, nil, func(done, saved int64) loop.Data[data.Batch] {
 			return f.augmented(data.Discard(batches, saved))
 		})
 		m.noteFit(nil, history)
@@ -182,12 +183,9 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if set.Len() == 0 {
 		return none, errors.New("the set to train on has no examples")
 	}
-	if size > set.Len() {
-		return none, fmt.Errorf("a batch of %d examples is larger than the %d to train on\n  set Fit.BatchSize to %d or less (the default is 32)", size, set.Len(), set.Len())
-	}
 	if f.OverfitBatches > 0 {
 		var err error
-		if set, err = set.Slice(0, min(f.OverfitBatches*size, set.Len()/size*size)); err != nil {
+		if set, err = set.Slice(0, min(f.OverfitBatches*size, set.Len())); err != nil {
 			return none, err
 		}
 		f.InOrder = true
@@ -196,9 +194,12 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 		}
 	}
 	if f.StepsPerEpoch == 0 {
-		f.StepsPerEpoch = set.Len() / size
+		f.StepsPerEpoch = (set.Len() + size - 1) / size
 	}
-	order := []data.Option{data.Forever()}
+	order, rest := []data.Option{data.Forever()}, set.Len()%size != 0
+	if rest {
+		order = append(order, data.KeepRemainder())
+	}
 	if !f.InOrder {
 		order = append(order, data.Shuffle(uint64(m.set.seed)))
 	}
@@ -210,7 +211,23 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if len(f.Augment) > 0 {
 		step.set = nil // its batches have other numbers
 	}
-	return m.run(ctx, f, step, func(done, _ int64) loop.Data[data.Batch] {
-		return f.augmented(dealt(size, append(order, data.Skip(done))...))
+	return m.run(ctx, f, step, set, func(done, _ int64) loop.Data[data.Batch] {
+		batches := f.augmented(dealt(size, append(order, data.Skip(done))...))
+		if rest {
+			batches = m.divided(batches, size)
+		}
+		return batches
+	})
+}
+
+// divided pads the batches that end an epoch where the strategy cannot divide them among its devices.
+func (m *Model) divided(batches loop.Data[data.Batch], size int) loop.Data[data.Batch] {
+	return data.Map(batches, func(b data.Batch) (data.Batch, error) {
+		if rows, err := b.Rows(); err == nil && rows < size {
+			if _, err := m.Strategy().Batch(b); errors.Is(err, strategies.ErrLeftover) {
+				return data.Pad(b, size)
+			}
+		}
+		return b, nil
 	})
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// run trains, by a step. batches gives those that are left when so many are done, of which so many were made by a run
+// run trains, by a step, on a set if it is one. batches gives those that are left when so many are done, of which so many were made by a run
 // that was saved.
-func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
+func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt, f.Checkpoints = nil, nil
@@ -40,7 +40,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, batches func(done, sa
 			}
 		}
 	}
-	start, err := m.start(ctx, f, tests)
+	start, err := m.start(ctx, f, set, tests)
 	if err != nil {
 		return new(loop.History), err
 	}
@@ -168,7 +168,7 @@ func (s *seen) expect(e *expected) {
 }
 
 // start is where the run begins: behind the newest checkpoint, or with the initial epoch.
-func (m *Model) start(ctx context.Context, f Fit, tests []train.Test[*Model, data.Batch]) (start runs.Start, err error) {
+func (m *Model) start(ctx context.Context, f Fit, set *data.Set, tests []train.Test[*Model, data.Batch]) (start runs.Start, err error) {
 	if f.Checkpoints != nil {
 		if start, err = runs.Resume(ctx, f.Checkpoints, m); err != nil {
 			return start, err
@@ -180,10 +180,13 @@ func (m *Model) start(ctx context.Context, f Fit, tests []train.Test[*Model, dat
 			return start, err
 		}
 	}
-	initial := int64(f.StepsPerEpoch) * int64(f.InitialEpoch)
+	initial, size := int64(f.StepsPerEpoch)*int64(f.InitialEpoch), int64(cmp.Or(f.BatchSize, m.set.batchSize))
 	switch {
+	case !start.Found && set != nil:
+		passes := (int64(set.Len()) + size - 1) / size // batches each
+		start.Elapsed = loop.Elapsed{Steps: initial, Samples: initial/passes*int64(set.Len()) + initial%passes*size}
 	case !start.Found:
-		start.Elapsed = loop.Elapsed{Steps: initial, Samples: initial * int64(cmp.Or(f.BatchSize, m.set.batchSize))}
+		start.Elapsed = loop.Elapsed{Steps: initial, Samples: initial * size}
 	case start.Elapsed.Steps < initial:
 		return start, fmt.Errorf("the newest checkpoint is of step %d, before InitialEpoch %d, which begins at step %d\n  leave InitialEpoch out: the checkpoint says where to go on", start.Elapsed.Steps, f.InitialEpoch, initial)
 	}

@@ -67,7 +67,8 @@ func TestHistory(t *testing.T) {
 	for _, name := range []string{"loss", "accuracy", "val_loss", "val_accuracy", "few_loss", "few_accuracy"} {
 		require.Len(t, series(t, h, name), 3, name)
 	}
-	require.Equal(t, []float64{2, 4, 6}, series(t, h, "elapsed.steps"), "80 examples are 2 batches of 32")
+	require.Equal(t, []float64{3, 6, 9}, series(t, h, "elapsed.steps"), "80 examples are 2 batches of 32 and one of 16")
+	require.Equal(t, []float64{80, 160, 240}, series(t, h, "elapsed.samples"))
 	losses := series(t, h, "loss")
 	require.Less(t, losses[2], losses[0])
 	// 20 and 10 examples fill no batch of 32: the padding counts nowhere.
@@ -118,7 +119,7 @@ func TestTrainOf(t *testing.T) {
 }
 
 func TestInitialEpoch(t *testing.T) {
-	set := line(t, 128)
+	set := line(t, 120) // the last batch of an epoch is of 24
 	options := []flaxlike.Option{flaxlike.WithLoss("mse")}
 	whole := newModel(t, flaxlike.Dense(1), options...)
 	_, err := whole.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5}))
@@ -129,6 +130,7 @@ func TestInitialEpoch(t *testing.T) {
 	h, err := parts.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 5, InitialEpoch: 2}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{12, 16, 20}, series(t, h, "elapsed.steps"))
+	require.Equal(t, []float64{360, 480, 600}, series(t, h, "elapsed.samples"))
 	require.Equal(t, values(t, whole), values(t, parts), "the order of the data goes on where it was")
 }
 
@@ -143,6 +145,7 @@ func TestFitSettings(t *testing.T) {
 		{"nothing", flaxlike.Fit{}, []float64{4}, 0},
 		{"steps per epoch", flaxlike.Fit{Epochs: 3, StepsPerEpoch: 2}, []float64{2, 4, 6}, 0},
 		{"batch size", flaxlike.Fit{BatchSize: 64, Epochs: 2}, []float64{2, 4}, 0},
+		{"a batch larger than the set", flaxlike.Fit{BatchSize: 200, Epochs: 2}, []float64{1, 2}, 0},
 		{"any period", flaxlike.Fit{Until: loop.Samples(288)}, []float64{4, 8}, 0},
 		{"every second epoch", flaxlike.Fit{Epochs: 4, Validation: set, ValidationEvery: 2}, []float64{4, 8, 12, 16}, 2},
 		{"after epochs by their numbers", flaxlike.Fit{Epochs: 4, Validation: set, ValidationAt: []int{1, 4}, ValidationBatchSize: 50}, []float64{4, 8, 12, 16}, 2},

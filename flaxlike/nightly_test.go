@@ -24,3 +24,7 @@ func maskedOn(t *testing.T) []strategies.Strategy {
 	require.NoError(t, err)
 	return []strategies.Strategy{jit(t), two, strategies.Eager(plugintest.CPU(t))}
 }
+
+func fitted(all []string) []string { return all }
+
+const fitSeeds = 5

@@ -12,19 +12,22 @@ type rule struct {
 	chain []optim.Transformation
 }
 
+// epsilon is that of all optimizers by name, where package optim has each paper's.
+const epsilon = 1e-7
+
 var optimizersByName = map[string]rule{
 	"sgd":       {rate: 0.01},
 	"momentum":  {0.01, []optim.Transformation{optim.Momentum(0.9)}},
 	"nesterov":  {0.01, []optim.Transformation{optim.Nesterov(0.9)}},
-	"adam":      {0.001, []optim.Transformation{optim.Adam{}}},
-	"adamw":     {0.001, []optim.Transformation{optim.Adam{}, optim.WeightDecay{Rate: 0.004, Match: optim.RankFrom(2)}}},
-	"adamax":    {0.001, []optim.Transformation{optim.Adamax{}}},
-	"rmsprop":   {0.001, []optim.Transformation{optim.RMSProp{}}},
+	"adam":      {0.001, []optim.Transformation{optim.Adam{Epsilon: epsilon}}},
+	"adamw":     {0.001, []optim.Transformation{optim.Adam{Epsilon: epsilon}, optim.WeightDecay{Rate: 0.004}}},
+	"adamax":    {0.001, []optim.Transformation{optim.Adamax{Epsilon: epsilon}}},
+	"rmsprop":   {0.001, []optim.Transformation{optim.RMSProp{Epsilon: epsilon}}},
 	"adagrad":   {0.001, []optim.Transformation{optim.Adagrad{}}},
-	"adadelta":  {0.001, []optim.Transformation{optim.Adadelta{Decay: 0.95, Epsilon: 1e-7}}},
-	"nadam":     {0.001, []optim.Transformation{optim.Nadam{}}},
+	"adadelta":  {0.001, []optim.Transformation{optim.Adadelta{Decay: 0.95, Epsilon: epsilon}}},
+	"nadam":     {0.001, []optim.Transformation{optim.Nadam{Epsilon: epsilon}}},
 	"lion":      {0.001, []optim.Transformation{optim.Lion{}}},
-	"lamb":      {0.001, []optim.Transformation{optim.LAMB{}}},
+	"lamb":      {0.001, []optim.Transformation{optim.LAMB{Epsilon: epsilon}}},
 	"adafactor": {0.001, []optim.Transformation{optim.Adafactor{}}},
 }
 
