@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// run trains, by a step, on a set if it is one. batches gives those that are left when so many are done, of which so many
-// were made by a run that was saved.
+// run trains, by a step, on a set if it is one. batches gives those that are left when so many are done, of which so
+// many were made by a run that was saved.
 func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1

@@ -41,8 +41,8 @@ func newSettings(options []Option) settings {
 }
 
 // Evaluations names the evaluations of the run, in place of "test" and "val": an entry whose name ends in "_" and one
-// of these, or begins with one and "_", is written to the folder of that name, without it. With none, all entries are written to that of the
-// training.
+// of these, or begins with one and "_", is written to the folder of that name, without it. With none, all entries are
+// written to that of the training.
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
