@@ -147,9 +147,10 @@ func renamed(h *loop.History, epoch int64, tests []train.Test[*Model, data.Batch
 	return now, nil
 }
 
-// progress is the collection of what says how far a run is and is no figure of the model; epochEntry is in it.
+// progress is the collection of what says how far a run is and is no figure of the model.
+const progress loop.Collection = "progress"
+
 const (
-	progress   loop.Collection = "progress"
-	epochEntry                 = "epoch"
-	rateEntry                  = "learning_rate" // of a training step, by itself or with _<group>
+	epochEntry = "epoch"
+	rateEntry  = "learning_rate" // of a training step, by itself or with _<group>
 )
