@@ -156,7 +156,7 @@ func TestFits_asKeras(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &keras))
 	require.Len(t, keras.Fits, len(fits))
-	for _, name := range fitted(slices.Sorted(maps.Keys(fits))) {
+	for _, name := range fitNetworks(slices.Sorted(maps.Keys(fits))) {
 		t.Run(name, func(t *testing.T) {
 			sums, f := map[string][2]float64{}, fits[name]()
 			set := must.M1(data.New(f.fields...))

@@ -25,6 +25,6 @@ func maskedOn(t *testing.T) []strategies.Strategy {
 	return []strategies.Strategy{jit(t), two, strategies.Eager(plugintest.CPU(t))}
 }
 
-func fitted(all []string) []string { return all }
+func fitNetworks(all []string) []string { return all }
 
 const fitSeeds = 5

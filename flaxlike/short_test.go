@@ -20,7 +20,7 @@ var maskedPlaces = []int{8}
 // maskedOn are the strategies for them.
 func maskedOn(t *testing.T) []strategies.Strategy { return []strategies.Strategy{jit(t)} }
 
-// fitted are the networks that are held beside Keras's, from so many seeds.
-func fitted([]string) []string { return []string{"outputs", "tabular"} }
+// fitNetworks are those that are held beside Keras's, from so many seeds.
+func fitNetworks([]string) []string { return []string{"outputs", "tabular"} }
 
 const fitSeeds = 1

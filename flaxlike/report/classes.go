@@ -38,10 +38,6 @@ func (r Run) test(ctx context.Context, d *draft) error {
 			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(figures)) {
-			plain, mean := strings.CutPrefix(name, "avg_")
-			if _, twice := figures[plain]; mean && twice {
-				continue // of a whole set the two are one
-			}
 			d.figures = append(d.figures, plots.Row{Name: name, Value: fmt.Sprintf("%.6g", figures[name])})
 		}
 	}

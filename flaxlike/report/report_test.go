@@ -69,8 +69,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	m := newModel(t, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(16), flaxlike.Activation("relu"),
 		flaxlike.Residual(flaxlike.Dense(16)), flaxlike.Dense(10)),
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"))
-	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Verbose: flaxlike.Silent,
-		LogRate: true})
+	history, err := m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 3, Validation: test, Verbose: flaxlike.Silent})
 	require.NoError(t, err)
 	names := []string{"zero", "<one>", "two", "three", "four", "five", "six", "seven", "eight", "nine & more"}
 	texts, drawings := written(t, report.Run{Title: "digits </title>", Model: m, History: history, Test: test,
