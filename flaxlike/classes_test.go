@@ -185,7 +185,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 func TestSetOptimizer(t *testing.T) {
 	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(6))
 	set := sorted(t, 12)
-	fit := flaxlike.Fit{Verbose: flaxlike.Silent, LogRate: true, InOrder: true}
+	fit := flaxlike.Fit{Verbose: flaxlike.Silent, InOrder: true}
 	_, err := m.Fit(t.Context(), set, fit)
 	require.NoError(t, err)
 	before, err := m.Predict(t.Context(), set)

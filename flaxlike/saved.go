@@ -63,13 +63,14 @@ type described struct {
 
 // judge is a loss or a metric.
 type judge struct {
-	Name     string  `json:"name"`
-	Code     bool    `json:"code,omitempty"` // it is a function, or a value of package metrics
-	Output   string  `json:"output,omitempty"`
-	Label    string  `json:"label,omitempty"`
-	Weight   float64 `json:"weight,omitempty"`
-	Off      bool    `json:"off,omitempty"`
-	Weighted bool    `json:"weighted,omitempty"`
+	Name      string  `json:"name"`
+	Code      bool    `json:"code,omitempty"` // it is a function, or a value of package metrics
+	Output    string  `json:"output,omitempty"`
+	Label     string  `json:"label,omitempty"`
+	Weight    float64 `json:"weight,omitempty"`
+	Off       bool    `json:"off,omitempty"`
+	Weighted  bool    `json:"weighted,omitempty"`
+	Smoothing float64 `json:"smoothing,omitempty"`
 }
 
 // Card says what a model was trained on and what came of it.
@@ -162,9 +163,12 @@ func (m *Model) describe() (string, error) {
 	}
 	m.seen.mu.Lock()
 	d.Inputs = m.seen.inputs
+	if m.seen.optimizer != nil { // of SetOptimizer, which has no name
+		d.Optimizer, d.Rate = "", 0
+	}
 	m.seen.mu.Unlock()
 	for _, l := range s.losses {
-		d.Losses = append(d.Losses, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off})
+		d.Losses = append(d.Losses, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
 	}
 	for _, f := range s.metrics {
 		d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
@@ -447,7 +451,7 @@ func (d *description) fill(s *settings) error {
 				s.noTests = code("loss", l.Name)
 				continue
 			}
-			if err := WithLossOf(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off})(s); err != nil {
+			if err := WithLossOf(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})(s); err != nil {
 				return err
 			}
 		}

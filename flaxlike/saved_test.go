@@ -109,7 +109,7 @@ type prepared struct{ Mean, Deviation float64 }
 func fitted(t testing.TB) *flaxlike.Model {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.FixedZone("", 3600))
 	return newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
-		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
+		flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Smoothing: 0.1}), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
 		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses("ant", "bee", "cat"), flaxlike.WithPreparation(prepared{2, 3}),
 		flaxlike.WithClock(func() time.Time { return at }))
 }

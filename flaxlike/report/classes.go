@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/plots"
