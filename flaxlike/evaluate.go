@@ -67,36 +67,39 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 
 // testOn tests on batches as they come.
 func (m *Model) testOn(batches loop.Data[data.Batch]) train.Test[*Model, data.Batch] {
-	return train.Test[*Model, data.Batch]{Step: step{of: m.test}, Reset: reset,
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return batches, nil }}
+	return testBy(step{of: m.test, means: true}, func(context.Context) (loop.Data[data.Batch], error) { return batches, nil })
+}
+
+// testBy is a test with Keras's names, of figures that are means since its begin.
+func testBy(s step, batches func(context.Context) (loop.Data[data.Batch], error)) train.Test[*Model, data.Batch] {
+	return train.Test[*Model, data.Batch]{Step: s, Reset: reset, Data: batches, Prefix: true,
+		Aggregate: loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}}
 }
 
 // testOf tests on a set. Where its examples do not divide evenly, all batches get a mask, so that one program does; but
 // for a model that has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has
 // a program of its own.
 func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
-	return train.Test[*Model, data.Batch]{Step: m.stepOn(m.test, set), Reset: reset, Prefix: true,
-		Aggregate: loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}, // they are means since the reset
-		Data: func(ctx context.Context) (loop.Data[data.Batch], error) {
-			batches := set.Batches(size, data.KeepRemainder())
-			if set.Len()%size == 0 {
-				return batches, nil
-			}
-			padded := func(yield func(data.Batch, error) bool) {
-				for b, err := range batches {
-					if err == nil {
-						b, err = data.Pad(b, size)
-					}
-					if !yield(b, err) {
-						return
-					}
+	return testBy(m.stepOn(m.test, set), func(ctx context.Context) (loop.Data[data.Batch], error) {
+		batches := set.Batches(size, data.KeepRemainder())
+		if set.Len()%size == 0 {
+			return batches, nil
+		}
+		padded := func(yield func(data.Batch, error) bool) {
+			for b, err := range batches {
+				if err == nil {
+					b, err = data.Pad(b, size)
+				}
+				if !yield(b, err) {
+					return
 				}
 			}
-			if m.takesNoPadding(ctx, padded) {
-				return batches, nil
-			}
-			return padded, nil
-		}}
+		}
+		if m.takesNoPadding(ctx, padded) {
+			return batches, nil
+		}
+		return padded, nil
+	})
 }
 
 // takesNoPadding tells whether the test step reports a number that a padded batch would make wrong.

@@ -74,7 +74,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	names := []string{"zero", "<one>", "two", "three", "four", "five", "six", "seven", "eight", "nine & more"}
 	texts, drawings := written(t, report.Run{Title: "digits </title>", Model: m, History: history, Test: test,
 		Classes: names})
-	for _, text := range []string{"digits </title>", "Run", "132 steps, 4224 examples", "Data",
+	for _, text := range []string{"digits </title>", "Run", "135 steps, 4311 examples", "Data",
 		"1437 examples: x float32[8 8 1], y int32[]", "360 examples: x float32[360 8 8 1], y int32[360]",
 		"Settings", "optimizer", "Versions", "gomlx", "plugin", "accuracy",
 		"the softmax of the output", "loss", "validation", "learning_rate",
