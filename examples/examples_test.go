@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
@@ -80,14 +81,10 @@ func TestTabular(t *testing.T) {
 	}
 	t.Logf("%d lines; mean test accuracy of seeds 0-2: %.3f", lines, sum/3)
 	require.GreaterOrEqual(t, sum/3, 0.97)
-	text, err := os.ReadFile("penguins.json")
+	saved, err := flaxlike.Describe("penguins.safetensors")
 	require.NoError(t, err)
-	saved := &data.Preparation{}
-	require.NoError(t, json.Unmarshal(text, saved))
-	classes, err := saved.Classes("y")
-	require.NoError(t, err)
-	require.Equal(t, []string{"Adelie", "Chinstrap", "Gentoo"}, classes)
-	require.FileExists(t, "penguins.safetensors")
+	require.Equal(t, []string{"Adelie", "Chinstrap", "Gentoo"}, saved.Classes[""], "of the preparation")
+	require.NoError(t, json.Unmarshal(saved.Preparation, new(data.Preparation)))
 }
 
 // It prints a value on its way, and the line that makes the first NaN, as the README shows.
@@ -160,7 +157,7 @@ func linesOf(t *testing.T, path string) (n int) {
 }
 
 // What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to
-// what Keras's program beside it (in_keras.py) comes to.
+// what Keras's program beside it (peer.py) comes to.
 func TestFitPrograms(t *testing.T) {
 	for _, row := range []struct {
 		name   string

@@ -2,6 +2,7 @@ package flaxlike
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -59,6 +60,9 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Data[data.Batch
 		}
 	}
 }
+
+// ErrNoProbabilities is wrapped by the error of [Model.Probabilities] and [Model.Classes] about a model that has none.
+var ErrNoProbabilities = errors.New("no probabilities")
 
 // odds is how the numbers of an output become probabilities.
 type odds int
@@ -239,8 +243,8 @@ func (m *Model) eachOfClasses(what string, outputs map[string]data.Array, change
 		case noOdds:
 			continue
 		case oddsUnknown:
-			err = fmt.Errorf("no loss by name says whether its numbers are logits\n  end the network with Activation(\"softmax\") or " +
-				"Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss)")
+			err = fmt.Errorf("%w: no loss by name says whether its numbers are logits\n  end the network with Activation(\"softmax\") or "+
+				"Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss)", ErrNoProbabilities)
 		default:
 			changed[name], err = change(name, outputs[name], known[name])
 		}
@@ -249,7 +253,7 @@ func (m *Model) eachOfClasses(what string, outputs map[string]data.Array, change
 		}
 	}
 	if len(changed) == 0 {
-		return nil, fmt.Errorf("flaxlike: %s: none of the outputs %q is of classes: their losses are of numbers", what, slices.Sorted(maps.Keys(outputs)))
+		return nil, fmt.Errorf("flaxlike: %s: %w: none of the outputs %q is of classes: their losses are of numbers", what, ErrNoProbabilities, slices.Sorted(maps.Keys(outputs)))
 	}
 	return changed, nil
 }

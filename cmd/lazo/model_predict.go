@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -19,9 +20,10 @@ import (
 )
 
 type modelPredict struct {
-	Path   string `arg:"" help:"File that Model.Save wrote."`
-	File   string `arg:"" help:"Rows: a CSV file with a header, for a model of one input; or lines of JSON (.json, .jsonl), each an object of the inputs by name; - for such lines on stdin."`
-	Output string `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
+	Path    string   `arg:"" help:"File that Model.Save wrote."`
+	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes, or without one the numbers of its only input; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin."`
+	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA; an empty cell does always."`
+	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
 }
 
 func (c modelPredict) Run(s session) (err error) {
@@ -31,31 +33,89 @@ func (c modelPredict) Run(s session) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	var prepared any
-	if err := m.Preparation(&prepared); !errors.Is(err, flaxlike.ErrNoPreparation) {
-		return fmt.Errorf("%s: the model has a preparation of its data, and this command takes the numbers of the network alone", c.Path)
-	}
-	read := readCSV
-	if lines {
-		read = readLines
-	}
-	set, err := read(c.File, m.Inputs())
+	set, err := c.read(m, lines)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	outputs, err := m.Predict(s.ctx, set)
+	a, err := answer(s.ctx, m, set)
 	if err != nil {
-		return err
-	}
-	for name, a := range outputs {
-		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v != v }) {
-			return fmt.Errorf("%s: the output %q has a NaN", c.File, name)
-		}
+		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	if c.Output == "json" || c.Output == "auto" && lines {
-		return writeLines(s.stdout, m, set.Len(), outputs)
+		return a.writeLines(s.stdout, m)
 	}
-	return writeCSV(s.stdout, m, set.Len(), outputs)
+	return a.writeCSV(s.stdout, m)
+}
+
+// read gives the model's inputs of a file: of a table, as its preparation makes them, or numbers as they are.
+func (c modelPredict) read(m *flaxlike.Model, lines bool) (*data.Set, error) {
+	prepared := new(data.Preparation)
+	switch err := m.Preparation(prepared); {
+	case errors.Is(err, flaxlike.ErrNoPreparation):
+		if len(c.Missing) > 0 {
+			return nil, errors.New("--missing is for a model with a preparation, and it has none")
+		}
+		if lines {
+			return readLines(c.File, m.Inputs())
+		}
+		return readCSV(c.File, m.Inputs())
+	case err != nil:
+		return nil, fmt.Errorf("the model has a preparation that is none of package data, so that its own program has to prepare the rows: %w", err)
+	case lines:
+		return readRows(c.File, prepared)
+	}
+	table, err := data.OpenCSV(c.File, data.CSV{Texts: true, Missing: c.Missing})
+	if err != nil {
+		return nil, err
+	}
+	return table.Map(prepared.Inputs)
+}
+
+// readRows takes lines of JSON: objects of the columns by name.
+func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
+	var rows []map[string]any
+	err := eachLine(path, func(line []byte) error {
+		row := map[string]any{}
+		d := json.NewDecoder(bytes.NewReader(line))
+		err := d.Decode(&row)
+		rows = append(rows, row)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return prepared.Rows(rows...)
+}
+
+// eachLine calls f with the lines of a file, or of stdin, that are not empty. There must be one.
+func eachLine(path string, f func(line []byte) error) error {
+	from := io.Reader(os.Stdin)
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		from = file
+	}
+	scan, rows := bufio.NewScanner(from), 0
+	scan.Buffer(nil, 1<<26)
+	for n := 1; scan.Scan(); n++ {
+		if len(bytes.TrimSpace(scan.Bytes())) == 0 {
+			continue
+		}
+		if err := f(scan.Bytes()); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		rows++
+	}
+	if err := scan.Err(); err != nil {
+		return err
+	}
+	if rows == 0 {
+		return errors.New("there are no rows")
+	}
+	return nil
 }
 
 // readCSV takes all columns of a file as the numbers of the only input, in their order.
@@ -81,15 +141,6 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 
 // readLines takes lines of JSON: objects with an array, or a number, for each input.
 func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
-	from := io.Reader(os.Stdin)
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		from = file
-	}
 	flat, rows := make([]reflect.Value, len(inputs)), 0
 	for i, in := range inputs {
 		of, ok := types[in.Type]
@@ -98,37 +149,30 @@ func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
 		}
 		flat[i] = reflect.MakeSlice(reflect.SliceOf(of), 0, 0)
 	}
-	scan := bufio.NewScanner(from)
-	scan.Buffer(nil, 1<<26)
-	for n := 1; scan.Scan(); n++ {
-		if len(bytes.TrimSpace(scan.Bytes())) == 0 {
-			continue
-		}
+	err := eachLine(path, func(line []byte) error {
 		var row map[string]json.RawMessage
-		if err := json.Unmarshal(scan.Bytes(), &row); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+		if err := json.Unmarshal(line, &row); err != nil {
+			return err
 		}
 		for i, in := range inputs {
 			value, ok := row[in.Name]
 			if !ok {
-				return nil, fmt.Errorf("line %d has no %q; there are %q", n, in.Name, slices.Sorted(maps.Keys(row)))
+				return fmt.Errorf("there is no %q, but %q", in.Name, slices.Sorted(maps.Keys(row)))
 			}
 			var err error
 			if flat[i], err = appended(flat[i], value, in.Dims); err != nil {
-				return nil, fmt.Errorf("line %d, %q: %w", n, in.Name, err)
+				return fmt.Errorf("%q: %w", in.Name, err)
 			}
 			delete(row, in.Name)
 		}
 		if len(row) > 0 {
-			return nil, fmt.Errorf("line %d has %q, which the model does not take", n, slices.Sorted(maps.Keys(row)))
+			return fmt.Errorf("there is %q, which the model does not take", slices.Sorted(maps.Keys(row)))
 		}
 		rows++
-	}
-	if err := scan.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
-	}
-	if rows == 0 {
-		return nil, errors.New("there are no rows")
 	}
 	var fields []data.Field
 	for i, in := range inputs {
@@ -169,18 +213,47 @@ func appended(flat reflect.Value, text json.RawMessage, dims []int) (reflect.Val
 	return flat, nil
 }
 
-// likeliest is the name of the class with the largest number in a row of an output, "" if its classes have no names.
-func likeliest(m *flaxlike.Model, output string, row reflect.Value) string {
-	names, best := m.ClassNames(output), 0
-	if len(names) == 0 || row.Len() != len(names) || !row.Index(0).CanFloat() {
-		return ""
+// answers is what a model says of rows.
+type answers struct {
+	rows int
+	// outputs are by name: probabilities of those that classes has, and else the numbers as they are.
+	outputs, classes map[string]data.Array
+}
+
+func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (answers, error) {
+	outputs, err := m.Predict(ctx, set)
+	if err != nil {
+		return answers{}, err
 	}
-	for i := range row.Len() {
-		if row.Index(i).Float() > row.Index(best).Float() {
-			best = i
+	for name, a := range outputs {
+		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v != v }) {
+			return answers{}, fmt.Errorf("the output %q has a NaN", name)
 		}
 	}
-	return names[best]
+	probabilities, err := m.Probabilities(ctx, set)
+	if errors.Is(err, flaxlike.ErrNoProbabilities) {
+		return answers{set.Len(), outputs, nil}, nil
+	}
+	if err != nil {
+		return answers{}, err
+	}
+	maps.Copy(outputs, probabilities)
+	classes, err := m.Classes(ctx, set)
+	return answers{set.Len(), outputs, classes}, err
+}
+
+// class is what an example is: the name of its one class, or its number where classes have no names; nil of an output
+// without classes, and of one with a class in each of several places.
+func (a answers) class(m *flaxlike.Model, output string, i int) any {
+	classes, ok := a.classes[output]
+	if !ok || len(classes.Dims) != 1 {
+		return nil
+	}
+	number := classes.Flat.([]int32)[i]
+	if names := m.ClassNames(output); int(number) < len(names) {
+		return names[number]
+	}
+	return number
 }
 
 // row is what an output says of an example.
@@ -189,13 +262,22 @@ func row(a data.Array, i int) reflect.Value {
 	return reflect.ValueOf(a.Flat).Slice(i*size, (i+1)*size)
 }
 
-func writeLines(w io.Writer, m *flaxlike.Model, rows int, outputs map[string]data.Array) error {
+// column is the name of an output's numbers: they are probabilities where it has classes.
+func (a answers) column(output string) string {
+	if _, ok := a.classes[output]; ok {
+		return output + "_probability"
+	}
+	return output
+}
+
+func (a answers) writeLines(w io.Writer, m *flaxlike.Model) error {
 	e := json.NewEncoder(w)
-	for i := range rows {
+	for i := range a.rows {
 		line := map[string]any{}
-		for name, a := range outputs {
-			if line[name] = row(a, i).Interface(); likeliest(m, name, row(a, i)) != "" {
-				line[name+"_class"] = likeliest(m, name, row(a, i))
+		for name, numbers := range a.outputs {
+			line[a.column(name)] = row(numbers, i).Interface()
+			if class := a.class(m, name, i); class != nil {
+				line[name+"_class"] = class
 			}
 		}
 		if err := e.Encode(line); err != nil {
@@ -205,28 +287,27 @@ func writeLines(w io.Writer, m *flaxlike.Model, rows int, outputs map[string]dat
 	return nil
 }
 
-func writeCSV(w io.Writer, m *flaxlike.Model, rows int, outputs map[string]data.Array) error {
-	c, names := csv.NewWriter(w), slices.Sorted(maps.Keys(outputs))
+func (a answers) writeCSV(w io.Writer, m *flaxlike.Model) error {
+	c, names := csv.NewWriter(w), slices.Sorted(maps.Keys(a.outputs))
 	var header []string
 	for _, name := range names {
-		r := row(outputs[name], 0)
-		for i := range r.Len() {
-			header = append(header, fmt.Sprintf("%s_%d", name, i))
+		for i := range row(a.outputs[name], 0).Len() {
+			header = append(header, fmt.Sprintf("%s_%d", a.column(name), i))
 		}
-		if likeliest(m, name, r) != "" {
+		if a.class(m, name, 0) != nil {
 			header = append(header, name+"_class")
 		}
 	}
 	err := c.Write(header)
-	for i := 0; i < rows && err == nil; i++ {
+	for i := 0; i < a.rows && err == nil; i++ {
 		var cells []string
 		for _, name := range names {
-			r := row(outputs[name], i)
+			r := row(a.outputs[name], i)
 			for k := range r.Len() {
 				cells = append(cells, fmt.Sprint(r.Index(k)))
 			}
-			if class := likeliest(m, name, r); class != "" {
-				cells = append(cells, class)
+			if class := a.class(m, name, i); class != nil {
+				cells = append(cells, fmt.Sprint(class))
 			}
 		}
 		err = c.Write(cells)

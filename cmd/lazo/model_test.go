@@ -47,7 +47,7 @@ func TestModelPredict(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	again, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(4), flaxlike.Activation("relu"), flaxlike.Dropout(0.2), flaxlike.Dense(3)),
-		flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithClasses("ant", "bee", "cat"))
+		flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithClasses("ant", "bee", "cat"), flaxlike.WithLoss("sparse_categorical_crossentropy"))
 	require.NoError(t, err)
 	defer again.Close()
 	rows := must.M1(data.New(data.X([]float32{1, 0, 0, 0, 0, 1.2}, 2, 3)))
@@ -55,7 +55,7 @@ func TestModelPredict(t *testing.T) {
 	_, err = again.CopyFrom(t.Context(), m, nil)
 	require.NoError(t, err)
 	require.NoError(t, again.Save(model))
-	want := must.M1(again.Predict(t.Context(), rows))["preds"].Flat.([]float32)
+	want := must.M1(again.Probabilities(t.Context(), rows))["preds"].Flat.([]float32)
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -63,17 +63,61 @@ func TestModelPredict(t *testing.T) {
 	}
 	r := run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,0,0\n0,0,1.2\n"))
 	require.Zero(t, r.code, r.stderr)
-	require.Equal(t, fmt.Sprintf("preds_0,preds_1,preds_2,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
+	require.Equal(t, fmt.Sprintf("preds_probability_0,preds_probability_1,preds_probability_2,preds_class\n%v,%v,%v,bee\n%v,%v,%v,cat\n", want[0], want[1], want[2], want[3], want[4], want[5]), r.stdout)
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"bee"`)
-	for text, of := range map[string]string{`{"x":[1,0]}`: `line 1, "x": 2 values, expected dims [3]`, `{"y":[1]}`: `line 1 has no "x"; there are ["y"]`,
-		`{"x":[1,0,0],"z":1}`: `line 1 has ["z"], which the model does not take`, ``: "there are no rows"} {
+	for text, of := range map[string]string{`{"x":[1,0]}`: `line 1: "x": 2 values, expected dims [3]`, `{"y":[1]}`: `line 1: there is no "x", but ["y"]`,
+		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows"} {
 		r = run(t, "model", "predict", model, write("bad.jsonl", text))
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
 	}
 	r = run(t, "model", "predict", savedModel, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "the model has a preparation of its data")
+	require.Contains(t, r.stderr, "the model has a preparation that is none of package data")
+	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "a,b,c\n1,0,0\n"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
+}
+
+// A model with a preparation answers rows of the table that it was fitted on, with texts and missing values; one without
+// classes gives its numbers.
+func TestModelPredict_ofATable(t *testing.T) {
+	dir, strategy := t.TempDir(), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))
+	model := filepath.Join(dir, "m.safetensors")
+	table := must.M1(data.New(data.Named("mass", []string{"1", "2", "3", ""}, 4), data.Named("place", []string{"sea", "land", "sea", "land"}, 4),
+		data.Named("kind", []string{"fish", "cow", "fish", "cow"}, 4)))
+	p := must.M1(data.FitPreparation(table, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
+		data.Categories{Columns: []string{"place"}}, data.Labels{Column: "kind"}))
+	training := must.M1(table.Map(p.Apply))
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	m := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(p),
+		flaxlike.WithLearningRate(0.3)))
+	defer m.Close()
+	must.M1(m.Fit(t.Context(), training, flaxlike.Fit{Epochs: 20, Verbose: flaxlike.Silent}))
+	require.NoError(t, m.Save(model))
+	r := run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `^preds_probability_0,preds_probability_1,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
+	r = run(t, "model", "predict", model, write("rows.jsonl", `{"place":"sea","mass":null}`+"\n"+`{"place":"land","mass":2}`))
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, `"preds_class":"fish"`)
+	for text, of := range map[string]string{`{"place":"air","mass":2}`: `"air"`, `{"place":"sea"}`: `"mass"`} {
+		r = run(t, "model", "predict", model, write("bad.jsonl", text))
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, of)
+	}
+
+	numbers := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(1), strategy, flaxlike.WithLoss("mse")))
+	defer numbers.Close()
+	require.NoError(t, numbers.Init(t.Context(), must.M1(data.Peek(training.Batches(2)))))
+	require.NoError(t, numbers.Save(model))
+	r = run(t, "model", "predict", model, write("rows.csv", "a,b,c\n0,0,0\n"))
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "preds_0\n0\n", r.stdout)
 }

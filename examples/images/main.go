@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"slices"
 
 	"github.com/janpfeifer/must"
 
@@ -34,13 +33,13 @@ func main() {
 		flaxlike.Conv(16, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
 		flaxlike.Conv(32, 3), flaxlike.BatchNorm(), flaxlike.Activation("relu"), flaxlike.MaxPool(2),
 		flaxlike.Flatten(), flaxlike.Dropout(0.3), flaxlike.Dense(len(folder.Classes))),
-		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(*seed),
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
+		flaxlike.WithClasses(folder.Classes...), flaxlike.WithSeed(*seed),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	augment := data.Augment(uint64(*seed), "x", data.RandomRotation(10), data.RandomZoom(0.1))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test, Augment: []func(data.Batch) (data.Batch, error){augment}}))
-	one := must.M1(test.Slice(0, 1))
-	logits := must.M1(model.Predict(ctx, one))["preds"].Flat.([]float32)
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
-	fmt.Printf("the first test image shows %s\n", folder.Classes[slices.Index(logits, slices.Max(logits))])
+	first := must.M1(model.Classes(ctx, must.M1(test.Slice(0, 1))))["preds"].Flat.([]int32)
+	fmt.Println("the first test image shows", folder.Classes[first[0]])
 }

@@ -9,11 +9,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"slices"
 
 	"github.com/janpfeifer/must"
 
@@ -33,14 +30,13 @@ func main() {
 	training, testing := must.M1(train.Map(prepared.Apply)), must.M1(test.Map(prepared.Apply))
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(32), flaxlike.Activation("relu"),
 		flaxlike.Dense(3)), flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { fmt.Println(line) })))
+		flaxlike.WithPreparation(prepared), flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { fmt.Println(line) })))
 	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: testing}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, testing))["accuracy"])
-	must.M(model.Save("penguins.safetensors"))
-	must.M(os.WriteFile("penguins.json", must.M1(json.Marshal(prepared)), 0o600))
+	must.M(model.Save("penguins.safetensors")) // with the preparation: lazo model predict penguins.safetensors BIRDS.csv
 	bird := must.M1(prepared.Rows(map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
 		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // nobody has weighed it
-	logits := must.M1(model.Predict(ctx, bird))["preds"].Flat.([]float32)
-	fmt.Println("the bird is:", must.M1(prepared.Classes("y"))[slices.Index(logits, slices.Max(logits))])
+	species := must.M1(model.Classes(ctx, bird))["preds"].Flat.([]int32)
+	fmt.Println("the bird is:", model.ClassNames("preds")[species[0]])
 }

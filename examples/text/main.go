@@ -43,7 +43,7 @@ func main() {
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
 	if review := strings.Join(flag.Args(), " "); review != "" {
-		logit := must.M1(model.Predict(ctx, must.M1(data.New(encoded([]string{review})))))["preds"].Flat.([]float32)[0]
-		fmt.Printf("%q is a good review: %v\n", review, logit > 0)
+		class := must.M1(model.Classes(ctx, must.M1(data.New(encoded([]string{review})))))["preds"].Flat.([]int32)
+		fmt.Printf("%q is a good review: %v\n", review, class[0] == 1)
 	}
 }

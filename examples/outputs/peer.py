@@ -1,4 +1,4 @@
-"""The program of main.go in Keras 3: python in_keras.py DIGITS_FOLDER [SEED], with the images that examples/images writes"""
+"""The program of main.go in Keras 3: python peer.py DIGITS_FOLDER [SEED], with the images that examples/images writes"""
 import os
 import pathlib
 import sys

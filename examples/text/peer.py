@@ -1,4 +1,4 @@
-"""The program of main.go in Keras 3: python in_keras.py [SEED]"""
+"""The program of main.go in Keras 3: python peer.py [SEED]"""
 import os
 import random
 import sys

@@ -1,4 +1,4 @@
-"""The program of main.go in Keras 3: python in_keras.py FOLDER [SEED]"""
+"""The program of main.go in Keras 3: python peer.py FOLDER [SEED]"""
 import os
 import sys
 import pathlib
