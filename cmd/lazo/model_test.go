@@ -81,8 +81,8 @@ func TestModelPredict(t *testing.T) {
 	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
 }
 
-// A model with a preparation answers rows of the table that it was fitted on, with texts and missing values; one without
-// classes gives its numbers.
+// A model with a preparation answers rows of the table that it was fitted on, with texts and missing values; one
+// without classes gives its numbers.
 func TestModelPredict_ofATable(t *testing.T) {
 	dir, strategy := t.TempDir(), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))
 	model := filepath.Join(dir, "m.safetensors")
