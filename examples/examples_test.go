@@ -3,6 +3,7 @@ package examples
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -71,6 +72,7 @@ func TestFit(t *testing.T) {
 func TestTabular(t *testing.T) {
 	lines := linesOf(t, "tabular/main.go")
 	require.LessOrEqual(t, lines, 35)
+	inReadme(t, "tabular", lines)
 	table, err := filepath.Abs("tabular/penguins.csv")
 	require.NoError(t, err)
 	tabular, sum := plugintest.Program(t, "tabular"), 0.0
@@ -156,6 +158,14 @@ func linesOf(t *testing.T, path string) (n int) {
 	return n
 }
 
+// inReadme sees that README says how long a program is.
+func inReadme(t *testing.T, name string, lines int) {
+	t.Helper()
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.Regexp(t, fmt.Sprintf(`\[%d( lines)?\]\(examples/%s/main\.go\)`, lines, name), string(readme))
+}
+
 // What one writes with Keras in 19 to 41 lines: a folder of images, texts, several inputs and outputs. Each comes to
 // what Keras's program beside it (peer.py) comes to.
 func TestFitPrograms(t *testing.T) {
@@ -173,6 +183,7 @@ func TestFitPrograms(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			lines := linesOf(t, filepath.Join(row.name, "main.go"))
 			require.LessOrEqual(t, lines, row.lines)
+			inReadme(t, row.name, lines)
 			out, _ := said(t, plugintest.Program(t, row.name), row.args...)
 			figures := map[string]float64{}
 			for _, match := range regexp.MustCompile(`(?m)^test (\w+): ([01]\.\d{3})$`).FindAllStringSubmatch(string(out), -1) {

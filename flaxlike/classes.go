@@ -243,7 +243,7 @@ func (m *Model) eachOfClasses(what string, outputs map[string]data.Array, change
 		case noOdds:
 			continue
 		case oddsUnknown:
-			err = fmt.Errorf("%w: no loss by name says whether its numbers are logits\n  end the network with Activation(\"softmax\") or "+
+			err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with Activation(\"softmax\") or "+
 				"Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss)", ErrNoProbabilities)
 		default:
 			changed[name], err = change(name, outputs[name], known[name])
@@ -253,7 +253,7 @@ func (m *Model) eachOfClasses(what string, outputs map[string]data.Array, change
 		}
 	}
 	if len(changed) == 0 {
-		return nil, fmt.Errorf("flaxlike: %s: %w: none of the outputs %q is of classes: their losses are of numbers", what, ErrNoProbabilities, slices.Sorted(maps.Keys(outputs)))
+		return nil, fmt.Errorf("flaxlike: %s: none of the outputs %q is of classes: their losses are of numbers: %w", what, slices.Sorted(maps.Keys(outputs)), ErrNoProbabilities)
 	}
 	return changed, nil
 }

@@ -131,7 +131,7 @@ func (c config) lines(before []string, indent, place string) []string {
 	before = append(before, indent+strings.TrimPrefix(place+" ", " ")+line)
 	for i, in := range c.Layers {
 		at := ""
-		if c.Layer == "Sequential" || c.Layer == "Residual" {
+		if slices.Contains([]string{"Sequential", "Residual", "L1", "L2"}, c.Layer) {
 			at = fmt.Sprint(i)
 		}
 		before = in.lines(before, indent+"  ", at)

@@ -170,7 +170,7 @@ var parts = map[string]Layer{
 	"BatchNorm": batchNorm{}, "LayerNorm": nn.LayerNorm{}, "RMSNorm": nn.RMSNorm{}, "GroupNorm": nn.GroupNorm{},
 	"Embedding": nn.Embedding{}, "Positions": nn.Positions{}, "PositionEmbedding": nn.Positions{},
 	"Attention": nn.Attention{}, "CausalAttention": nn.Attention{}, "LSTM": lstm{}, "GRU": gru{}, "SimpleRNN": simpleRNN{},
-	"TimeDistributed": timeDistributed{}, "Residual": residual{},
+	"TimeDistributed": timeDistributed{}, "Residual": residual{}, "L1": l1{}, "L2": l2{},
 }
 
 // made is a part that the program makes at the line that calls this package.

@@ -69,7 +69,7 @@ func TestOpen_everyLayer(t *testing.T) {
 		options []flaxlike.Option
 	}{
 		"images": {flaxlike.Sequential(flaxlike.Conv(4, 3), flaxlike.MaxPool(2), flaxlike.BatchNorm(), nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.HeNormal, NoBias: true},
-			flaxlike.GroupNorm(2), flaxlike.Residual(flaxlike.Dense(4), flaxlike.Activation("gelu")), flaxlike.MeanPool(2), flaxlike.Named("last", flaxlike.Sequential(flaxlike.Reshape(-1), flaxlike.Dropout(0.5),
+			flaxlike.GroupNorm(2), flaxlike.Residual(flaxlike.L2(0.1, flaxlike.Dense(4)), flaxlike.Activation("gelu")), flaxlike.MeanPool(2), flaxlike.Named("last", flaxlike.Sequential(flaxlike.Reshape(-1), flaxlike.Dropout(0.5),
 				flaxlike.Func(squared), &scaled{0.5, []int{3}}))), []data.Field{numbers(2, 8, 8, 2)}, []flaxlike.Option{flaxlike.WithLayer("scaled", &scaled{}), flaxlike.WithLayer("squared", flaxlike.Func(squared))}},
 		"words": {flaxlike.Sequential(nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0), Initial: nn.RandomNormal(0.3)}, flaxlike.PositionEmbedding(6),
 			flaxlike.Residual(flaxlike.LayerNorm(), flaxlike.CausalAttention(2, 2)), nn.Attention{Heads: 2, KeyHeads: 1, Rotary: 1e4}, flaxlike.Of(nn.LSTM{Units: 3, Bidirectional: true, Layers: 2}), flaxlike.RMSNorm(),

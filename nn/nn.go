@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
 )
 
 type (
@@ -34,10 +35,23 @@ func value(scope *Scope, g *Graph, name string, initial, standard Initializer, s
 		initial = standard
 	}
 	v := scope.WithInitializer(initial).VariableWithShape(name, shape)
-	if penalty := regularizer.FromScope(scope); penalty != nil && strings.HasSuffix(name, "kernel") {
-		penalty(g, v)
+	weights, once := v.NodeValue(g), "lazo.nn.penalized "+v.Path() // a layer that is used twice has one penalty
+	if _, done := scope.GetGraphParam(g, once); !done && strings.HasSuffix(name, "kernel") {
+		penalize(scope, weights)
+		scope.SetGraphParam(g, once, true)
 	}
-	return v.NodeValue(g)
+	return weights
+}
+
+// penalize adds the scope's penalties on weights to what is trained on. They are no more than that: GoMLX's own L1 also
+// sets small weights to 0 after each step.
+func penalize(scope *Scope, weights *Node) {
+	if rate := model.GetParamOr(scope, regularizer.ParamL2, 0.0); rate > 0 {
+		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Square(weights)), rate))
+	}
+	if rate := model.GetParamOr(scope, regularizer.ParamL1, 0.0); rate > 0 {
+		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Abs(weights)), rate))
+	}
 }
 
 // Relu is x where it is above 0, and else 0. Its slope at 0 is 0.
