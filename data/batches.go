@@ -80,6 +80,9 @@ func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 		return dealt
 	}
 	return ParallelMap(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
+		if !d.shuffle { // it is a view of the set, which a function that changes it in place would overwrite
+			b = b.copied()
+		}
 		for _, f := range s.changes {
 			if b, err = f(b); err != nil {
 				break

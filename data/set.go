@@ -71,8 +71,9 @@ func distinctNames(fields []Field, of string) error {
 func (s *Set) Len() int { return s.len }
 
 // MapBatches is the same examples with f between them and whoever gets their batches: [Set.Batches] deals out f of each
-// batch, made on several goroutines ahead of the consumer, as by [ParallelMap]. What f makes is not kept, so a set may
-// be of names, which f reads the files of (see [ImageFolder.Set]); a second MapBatches is behind the first.
+// batch, made on several goroutines ahead of the consumer, as by [ParallelMap]. The batch that f is given is its own.
+// What f makes is not kept, so a set may be of names, which f reads the files of (see [ImageFolder.Set]); a second
+// MapBatches is behind the first.
 //
 // The set itself knows only what f is given: so it is with [Set.Fields], with Where, with [Stratified] and [Grouped],
 // and with [Set.Map] and [FitPreparation], which refuse such a set.

@@ -42,6 +42,16 @@ func (b Batch) with(k int, f Field) Batch {
 	return b
 }
 
+// copied is the batch with elements of its own.
+func (b Batch) copied() Batch {
+	b = b.alone()
+	b.Fields = slices.Clone(b.Fields)
+	for i, f := range b.Fields {
+		b.Fields[i].Array.Flat = elementsOf(f.Array.Flat).concat([]any{f.Array.Flat})
+	}
+	return b
+}
+
 // alone is a batch for other elements than those that lie in the stack.
 func (b Batch) alone() Batch {
 	b.stack, b.row = nil, 0

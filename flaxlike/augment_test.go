@@ -81,6 +81,22 @@ func TestFit_imagesAndAugment(t *testing.T) {
 	require.NotEqual(t, values(t, whole), values(t, plain), "without augmentation it is another model")
 }
 
+// A function that changes its batch in place does not change the set, whatever the order.
+func TestFit_augmentInPlace(t *testing.T) {
+	zero := func(b data.Batch) (data.Batch, error) {
+		x, err := b.Get("x")
+		clear(x.Flat.([]float32))
+		return b, err
+	}
+	for _, fit := range []flaxlike.Fit{{InOrder: true}, {}, {OverfitBatches: 1}} {
+		set := sorted(t, 64)
+		fit.Augment = []func(data.Batch) (data.Batch, error){zero}
+		_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).Fit(t.Context(), set, quiet(fit))
+		require.NoError(t, err)
+		require.Equal(t, sorted(t, 64).Fields(), set.Fields())
+	}
+}
+
 // The labels that a function makes are looked at, and not those that the set has.
 func TestFit_augmentChangesLabels(t *testing.T) {
 	m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss("categorical_crossentropy"))

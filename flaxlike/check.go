@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -115,6 +116,9 @@ func labelsOf(l Loss, field string, output *managed.Node, weights string) bound 
 		r.low, r.why = 0, l.Name+" takes counts, from 0 on"
 	case "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "categorical_hinge", "kl_divergence", "dice", "tversky":
 		r.low, r.high, r.why = -rounding, 1+rounding, l.Name+" takes numbers from 0 to 1"
+		if strings.HasPrefix(l.Name, "categorical") {
+			r.hint = "numbers of classes become such rows by data.OneHot"
+		}
 	}
 	return r
 }
@@ -192,6 +196,9 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 		}
 		what := fmt.Sprintf("field %q: %s %v of example %d in %s is", r.field, r.kind, v, at/max(1, field.Size()/max(1, field.Len())), in)
 		if !r.class {
+			if r.hint != "" && reflect.ValueOf(v).CanInt() {
+				r.why += "\n  " + r.hint
+			}
 			return fmt.Errorf("%s %w: %s", what, ErrValue, r.why)
 		}
 		hint := r.hint

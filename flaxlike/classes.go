@@ -20,7 +20,12 @@ import (
 // none. For many at a time, Predict, or a serve.Batcher, takes less time for each.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (map[string]data.Array, error) {
 	batch := data.Batch{Fields: slices.Clone(example)}
+	inputs := m.Inputs()
 	for i, f := range example {
+		k := slices.IndexFunc(inputs, func(in Input) bool { return in.Name == f.Name })
+		if k >= 0 && len(inputs[k].Dims) != len(f.Array.Dims) {
+			return nil, fmt.Errorf("flaxlike: predict: field %q has dims %v, and that of an example is %v: leave the axis of the batch out, or use Predict", f.Name, f.Array.Dims, inputs[k].Dims)
+		}
 		batch.Fields[i].Array.Dims = append([]int{1}, f.Array.Dims...)
 	}
 	outputs, err := m.PredictStep(ctx, batch)

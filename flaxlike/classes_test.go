@@ -87,6 +87,9 @@ func TestProbabilities(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, data.Array{Flat: []float32{7}, Dims: []int{1}}, out["number"])
 	require.Equal(t, []int{}, out["sig"].Dims)
+	withBatch := append([]data.Field{{Name: fields[0].Name, Array: fields[0].Array.Slice(0, 1)}}, one[1:]...)
+	_, err = m.PredictOne(t.Context(), withBatch...)
+	require.ErrorContains(t, err, "leave the axis of the batch out, or use Predict")
 
 	fields[3].Array.Flat.([]float32)[0] = float32(math.NaN())
 	_, err = m.Classes(t.Context(), set)

@@ -34,7 +34,7 @@ type Fit struct {
 	OnDevice bool
 	// Augment are functions that each batch is given to before it is trained on, in their order; those of a validation
 	// are not. They are called on several goroutines and ahead of the steps, and should be pure functions of their
-	// batch, as data.Augment, data.MixUp and data.CutMix give.
+	// batch, as data.Augment, data.MixUp and data.CutMix give. A batch of a set is theirs to change.
 	Augment []func(data.Batch) (data.Batch, error)
 	// InOrder leaves the examples unshuffled. Else their order is a function of the model's seed and the epoch.
 	InOrder bool
@@ -107,7 +107,6 @@ type Fit struct {
 // first. A callback that asks to stop is no error.
 func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	history, err := m.fitSet(ctx, set, f)
-	m.noteFit(set, history)
 	if err != nil {
 		return history, fmt.Errorf("flaxlike: fit: %w", graphs.Inner(err))
 	}
@@ -204,21 +203,26 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if !f.InOrder {
 		order = append(order, data.Shuffle(uint64(m.set.seed)))
 	}
-	dealt := set.Batches
+	augmented := set
+	for _, change := range f.Augment {
+		var err error
+		if augmented, err = augmented.MapBatches(change); err != nil {
+			return none, err
+		}
+	}
+	dealt := augmented.Batches
 	if f.OnDevice {
 		dealt = data.OnDevice(set).Batches
 	}
-	step := m.stepOn(m.train, set)
-	if len(f.Augment) > 0 {
-		step.set = nil // its batches have other numbers
-	}
-	return m.run(ctx, f, step, set, func(done, _ int64) loop.Data[data.Batch] {
-		batches := f.augmented(dealt(size, append(order, data.Skip(done))...))
+	history, err := m.run(ctx, f, m.stepOn(m.train, augmented), set, func(done, _ int64) loop.Data[data.Batch] {
+		batches := dealt(size, append(order, data.Skip(done))...)
 		if rest {
 			batches = m.divided(batches, size)
 		}
 		return batches
 	})
+	m.noteFit(set, history)
+	return history, err
 }
 
 // divided pads the batches that end an epoch where the strategy cannot divide them among its devices.

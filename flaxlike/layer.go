@@ -112,8 +112,8 @@ func (s sequential) Apply(scope *managed.Scope, x *managed.Node) *managed.Node {
 	return x
 }
 
-// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope share their
-// variables.
+// Named puts the variables of a layer into a scope of that name. Two layers of one name in one scope, as a [Functional]
+// or a [Func] has it, share their variables; those in a [Sequential] do not, for each place there is a scope.
 func Named(name string, layer Layer) Layer { return named{name, layer} }
 
 type named struct {

@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/lazo-ml/lazo/internal/records"
 )
@@ -94,6 +95,16 @@ func (h *History) known() []Entry {
 
 // Len is the number of rows.
 func (h *History) Len() int { return h.rows.n }
+
+// Names are the names of all that its rows have, as "loss", sorted and each once: [History.Series] gives their values.
+func (h *History) Names() []string {
+	var names []string
+	for _, c := range h.columns {
+		names = append(names, c.name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Rows iterates over the rows, oldest first. Reading a value whose row the history has dropped is an error.
 func (h *History) Rows() iter.Seq2[Elapsed, Logs] {

@@ -81,6 +81,17 @@ func TestB16_trainAndTestMetricOfOneName(t *testing.T) {
 	t.Logf("B16: rows at steps %v", columns[0])
 }
 
+func TestHistory_Names(t *testing.T) {
+	h := new(loop.History)
+	require.Empty(t, h.Names())
+	var logs loop.Logs
+	logs.Loss("loss", 1)
+	logs.Metric("accuracy", 0)
+	logs.Metric("loss", 2)
+	h.Commit(loop.Elapsed{Steps: 1}, logs, 1)
+	require.Equal(t, []string{"accuracy", "loss"}, h.Names())
+}
+
 func TestHistory_elapsed(t *testing.T) {
 	var h loop.History
 	date := time.Date(2024, 2, 29, 12, 0, 0, 250e6, time.UTC)

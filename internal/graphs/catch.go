@@ -128,7 +128,7 @@ var hints = []struct{ words, hint string }{
 	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or say that they share its variables: Shared("name") for the second, or At("name") for both`},
 	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, say At("name")`},
 	{"for which no gradient is defined", "the operation has no gradient: leave it out by graph.StopGradient; of Sort and TopK take the places and gather the values: graph.Gather has one"},
-	{"requested to reuse variable", `two layers share a scope, or a batch has another width than the first one: give each layer a scope of its own with In("name")`},
+	{"requested to reuse variable", `the batch has another width than the first one had, or two layers share a scope: give each layer a scope of its own with In("name")`},
 	{"combining nodes from different graphs", kept},
 	{"already compiled and can't be used for building", kept},
 	{"has already returned or been compiled", kept},
