@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -119,6 +120,26 @@ func TestProbabilities_notKnown(t *testing.T) {
 		_, err := m.Probabilities(t.Context(), fields("x"))
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// A model whose layers report losses and metrics of their own predicts any number of examples.
+func TestPredict_ofAModelThatReports(t *testing.T) {
+	m := newModel(t, flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+		h := flaxlike.Dense(3).Apply(scope.In("h"), x)
+		managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(h)))
+		managed.AddMetric("largest", graph.ReduceAllMax(h))
+		return h
+	}), flaxlike.WithLoss(sparse), flaxlike.WithBatchSize(32))
+	set := sorted(t, 50)
+	out, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, []int{50, 3}, out["preds"].Dims)
+	classes, err := m.Classes(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, []int{50}, classes["preds"].Dims)
+	figures, err := m.Evaluate(t.Context(), must.M1(set.Slice(0, 32)))
+	require.NoError(t, err)
+	require.Contains(t, figures, "activity")
 }
 
 // Batches that come one by one give what a set gives, and each test in a Fit goes through them anew.

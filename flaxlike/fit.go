@@ -95,8 +95,8 @@ type Fit struct {
 // was found in validation (val_loss, val_accuracy), the learning rate in force at its end (learning_rate; of groups
 // with rates of their own learning_rate_<group>; none where a chain has no one rate, as where it scales before Adam),
 // and its number from 1 on (epoch). "loss" is the sum of all that is trained on: the losses, each with its weight,
-// those that the network reports, and penalties. Of several losses, each is there too, as <output>_loss, before its
-// weight.
+// those that the network reports, and penalties. Of several losses, each is there too, as <output>_loss or, of a
+// function, by its Name, before its weight.
 //
 // The history is never nil. A second Fit goes on with the state as it is. Callbacks that follow an entry see it at the
 // ends of epochs, so that callbacks.Evaluations are epochs; one of an entry that the run will not log is an error

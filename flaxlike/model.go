@@ -62,7 +62,7 @@ func newModel(ctx context.Context, network Layer, options []Option) (*Model, err
 		for _, name := range slices.Sorted(maps.Keys(out)) { // so that the program is the same each time
 			b.Output(name, out[name])
 		}
-	})
+	}, managed.OutputsAlone())
 	return m, nil
 }
 

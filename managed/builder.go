@@ -31,11 +31,13 @@ type Builder struct {
 	resets []reset
 	// averages asks for a running mean of each loss.
 	averages bool
-	masked   bool        // the user has seen the mask
-	given    []*Node     // the batch as it came in
-	norms    []*variable // the counts of batch normalisations that leave padding out
-	samples  *Node
-	casting  *casting // nil without a policy
+	// outputsAlone leaves the numbers out that are reported.
+	outputsAlone bool
+	masked       bool        // the user has seen the mask
+	given        []*Node     // the batch as it came in
+	norms        []*variable // the counts of batch normalisations that leave padding out
+	samples      *Node
+	casting      *casting // nil without a policy
 	// optimizer is that of a train step.
 	optimizer Optimizer
 	only      func(name string) bool // what a train step updates; nil: all

@@ -171,7 +171,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 
 func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Builder {
 	store := c.state.model.store
-	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", averages: s.averages}
+	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", averages: s.averages, outputsAlone: s.outputsAlone}
 	b.names, b.batch, b.sets = c.fields(g, batch)
 	b.given = b.batch
 	if s.train {

@@ -179,6 +179,9 @@ func (b *Builder) reported(c loop.Collection, name string) bool {
 }
 
 func (b *Builder) number(c loop.Collection, name string, v *Node) {
+	if b.outputsAlone {
+		return
+	}
 	b.once(c, name)
 	b.logged = append(b.logged, logged{c, name, v})
 }

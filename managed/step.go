@@ -38,7 +38,9 @@ type stepSettings struct {
 	scope    string                 // of what the rule keeps
 	averages bool
 	rates    bool
-	shapes   int // the most shapes of batches; 0 is mostShapes
+	// outputsAlone leaves out what is reported besides.
+	outputsAlone bool
+	shapes       int // the most shapes of batches; 0 is mostShapes
 }
 
 var (
@@ -62,6 +64,10 @@ func By(name string, o Optimizer) StepOption {
 // RunningAverages has a step report, for each loss and each figure of [AddMetric], its mean since the last reset, as
 // avg_<name>; see [Builder.Mean].
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
+
+// OutputsAlone has a step report no losses and no metrics, but outputs: what the layers of a model report besides, by
+// [AddLoss] and its like, is left out. So it takes a batch with rows that no mask marks as padding.
+func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
 // LearningRates has a training step report the rate that it is made with as the metric learning_rate: the optimizer's,
 // times what scales the updates at the end of a chain of package optim; where optim.Groups scale, that of each group as
