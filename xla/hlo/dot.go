@@ -61,6 +61,15 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		}
 		return c.two(stablehlo.Multiply, in(lhs, l.batch), in(rhs, r.batch)), c.err
 	}
+	if n := len(l.contracting); f.b.cpu && n > 1 && lhs.Shape().Size() >= fewElements && sideBySide(l.contracting) && sideBySide(r.contracting) && len(l.batch) == 0 {
+		c := &chain{}
+		lhs = c.do(func() (*value, error) { return joinAxes(lhs, l.contracting[0], n) })
+		rhs = c.do(func() (*value, error) { return joinAxes(rhs, r.contracting[0], n) })
+		if c.err != nil {
+			return nil, c.err
+		}
+		return f.dot(lhs, side{l.contracting[:1], nil}, rhs, side{r.contracting[:1], nil}, sum)
+	}
 	if f.b.cpu && packsLess(lhs, l, rhs, r) {
 		c := &chain{}
 		product := c.do(stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).OutputDType(sum).Done)
