@@ -53,8 +53,8 @@ type scan struct {
 // The body gives carried values of the same shapes and types. xs and outputs may be of any number and shapes, also
 // none; there is one place at least.
 //
-// The gradient goes through the places once more, in the other direction. It keeps the carried values of each place and
-// computes the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.
+// The gradient goes through the places once more, in the other direction. It keeps of each place the carried values and
+// the results of costly operations, and computes the rest of the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.
 func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), options ...Option) (last, outs []*Node) {
 	var s scan
 	for _, o := range options {

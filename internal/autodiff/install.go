@@ -34,6 +34,9 @@ func rules() map[graph.NodeType]rule {
 		graph.NodeTypeLog:          log,
 		graph.NodeTypeWhere:        chosen,
 		graph.NodeTypePad:          pad,
+		graph.NodeTypeExp:          ofResult,
+		graph.NodeTypeTanh:         ofResult,
+		graph.NodeTypeLogistic:     ofResult,
 	}
 }
 

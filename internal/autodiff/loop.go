@@ -34,11 +34,11 @@ type loop struct {
 	saved                     []*graph.Node
 }
 
-// costly are the operations whose results are saved for the gradient. Those of single elements are not: to compute one
-// again takes about as long as to read it, and memory besides.
+// costly are the operations whose results are saved for the gradient. Of those of single elements these are the series
+// whose gradient takes their result: to compute another one again takes about as long as to read it.
 var costly = map[graph.NodeType]bool{
 	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
-	graph.NodeTypeRNGBitGenerator: true,
+	graph.NodeTypeRNGBitGenerator: true, graph.NodeTypeExp: true, graph.NodeTypeTanh: true, graph.NodeTypeLogistic: true,
 }
 
 // toSave are the nodes of a body that are costly, with one output each.

@@ -134,7 +134,9 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 	for _, n := range t.nodes {
 		now[n] = n.CloneWithInputs(now.all(n.Inputs())...)
 		if value := known[n]; value != nil {
-			now[n] = instead(value, now[n])
+			again := now[n]
+			now[n] = instead(value, again)
+			noteInstead(again, now[n])
 		}
 	}
 	return now
@@ -156,6 +158,27 @@ func always(g *graph.Graph) *graph.Node {
 // not to the value.
 func instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
+}
+
+type insteadKey struct{}
+
+// noteInstead remembers what stands for a node.
+func noteInstead(node, is *graph.Node) {
+	known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node)
+	if !ok {
+		known = map[*graph.Node]*graph.Node{}
+		node.Graph().AttachState(insteadKey{}, known)
+	}
+	known[node] = is
+}
+
+// ofResult is the rule of functions of single elements whose gradient takes their result: one that was saved, if it was.
+func ofResult(node, v *graph.Node) []*graph.Node {
+	result := node
+	if known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node); ok && known[node] != nil {
+		result = known[node]
+	}
+	return stock[node.Type()](result, []*graph.Node{v}, shapes.Shape{})
 }
 
 // chosen is the rule of Where, which knows instead.
