@@ -54,7 +54,8 @@ type scan struct {
 // none; there is one place at least.
 //
 // The gradient goes through the places once more, in the other direction. It keeps of each place the carried values and
-// the results of costly operations, and computes the rest of the body again. On the CPU XLA runs a convolution in a loop by a slow path: see docs/layers.md.
+// the results of costly operations, and computes the rest of the body again. On the CPU XLA runs a convolution in a
+// loop by a slow path: see docs/layers.md.
 func Scan(carry, xs []*Node, body func(carry, x []*Node) (next, out []*Node), options ...Option) (last, outs []*Node) {
 	var s scan
 	for _, o := range options {

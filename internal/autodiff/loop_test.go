@@ -187,6 +187,6 @@ func TestLoop_stacks(t *testing.T) {
 	// The counter, the state, x, u; two outputs, the state before each turn, its product.
 	require.Equal(t, 4+2+1+1, stacks(forward))
 	// The counter, the adjoint of the state, the states, x, their products, u; the adjoints of x, which are the products';
-	// what a gradient of this one would take: the adjoint before each turn and a product.
-	require.Equal(t, 6+1+2, stacks(g.Nodes()[len(forward):]))
+	// what a gradient of this one would take: the adjoint before each turn, a product and the tanh.
+	require.Equal(t, 6+1+3, stacks(g.Nodes()[len(forward):]))
 }

@@ -172,7 +172,8 @@ func noteInstead(node, is *graph.Node) {
 	known[node] = is
 }
 
-// ofResult is the rule of functions of single elements whose gradient takes their result: one that was saved, if it was.
+// ofResult is the rule of functions of single elements whose gradient takes their result: the saved one, if there is
+// one.
 func ofResult(node, v *graph.Node) []*graph.Node {
 	result := node
 	if known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node); ok && known[node] != nil {
