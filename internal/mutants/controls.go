@@ -208,6 +208,8 @@ var controls = []control{
 		edits: []edit{{"Reverse: !l.Reverse", "Reverse: l.Reverse"}}},
 	{name: "a saved value that takes the gradient", file: "internal/autodiff/trace.go", pkg: "internal/autodiff", test: "TestLoop",
 		edits: []edit{{"return []*graph.Node{nil, nil, v}", "return []*graph.Node{nil, v, nil}"}}},
+	{name: "a saved tanh whose gradient takes its input", file: "internal/autodiff/trace.go", pkg: "flow", test: "TestPrograms",
+		edits: []edit{{"result = known[node]", "result = node.Inputs()[0]"}}},
 	{name: "a body whose values leave it", file: "xla/hlo/trace.go", pkg: "flow", test: "TestWhatABodyMakesStaysThere",
 		edits: []edit{{"b.left[v] = true", "_ = v"}}},
 	{name: "a branch that is computed where it is not chosen", file: "internal/autodiff/loop.go", pkg: "flow", test: "TestBranches",
