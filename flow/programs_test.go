@@ -119,8 +119,8 @@ func draw(c control, seed uint64, depth int, x, w *node) *node {
 	return x
 }
 
-// Results are held to the reference's by tolerance. A drawn program may amplify each rounding, up to 1e30 times: then its
-// results may be as far from the reference's as these move in some nudged runs of it, times unsure.
+// Results are held to the reference's by tolerance. A drawn program may amplify each rounding, up to 1e30 times: then
+// its results may be as far from the reference's as these move in some nudged runs of it, times unsure.
 const (
 	tolerance = 1e-8
 	nudge     = 1e-14
