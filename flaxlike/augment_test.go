@@ -7,6 +7,8 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -94,6 +96,28 @@ func TestFit_augmentInPlace(t *testing.T) {
 		_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).Fit(t.Context(), set, quiet(fit))
 		require.NoError(t, err)
 		require.Equal(t, sorted(t, 64).Fields(), set.Fields())
+	}
+}
+
+// Batches that come one by one go through the functions, too, in their order, and have their places.
+func TestFit_augmentBatches(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	note := func(name string) func(data.Batch) (data.Batch, error) {
+		return func(b data.Batch) (data.Batch, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, fmt.Sprint(name, " ", b.At))
+			return b, nil
+		}
+	}
+	set := sorted(t, 64)
+	_, err := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse)).FitBatches(t.Context(), set.Batches(32), quiet(flaxlike.Fit{
+		StepsPerEpoch: 2, Augment: []func(data.Batch) (data.Batch, error){note("one"), note("two")}}))
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"one 0", "two 0", "one 32", "two 32"}, seen)
+	for _, at := range []string{"0", "32"} {
+		require.Less(t, slices.Index(seen, "one "+at), slices.Index(seen, "two "+at))
 	}
 }
 

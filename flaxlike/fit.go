@@ -145,17 +145,10 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 
 // augmented are batches behind the functions of Augment.
 func (f Fit) augmented(batches loop.Data[data.Batch]) loop.Data[data.Batch] {
-	if len(f.Augment) == 0 {
-		return batches
+	for _, change := range f.Augment {
+		batches = data.ParallelMap(batches, runtime.GOMAXPROCS(0), change)
 	}
-	return data.ParallelMap(batches, runtime.GOMAXPROCS(0), func(b data.Batch) (_ data.Batch, err error) {
-		for _, change := range f.Augment {
-			if b, err = change(b); err != nil {
-				break
-			}
-		}
-		return b, err
-	})
+	return batches
 }
 
 func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
