@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // memoryChild is the verb of the process whose memory is measured.
@@ -118,6 +119,16 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 		}
 	}
 	b := &bench{out: json.NewEncoder(stdout)}
+	switch device, err := r.DeviceMemory(0); {
+	case errors.Is(err, xla.ErrUnimplemented): // the CPU's memory is the process'
+	case err != nil:
+		return err
+	default:
+		of := line{Workload: "memory", Variant: "device, peak", Unit: "MB", Batch: memoryBatch, Steps: memorySteps}
+		if err := b.emit(of, []float64{float64(device.PeakInUse >> 20)}); err != nil {
+			return err
+		}
+	}
 	return errors.Join(
 		b.emit(line{Workload: "memory", Variant: "peak, first step", Unit: "MB", Batch: memoryBatch, Steps: 1}, peaks[:1]),
 		b.emit(line{Workload: "memory", Variant: "peak", Unit: "MB", Batch: memoryBatch, Steps: memorySteps}, peaks[memorySteps-1:]))

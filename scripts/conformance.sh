@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
 # Runs GoMLX's own test suites, and compute's for backends, on lazo's backend, with lazo's gradient rules, in the place of GoMLX's.
 #
-#   scripts/conformance.sh PLUGIN [PACKAGE...]
+#   scripts/conformance.sh [--own-devices] PLUGIN [PACKAGE...]
 #
-# PLUGIN is the path of a PJRT CPU plugin. A PACKAGE is a folder of GoMLX's module; the default is every one whose tests
+# PLUGIN is the path of a PJRT CPU plugin; with --own-devices it is any, whose devices are as they are: then the tests of
+# several devices are left out, and no operation is asked for that no test reached. A PACKAGE is a folder of GoMLX's module; the default is every one whose tests
 # build graphs; nothing is left out. GoMLX is copied out of the module cache into .tools for the time of the run, with lazo's packages inside it: its
 # tests could not import a package that itself imports the one they test from another module. Only tests that built a
 # program on lazo count.
 set -euo pipefail
 
+own=
+if [[ ${1-} == --own-devices ]]; then
+	own=yes
+	shift
+fi
 if [[ $# -lt 1 || ! -f $1 ]]; then
-	echo "usage: scripts/conformance.sh PLUGIN [PACKAGE...]: PLUGIN must be the path of a PJRT CPU plugin, got '${1-}'" >&2
+	echo "usage: scripts/conformance.sh [--own-devices] PLUGIN [PACKAGE...]: PLUGIN must be the path of a PJRT CPU plugin, got '${1-}'" >&2
 	exit 2
 fi
 plugin=$(realpath "$1")
@@ -117,12 +123,16 @@ for package in "${packages[@]}"; do
 		func init() {
 			rules.Install()
 			compute.Register("lazo", func(config string) (compute.Backend, error) {
-				plugin, devices, _ := strings.Cut(config, ",")
-				n, err := strconv.ParseInt(devices, 10, 64)
-				if err != nil {
-					return nil, err
+				plugin, devices, counted := strings.Cut(config, ",")
+				options := []xla.Option{xla.CompileCache(os.Getenv("LAZO_COMPILED"), 256<<20)}
+				if counted {
+					n, err := strconv.ParseInt(devices, 10, 64)
+					if err != nil {
+						return nil, err
+					}
+					options = append(options, xla.ClientOption("cpu_device_count", n))
 				}
-				return xla.Open(context.Background(), plugin, xla.ClientOption("cpu_device_count", n), xla.CompileCache(os.Getenv("LAZO_COMPILED"), 256<<20))
+				return xla.Open(context.Background(), plugin, options...)
 			})
 		}
 	GO
@@ -131,13 +141,15 @@ done
 # What GoMLX skips on one device runs on four.
 distributed='^(TestPortable|TestCollective|TestAutoSharding|TestDistributedAccumulator|TestFunction|TestTensor)$'
 conform() {
-	local devices=$1
+	local devices=$1 config=lazo:$plugin
 	shift
-	GOMLX_BACKEND="lazo:$plugin,$devices" go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover$devices" \
+	[[ -n $own ]] || config+=,$devices
+	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover$devices" \
 		"$@" >>"$copy/results" || true
 }
 conform 1 -skip "$distributed" "${paths[@]}"
-mapfile -t several < <(printf '%s\n' "${paths[@]}" | grep -xE '\./(core/graph|core/tensors/dtensor|ml/model|ml/dataset)')
+several=()
+[[ -n $own ]] || mapfile -t several < <(printf '%s\n' "${paths[@]}" | grep -xE '\./(core/graph|core/tensors/dtensor|ml/model|ml/dataset)')
 [[ ${#several[@]} -eq 0 ]] || conform 4 -run "$distributed" "${several[@]}"
 
 # The results, and which of the interface's operations the tests reached: the methods of lazo's functions that ran.

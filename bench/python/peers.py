@@ -1,7 +1,7 @@
 """Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras] [--lines FILE]
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
 BENCH is the built command bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers.
 """
 import argparse
@@ -64,14 +64,14 @@ class Side:
         self.process.wait()
 
 
-def pair(bench, figure, repeats, peer):
+def pair(bench, figure, repeats, peer, plugin):
     workload, ours, theirs, batch, share, _ = figure
     options = ["--repeats", str(repeats), "--turns"]
     if batch:
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
     script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
               "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py"}
-    lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, *options])
+    lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, "-plugin", plugin, *options])
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
         theirs_by = [sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
@@ -115,6 +115,7 @@ def main():
     p.add_argument("--repeats", type=int, default=7)
     p.add_argument("--only", default="")
     p.add_argument("--peer", default="jax", choices=list(PEERS))
+    p.add_argument("--plugin", default="cpu", help="of lazo: cpu, cuda, tpu or a path; JAX takes the devices that it finds, or $JAX_PLATFORMS")
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
     a = p.parse_args()
     known = PEERS[a.peer]
@@ -127,7 +128,7 @@ def main():
     for figure in FIGURES:
         if figure[0] not in chosen:
             continue
-        lazo, jax = pair(a.bench, figure, a.repeats, a.peer)
+        lazo, jax = pair(a.bench, figure, a.repeats, a.peer, a.plugin)
         print(row(figure, lazo, jax), flush=True)
         if figure[0] == "serve":
             for share in ("p50", "p99"):

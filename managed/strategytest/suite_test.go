@@ -1,6 +1,8 @@
 package strategytest_test
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"testing"
 
@@ -13,8 +15,22 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
+// With -args -plugin cuda, as scripts/gpu_check.sh has it, TestJit and TestDataParallel/1 run on the device of another
+// plugin, and are compared with the CPU's figures.
+var plugin = flag.String("plugin", xla.CPU, "the plugin of one device: cpu, cuda, tpu or the path of a library")
+
+func devices(t *testing.T, n int) *xla.Runtime {
+	if n > 1 || *plugin == xla.CPU {
+		return plugintest.Devices(t, n)
+	}
+	r, err := xla.Open(context.Background(), *plugin)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
 func TestJit(t *testing.T) {
-	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return strategies.Jit(plugintest.Devices(t, 1)) })
+	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return strategies.Jit(devices(t, 1)) })
 }
 
 func TestDataParallel(t *testing.T) {
@@ -26,7 +42,7 @@ func TestDataParallel(t *testing.T) {
 }
 
 func parallel(t *testing.T, n int, options ...strategies.ParallelOption) strategies.Strategy {
-	s, err := strategies.DataParallel(plugintest.Devices(t, n), options...)
+	s, err := strategies.DataParallel(devices(t, n), options...)
 	require.NoError(t, err)
 	return s
 }
