@@ -64,6 +64,22 @@ const (
 
 // open makes the folder, and the part of the key that all programs share.
 func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, log *slog.Logger) (*cache, error) {
+	opened, err := c.folder(log)
+	if err != nil {
+		return nil, err
+	}
+	var devices []string
+	for _, d := range client.AddressableDevices() {
+		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
+	}
+	// XLA divides work for the CPU by the number of processors.
+	opened.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
+	return opened, nil
+}
+
+// folder makes the folder.
+func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	opened := &cache{dir: c.dir, limit: c.limit, log: log}
 	if opened.dir == "" {
 		user, err := owners.Cache()
@@ -78,13 +94,6 @@ func (c *cache) open(from origin, client *pjrt.Client, options map[string]any, l
 	if err := owners.Folder(opened.dir); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
 	}
-	var devices []string
-	for _, d := range client.AddressableDevices() {
-		devices = append(devices, fmt.Sprint(d.ID(), d.Kind()))
-	}
-	// XLA divides work for the CPU by the number of processors.
-	opened.on = fmt.Sprintf("%+v\n%v\n%v\n%s\n%s\n%s %s %d\n%s\n%s", from.file, from.environment, options, client.Platform(), client.PlatformVersion(),
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(devices, "\n"), processor())
 	return opened, nil
 }
 
@@ -123,9 +132,7 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 	name := c.file(program, options)
 	e, err := c.load(client, name)
 	if err == nil {
-		c.hits.Add(1)
-		now := time.Now()
-		c.warn("mark as used", name, os.Chtimes(name, now, now))
+		c.used(name)
 		return e, cacheHit, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +145,23 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 	return e, cacheMiss, nil
 }
 
+// used notes that an entry was of use.
+func (c *cache) used(name string) {
+	c.hits.Add(1)
+	now := time.Now()
+	c.warn("mark as used", name, os.Chtimes(name, now, now))
+}
+
 func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error) {
+	compiled, err := c.read(name)
+	if err != nil {
+		return nil, err
+	}
+	return client.Load(compiled)
+}
+
+// read gives what was kept under a name, if it is whole.
+func (c *cache) read(name string) ([]byte, error) {
 	const head = len(cacheMagic) + sha256.Size
 	entry, err := owners.ReadFile(name, int64(head)+min(c.limit, math.MaxInt64-int64(head)-1)) // keep writes no longer one
 	if err != nil {
@@ -151,7 +174,7 @@ func (c *cache) load(client *pjrt.Client, name string) (*pjrt.Executable, error)
 	if !bytes.Equal(entryDigest(name, compiled), entry[len(cacheMagic):head]) {
 		return nil, errors.New("it is damaged, or another program's entry: its digest does not fit")
 	}
-	return client.Load(compiled)
+	return compiled, nil
 }
 
 // entryDigest is that of an entry's bytes and of the key that it answers to, which is its name: a file that was renamed
@@ -163,12 +186,16 @@ func entryDigest(name string, compiled []byte) []byte {
 	return h.Sum(nil)
 }
 
-// keep writes an entry whole or not at all, and keeps the folder within its limit.
+// keep writes a program as an entry, whole or not at all, and keeps the folder within its limit.
 func (c *cache) keep(e *pjrt.Executable, name string) error {
 	compiled, err := e.Serialize()
 	if err != nil {
 		return err
 	}
+	return c.write(name, compiled)
+}
+
+func (c *cache) write(name string, compiled []byte) error {
 	if int64(len(compiled)) > c.limit {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (c *capture) traced(do func(*hlo.Builder)) {
 }
 
 func (c *capture) Builder(name string) compute.Builder {
-	on, ok := c.Runtime.Backend.(*client)
+	on, ok := c.Runtime.Backend.(machine)
 	if !ok || c.closed.Load() {
 		if c.program.place.Mesh.Devices() > 1 {
 			panic(fmt.Errorf("%v runs on one device", c.plugin)) // GoMLX asks for no error here; Compile recovers it
@@ -52,7 +52,7 @@ func (p *Program) builder(b *hlo.Builder) compute.Builder {
 	return &placedBuilder{b, &placed{Function: b.Main().(*hlo.Function), builder: b, program: p}}
 }
 
-func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, error) {
+func (c *capture) takeModule(on machine, m *hlo.Module) (compute.Executable, error) {
 	p := c.program
 	p.block = 1
 	if scan := p.built.Scan; scan.Length != 0 {
@@ -65,7 +65,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, err
 		}
 		m = scanned
 	}
-	if p.built.Block > 1 && len(p.built.InPlace)+len(p.built.Host) > 0 && !(on.plugin.Kind == CPU && m.Ops[compute.OpTypeConvGeneral] > 0) {
+	if p.built.Block > 1 && len(p.built.InPlace)+len(p.built.Host) > 0 && !(on.kind() == CPU && m.Ops[compute.OpTypeConvGeneral] > 0) {
 		steps, err := m.Steps(p.built.Block, p.built.Host...)
 		if err != nil {
 			return nil, err
@@ -77,7 +77,11 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, err
 		p.built.Host = append(slices.Clone(p.built.Host), len(m.Parameters))
 		m = steps
 	}
-	e, err := on.compileFor(m, false, true)
+	return on.prepare(p, m)
+}
+
+func (c *client) prepare(p *Program, m *hlo.Module) (compute.Executable, error) {
+	e, err := c.compileFor(m, false, true)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +90,7 @@ func (c *capture) takeModule(on *client, m *hlo.Module) (compute.Executable, err
 		return nil, errors.Join(err, e.close())
 	}
 	switch {
-	case on.plugin.Kind != CPU:
+	case c.plugin.Kind != CPU:
 		p.mode = goOnCopied
 	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > goOnBytes:
 		p.mode = goOnShared

@@ -31,7 +31,19 @@ type client struct {
 	widestHead int // of attention by cuDNN; 0: none
 }
 
-var _ compute.Backend = (*client)(nil)
+var _ machine = (*client)(nil)
+
+// machine is what programs are compiled for: the devices of a client, or those that are described.
+type machine interface {
+	compute.Backend
+	kind() string
+	// builder makes one for the machine's devices.
+	builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder
+	// prepare makes a program of a module that was built for it.
+	prepare(p *Program, m *hlo.Module) (compute.Executable, error)
+}
+
+func (c *client) kind() string { return c.plugin.Kind }
 
 func (c *client) Name() string   { return "lazo" }
 func (c *client) String() string { return "lazo:" + c.plugin.Kind }
@@ -51,9 +63,11 @@ func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	return d.String()
 }
 
-func (c *client) Capabilities() compute.Capabilities {
+func (c *client) Capabilities() compute.Capabilities { return capabilities(c.widestHead) }
+
+func capabilities(widestHead int) compute.Capabilities {
 	all := hlo.Capabilities()
-	if c.widestHead > 0 {
+	if widestHead > 0 {
 		all.Operations[compute.OpTypeFusedScaledDotProductAttention] = true
 		all.Operations[compute.OpTypeFusedScaledDotProductAttentionVJP] = true
 	}
@@ -62,9 +76,12 @@ func (c *client) Capabilities() compute.Capabilities {
 
 func (c *client) Builder(name string) compute.Builder { return c.builder(name, c.compile) }
 
-// builder makes one for the client's devices.
 func (c *client) builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
-	return hlo.New(name, compile).ForCPU(c.plugin.Kind == CPU).ForCUDA(c.widestHead).Apart()
+	return builderFor(name, c.plugin.Kind, c.widestHead, compile)
+}
+
+func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
+	return hlo.New(name, compile).ForCPU(kind == CPU).ForCUDA(widestHead).Apart()
 }
 
 // widestHead is the largest width of a head for which cuDNN has flash attention, forwards and backwards, on a CUDA
@@ -116,8 +133,12 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
-// ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order.
+// ToHost copies a value of a runtime into memory of exactly its bytes: row after row, in the host's byte order. One of
+// a described machine has none: [ErrNotRun].
 func ToHost(b compute.Buffer, memory []byte) error {
+	if a, ok := b.(*abstract); ok && a != nil {
+		return a.notRun()
+	}
 	ours, err := bufferOf(b)
 	if err != nil {
 		return err

@@ -17,8 +17,7 @@ type constants struct {
 
 // placeConstants copies them to the devices of a program that is bound to these, and frees the host's memory for them.
 func (e *executable) placeConstants() error {
-	first, n := e.module.Constants()
-	if n == 0 || e.portable {
+	if _, n := e.module.Constants(); n == 0 || e.portable {
 		return nil
 	}
 	for _, d := range e.pjrt.Devices() {
@@ -26,13 +25,22 @@ func (e *executable) placeConstants() error {
 			return err
 		}
 	}
-	less := *e.module
+	e.module = withoutConstants(e.module)
+	return nil
+}
+
+// withoutConstants is a module without the host's memory for large constants.
+func withoutConstants(m *hlo.Module) *hlo.Module {
+	first, n := m.Constants()
+	if n == 0 {
+		return m
+	}
+	less := *m
 	less.Parameters = slices.Clone(less.Parameters)
 	for i := range n {
 		less.Parameters[first+i].Value = []byte{}
 	}
-	e.module = &less
-	return nil
+	return &less
 }
 
 // constantsOn gives the constants on a device, in the order of their places, and copies them there if need be.

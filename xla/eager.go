@@ -56,6 +56,9 @@ const mostPrograms = 1024
 
 // NewEager fails with [ErrUnimplemented] for the Go backend, which runs whole graphs only.
 func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
+	if d, ok := on.Backend.(*described); ok {
+		return nil, fmt.Errorf("xla: eager: %w: %s runs no operations: compile whole steps for it, by strategies.Jit or strategies.DataParallel", ErrNotRun, d.name)
+	}
 	c, ok := on.Backend.(*client)
 	if !ok {
 		return nil, fmt.Errorf("xla: eager: %w: the plugin %q runs whole graphs only; open one of XLA's, such as %q", ErrUnimplemented, on.plugin.Kind, CPU)

@@ -22,8 +22,11 @@ func located(m *hlo.Module, err error) error {
 }
 
 func (p *Program) explained(err error) error {
-	if c, ok := p.runs.(*calls); ok {
-		return c.executable.explained(err)
+	switch runs := p.runs.(type) {
+	case *calls:
+		return runs.executable.explained(err)
+	case *describedProgram:
+		return WrapError(err)
 	}
 	return err
 }

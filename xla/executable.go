@@ -24,6 +24,7 @@ type executable struct {
 	took   time.Duration
 	// portable programs run on any one device.
 	portable  bool
+	options   pjrt.CompileOptions
 	constants constants
 }
 
@@ -38,10 +39,10 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 	return e, nil
 }
 
-// options are what every program is compiled with.
-func (c *client) options() pjrt.CompileOptions {
+// baseOptions are what every program for a platform is compiled with.
+func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
-	if c.plugin.Kind == CPU {
+	if kind == CPU {
 		// XNNPACK keeps a packed copy of a product's right side, and uses it for a later run with a right side
 		// at the same address. What is written in place stays where it is: a test step would go on with the weights of
 		// its first runs, with no error. (Nor is it faster: docs/performance.md.)
@@ -54,28 +55,21 @@ func (c *client) options() pjrt.CompileOptions {
 
 // compileFor compiles a module, unless it may be shared and there is one of the same text.
 func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
-	options := c.options()
+	options := baseOptions(c.plugin.Kind)
 	options.Portable = portable
-	if n := m.Devices.Count(); !portable {
-		if n > len(c.devices) {
-			return nil, fmt.Errorf("xla: compile %s: it is for %d devices, there are %d", m.Name, n, len(c.devices))
-		}
-		options.Replicas, options.Partitions = max(m.Devices.Replicas, 1), max(m.Devices.Partitions, 1)
-		options.SPMD, options.Shardy = m.Devices.Shardy(), m.Devices.Shardy()
-		for i := range n {
-			at := compute.DeviceNum(i)
-			if m.Devices.Assignment != nil {
-				at = m.Devices.Assignment[i]
-			}
-			d, err := c.device(at)
+	if !portable {
+		if err := forDevices(&options, m, len(c.devices), func(n compute.DeviceNum) (int, error) {
+			d, err := c.device(n)
 			if err != nil {
-				return nil, err
+				return 0, err
 			}
-			options.Devices = append(options.Devices, d.ID())
+			return d.ID(), nil
+		}); err != nil {
+			return nil, err
 		}
 	}
 	start := time.Now()
-	e := &executable{of: c, module: m, text: m.Text(), portable: portable}
+	e := &executable{of: c, module: m, text: m.Text(), portable: portable, options: options}
 	from := cacheShared
 	compile := func() (p *pjrt.Executable, err error) {
 		if p, from, err = c.cache.compile(c.client, e.text, options); err != nil {
@@ -103,6 +97,28 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 		logCompiled(c.log, m.Name, from, e.took, bytes)
 	}
 	return e, nil
+}
+
+// forDevices says for which of so many devices a module is compiled; id gives the ID of one.
+func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id func(compute.DeviceNum) (int, error)) error {
+	n := m.Devices.Count()
+	if n > devices {
+		return fmt.Errorf("xla: compile %s: it is for %d devices, there are %d", m.Name, n, devices)
+	}
+	options.Replicas, options.Partitions = max(m.Devices.Replicas, 1), max(m.Devices.Partitions, 1)
+	options.SPMD, options.Shardy = m.Devices.Shardy(), m.Devices.Shardy()
+	for i := range n {
+		at := compute.DeviceNum(i)
+		if m.Devices.Assignment != nil {
+			at = m.Devices.Assignment[i]
+		}
+		device, err := id(at)
+		if err != nil {
+			return err
+		}
+		options.Devices = append(options.Devices, device)
+	}
+	return nil
 }
 
 // StableHLO is the program as it was given to the plugin.

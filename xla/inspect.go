@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -27,16 +26,34 @@ type Cost struct {
 // does not tell is 0: that of the CPU counts no Code.
 type Memory = pjrt.ProgramMemory
 
-// Cost asks the compiler what a run costs; [ErrUnimplemented] where the plugin does not reckon, as the plugin [Go].
+// analysed is what a compiler tells of a program.
+type analysed interface {
+	cost() (map[string]any, error)
+	memory() (Memory, error)
+	signature() (inputs, outputs []shapes.Shape, err error)
+	optimized() (string, error)
+}
+
+var _ analysed = (*calls)(nil)
+
+func (c *calls) cost() (map[string]any, error) { return c.executable.pjrt.CostAnalysis() }
+func (c *calls) memory() (Memory, error)       { return c.executable.pjrt.Memory() }
+
+func (c *calls) signature() (inputs, outputs []shapes.Shape, err error) {
+	_, inputs = c.executable.Inputs()
+	return inputs, c.executable.Outputs(), nil
+}
+
+func (c *calls) optimized() (string, error) {
+	return c.executable.of.optimized(c.executable.text, c.executable.options)
+}
+
+// Cost asks the compiler what a run costs; [ErrUnimplemented] where the plugin does not reckon, as the plugin [Go], and
+// that of CUDA for a described machine.
 func (p *Program) Cost() (Cost, error) {
-	e, err := p.compiled("cost")
+	values, err := ask(p, "cost", analysed.cost)
 	if err != nil {
 		return Cost{}, err
-	}
-	defer p.uses.DoneReading()
-	values, err := e.CostAnalysis()
-	if err != nil {
-		return Cost{}, during(err, "cost of %s", p.name)
 	}
 	number := func(name string) float64 {
 		x, _ := values[name].(float32) // what is 0 is left out
@@ -46,45 +63,40 @@ func (p *Program) Cost() (Cost, error) {
 }
 
 // Memory asks the compiler what memory a run needs; [ErrUnimplemented] where the plugin does not reckon.
-func (p *Program) Memory() (Memory, error) {
-	e, err := p.compiled("memory")
-	if err != nil {
-		return Memory{}, err
-	}
-	defer p.uses.DoneReading()
-	m, err := e.Memory()
-	if err != nil {
-		return Memory{}, during(err, "memory of %s", p.name)
-	}
-	return m, nil
-}
+func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.memory) }
+
+// Optimized is the program as XLA has it after its passes, for one device: HLO as text, in a form that is XLA's own and
+// may change with the plugin. A program whose devices are there is compiled once more for it. [ErrUnimplemented] where
+// the plugin writes none, as the plugin [Go].
+func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
 // Signature gives the shapes of the inputs and outputs, as the compiled program has them; those that are replaced and
 // those from the host are among them. [ErrUnimplemented] for a backend that is not XLA.
 func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
-	if _, err := p.compiled("signature"); err != nil {
-		return nil, nil, err
+	_, err = ask(p, "signature", func(of analysed) (struct{}, error) {
+		inputs, outputs, err = of.signature()
+		return struct{}{}, err
+	})
+	return inputs, outputs, err
+}
+
+// ask asks for something that the compiler tells of the program.
+func ask[T any](p *Program, what string, question func(analysed) (T, error)) (said T, err error) {
+	if p.uses.Read(context.Background()) != nil {
+		return said, during(errProgramClosed, "%s of %s", what, p.name)
 	}
 	defer p.uses.DoneReading()
-	e := p.runs.(*calls).executable
-	_, inputs = e.Inputs()
-	return inputs, e.Outputs(), nil
+	of, ok := p.runs.(analysed)
+	if !ok {
+		return said, fmt.Errorf("xla: %s of %s: %w: this backend does not compile", what, p.name, ErrUnimplemented)
+	}
+	if said, err = question(of); err != nil {
+		return said, during(err, "%s of %s", what, p.name)
+	}
+	return said, nil
 }
 
-// compiled is the plugin's form of a program; without an error, p.uses is being read.
-func (p *Program) compiled(what string) (*pjrt.Executable, error) {
-	if p.uses.Read(context.Background()) != nil {
-		return nil, during(errProgramClosed, "%s of %s", what, p.name)
-	}
-	if runs, ok := p.runs.(*calls); ok {
-		return runs.executable.pjrt, nil
-	}
-	p.uses.DoneReading()
-	return nil, fmt.Errorf("xla: %s of %s: %w: this backend does not compile", what, p.name, ErrUnimplemented)
-}
-
-// Optimized compiles a program and gives it as XLA has it after its optimizations: HLO as text, in a form that is XLA's
-// own and may change with the plugin. [ErrUnimplemented] where the plugin writes none, as the plugin [Go].
+// Optimized compiles a program and gives it as XLA has it after its optimizations: see [Program.Optimized].
 func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	text, err := r.optimized(name, stablehlo)
 	if err != nil {
@@ -93,31 +105,39 @@ func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	return text, nil
 }
 
+func (r *Runtime) optimized(name, stablehlo string) (string, error) {
+	if on, ok := r.Backend.(*client); ok && !r.closed.Load() {
+		return on.optimized(stablehlo, on.textOptions())
+	}
+	p, err := r.compileText(name, stablehlo, Built{})
+	if err != nil {
+		return "", err
+	}
+	text, err := p.runs.(analysed).optimized()
+	return text, errors.Join(err, p.Close())
+}
+
+var errNoText = fmt.Errorf("%w: the plugin wrote no text", ErrUnimplemented)
+
 // optimized has XLA dump what it makes, and takes the one file: the plugin itself gives only a protocol buffer, and
-// nothing that prints it.
-func (r *Runtime) optimized(name, stablehlo string) (text string, err error) {
+// nothing that prints it. The program is compiled past the cache.
+func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
 	dir, err := os.MkdirTemp("", "lazo-hlo-*")
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p, err := r.compileText(name, stablehlo, Built{}, map[string]any{"xla_dump_to": dir, "xla_dump_hlo_as_text": true})
+	compiled, err := c.client.Compile([]byte(text), aot.Dumping(options, dir))
 	if err != nil {
 		return "", err
 	}
-	if err := p.Close(); err != nil {
+	if err := compiled.Close(); err != nil {
 		return "", err
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*after_optimizations.txt"))
-	if err != nil {
-		return "", err
+	if hlo, err = aot.Dumped(dir); err == nil && hlo == "" {
+		err = errNoText
 	}
-	if len(files) == 0 {
-		return "", fmt.Errorf("%w: the plugin wrote no text", ErrUnimplemented)
-	}
-	// Programs that the compiler makes on its way are numbered behind the one it was given.
-	data, err := os.ReadFile(slices.Min(files))
-	return string(data), err
+	return hlo, err
 }
 
 // StableHLOVersion is the version of StableHLO that the plugin reads, "1.13.3"; "" if it tells none.

@@ -59,10 +59,10 @@ func installFolder(name, root string) string {
 	return filepath.Join(root, name)
 }
 
-func installNow(ctx context.Context, name string, o *options) (Plugin, error) {
+func installNow(ctx context.Context, name string, o *options, try func(context.Context, string) error) (Plugin, error) {
 	o.progress(fmt.Sprintf("no PJRT plugin %q on this machine: installing it into %s", name, installFolder(name, o.root)))
 	start := time.Now()
-	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: Probe})
+	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: try})
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: %w", err)
 	}

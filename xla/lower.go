@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -67,39 +68,79 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 // memory: try it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text:
 // [ErrUnimplemented].
 func (r *Runtime) CompileStableHLO(name, text string, built Built) (*Program, error) {
-	p, err := r.compileText(name, text, built, nil)
+	p, err := r.compileText(name, text, built)
 	if err != nil {
 		return nil, during(err, "compile %s", name)
 	}
 	return p, nil
 }
 
-// compileText compiles past the cache if options of XLA's debugging are given: they are for what compiling leaves
-// behind.
-func (r *Runtime) compileText(name, text string, built Built, debug map[string]any) (*Program, error) {
-	on, ok := r.Backend.(*client)
-	switch {
-	case r.closed.Load():
+func (r *Runtime) compileText(name, text string, built Built) (*Program, error) {
+	if r.closed.Load() {
 		return nil, errClosed
-	case !ok:
-		return nil, fmt.Errorf("%w: the plugin %s takes no StableHLO", ErrUnimplemented, r.plugin.Kind)
 	}
-	options := on.options()
-	options.Devices = []int{on.devices[0].ID()}
-	maps.Copy(options.Debug, debug)
-	compile := on.cache.compile
-	if debug != nil {
-		compile = (*cache)(nil).compile
+	switch on := r.Backend.(type) {
+	case *client:
+		options := on.textOptions()
+		compiled, _, err := on.cache.compile(on.client, text, options)
+		if err != nil {
+			return nil, err
+		}
+		runs, err := on.textCall(compiled, name, &built)
+		if err != nil {
+			return nil, errors.Join(err, compiled.Close())
+		}
+		runs.executable.text, runs.executable.options = text, options
+		return &Program{name: name, built: built, runs: runs, text: text, block: 1}, nil
+	case *described:
+		runs, err := on.textProgram(name, text, &built)
+		if err != nil {
+			return nil, err
+		}
+		return &Program{name: name, built: built, runs: runs, text: text, block: 1}, nil
 	}
-	compiled, _, err := compile(on.client, text, options)
+	return nil, fmt.Errorf("%w: the plugin %s takes no StableHLO", ErrUnimplemented, r.plugin.Kind)
+}
+
+// textOptions are those of a program that came as text: it is for the first device.
+func (c *client) textOptions() pjrt.CompileOptions {
+	options := baseOptions(c.plugin.Kind)
+	options.Devices = []int{c.devices[0].ID()}
+	return options
+}
+
+// textProgram compiles a text at once, since only the compiler knows its inputs and outputs.
+func (d *described) textProgram(name, text string, built *Built) (*describedProgram, error) {
+	options := baseOptions(d.plugin.Kind)
+	options.Devices = []int{d.about.Devices[0].ID}
+	p := &describedProgram{of: d, name: name, text: text, options: options}
+	report, err := p.compiled()
 	if err != nil {
 		return nil, err
 	}
-	runs, err := on.textCall(compiled, name, &built)
-	if err != nil {
-		return nil, errors.Join(err, compiled.Close())
+	if err := checkBuilt(built, report.Donated, len(report.Parameters)); err != nil {
+		return nil, err
 	}
-	return &Program{name: name, built: built, runs: runs, text: text, block: 1}, nil
+	p.built = *built
+	return p, nil
+}
+
+// checkBuilt holds what a caller says of a text's inputs against what the compiler found.
+func checkBuilt(built *Built, donated map[int]int, parameters int) error {
+	if built.InPlace == nil {
+		built.InPlace = donated
+	}
+	for _, output := range slices.Sorted(maps.Keys(donated)) {
+		if at, named := built.InPlace[output]; !named || at != donated[output] {
+			return fmt.Errorf("the program writes output %d over input %d: expected the same of InPlace, got %v", output, donated[output], built.InPlace)
+		}
+	}
+	for _, input := range built.Host {
+		if input < 0 || input >= parameters {
+			return fmt.Errorf("input %d from the host: the program has %d", input, parameters)
+		}
+	}
+	return nil
 }
 
 // textCall makes a program that can be run from a text; only the plugin knows its inputs and outputs.
@@ -113,28 +154,32 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 	if err != nil {
 		return nil, err
 	}
-	if err := graphs.Catch(func() { // a text may have types that GoMLX has not
-		for _, s := range parameters {
-			m.Parameters = append(m.Parameters, hlo.Parameter{Shape: toGoMLX(s)})
-		}
-		for _, s := range compiled.Outputs() {
-			m.Outputs = append(m.Outputs, hlo.Output{Shape: toGoMLX(s)})
-		}
-	}); err != nil {
+	inputs, err := allToGoMLX(parameters)
+	if err != nil {
 		return nil, err
 	}
-	if built.InPlace == nil {
-		built.InPlace = donated
+	outputs, err := allToGoMLX(compiled.Outputs())
+	if err != nil {
+		return nil, err
 	}
-	for _, output := range slices.Sorted(maps.Keys(donated)) {
-		if at, named := built.InPlace[output]; !named || at != donated[output] {
-			return nil, fmt.Errorf("the program writes output %d over input %d: expected the same of InPlace, got %v", output, donated[output], built.InPlace)
-		}
+	for _, s := range inputs {
+		m.Parameters = append(m.Parameters, hlo.Parameter{Shape: s})
 	}
-	for _, input := range built.Host {
-		if input < 0 || input >= len(m.Parameters) {
-			return nil, fmt.Errorf("input %d from the host: the program has %d", input, len(m.Parameters))
-		}
+	for _, s := range outputs {
+		m.Outputs = append(m.Outputs, hlo.Output{Shape: s})
+	}
+	if err := checkBuilt(built, donated, len(m.Parameters)); err != nil {
+		return nil, err
 	}
 	return (&executable{of: c, module: m, pjrt: compiled}).newCalls(*built, Placement{})
+}
+
+// allToGoMLX translates shapes of a text, which may have types that GoMLX has not.
+func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
+	err = graphs.Catch(func() {
+		for _, s := range list {
+			all = append(all, toGoMLX(s))
+		}
+	})
+	return all, err
 }

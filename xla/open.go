@@ -27,7 +27,8 @@ type options struct {
 	progress func(string)
 	client   map[string]any
 	cache    *cache
-	programs int // how many are kept, see KeepPrograms
+	programs int           // how many are kept, see KeepPrograms
+	limit    time.Duration // see CompileTimeout
 	log      *slog.Logger
 	err      error
 }
@@ -97,7 +98,7 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	}
 	found, err := find(plugin, o)
 	if o.install && errors.Is(err, ErrPluginNotFound) && installable(plugin) {
-		found, err = installNow(ctx, plugin, o)
+		found, err = installNow(ctx, plugin, o, Probe)
 	}
 	if err != nil {
 		return nil, err
@@ -227,8 +228,12 @@ func (r *Runtime) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	if c, ok := r.Backend.(*client); ok {
-		return c.close()
+	switch on := r.Backend.(type) {
+	case *client:
+		return on.close()
+	case *described:
+		on.Finalize()
+		return nil
 	}
 	r.uses.Close()
 	r.Backend.Finalize()

@@ -100,7 +100,7 @@ func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.
 
 // compile has the graph compiled. A backend that is not XLA gives it back as the graph's own executable.
 func (p *Program) compile(c *capture, g *graph.Graph) error {
-	_, ours := c.Runtime.Backend.(*client)
+	_, ours := c.Runtime.Backend.(machine)
 	if !ours && p.built.Scan.Length != 0 {
 		return fmt.Errorf("%w: %v runs no scan", ErrUnimplemented, c.plugin)
 	}
@@ -119,8 +119,18 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.
 func (p *Program) Block() int { return p.block }
 
-// CompileTime is how long the plugin took to compile the program, without the building of its graph.
-func (p *Program) CompileTime() time.Duration { return p.took }
+// CompileTime is how long the plugin took to compile the program, without the building of its graph. For a described
+// machine it is 0 until something has asked what the compiler makes of the program, and what the compiler took at the
+// time where the report comes from the cache.
+func (p *Program) CompileTime() time.Duration {
+	if d, ok := p.runs.(*describedProgram); ok {
+		return d.took()
+	}
+	return p.took
+}
+
+// Placement is what the program was compiled for: see [Runtime.CompileOver].
+func (p *Program) Placement() Placement { return p.place }
 
 // StableHLO is the program as it was given to the plugin; "" for a backend that is not XLA.
 func (p *Program) StableHLO() string { return p.text }

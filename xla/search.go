@@ -107,8 +107,11 @@ func find(plugin string, o *options) (Plugin, error) {
 	return findInstalled(plugin, o.root, missing)
 }
 
-// platform takes the version off a name: "cuda12" is "cuda".
-func platform(name string) string { return strings.TrimRight(name, "0123456789") }
+// platform takes off a name what it says beside the platform: "cuda12" and "cuda_compile" are "cuda".
+func platform(name string) string {
+	name, _, _ = strings.Cut(name, "_")
+	return strings.TrimRight(name, "0123456789")
+}
 
 func findPath(path string) (Plugin, error) {
 	absolute, err := filepath.Abs(path)

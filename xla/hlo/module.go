@@ -45,15 +45,23 @@ type Parameter struct {
 
 // Part is the shape of what each device has of the parameter.
 func (p Parameter) Part() (shapes.Shape, error) {
-	if p.split == nil {
-		return p.Shape, nil
+	part, err := partOf(p.Shape, p.split)
+	if err != nil {
+		return shapes.Invalid(), fmt.Errorf("hlo: parameter %q: %w", p.Name, err)
 	}
-	part := p.Shape.Clone()
-	for i, axis := range p.split.Axes {
+	return part, nil
+}
+
+func partOf(whole shapes.Shape, split *shardy.ShardingSpec) (shapes.Shape, error) {
+	if split == nil {
+		return whole, nil
+	}
+	part := whole.Clone()
+	for i, axis := range split.Axes {
 		for _, a := range axis.MeshAxes {
-			n, err := p.split.Mesh.AxisSize(a.AxisName)
+			n, err := split.Mesh.AxisSize(a.AxisName)
 			if err != nil {
-				return shapes.Invalid(), fmt.Errorf("hlo: parameter %q: %w", p.Name, err)
+				return shapes.Invalid(), err
 			}
 			part.Dimensions[i] /= n
 		}
@@ -65,6 +73,15 @@ func (p Parameter) Part() (shapes.Shape, error) {
 type Output struct {
 	Shape shapes.Shape
 	split *shardy.ShardingSpec
+}
+
+// Part is the shape of what each device has of the output.
+func (o Output) Part() (shapes.Shape, error) {
+	part, err := partOf(o.Shape, o.split)
+	if err != nil {
+		return shapes.Invalid(), fmt.Errorf("hlo: output %s: %w", o.Shape, err)
+	}
+	return part, nil
 }
 
 // Devices is how a program is spread: at most one of Replicas and Partitions is more than 1.

@@ -12,25 +12,32 @@ import (
 
 // OptimizedProgram is the program as the plugin runs it, and its format: "hlo" is a serialized HloModuleProto.
 func (e *Executable) OptimizedProgram() (program []byte, format string, err error) {
-	err = e.with(func(p *Plugin, api *C.lazo_Api) error {
-		var pin runtime.Pinner
-		defer pin.Unpin()
-		code := C.lazo_Program{struct_size: C.sizeof_lazo_Program}
-		pin.Pin(&code)
-		args := C.lazo_Executable_OptimizedProgram_Args{executable: e.pair, program: &code}
-		if err := invoke(p, "Executable_OptimizedProgram", api.Executable_OptimizedProgram, &args); err != nil {
-			return err
-		}
-		program = make([]byte, int(code.code_size))
-		code.code, _ = pinned(unsafe.SliceData(program), len(program), &pin)
-		if code.code == nil {
-			return nil
-		}
-		err := invoke(p, "Executable_OptimizedProgram", api.Executable_OptimizedProgram, &args)
-		format = goString(code.format, code.format_size)
+	err = e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
+		program, format, err = p.optimizedProgram(e.pair)
 		return err
 	})
 	return program, format, err
+}
+
+// optimizedProgram and the functions below read what a PJRT_Executable tells, be it loaded or not.
+func (p *Plugin) optimizedProgram(executable unsafe.Pointer) (program []byte, format string, err error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	code := C.lazo_Program{struct_size: C.sizeof_lazo_Program}
+	pin.Pin(&code)
+	args := C.lazo_Executable_OptimizedProgram_Args{executable: executable, program: &code}
+	if err := invoke(p, "Executable_OptimizedProgram", p.api.Executable_OptimizedProgram, &args); err != nil {
+		return nil, "", err
+	}
+	program = make([]byte, int(code.code_size))
+	code.code, _ = pinned(unsafe.SliceData(program), len(program), &pin)
+	if code.code == nil {
+		return program, "", nil
+	}
+	if err := invoke(p, "Executable_OptimizedProgram", p.api.Executable_OptimizedProgram, &args); err != nil {
+		return nil, "", err
+	}
+	return program, goString(code.format, code.format_size), nil
 }
 
 // Fingerprint is the same for executables of the same program, options and compiler; [ErrUnimplemented] where the
@@ -68,15 +75,19 @@ func (e *Executable) Serialize() ([]byte, error) {
 // CostAnalysis is what the compiler reckons of the program, such as "flops" and "bytes accessed".
 func (e *Executable) CostAnalysis() (map[string]any, error) {
 	var costs map[string]any
-	err := e.with(func(p *Plugin, api *C.lazo_Api) error {
-		args := C.lazo_Executable_GetCostAnalysis_Args{executable: e.pair}
-		err := invoke(p, "Executable_GetCostAnalysis", api.Executable_GetCostAnalysis, &args)
-		if err == nil {
-			costs, err = goValues(args.properties, args.num_properties)
-		}
+	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
+		costs, err = p.costAnalysis(e.pair)
 		return err
 	})
 	return costs, err
+}
+
+func (p *Plugin) costAnalysis(executable unsafe.Pointer) (map[string]any, error) {
+	args := C.lazo_Executable_GetCostAnalysis_Args{executable: executable}
+	if err := invoke(p, "Executable_GetCostAnalysis", p.api.Executable_GetCostAnalysis, &args); err != nil {
+		return nil, err
+	}
+	return goValues(args.properties, args.num_properties)
 }
 
 // ProgramMemory is the memory in bytes that a program needs on each device. Aliased is what is both argument and
@@ -88,11 +99,19 @@ type ProgramMemory struct {
 
 // Memory is what the compiler reckons of the program's memory.
 func (e *Executable) Memory() (ProgramMemory, error) {
-	var a C.lazo_Executable_GetCompiledMemoryStats_Args
-	err := e.with(func(p *Plugin, api *C.lazo_Api) error {
-		a.executable = e.pair
-		return invoke(p, "Executable_GetCompiledMemoryStats", api.Executable_GetCompiledMemoryStats, &a)
+	var m ProgramMemory
+	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
+		m, err = p.programMemory(e.pair)
+		return err
 	})
+	return m, err
+}
+
+func (p *Plugin) programMemory(executable unsafe.Pointer) (ProgramMemory, error) {
+	a := C.lazo_Executable_GetCompiledMemoryStats_Args{executable: executable}
+	if err := invoke(p, "Executable_GetCompiledMemoryStats", p.api.Executable_GetCompiledMemoryStats, &a); err != nil {
+		return ProgramMemory{}, err
+	}
 	return ProgramMemory{
 		Code: int64(a.generated_code_size_in_bytes), Arguments: int64(a.argument_size_in_bytes),
 		Outputs: int64(a.output_size_in_bytes), Aliased: int64(a.alias_size_in_bytes),
@@ -100,5 +119,5 @@ func (e *Executable) Memory() (ProgramMemory, error) {
 		HostCode: int64(a.host_generated_code_size_in_bytes), HostArguments: int64(a.host_argument_size_in_bytes),
 		HostOutputs: int64(a.host_output_size_in_bytes), HostAliased: int64(a.host_alias_size_in_bytes),
 		HostTemporary: int64(a.host_temp_size_in_bytes),
-	}, err
+	}, nil
 }

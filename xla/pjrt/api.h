@@ -123,6 +123,20 @@ LAZO_STRUCT(Device_MemoryStats_Args, void *device; int64_t bytes_in_use;
 LAZO_STRUCT(Memory_Id_Args, void *memory; int id;)
 LAZO_STRUCT(Memory_Kind_Args, void *memory; const char *kind; size_t kind_size;)
 
+// A PJRT_TopologyDescription: a machine that need not be there.
+LAZO_STRUCT(TopologyDescription_Create_Args, const char *topology_name; size_t topology_name_size;
+	const lazo_NamedValue *create_options; size_t num_options; void *topology;)
+LAZO_STRUCT(TopologyDescription_Destroy_Args, void *topology;)
+LAZO_STRUCT(TopologyDescription_PlatformVersion_Args, void *topology; const char *platform_version;
+	size_t platform_version_size;)
+LAZO_STRUCT(TopologyDescription_PlatformName_Args, void *topology; const char *platform_name; size_t platform_name_size;)
+LAZO_STRUCT(TopologyDescription_GetDeviceDescriptions_Args, void *topology; void *const *descriptions;
+	size_t num_descriptions;)
+LAZO_STRUCT(TopologyDescription_Attributes_Args, void *topology; const lazo_NamedValue *attributes;
+	size_t num_attributes;)
+LAZO_STRUCT(Compile_Args, void *topology; const lazo_Program *program; const char *compile_options;
+	size_t compile_options_size; void *client; void *executable;)
+
 LAZO_STRUCT(Executable_Destroy_Args, void *executable;)
 LAZO_STRUCT(Executable_Name_Args, void *executable; const char *executable_name; size_t executable_name_size;)
 LAZO_STRUCT(Executable_NumOutputs_Args, void *executable; size_t num_outputs;)

@@ -12,47 +12,64 @@ type Device struct {
 	client      *Client
 	ptr         unsafe.Pointer
 	description unsafe.Pointer
-	id          int
-	process     int
-	kind        string
-	text        string
+	about       DeviceDescription
+}
+
+// DeviceDescription is what a plugin tells of a device, be it there or described.
+type DeviceDescription struct {
+	ID      int    // unique among the devices of all processes
+	Process int    // the number of the process that the device belongs to
+	Kind    string // the vendor's name of the device, "NVIDIA H100"
+	Text    string // the plugin's text about it
 }
 
 func newDevice(c *Client, ptr unsafe.Pointer) (*Device, error) {
 	p := c.plugin
-	about := C.lazo_Device_GetDescription_Args{device: ptr}
-	if err := invoke(p, "Device_GetDescription", p.api.Device_GetDescription, &about); err != nil {
+	args := C.lazo_Device_GetDescription_Args{device: ptr}
+	if err := invoke(p, "Device_GetDescription", p.api.Device_GetDescription, &args); err != nil {
 		return nil, err
 	}
-	d := &Device{client: c, ptr: ptr, description: about.device_description}
-	id := C.lazo_DeviceDescription_Id_Args{device_description: d.description}
-	process := C.lazo_DeviceDescription_ProcessIndex_Args{device_description: d.description}
-	kind := C.lazo_DeviceDescription_Kind_Args{device_description: d.description}
-	text := C.lazo_DeviceDescription_DebugString_Args{device_description: d.description}
-	if err := firstError(
+	d := &Device{client: c, ptr: ptr, description: args.device_description}
+	var err error
+	d.about, err = p.describeDevice(d.description)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// describeDevice reads a PJRT_DeviceDescription.
+func (p *Plugin) describeDevice(description unsafe.Pointer) (DeviceDescription, error) {
+	id := C.lazo_DeviceDescription_Id_Args{device_description: description}
+	process := C.lazo_DeviceDescription_ProcessIndex_Args{device_description: description}
+	kind := C.lazo_DeviceDescription_Kind_Args{device_description: description}
+	text := C.lazo_DeviceDescription_DebugString_Args{device_description: description}
+	err := firstError(
 		invoke(p, "DeviceDescription_Id", p.api.DeviceDescription_Id, &id),
 		invoke(p, "DeviceDescription_ProcessIndex", p.api.DeviceDescription_ProcessIndex, &process),
 		invoke(p, "DeviceDescription_Kind", p.api.DeviceDescription_Kind, &kind),
 		invoke(p, "DeviceDescription_DebugString", p.api.DeviceDescription_DebugString, &text),
-	); err != nil {
-		return nil, err
+	)
+	if err != nil {
+		return DeviceDescription{}, err
 	}
-	d.id, d.process = int(id.id), int(process.process_index)
-	d.kind, d.text = goString(kind.device_kind, kind.device_kind_size), goString(text.debug_string, text.debug_string_size)
-	return d, nil
+	return DeviceDescription{
+		ID: int(id.id), Process: int(process.process_index),
+		Kind: goString(kind.device_kind, kind.device_kind_size), Text: goString(text.debug_string, text.debug_string_size),
+	}, nil
 }
 
 // ID is the device's number, unique among the devices of all processes.
-func (d *Device) ID() int { return d.id }
+func (d *Device) ID() int { return d.about.ID }
 
 // ProcessIndex is the number of the process that the device belongs to.
-func (d *Device) ProcessIndex() int { return d.process }
+func (d *Device) ProcessIndex() int { return d.about.Process }
 
 // Kind is the vendor's name of the device, "NVIDIA H100".
-func (d *Device) Kind() string { return d.kind }
+func (d *Device) Kind() string { return d.about.Kind }
 
 // String is the plugin's text about the device.
-func (d *Device) String() string { return d.text }
+func (d *Device) String() string { return d.about.Text }
 
 // Attributes are what the plugin tells of the device.
 func (d *Device) Attributes() (map[string]any, error) {
@@ -60,8 +77,11 @@ func (d *Device) Attributes() (map[string]any, error) {
 		return nil, err
 	}
 	defer d.client.done()
-	p := d.client.plugin
-	args := C.lazo_DeviceDescription_Attributes_Args{device_description: d.description}
+	return d.client.plugin.deviceAttributes(d.description)
+}
+
+func (p *Plugin) deviceAttributes(description unsafe.Pointer) (map[string]any, error) {
+	args := C.lazo_DeviceDescription_Attributes_Args{device_description: description}
 	if err := invoke(p, "DeviceDescription_Attributes", p.api.DeviceDescription_Attributes, &args); err != nil {
 		return nil, err
 	}

@@ -40,13 +40,7 @@ var executableKind = &kind{name: "executable", live: &live.executables, free: fu
 
 // Compile compiles StableHLO, as text or as MLIR's bytecode.
 func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
-	if len(program) == 0 { // the CPU plugin dies of it
-		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
-	}
-	if err := checkNesting(program); err != nil {
-		return nil, err
-	}
-	encoded, err := options.marshal()
+	encoded, err := checked(program, options)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +50,7 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 	defer c.done()
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	var code C.lazo_Program
-	code.struct_size = C.sizeof_lazo_Program
-	code.code, code.code_size = pinned(unsafe.SliceData(program), len(program), &pin)
-	const format = "mlir"
-	code.format, code.format_size = pinned(unsafe.StringData(format), len(format), &pin)
-	pin.Pin(&code)
-	args := C.lazo_Client_Compile_Args{client: c.ptr, program: &code}
+	args := C.lazo_Client_Compile_Args{client: c.ptr, program: pinnedProgram(program, &pin)}
 	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
 	start := time.Now()
 	WithoutSignals(func() { err = invoke(c.plugin, "Client_Compile", c.plugin.api.Client_Compile, &args) })
@@ -71,6 +59,27 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 		return nil, during(err, "compile")
 	}
 	return c.newExecutable(args.executable)
+}
+
+// checked refuses a program that plugins die of, and writes the options as the plugin reads them.
+func checked(program []byte, options CompileOptions) (encoded []byte, err error) {
+	if len(program) == 0 { // the CPU plugin dies of it
+		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
+	}
+	if err := checkNesting(program); err != nil {
+		return nil, err
+	}
+	return options.marshal()
+}
+
+// pinnedProgram is a program in MLIR for the plugin to read until pin lets go.
+func pinnedProgram(program []byte, pin *runtime.Pinner) *C.lazo_Program {
+	code := &C.lazo_Program{struct_size: C.sizeof_lazo_Program}
+	code.code, code.code_size = pinned(unsafe.SliceData(program), len(program), pin)
+	const format = "mlir"
+	code.format, code.format_size = pinned(unsafe.StringData(format), len(format), pin)
+	pin.Pin(code)
+	return code
 }
 
 // Load makes an executable of what [Executable.Serialize] gave, of the same plugin and the same kind of device.
@@ -118,13 +127,9 @@ func (e *Executable) describe() error {
 	e.pair = args.executable
 	name := C.lazo_Executable_Name_Args{executable: e.pair}
 	on := C.lazo_LoadedExecutable_AddressableDevices_Args{executable: e.ptr}
-	types := C.lazo_Executable_OutputElementTypes_Args{executable: e.pair}
-	dims := C.lazo_Executable_OutputDimensions_Args{executable: e.pair}
 	err := firstError(
 		invoke(p, "Executable_Name", api.Executable_Name, &name),
 		invoke(p, "LoadedExecutable_AddressableDevices", api.LoadedExecutable_AddressableDevices, &on),
-		invoke(p, "Executable_OutputElementTypes", api.Executable_OutputElementTypes, &types),
-		invoke(p, "Executable_OutputDimensions", api.Executable_OutputDimensions, &dims),
 	)
 	e.name = goString(name.executable_name, name.executable_name_size)
 	if err == nil {
@@ -133,8 +138,22 @@ func (e *Executable) describe() error {
 	if err != nil {
 		return err
 	}
+	e.outputs, err = p.outputsOf(e.pair)
+	return err
+}
+
+// outputsOf are the shapes of the outputs of a PJRT_Executable, on each device.
+func (p *Plugin) outputsOf(executable unsafe.Pointer) (outputs []Shape, err error) {
+	types := C.lazo_Executable_OutputElementTypes_Args{executable: executable}
+	dims := C.lazo_Executable_OutputDimensions_Args{executable: executable}
+	if err := firstError(
+		invoke(p, "Executable_OutputElementTypes", p.api.Executable_OutputElementTypes, &types),
+		invoke(p, "Executable_OutputDimensions", p.api.Executable_OutputDimensions, &dims),
+	); err != nil {
+		return nil, err
+	}
 	if types.num_output_types != dims.num_outputs {
-		return fmt.Errorf("pjrt: %s: the plugin gave %d types and %d shapes of outputs", e.name, types.num_output_types, dims.num_outputs)
+		return nil, fmt.Errorf("pjrt: the plugin gave %d types and %d shapes of outputs", types.num_output_types, dims.num_outputs)
 	}
 	dtypes := unsafe.Slice(types.output_types, int(types.num_output_types))
 	sizes := unsafe.Slice(dims.dim_sizes, int(dims.num_outputs))
@@ -145,9 +164,9 @@ func (e *Executable) describe() error {
 			shape.Dims = append(shape.Dims, int(unsafe.Slice(dims.dims, at+1)[at]))
 			at++
 		}
-		e.outputs = append(e.outputs, shape)
+		outputs = append(outputs, shape)
 	}
-	return nil
+	return outputs, nil
 }
 
 // Name is the name of the program's module.
@@ -184,8 +203,17 @@ func (e *Executable) readEntry() (signature, error) {
 	if err != nil {
 		return signature{}, err
 	}
+	s, err := signatureOf(module, format)
+	if err != nil {
+		return signature{}, during(err, "%s", e.name)
+	}
+	return s, nil
+}
+
+// signatureOf reads the signature of an optimized program.
+func signatureOf(module []byte, format string) (signature, error) {
 	if format == "hlo_with_config" {
-		err = eachField(module, func(number protowire.Number, _ uint64, data []byte) error {
+		err := eachField(module, func(number protowire.Number, _ uint64, data []byte) error {
 			if number == fieldModule {
 				module = data
 			}
@@ -195,7 +223,7 @@ func (e *Executable) readEntry() (signature, error) {
 			return signature{}, err
 		}
 	} else if format != "hlo" {
-		return signature{}, fmt.Errorf("pjrt: %s: %w: the optimized program has format %q, expected hlo", e.name, ErrUnimplemented, format)
+		return signature{}, fmt.Errorf("pjrt: %w: the optimized program has format %q, expected hlo", ErrUnimplemented, format)
 	}
 	return parseModule(module)
 }

@@ -160,6 +160,7 @@ func finalize[W interface{ self() *object }](wrapper W) {
 // it was before.
 type Counts struct {
 	Clients, Buffers, Executables, Events, Views int64
+	Topologies                                   int64
 	Calls                                        int64 // prepared calls, and executions in flight
 	Callbacks                                    int64 // Go functions that a plugin is still to call
 	Allocations                                  int64 // blocks of C memory held by this package
@@ -168,14 +169,14 @@ type Counts struct {
 }
 
 var live struct {
-	clients, buffers, executables, events, views, calls, callbacks, allocations, collected atomic.Int64
+	clients, buffers, executables, events, views, topologies, calls, callbacks, allocations, collected atomic.Int64
 }
 
 // Live counts what exists now.
 func Live() Counts {
 	return Counts{
 		Clients: live.clients.Load(), Buffers: live.buffers.Load(), Executables: live.executables.Load(),
-		Events: live.events.Load(), Views: live.views.Load(), Calls: live.calls.Load(),
+		Events: live.events.Load(), Views: live.views.Load(), Topologies: live.topologies.Load(), Calls: live.calls.Load(),
 		Callbacks: live.callbacks.Load(), Allocations: live.allocations.Load(), Collected: live.collected.Load(),
 	}
 }

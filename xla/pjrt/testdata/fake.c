@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../api.h"
 
@@ -224,6 +225,16 @@ static void *new_program(void *client, const char *code, size_t size, void **to)
 	memcpy(*to, &p, sizeof p);
 	return NULL;
 }
+CALL(Compile) {
+	MAY_FAIL(Compile);
+	if (a->program->code_size >= 5 && !memcmp(a->program->code, "crash", 5)) {
+		fprintf(stderr, "F0101 00:00:00.0 1 fake.cc:1] the fake ends here\n");
+		abort();
+	}
+	if (a->program->code_size >= 4 && !memcmp(a->program->code, "hang", 4)) for (;;) sleep(1);
+	Client none = {0};
+	return new_program(&none, a->program->code, a->program->code_size, &a->executable);
+}
 CALL(Client_Compile) {
 	MAY_FAIL(Client_Compile);
 	return new_program(a->client, a->program->code, a->program->code_size, &a->executable);
@@ -231,6 +242,46 @@ CALL(Client_Compile) {
 CALL(Executable_DeserializeAndLoad) {
 	MAY_FAIL(Executable_DeserializeAndLoad);
 	return new_program(a->client, a->serialized_executable, a->serialized_executable_size, &a->loaded_executable);
+}
+// A topology is "fake" or "fake:N", of N devices; any other name is an error.
+typedef struct { int devices; Device device[8]; void *descriptions[8]; } Topology;
+CALL(TopologyDescription_Create) {
+	MAY_FAIL(TopologyDescription_Create);
+	Topology t = {DEVICES};
+	char name[32];
+	snprintf(name, sizeof name, "%.*s", (int)a->topology_name_size, a->topology_name ? a->topology_name : "");
+	if (!strcmp(name, "crash")) abort();
+	if (!strcmp(name, "hang")) for (;;) sleep(1);
+	if (strcmp(name, "fake") && (sscanf(name, "fake:%d", &t.devices) != 1 || t.devices < 1 || t.devices > 8))
+		return error_of(3, "not a topology of the fake", 26);
+	Topology *made = a->topology = make(sizeof t);
+	*made = t;
+	for (int i = 0; i < t.devices; i++) made->device[i].id = i, made->descriptions[i] = &made->device[i];
+	return NULL;
+}
+CALL(TopologyDescription_Destroy) { unmake(a->topology); MAY_FAIL(TopologyDescription_Destroy); return NULL; }
+CALL(TopologyDescription_PlatformName) {
+	MAY_FAIL(TopologyDescription_PlatformName);
+	a->platform_name = "fake", a->platform_name_size = 4;
+	return NULL;
+}
+CALL(TopologyDescription_PlatformVersion) {
+	MAY_FAIL(TopologyDescription_PlatformVersion);
+	a->platform_version = "1", a->platform_version_size = 1;
+	return NULL;
+}
+CALL(TopologyDescription_GetDeviceDescriptions) {
+	MAY_FAIL(TopologyDescription_GetDeviceDescriptions);
+	Topology *t = a->topology;
+	a->descriptions = t->descriptions, a->num_descriptions = (size_t)t->devices;
+	return NULL;
+}
+CALL(TopologyDescription_Attributes) { MAY_FAIL(TopologyDescription_Attributes); a->num_attributes = 0; return NULL; }
+CALL(DeviceDescription_Attributes) {
+	MAY_FAIL(DeviceDescription_Attributes);
+	static lazo_NamedValue cores = {sizeof cores, 0, "cores", 5, 1, 7, 1};
+	a->attributes = &cores, a->num_attributes = 1;
+	return NULL;
 }
 CALL(LoadedExecutable_Destroy) { unmake(a->executable); MAY_FAIL(LoadedExecutable_Destroy); return NULL; }
 CALL(Executable_Destroy) { unmake(a->executable); MAY_FAIL(Executable_Destroy); return NULL; }
@@ -329,5 +380,8 @@ lazo_Api *GetPjrtApi(void) {
 	SET(LoadedExecutable_GetExecutable) SET(Executable_Name) SET(LoadedExecutable_AddressableDevices)
 	SET(Executable_OutputElementTypes) SET(Executable_OutputDimensions) SET(Executable_OptimizedProgram)
 	SET(Executable_Serialize) SET(LoadedExecutable_Execute)
+	SET(TopologyDescription_Create) SET(TopologyDescription_Destroy) SET(TopologyDescription_PlatformName)
+	SET(TopologyDescription_PlatformVersion) SET(TopologyDescription_GetDeviceDescriptions)
+	SET(TopologyDescription_Attributes) SET(DeviceDescription_Attributes) SET(Compile)
 	return &table.api;
 }

@@ -1,0 +1,219 @@
+package pjrt
+
+// #include "run.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Topology is a machine as a plugin describes it: its devices need not be there. Programs can be compiled for it, and
+// not be run. Whoever made it closes it; it may be used by any number of goroutines.
+type Topology struct {
+	plugin  *Plugin
+	name    string
+	text    string // the platform's version
+	devices []DeviceDescription
+	more    []map[string]any // the devices' attributes
+	about   map[string]any
+
+	mu  sync.RWMutex // uses read, Close writes
+	ptr unsafe.Pointer
+}
+
+// NewTopology describes a machine. The name and the options are the plugin's own: libtpu takes names such as "v5e:4x4",
+// that of CUDA an option "target_config". Values of options are string, int64, []int64, float32 or bool.
+func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	list, err := cValues(options, &pin)
+	if err != nil {
+		return nil, err
+	}
+	args := C.lazo_TopologyDescription_Create_Args{create_options: unsafe.SliceData(list), num_options: C.size_t(len(list))}
+	args.topology_name, args.topology_name_size = pinned(unsafe.StringData(name), len(name), &pin)
+	WithoutSignals(func() { err = invoke(p, "TopologyDescription_Create", p.api.TopologyDescription_Create, &args) })
+	if err != nil {
+		return nil, during(err, "describe the topology %q", name)
+	}
+	live.topologies.Add(1)
+	t := &Topology{plugin: p, ptr: args.topology}
+	if err := t.describe(); err != nil {
+		return nil, firstError(during(err, "describe the topology %q", name), t.Close())
+	}
+	return t, nil
+}
+
+// describe reads what never changes.
+func (t *Topology) describe() error {
+	p, api := t.plugin, t.plugin.api
+	name := C.lazo_TopologyDescription_PlatformName_Args{topology: t.ptr}
+	text := C.lazo_TopologyDescription_PlatformVersion_Args{topology: t.ptr}
+	all := C.lazo_TopologyDescription_GetDeviceDescriptions_Args{topology: t.ptr}
+	about := C.lazo_TopologyDescription_Attributes_Args{topology: t.ptr}
+	err := firstError(
+		invoke(p, "TopologyDescription_PlatformName", api.TopologyDescription_PlatformName, &name),
+		invoke(p, "TopologyDescription_PlatformVersion", api.TopologyDescription_PlatformVersion, &text),
+		invoke(p, "TopologyDescription_GetDeviceDescriptions", api.TopologyDescription_GetDeviceDescriptions, &all),
+		invoke(p, "TopologyDescription_Attributes", api.TopologyDescription_Attributes, &about),
+	)
+	if err != nil {
+		return err
+	}
+	t.name, t.text = goString(name.platform_name, name.platform_name_size), goString(text.platform_version, text.platform_version_size)
+	if t.about, err = goValues(about.attributes, about.num_attributes); err != nil {
+		return err
+	}
+	for _, ptr := range unsafe.Slice(all.descriptions, int(all.num_descriptions)) {
+		d, err := p.describeDevice(ptr)
+		if err != nil {
+			return err
+		}
+		more, err := p.deviceAttributes(ptr)
+		if err != nil {
+			return err
+		}
+		t.devices, t.more = append(t.devices, d), append(t.more, more)
+	}
+	return nil
+}
+
+// Platform is the platform's name, "tpu" or "cuda".
+func (t *Topology) Platform() string { return t.name }
+
+// PlatformVersion is the plugin's text about the version of its platform.
+func (t *Topology) PlatformVersion() string { return t.text }
+
+// Devices are the described devices, in the plugin's order.
+func (t *Topology) Devices() []DeviceDescription { return append([]DeviceDescription{}, t.devices...) }
+
+// DeviceAttributes are what the plugin tells of each device, in the order of [Topology.Devices].
+func (t *Topology) DeviceAttributes() []map[string]any { return append([]map[string]any{}, t.more...) }
+
+// Attributes are what the plugin tells of the machine. Values are string, int64, []int64, float32 or bool.
+func (t *Topology) Attributes() map[string]any {
+	all := map[string]any{}
+	for name, value := range t.about {
+		all[name] = value
+	}
+	return all
+}
+
+// Compiled is what a plugin tells of a program that it compiled for a [Topology].
+type Compiled struct {
+	Name                string
+	Parameters, Outputs []Shape // on each device
+	// Donated maps each output that is written over an argument to that argument.
+	Donated map[int]int
+	// Optimized is the program as the devices would run it, and Format its format: see [Executable.OptimizedProgram].
+	Optimized []byte
+	Format    string
+	// Cost is what the compiler reckons of a run; nil where the plugin does not reckon.
+	Cost map[string]any
+	// Memory is what the compiler reckons of the program's memory on a device; nil where it does not.
+	Memory *ProgramMemory
+	// Fingerprint is the same for the same program, options and compiler; "" where the plugin has none.
+	Fingerprint string
+}
+
+// Compile compiles StableHLO, as text or as MLIR's bytecode, for the described devices. The plugin's program is freed
+// before it returns: nothing could run it.
+//
+// A compiler may end the process for a program that it does not take: compile in a child process what was not compiled
+// before.
+func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, error) {
+	encoded, err := checked(program, options)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.ptr == nil {
+		return nil, errTopologyClosed
+	}
+	p := t.plugin
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	args := C.lazo_Compile_Args{topology: t.ptr, program: pinnedProgram(program, &pin)}
+	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
+	start := time.Now()
+	WithoutSignals(func() { err = invoke(p, "Compile", p.api.Compile, &args) })
+	afterCompile(time.Since(start))
+	if err != nil {
+		return nil, during(err, "compile")
+	}
+	live.executables.Add(1)
+	compiled, err := p.compiled(args.executable)
+	destroy := C.lazo_Executable_Destroy_Args{executable: args.executable}
+	err = firstError(err, invoke(p, "Executable_Destroy", p.api.Executable_Destroy, &destroy))
+	live.executables.Add(-1)
+	if err != nil {
+		return nil, during(err, "compile")
+	}
+	return compiled, nil
+}
+
+// compiled reads what a plugin tells of a program that is not loaded.
+func (p *Plugin) compiled(executable unsafe.Pointer) (*Compiled, error) {
+	name := C.lazo_Executable_Name_Args{executable: executable}
+	if err := invoke(p, "Executable_Name", p.api.Executable_Name, &name); err != nil {
+		return nil, err
+	}
+	c := &Compiled{Name: goString(name.executable_name, name.executable_name_size)}
+	var err error
+	if c.Outputs, err = p.outputsOf(executable); err != nil {
+		return nil, err
+	}
+	if c.Optimized, c.Format, err = p.optimizedProgram(executable); err != nil {
+		return nil, err
+	}
+	entry, err := signatureOf(c.Optimized, c.Format)
+	if err != nil {
+		return nil, err
+	}
+	c.Parameters, c.Donated = entry.parameters, entry.donated
+	if c.Cost, err = p.costAnalysis(executable); ifImplemented(err) != nil {
+		return nil, err
+	}
+	switch memory, err := p.programMemory(executable); {
+	case err == nil:
+		c.Memory = &memory
+	case ifImplemented(err) != nil:
+		return nil, err
+	}
+	print := C.lazo_Executable_Fingerprint_Args{executable: executable}
+	err = invoke(p, "Executable_Fingerprint", p.api.Executable_Fingerprint, &print)
+	if err == nil {
+		c.Fingerprint = goString(print.executable_fingerprint, print.executable_fingerprint_size)
+	}
+	return c, ifImplemented(err)
+}
+
+// ifImplemented leaves out the error of a plugin that lacks a function.
+func ifImplemented(err error) error {
+	if errors.Is(err, ErrUnimplemented) {
+		return nil
+	}
+	return err
+}
+
+var errTopologyClosed = fmt.Errorf("pjrt: the topology is %w", ErrClosed)
+
+// Close waits for compilations that are under way and gives the description up. Later use, and a second Close, give
+// [ErrClosed].
+func (t *Topology) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ptr == nil {
+		return errTopologyClosed
+	}
+	args := C.lazo_TopologyDescription_Destroy_Args{topology: t.ptr}
+	t.ptr = nil
+	live.topologies.Add(-1)
+	return invoke(t.plugin, "TopologyDescription_Destroy", t.plugin.api.TopologyDescription_Destroy, &args)
+}
