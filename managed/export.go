@@ -250,6 +250,9 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 
 // fill takes the weights from the state, and makes the example.
 func (x *exporting) fill(state *State, batch data.Batch) (err error) {
+	if x.noWeights && !x.example {
+		return nil
+	}
 	p := &x.program
 	p.Weights = map[string]*Tensor{}
 	var names []string

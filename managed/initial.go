@@ -68,6 +68,9 @@ const drawnAtOnce = 1 << 20
 // draw gives variables that have no value an initial one and moves all. The values are the same however many are drawn
 // at once. After an error, nothing is moved, and a later step draws again.
 func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
+	if s.storage.strategy.Runtime().Topology() != "" {
+		return s.describe(fresh)
+	}
 	buffers := make([]strategies.Buffer, len(fresh))
 	made := buffers // a return with an error gives nil
 	var drawn []int
@@ -142,6 +145,44 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 	return buffers, nil
 }
 
+// describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to draw
+// numbers that nobody can read would take the host's time and memory.
+func (s *State) describe(fresh []*variable) (_ []strategies.Buffer, err error) {
+	on := s.storage.strategy
+	buffers := make([]strategies.Buffer, 0, len(fresh))
+	var set []*variable
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, on.Free(buffers...))
+			for _, v := range set {
+				err = errors.Join(err, v.SetValuePreservingOld(nil))
+			}
+		}
+	}()
+	for _, v := range fresh {
+		abstract, err := on.Runtime().Abstract(0, v.Shape())
+		if err != nil {
+			return nil, err
+		}
+		t, err := tensors.FromBuffer(abstract)
+		if err != nil {
+			return nil, err
+		}
+		if !v.HasValue() { // GoMLX asks whether it has one
+			set = append(set, v)
+			if err := v.SetValuePreservingOld(t); err != nil {
+				return nil, err
+			}
+		}
+		b, err := on.Put(v.Path(), t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Path(), err)
+		}
+		buffers = append(buffers, b)
+	}
+	return buffers, nil
+}
+
 // hostValue is a copy of a variable's value on the host; nil where there is none.
 func hostValue(v *variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
@@ -210,7 +251,7 @@ func (s *State) initialize() error {
 func (s *State) lendRandomState() (place int, err error) {
 	v := s.model.store.GetVariable(randomName)
 	i, known := s.storage.index[v]
-	if v == nil || !known {
+	if v == nil || !known || s.storage.strategy.Runtime().Topology() != "" { // nothing is drawn there
 		return -1, nil
 	}
 	t, err := s.storage.strategy.Fetch(s.storage.values[i].buffer)

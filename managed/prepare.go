@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // Prepare makes the variables that the step needs, and compiles the step as a loop runs it ([Stepper.StepBlock]),
@@ -43,6 +44,42 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 	}
 	done()
 	return s.prepareFor(ctx, state, batch, blocks.Steps)
+}
+
+// Program prepares the step for such a batch, as [Stepper.Prepare] does, and gives the program that it is compiled to,
+// for what the program tells: its Cost, its Memory, its Optimized form. It stays the step's, until that is closed: it is
+// not to be run or closed. For a runtime of xla.OpenTopology it is compiled when it is asked.
+// [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (*xla.Program, error) {
+	err := s.prepare(ctx, state, batch)
+	var p *xla.Program
+	if err == nil {
+		p, err = s.program(state, batch)
+	}
+	if err != nil {
+		return nil, &graphs.Failure{Package: "managed", What: "program of the " + s.String(), Err: err}
+	}
+	return p, nil
+}
+
+// program is the one that prepare made.
+func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) {
+	done, err := state.readValues(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if batch, err = state.storage.strategy.Batch(batch); err != nil {
+		return nil, err
+	}
+	c := s.cache.lookup(state, batch, blocks.Steps)
+	if c == nil {
+		return nil, errors.New("the step was closed, or the state moved, meanwhile")
+	}
+	if p := c.program.Compiled(); p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("%w: %v does not compile whole steps", xla.ErrUnimplemented, state.storage.strategy)
 }
 
 // Build makes the variables that the step needs, as [Stepper.Prepare] does, and compiles nothing: of each field of the

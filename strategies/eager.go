@@ -200,6 +200,8 @@ func (p *eagerProgram) Cost() (xla.Cost, error) { return xla.Cost{}, errNotWhole
 
 func (p *eagerProgram) Memory() (xla.Memory, error) { return xla.Memory{}, errNotWhole }
 
+func (p *eagerProgram) Compiled() *xla.Program { return nil }
+
 var errNotWhole = fmt.Errorf("strategies: %w: the strategy eager does not know it", xla.ErrUnimplemented)
 
 func (p *eagerProgram) Close() error {

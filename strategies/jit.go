@@ -72,6 +72,9 @@ func (f *firstDevice) Fetch(b Buffer) (*tensors.Tensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("strategies: %s: fetch: %w", f.name, xla.WrapError(err))
 	}
+	if f.runtime.Topology() != "" { // no memory for what has no numbers
+		return nil, fmt.Errorf("strategies: %s: fetch %s: %w", f.name, shape, xla.ToHost(b, nil))
+	}
 	t := tensors.FromShape(shape)
 	var copyErr error
 	err = t.MutableFlatData(func(flat any) { copyErr = b.ToFlatData(flat) })

@@ -198,6 +198,14 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 		return err
 	}
 	for d := range p.devices {
+		if p.runtime.Topology() != "" { // the numbers are not wanted
+			b, err := p.runtime.Abstract(compute.DeviceNum(d), shape)
+			if err != nil {
+				return err
+			}
+			v.parts = append(v.parts, b)
+			continue
+		}
 		part := t
 		if !shape.Equal(v.shape) {
 			if part, err = cut(t, shape, p.place.Mesh.Start(d, shape, v.split)); err != nil {
@@ -215,7 +223,7 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 
 func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
 	v, ok := b.(*divided)
-	if !ok || len(v.split) == 0 {
+	if !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.Fetch(partOf(b, 0))
 	}
 	whole := tensors.FromShape(v.shape)
@@ -233,7 +241,7 @@ func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
 
 // FetchInto puts a divided value together first, and then copies it.
 func (p *parallel) FetchInto(b Buffer, memory []byte) error {
-	if v, ok := b.(*divided); !ok || len(v.split) == 0 {
+	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.FetchInto(partOf(b, 0), memory)
 	}
 	whole, err := p.Fetch(b)

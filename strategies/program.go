@@ -235,6 +235,8 @@ func (p *program) Cost() (xla.Cost, error) { return p.compiled.Cost() }
 
 func (p *program) Memory() (xla.Memory, error) { return p.compiled.Memory() }
 
+func (p *program) Compiled() *xla.Program { return p.compiled }
+
 func (p *program) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

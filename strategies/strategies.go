@@ -116,6 +116,9 @@ type Program interface {
 	// [xla.ErrUnimplemented] where steps are not compiled as a whole.
 	Cost() (xla.Cost, error)
 	Memory() (xla.Memory, error)
+	// Compiled is the step as a program of the runtime's, for what else it tells; nil where steps are not compiled as a
+	// whole. It stays the strategy's: it is neither to be run nor closed.
+	Compiled() *xla.Program
 	Close() error
 }
 

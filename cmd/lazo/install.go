@@ -15,7 +15,7 @@ import (
 )
 
 type installCommand struct {
-	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cuda,cuda12,tpu" help:"What to install: cpu, cuda (CUDA 13), cuda12 or tpu."`
+	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cuda,cuda12,cuda_compile,tpu" help:"What to install: cpu, cuda (CUDA 13), cuda12, cuda_compile (of cuda what compiling for it needs, where there is no such device) or tpu."`
 	Check    bool   `help:"Install nothing; say whether the installed plugin is whole."`
 	Prefix   string `placeholder:"DIR" help:"Folder to install in, in place of lazo's folder in the home directory."`
 	From     string `placeholder:"FILE" help:"Install from a wheel, a folder of wheels or a library on this machine, without network."`

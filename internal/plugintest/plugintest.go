@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lazo-ml/lazo/internal/owners"
@@ -37,6 +38,42 @@ func folder() (dir string, err error) {
 		return "", fmt.Errorf("where tests keep compiled programs: %w", err)
 	}
 	return filepath.Join(cache, "lazo", "tests"), nil
+}
+
+// Fake compiles the fake plugin of package pjrt's tests, and gives its path: it describes machines "fake:1" to "fake:8",
+// and compiles any StableHLO for them, to nothing.
+func Fake(t testing.TB) (path string) {
+	t.Helper()
+	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("where is the module: %v", err)
+	}
+	compiler, err := exec.CommandContext(t.Context(), "go", "env", "CC").Output()
+	if err != nil {
+		t.Fatalf("which is the compiler: %v", err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(module)), "xla", "pjrt", "testdata", "fake.c")
+	path = filepath.Join(t.TempDir(), "fake.so")
+	build := exec.CommandContext(t.Context(), strings.TrimSpace(string(compiler)), "-std=gnu11", "-shared", "-fPIC", "-o", path, source)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", source, err, out)
+	}
+	return path
+}
+
+// Described opens a machine of n devices that the fake plugin describes: values have shapes and no numbers.
+func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
+	t.Helper()
+	r, err := xla.OpenTopology(t.Context(), Fake(t), fmt.Sprintf("fake:%d", n), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Errorf("close the described machine: %v", err)
+		}
+	})
+	return r
 }
 
 // Program builds the program of a source folder, and gives the path of the executable, which is there until the end of

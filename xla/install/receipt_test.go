@@ -237,12 +237,24 @@ func FuzzReceipt(f *testing.F) {
 func TestTable(t *testing.T) {
 	table, err := Table()
 	require.NoError(t, err)
-	require.Equal(t, []string{"cpu", "cuda", "cuda12", "tpu"}, Kinds())
+	require.Equal(t, []string{"cpu", "cuda", "cuda12", "cuda_compile", "tpu"}, Kinds())
 	libraries := make(map[string]int)
 	seen := make(map[string]bool)
+	of := make(map[string]Wheel) // CUDA's, by their files
 	for _, w := range table {
-		require.False(t, seen[w.SHA256] || seen[w.File], "%s is there twice", w.File)
-		seen[w.SHA256], seen[w.File] = true, true
+		if w.Kind == "cuda" {
+			of[w.File] = w
+		}
+	}
+	for _, w := range table {
+		if w.Kind == "cuda_compile" { // a part of CUDA's
+			whole := w
+			whole.Kind = "cuda"
+			require.Equal(t, of[w.File], whole)
+		} else {
+			require.False(t, seen[w.SHA256] || seen[w.File], "%s is there twice", w.File)
+			seen[w.SHA256], seen[w.File] = true, true
+		}
 		require.Contains(t, w.File, "-"+w.Version+"-")
 		require.NotEmpty(t, w.Licence)
 		libraries[w.Kind+" "+w.Platform] += len(w.Library) / max(1, len(w.Library))
@@ -253,7 +265,7 @@ func TestTable(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{
 		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
-		"cuda12 linux/amd64": 1, "cuda12 linux/arm64": 1, "tpu linux/amd64": 1,
+		"cuda12 linux/amd64": 1, "cuda12 linux/arm64": 1, "cuda_compile linux/amd64": 1, "cuda_compile linux/arm64": 1, "tpu linux/amd64": 1,
 	}, libraries)
 	require.NotContains(t, plugins, "://")
 }

@@ -28,7 +28,7 @@ func TestTopology(t *testing.T) {
 	assert.Equal(t, map[int]int{0: 0}, compiled.Donated)
 	assert.Equal(t, "hlo", compiled.Format)
 	assert.Nil(t, compiled.Cost, "the fake does not reckon")
-	assert.Nil(t, compiled.Memory, "the fake does not reckon")
+	assert.EqualValues(t, 4, compiled.Memory.Code)
 
 	_, err = topology.Compile([]byte("nonsense"), CompileOptions{})
 	require.ErrorIs(t, err, ErrInvalidArgument)

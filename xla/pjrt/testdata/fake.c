@@ -7,6 +7,7 @@
 // A program is the text "fake ARGS OUTS DONATED": its values are all f32[4], output i is argument i plus 1, and the
 // first DONATED outputs are written over their arguments. The plugin's attributes tell "live", the number of objects
 // that exist, "calls", those made so far, and "failed", the function that was failed.
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,20 @@ static void *new_program(void *client, const char *code, size_t size, void **to)
 	memcpy(*to, &p, sizeof p);
 	return NULL;
 }
+// dump writes what XLA writes of a program, into the folder that the options name by xla_dump_to.
+static void dump(const char *options, size_t size, size_t length) {
+	static const char key[] = "xla_dump_to";
+	const char *at = memmem(options, size, key, sizeof key - 1);
+	if (!at) return;
+	const unsigned char *value = (const unsigned char *)at + sizeof key - 1; // a field of its size, with a text of its size
+	char name[256];
+	snprintf(name, sizeof name, "%.*s/module_0000.fake.after_optimizations.txt", (int)value[3], (const char *)value + 4);
+	FILE *file = fopen(name, "w");
+	if (!file) return;
+	fprintf(file, "HloModule fake, of %zu bytes\n", length);
+	fclose(file);
+}
+// A program for a topology may be StableHLO too, which is not looked at; "crash" and "hang" do that.
 CALL(Compile) {
 	MAY_FAIL(Compile);
 	if (a->program->code_size >= 5 && !memcmp(a->program->code, "crash", 5)) {
@@ -233,7 +248,18 @@ CALL(Compile) {
 	}
 	if (a->program->code_size >= 4 && !memcmp(a->program->code, "hang", 4)) for (;;) sleep(1);
 	Client none = {0};
-	return new_program(&none, a->program->code, a->program->code_size, &a->executable);
+	if (a->program->code_size < 6 || memcmp(a->program->code, "module", 6))
+		return new_program(&none, a->program->code, a->program->code_size, &a->executable);
+	dump(a->compile_options, a->compile_options_size, a->program->code_size);
+	a->executable = make(sizeof(Program));
+	((Program *)a->executable)->devices = (int)a->program->code_size;
+	return NULL;
+}
+// The code of a program for a topology is its size, in bytes of memory.
+CALL(Executable_GetCompiledMemoryStats) {
+	MAY_FAIL(Executable_GetCompiledMemoryStats);
+	a->generated_code_size_in_bytes = ((Program *)a->executable)->devices;
+	return NULL;
 }
 CALL(Client_Compile) {
 	MAY_FAIL(Client_Compile);
@@ -383,5 +409,6 @@ lazo_Api *GetPjrtApi(void) {
 	SET(TopologyDescription_Create) SET(TopologyDescription_Destroy) SET(TopologyDescription_PlatformName)
 	SET(TopologyDescription_PlatformVersion) SET(TopologyDescription_GetDeviceDescriptions)
 	SET(TopologyDescription_Attributes) SET(DeviceDescription_Attributes) SET(Compile)
+	SET(Executable_GetCompiledMemoryStats)
 	return &table.api;
 }

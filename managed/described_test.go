@@ -1,0 +1,112 @@
+package managed_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// On a machine that is described and not there, states and steps work up to their numbers, under each strategy.
+func TestDescribed(t *testing.T) {
+	r := plugintest.Described(t, 8)
+	whole := func(options ...strategies.ParallelOption) func() (strategies.Strategy, error) {
+		return func() (strategies.Strategy, error) { return strategies.DataParallel(r, options...) }
+	}
+	for name, open := range map[string]func() (strategies.Strategy, error){
+		"jit":           func() (strategies.Strategy, error) { return strategies.Jit(r), nil },
+		"data parallel": whole(),
+		"sharded":       whole(strategies.ShardState(strategies.FullyShard(8, 8))),
+		"model axis":    whole(strategies.ModelDevices(2), strategies.ShardState(strategies.FullyShard(4, 8))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			on, err := open()
+			require.NoError(t, err)
+			described(t, on)
+		})
+	}
+	_, err := managed.TrainStep(sixteen).Program(t.Context(), stateOn(t, strategies.Eager(r)), first(t, batchesOfEight(t)))
+	require.ErrorIs(t, err, xla.ErrNotRun)
+}
+
+func stateOn(t *testing.T, on strategies.Strategy, options ...managed.Option) *managed.State {
+	t.Helper()
+	state, err := managed.New(on, append(options, managed.WithOptimizer(optimizer.Adam().Done()))...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, state.Close()) })
+	return state
+}
+
+func batchesOfEight(t *testing.T) loop.Data[data.Batch] {
+	return line(t, 64).Batches(8, data.Forever())
+}
+
+func described(t *testing.T, on strategies.Strategy) {
+	state := stateOn(t, on)
+	step, test := managed.TrainStep(sixteen), managed.TestStep(sixteen)
+	t.Cleanup(func() { require.NoError(t, step.Close()); require.NoError(t, test.Close()) })
+	batch := first(t, batchesOfEight(t))
+	require.NoError(t, step.Prepare(t.Context(), state, batch))
+	require.Zero(t, step.CompileTime(), "a state is made without a compilation")
+	require.Contains(t, state.Names(), "/dense/weights")
+	require.Equal(t, 32, state.Parameters())
+
+	p, err := step.Program(t.Context(), state, batch)
+	require.NoError(t, err)
+	m, err := p.Memory()
+	require.NoError(t, err)
+	require.EqualValues(t, len(p.StableHLO()), m.Code)
+	require.Positive(t, step.CompileTime())
+	require.NoError(t, test.Prepare(t.Context(), state, batch), "its variables come later")
+
+	_, logs, err := step.Step(t.Context(), state, batch)
+	require.NoError(t, err)
+	_, err = logs.Float("loss")
+	require.ErrorIs(t, err, xla.ErrNotRun)
+	_, all, err := step.StepBlock(t.Context(), state, []data.Batch{batch, batch, batch})
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	_, _, err = test.Step(t.Context(), state, batch)
+	require.NoError(t, err)
+	require.NoError(t, state.Wait())
+
+	_, err = state.Value("/dense/weights")
+	require.ErrorIs(t, err, xla.ErrNotRun)
+	t.Log(err)
+	require.NoError(t, state.SetValue("/dense/biases", tensors.FromValue(make([]float32, 16))))
+	_, _, err = step.Step(t.Context(), state, batch)
+	require.NoError(t, err)
+	_, err = state.Clone(t.Context(), on)
+	require.ErrorIs(t, err, xla.ErrNotRun)
+	require.ErrorIs(t, step.Export(t.TempDir()+"/step", state, batch), xla.ErrNotRun)
+	require.NoError(t, step.Export(t.TempDir()+"/step", state, batch, managed.WithoutWeights()))
+	require.NoError(t, state.DumpXLA(t.TempDir()))
+}
+
+// sixteen is a layer whose parameters eight devices divide.
+func sixteen(b *managed.Builder) {
+	h := layers.Dense(b.Scope(), b.Node("x"), true, 16)
+	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1)))
+}
+
+// Given values are taken without their numbers, and steps of an epoch run through a loop.
+func TestDescribed_loop(t *testing.T) {
+	r := plugintest.Described(t, 1)
+	given := map[string]*managed.Tensor{"/dense/weights": tensors.FromValue([][]float32{make([]float32, 16)}), "/dense/biases": tensors.FromValue(make([]float32, 16))}
+	state := stateOn(t, strategies.Jit(r), managed.WithValues(given))
+	step := managed.TrainStep(sixteen)
+	t.Cleanup(func() { require.NoError(t, step.Close()) })
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batchesOfEight(t), loop.Until(loop.Steps(600)))
+	require.NoError(t, err)
+	require.EqualValues(t, 600, result.Elapsed.Steps)
+}
