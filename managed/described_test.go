@@ -1,8 +1,10 @@
 package managed_test
 
 import (
+	"sync/atomic"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -35,6 +37,7 @@ func TestDescribed(t *testing.T) {
 			described(t, on)
 		})
 	}
+	require.Zero(t, drawn.Load(), "initial values that nobody can read")
 	_, err := managed.TrainStep(sixteen).Program(t.Context(), stateOn(t, strategies.Eager(r)), first(t, batchesOfEight(t)))
 	require.ErrorIs(t, err, xla.ErrNotRun)
 }
@@ -93,9 +96,16 @@ func described(t *testing.T, on strategies.Strategy) {
 	require.NoError(t, state.DumpXLA(t.TempDir()))
 }
 
+// drawn counts the initial values that were drawn.
+var drawn atomic.Int64
+
 // sixteen is a layer whose parameters eight devices divide.
 func sixteen(b *managed.Builder) {
-	h := layers.Dense(b.Scope(), b.Node("x"), true, 16)
+	undrawn := b.Scope().WithInitializer(func(g *graph.Graph, shape shapes.Shape) *managed.Node {
+		drawn.Add(1)
+		return graph.Zeros(g, shape)
+	})
+	h := layers.Dense(undrawn, b.Node("x"), true, 16)
 	b.Loss("loss", managed.MeanSquaredError(b.Node("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1)))
 }
 

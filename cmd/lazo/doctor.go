@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -100,6 +101,8 @@ func remedy(err error, plugin string) string {
 		return again
 	case errors.Is(err, xla.ErrFlags):
 		return "unset XLA_FLAGS, or set it to flags of this plugin's version"
+	case errors.Is(err, xla.ErrNoDevice) && strings.Contains(filepath.Base(plugin), xla.TPU):
+		return "see whether this user sees the TPU (/dev/accel*, /dev/vfio); to compile for one that is not here needs no device: docs/targets.md"
 	case errors.Is(err, xla.ErrNoDevice):
 		return "see whether the driver is installed and the device visible to this user (nvidia-smi)"
 	case errors.Is(err, xla.ErrOutOfMemory):

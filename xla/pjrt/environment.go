@@ -3,6 +3,7 @@ package pjrt
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,8 +15,22 @@ import (
 //
 //   - TF_CPP_MIN_LOG_LEVEL=2: errors only; XLA's start-up chatter goes to stderr.
 //   - XLA_FLAGS: for a CUDA plugin, where ptxas and libdevice lie beside it.
+//   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost: for libtpu on a machine that has no TPU. It would ask the
+//     cloud's metadata server for minutes, over the network, before it says that there is none.
 func Environment(path string, getenv func(string) string) map[string]string {
+	return environment("/", path, getenv)
+}
+
+// environment is that of the machine whose files lie below root.
+func environment(root, path string, getenv func(string) string) map[string]string {
 	set := map[string]string{}
+	if strings.Contains(filepath.Base(path), "libtpu") && !mayHaveTPU(root) {
+		for name, value := range map[string]string{"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost"} {
+			if getenv(name) == "" {
+				set[name] = value
+			}
+		}
+	}
 	const level = "TF_CPP_MIN_LOG_LEVEL"
 	if getenv(level) == "" {
 		set[level] = "2"
@@ -27,6 +42,36 @@ func Environment(path string, getenv func(string) string) map[string]string {
 		}
 	}
 	return set
+}
+
+// mayHaveTPU tells whether the machine whose files lie below root may have a TPU: a device node of one, or a device of
+// Google's on the PCI bus that is no disk or network card of its virtual machines. Where there is no PCI bus to be seen,
+// as in some containers, it may have one.
+func mayHaveTPU(root string) bool {
+	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
+		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {
+			return true
+		}
+	}
+	const google, storage, network = "0x1ae0", "0x01", "0x02"
+	vendors, err := filepath.Glob(filepath.Join(root, "sys/bus/pci/devices/*/vendor"))
+	if err != nil || len(vendors) == 0 {
+		return true
+	}
+	for _, file := range vendors {
+		vendor, err := os.ReadFile(file)
+		if err != nil {
+			return true
+		}
+		if strings.TrimSpace(string(vendor)) != google {
+			continue
+		}
+		class, err := os.ReadFile(filepath.Join(filepath.Dir(file), "class"))
+		if err != nil || !strings.HasPrefix(string(class), storage) && !strings.HasPrefix(string(class), network) {
+			return true
+		}
+	}
+	return false
 }
 
 // cudaDataDir finds the folder with nvvm/libdevice near a CUDA plugin, "" if

@@ -97,3 +97,43 @@ func TestEnvironmentKeepsUserValues(t *testing.T) {
 		})
 	}
 }
+
+// libtpu asks the cloud's metadata server what machine this is, for a minute, unless it is told not to: it is told where
+// no TPU can be, and nowhere else.
+func TestEnvironmentWithoutTPU(t *testing.T) {
+	without := map[string]string{"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost", "TF_CPP_MIN_LOG_LEVEL": "2"}
+	with := map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}
+	const device = "sys/bus/pci/devices/0000:00:0"
+	intel := map[string]string{device + "1.0/vendor": "0x8086\n", device + "1.0/class": "0x020000\n"}
+	for _, row := range []struct {
+		name  string
+		files map[string]string
+		path  string
+		user  map[string]string
+		want  map[string]string
+	}{
+		{"no TPU", nil, "/p/libtpu.so", nil, without},
+		{"another plugin", nil, "/p/xla_cpu_pjrt.so", nil, with},
+		{"the user's value", nil, "/p/libtpu.so", map[string]string{"TPU_SKIP_MDS_QUERY": "0"}, map[string]string{"TPU_WORKER_HOSTNAMES": "localhost", "TF_CPP_MIN_LOG_LEVEL": "2"}},
+		{"a TPU on the bus", map[string]string{device + "2.0/vendor": "0x1ae0\n", device + "2.0/class": "0x088000\n"}, "/p/libtpu.so", nil, with},
+		{"a device of Google's of no class", map[string]string{device + "2.0/vendor": "0x1ae0\n"}, "/p/libtpu.so", nil, with},
+		{"Google's network card", map[string]string{device + "2.0/vendor": "0x1ae0\n", device + "2.0/class": "0x020000\n"}, "/p/libtpu.so", nil, without},
+		{"Google's disk", map[string]string{device + "2.0/vendor": "0x1ae0\n", device + "2.0/class": "0x010802\n"}, "/p/libtpu.so", nil, without},
+		{"a node of the driver", map[string]string{"dev/accel0": ""}, "/p/libtpu.so", nil, with},
+		{"a node of VFIO", map[string]string{"dev/vfio/0": ""}, "/p/libtpu.so", nil, with},
+		{"VFIO without a device", map[string]string{"dev/vfio/vfio": ""}, "/p/libtpu.so", nil, without},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root := t.TempDir()
+			for _, files := range []map[string]string{intel, row.files} {
+				for name, text := range files {
+					require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o750))
+					require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+				}
+			}
+			got := environment(root, row.path, func(name string) string { return row.user[name] })
+			assert.Empty(t, cmp.Diff(row.want, got))
+		})
+	}
+	assert.Empty(t, cmp.Diff(with, environment(t.TempDir(), "/p/libtpu.so", func(string) string { return "" })), "no bus to be seen")
+}
