@@ -112,6 +112,10 @@ numerics: setup ## 200 steps of seven models beside JAX's: docs/numerics.md; PY=
 upstream: setup ## build and test against the newest GoMLX, compute, go-xla and must that can be had; PACKAGES="./managed ./xla/..." for some tests alone
 	GO="$(GO)" bash scripts/upstream.sh $(PACKAGES)
 
+.PHONY: targets
+targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: needs `lazo install tpu` and `lazo install cuda_compile`; docs/targets.md
+	$(GO) test -tags targets -timeout 60m -count=1 -v ./managed/strategytest -run TestTargets
+
 MUTANTS ?= 300
 SEED ?= 1
 

@@ -145,8 +145,8 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 	return buffers, nil
 }
 
-// describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to draw
-// numbers that nobody can read would take the host's time and memory.
+// describe gives variables values that have shapes and no numbers, on a machine that is described and not there: to
+// draw numbers that nobody can read would take the host's time and memory.
 func (s *State) describe(fresh []*variable) (_ []strategies.Buffer, err error) {
 	on := s.storage.strategy
 	buffers := make([]strategies.Buffer, 0, len(fresh))

@@ -47,8 +47,8 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 }
 
 // Program prepares the step for such a batch, as [Stepper.Prepare] does, and gives the program that it is compiled to,
-// for what the program tells: its Cost, its Memory, its Optimized form. It stays the step's, until that is closed: it is
-// not to be run or closed. For a runtime of xla.OpenTopology it is compiled when it is asked.
+// for what the program tells: its Cost, its Memory, its Optimized form. It stays the step's, until that is closed: it
+// is not to be run or closed. For a runtime of xla.OpenTopology it is compiled when it is asked.
 // [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
 func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (*xla.Program, error) {
 	err := s.prepare(ctx, state, batch)

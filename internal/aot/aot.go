@@ -258,7 +258,8 @@ func init() {
 	time.AfterFunc(do.Limit+time.Second, func() { os.Exit(3) })
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(4) // the parent is gone
+		_ = os.RemoveAll(do.Dir) // the parent is gone, which would have done it
+		os.Exit(4)
 	}()
 	a, err := do.run()
 	if err != nil {

@@ -40,8 +40,8 @@ func folder() (dir string, err error) {
 	return filepath.Join(cache, "lazo", "tests"), nil
 }
 
-// Fake compiles the fake plugin of package pjrt's tests, and gives its path: it describes machines "fake:1" to "fake:8",
-// and compiles any StableHLO for them, to nothing.
+// Fake compiles the fake plugin of package pjrt's tests, and gives its path: it describes machines "fake:1" to
+// "fake:8", and compiles any StableHLO for them, to nothing.
 func Fake(t testing.TB) (path string) {
 	t.Helper()
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()

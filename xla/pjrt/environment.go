@@ -45,8 +45,8 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 }
 
 // mayHaveTPU tells whether the machine whose files lie below root may have a TPU: a device node of one, or a device of
-// Google's on the PCI bus that is no disk or network card of its virtual machines. Where there is no PCI bus to be seen,
-// as in some containers, it may have one.
+// Google's on the PCI bus that is no disk or network card of its virtual machines. Where there is no PCI bus to be
+// seen, as in some containers, it may have one.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {

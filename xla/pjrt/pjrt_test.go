@@ -98,8 +98,8 @@ func TestEnvironmentKeepsUserValues(t *testing.T) {
 	}
 }
 
-// libtpu asks the cloud's metadata server what machine this is, for a minute, unless it is told not to: it is told where
-// no TPU can be, and nowhere else.
+// libtpu asks the cloud's metadata server what machine this is, for a minute, unless it is told not to: it is told
+// where no TPU can be, and nowhere else.
 func TestEnvironmentWithoutTPU(t *testing.T) {
 	without := map[string]string{"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost", "TF_CPP_MIN_LOG_LEVEL": "2"}
 	with := map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}
