@@ -35,9 +35,13 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	})
 	rows, arrows := layers.rowsOf(m.network, out)
 	m.set.checkClasses(out)
-	of := map[string]odds{}
+	of, fields := map[string]odds{}, map[string]string{}
 	for name := range out {
 		of[name] = m.set.oddsOf(out, name)
+		fields[name] = labelOf(out, name, "")
+	}
+	for _, l := range m.set.losses {
+		fields[outputOf(out, l.Output)] = labelOf(out, l.Output, l.Label)
 	}
 	for name, v := range out {
 		if v.DType().IsFloat() {
@@ -50,7 +54,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		variables = append(variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
 	m.seen.mu.Lock()
-	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds = rows, arrows, variables, inputs, of
+	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds, m.seen.labels = rows, arrows, variables, inputs, of, fields
 	m.seen.mu.Unlock()
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -44,6 +45,11 @@ type seen struct {
 	inputs    []described               // the fields that the network takes
 	card      Card
 	fitted    loop.Logs // the last row of the last Fit
+
+	labels       map[string]string // the field of what an output should be, by output
+	calibrations map[string]fitted[Calibration]
+	thresholds   map[string]fitted[float64]
+	changes      atomic.Int64 // of the weights, as far as they are known: steps of training, and values that were loaded
 }
 
 // bound says what numbers a field of the batch may have.

@@ -147,7 +147,13 @@ func (m *Model) ProbabilitiesStep(ctx context.Context, batch data.Batch) (map[st
 }
 
 func (m *Model) probabilities(outputs map[string]data.Array) (map[string]data.Array, error) {
-	return m.eachOfClasses("probabilities", outputs, func(_ string, a data.Array, of odds) (data.Array, error) {
+	if err := m.seen.current(calibrationsAlone); err != nil {
+		return nil, fmt.Errorf("flaxlike: probabilities: %w", err)
+	}
+	m.seen.mu.Lock()
+	known, calibrations := m.seen.odds, m.seen.calibrations
+	m.seen.mu.Unlock()
+	all, err := eachOfClasses(known, outputs, func(name string, a data.Array, of odds) (data.Array, error) {
 		if of == softmaxed || of == sigmoided {
 			return a, nil
 		}
@@ -158,26 +164,55 @@ func (m *Model) probabilities(outputs map[string]data.Array) (map[string]data.Ar
 		flat := make([]float32, len(numbers))
 		width := lastAxis(a)
 		for at := 0; at < len(numbers); at += width {
-			for i, p := range probabilitiesOf(numbers[at:at+width], of) {
+			for i, p := range probabilitiesOf(numbers[at:at+width], of, calibrations[name].values) {
 				flat[at+i] = float32(p)
 			}
 		}
 		return data.Array{Flat: flat, Dims: a.Dims}, nil
 	})
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: probabilities: %w", err)
+	}
+	return all, nil
 }
 
 // Classes is the class of each example, as int32: of the outputs that [Model.Probabilities] has, where an example has
 // one class, the likeliest, and the first of several that are as likely; where each number is of a class and its
-// opposite, 1 if its probability is above the threshold, and else 0, without the last axis if that is 1. The threshold
-// is 0.5, or the one given, or of those given the class's own, in their order along the last axis. A NaN is an error.
+// opposite, 1 if its probability is above the threshold, and else 0, without the last axis if that is 1. The
+// threshold is 0.5, or that of [Model.ChooseThresholds], or the one given, or of those given the class's own, in
+// their order along the last axis. A NaN is an error.
 func (m *Model) Classes(ctx context.Context, set *data.Set, thresholds ...float64) (map[string]data.Array, error) {
-	thresholds = slices.Clone(thresholds)
 	outputs, err := m.Predict(ctx, set)
 	if err != nil {
 		return nil, err
 	}
+	if err := m.seen.current(len(thresholds) > 0); err != nil {
+		return nil, fmt.Errorf("flaxlike: classes: %w", err)
+	}
+	m.seen.mu.Lock()
+	d := decision{m.seen.odds, m.seen.calibrations, m.seen.thresholds}
+	m.seen.mu.Unlock()
+	return d.classes(outputs, thresholds)
+}
+
+// decision is how outputs become classes.
+type decision struct {
+	odds         map[string]odds
+	calibrations map[string]fitted[Calibration]
+	thresholds   map[string]fitted[float64]
+}
+
+// classes are those of outputs; thresholds that are given are in place of an output's own.
+func (d decision) classes(outputs map[string]data.Array, given []float64) (map[string]data.Array, error) {
+	if err := checkThresholds(given); err != nil {
+		return nil, fmt.Errorf("flaxlike: classes: %w", err)
+	}
 	taken := false
-	classes, err := m.eachOfClasses("classes", outputs, func(name string, a data.Array, of odds) (data.Array, error) {
+	classes, err := eachOfClasses(d.odds, outputs, func(name string, a data.Array, of odds) (data.Array, error) {
+		thresholds := given
+		if len(given) == 0 {
+			thresholds = d.thresholds[name].values
+		}
 		numbers, err := numbersIn(a)
 		if at := slices.IndexFunc(numbers, math.IsNaN); at >= 0 {
 			err = fmt.Errorf("example %d has a NaN, which is of no class", at/(len(numbers)/a.Len()))
@@ -204,7 +239,7 @@ func (m *Model) Classes(ctx context.Context, set *data.Set, thresholds ...float6
 			return a, fmt.Errorf("there are %d thresholds for %d classes: expected one, or one for each", len(thresholds), width)
 		}
 		for at := 0; at < len(numbers); at += width {
-			for i, p := range probabilitiesOf(numbers[at:at+width], of) {
+			for i, p := range probabilitiesOf(numbers[at:at+width], of, d.calibrations[name].values) {
 				threshold := 0.5
 				if len(thresholds) > 0 {
 					threshold = thresholds[min(i, len(thresholds)-1)]
@@ -222,25 +257,17 @@ func (m *Model) Classes(ctx context.Context, set *data.Set, thresholds ...float6
 		narrow.Flat = flat
 		return narrow, nil
 	})
-	for _, threshold := range thresholds {
-		if err == nil && !(threshold >= 0 && threshold <= 1) {
-			err = fmt.Errorf("flaxlike: classes: a threshold is %v, expected probabilities, 0 to 1", threshold)
-		}
-	}
-	if err == nil && len(thresholds) > 0 && !taken {
-		err = fmt.Errorf("flaxlike: classes: thresholds are given, and each example has one of several classes, the likeliest: leave them out")
+	if err == nil && len(given) > 0 && !taken {
+		err = errors.New("thresholds are given, and each example has one of several classes, the likeliest: leave them out")
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("flaxlike: classes: %w", err)
 	}
 	return classes, nil
 }
 
 // eachOfClasses changes the outputs that are of classes, and leaves out those that are known not to be.
-func (m *Model) eachOfClasses(what string, outputs map[string]data.Array, change func(name string, a data.Array, of odds) (data.Array, error)) (map[string]data.Array, error) {
-	m.seen.mu.Lock()
-	known := m.seen.odds
-	m.seen.mu.Unlock()
+func eachOfClasses(known map[string]odds, outputs map[string]data.Array, change func(name string, a data.Array, of odds) (data.Array, error)) (map[string]data.Array, error) {
 	changed := map[string]data.Array{}
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		var err error
@@ -254,11 +281,11 @@ func (m *Model) eachOfClasses(what string, outputs map[string]data.Array, change
 			changed[name], err = change(name, outputs[name], known[name])
 		}
 		if err != nil {
-			return nil, fmt.Errorf("flaxlike: %s: output %q: %w", what, name, err)
+			return nil, fmt.Errorf("output %q: %w", name, err)
 		}
 	}
 	if len(changed) == 0 {
-		return nil, fmt.Errorf("flaxlike: %s: none of the outputs %q is of classes: their losses are of numbers: %w", what, slices.Sorted(maps.Keys(outputs)), ErrNoProbabilities)
+		return nil, fmt.Errorf("none of the outputs %q is of classes: their losses are of numbers: %w", slices.Sorted(maps.Keys(outputs)), ErrNoProbabilities)
 	}
 	return changed, nil
 }
@@ -276,19 +303,22 @@ func numbersIn(a data.Array) ([]float64, error) {
 	case []float64:
 		return flat, nil
 	case []float32:
-		numbers := make([]float64, len(flat))
-		for i, v := range flat {
-			numbers[i] = float64(v)
-		}
-		return numbers, nil
+		return widened(flat), nil
 	}
 	return nil, fmt.Errorf("its numbers are %s, expected float32 or float64", a.DType())
 }
 
-// probabilitiesOf are those of the numbers of one example, or of one of its places.
-func probabilitiesOf(numbers []float64, of odds) []float64 {
+// probabilitiesOf are those of the numbers of one example, or of one of its places, by a calibration for all or for
+// each, if there is one.
+func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
 	if of == softmaxed || of == sigmoided {
 		return numbers
+	}
+	if len(by) > 0 {
+		numbers = slices.Clone(numbers)
+		for i, v := range numbers {
+			numbers[i] = by[min(i, len(by)-1)].of(v)
+		}
 	}
 	p, sum := make([]float64, len(numbers)), 0.0
 	highest := slices.Max(numbers) // NaN if one is

@@ -126,6 +126,7 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 		return c, fmt.Errorf("nothing fits:\n  %s", strings.Join(unfit, "\n  "))
 	}
 	slices.Sort(c.Unused)
+	m.seen.changes.Add(1)
 	return c, m.Transfer(ctx, values, func(name string) string {
 		if name = short(name); taken[name] {
 			return name

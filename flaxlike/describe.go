@@ -45,6 +45,9 @@ type Description struct {
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
+	// Calibrations and Thresholds are what was fitted on a validation set, by output: see Model.Calibrate.
+	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
+	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
 	// Optimizer is its name and rate, Policy the types of numbers where they are not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	Policy    string `json:"policy,omitempty"`
@@ -74,7 +77,7 @@ func describeFile(path string) (say Description, err error) {
 	if _, err := d.inputs(); err != nil {
 		return say, err
 	}
-	say = Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card,
+	say = Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: d.Calibrations, Thresholds: d.Thresholds,
 		Losses: said(d.Losses), Metrics: said(d.Metrics)}
 	if d.Network != nil {
 		say.Network = d.Network.lines(nil, "", "")
@@ -161,6 +164,12 @@ func (d Description) String() string {
 	}
 	for _, output := range slices.Sorted(maps.Keys(d.Classes)) {
 		row("classes", strings.TrimPrefix(output+": ", ": ")+strings.Join(d.Classes[output], ", "))
+	}
+	for _, output := range slices.Sorted(maps.Keys(d.Calibrations)) {
+		row("calibration", fmt.Sprintf("%s: %v", output, d.Calibrations[output]))
+	}
+	for _, output := range slices.Sorted(maps.Keys(d.Thresholds)) {
+		row("thresholds", fmt.Sprintf("%s: %.6g", output, d.Thresholds[output]))
 	}
 	if d.Preparation != nil {
 		row("preparation", fmt.Sprintf("%d bytes of JSON", len(d.Preparation)))

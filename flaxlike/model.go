@@ -239,6 +239,7 @@ func (m *Model) Close() error {
 
 // one makes a step on what the model reads.
 func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
+	m.changing(of)
 	if m.view != nil {
 		return m.view.Step(ctx, of, batch)
 	}
@@ -246,7 +247,15 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 	return logs, ofShapes(err)
 }
 
+// changing notes that a step changes the weights, so that what was fitted to them is outdated.
+func (m *Model) changing(of *managed.Stepper) {
+	if of == m.train {
+		m.seen.changes.Add(1)
+	}
+}
+
 func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs []loop.Logs, err error) {
+	m.changing(s.of)
 	if m.view != nil {
 		logs, err = m.view.StepBlock(ctx, s.of, batches)
 	} else {

@@ -30,8 +30,12 @@ const descriptionKey = "lazo.model"
 // descriptionSum is where it has the checksum of that, for the file's own is of the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
-// descriptionVersion is that of what this lazo writes. Fields may be added; a change of a meaning has another number.
-const descriptionVersion = 1
+// Versions of what this lazo writes. Fields may be added; a change of a meaning has another number: a model that has
+// a calibration or thresholds is of the second, since a lazo that does not know them would have other probabilities.
+const (
+	descriptionVersion = 1
+	decisionVersion    = 2
+)
 
 // description is what a file says of a model beside the values of its variables.
 type description struct {
@@ -52,6 +56,12 @@ type description struct {
 	Classes       map[string][]string `json:"classes,omitempty"`
 	Preparation   json.RawMessage     `json:"preparation,omitempty"`
 	Card          Card                `json:"card"`
+
+	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
+	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
+	// The outputs whose calibration or thresholds are outdated.
+	OldCalibrations []string `json:"outdated_calibrations,omitempty"`
+	OldThresholds   []string `json:"outdated_thresholds,omitempty"`
 }
 
 // described is a field of a batch.
@@ -112,6 +122,7 @@ func (m *Model) noteFit(set *data.Set, history *loop.History) {
 	var last loop.Logs
 	for _, last = range history.Rows() {
 	}
+	m.seen.changes.Add(1) // it may have gone on from a checkpoint, and made no step
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
 	c := &m.seen.card
@@ -163,6 +174,7 @@ func (m *Model) describe() (string, error) {
 	}
 	m.seen.mu.Lock()
 	d.Inputs = m.seen.inputs
+	d.decide(m.seen)
 	if m.seen.optimizer != nil { // of SetOptimizer, which has no name
 		d.Optimizer, d.Rate = "", 0
 	}
@@ -354,6 +366,9 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 	if err := m.build(ctx, d, content); err != nil {
 		return nil, errors.Join(fmt.Errorf("the network of the file: %w", graphs.Inner(err)), m.Close())
 	}
+	if err := m.seen.decide(d); err != nil {
+		return nil, errors.Join(fmt.Errorf("the file: %w", err), m.Close())
+	}
 	return m, nil
 }
 
@@ -397,10 +412,66 @@ func readDescription(text string) (d description, err error) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return d, fmt.Errorf("what the file says of the model: %w", err)
 	}
-	if d.Version != descriptionVersion {
-		return d, fmt.Errorf("what the file says of the model is of version %d, expected %d: it was saved by another lazo", d.Version, descriptionVersion)
+	if d.Version != descriptionVersion && d.Version != decisionVersion {
+		return d, fmt.Errorf("what the file says of the model is of version %d, expected %d or %d: it was saved by another lazo", d.Version, descriptionVersion, decisionVersion)
+	}
+	for name, thresholds := range d.Thresholds {
+		if err := checkThresholds(thresholds); err != nil {
+			return d, fmt.Errorf("what the file says of output %q: %w", name, err)
+		}
+	}
+	for name, calibrations := range d.Calibrations {
+		for _, c := range calibrations {
+			if err := c.check(); err != nil {
+				return d, fmt.Errorf("what the file says of output %q: %w", name, err)
+			}
+		}
 	}
 	return d, nil
+}
+
+// decide takes a model's calibrations and thresholds, whose lock is held.
+func (d *description) decide(s *seen) {
+	if len(s.calibrations)+len(s.thresholds) == 0 {
+		return
+	}
+	d.Version, d.Calibrations, d.Thresholds = decisionVersion, valuesOf(s.calibrations), valuesOf(s.thresholds)
+	d.OldCalibrations, d.OldThresholds = outdated(s.calibrations, s.changes.Load()), outdated(s.thresholds, s.changes.Load())
+}
+
+// outdated are the outputs whose values are of another model than that of so many changes.
+func outdated[T any](of map[string]fitted[T], now int64) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if of[name].at != now {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// decide takes the calibrations and thresholds of a file, which are of the outputs that there are.
+func (s *seen) decide(d description) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := func(old []string, name string) int64 {
+		if slices.Contains(old, name) {
+			return -1
+		}
+		return s.changes.Load()
+	}
+	for name, values := range d.Calibrations {
+		if _, _, err := s.classesOf(name); err != nil {
+			return fmt.Errorf("a calibration: %w", err)
+		}
+		s.calibrate(name, values, at(d.OldCalibrations, name))
+	}
+	for name, values := range d.Thresholds {
+		if _, _, err := s.classesOf(name); err != nil {
+			return fmt.Errorf("thresholds: %w", err)
+		}
+		s.setThresholds(name, values, at(d.OldThresholds, name))
+	}
+	return nil
 }
 
 // inputs are the fields that the model is built for.

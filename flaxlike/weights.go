@@ -126,6 +126,7 @@ func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error 
 	if err != nil {
 		return err
 	}
+	m.seen.changes.Add(1)
 	return unlike(m.Transfer(ctx, content, func(name string) string {
 		if name = short(name); needed[name] {
 			return name

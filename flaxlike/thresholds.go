@@ -1,0 +1,231 @@
+package flaxlike
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// Aim is what a threshold is chosen for: [BestF1], [PrecisionAtLeast] or [RecallAtLeast].
+type Aim struct {
+	kind  string
+	least float64
+}
+
+// BestF1 is the greatest F1, the harmonic mean of precision and recall; of equal ones that of the highest threshold.
+func BestF1() Aim { return Aim{kind: "F1"} }
+
+// PrecisionAtLeast is the greatest recall at a precision of at least so much, from 0 to 1.
+func PrecisionAtLeast(precision float64) Aim { return Aim{"precision", precision} }
+
+// RecallAtLeast is the greatest precision at a recall of at least so much, from 0 to 1.
+func RecallAtLeast(recall float64) Aim { return Aim{"recall", recall} }
+
+// String is as the functions are written.
+func (a Aim) String() string {
+	switch a.kind {
+	case "precision":
+		return fmt.Sprintf("PrecisionAtLeast(%g)", a.least)
+	case "recall":
+		return fmt.Sprintf("RecallAtLeast(%g)", a.least)
+	}
+	return "BestF1()"
+}
+
+// Threshold is one that was chosen, with what it came to on the set that it was chosen on.
+type Threshold struct {
+	// Value is what a probability must be above for its class to be predicted.
+	Value                 float64
+	Precision, Recall, F1 float64
+}
+
+// ChooseThresholds finds the threshold of each class that serves an aim best, on examples that the model was not
+// trained on, and has [Model.Classes] use them from now on: for outputs whose numbers are each of a class and its
+// opposite (binary_crossentropy, or a sigmoid). The result has them by output, and class by class. A threshold stands
+// half way between two probabilities of the set.
+//
+// An aim that no threshold reaches is an error with the best that one does; so are a class of which the set has no
+// example or none but such, and a model without such an output: of several classes the likeliest is predicted.
+// Weights of examples are not used. A file of [Model.Save] has the thresholds; see [Model.Calibrate] about a model
+// that is changed afterwards, and calibrate first.
+func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim) (map[string][]Threshold, error) {
+	if aim.kind == "" || !(aim.least >= 0 && aim.least <= 1) {
+		return nil, fmt.Errorf("flaxlike: choose thresholds: the aim is %v, expected BestF1, or a PrecisionAtLeast or RecallAtLeast of 0 to 1", aim)
+	}
+	at := m.seen.changes.Load()
+	outcomes, err := m.outcomes(ctx, set)
+	if err == nil {
+		err = m.seen.current(calibrationsAlone)
+	}
+	found := map[string][]Threshold{}
+	for _, o := range outcomes {
+		if err == nil && (o.of == sigmoid || o.of == sigmoided) {
+			if found[o.name], err = o.thresholds(aim); err != nil {
+				err = fmt.Errorf("output %q: %w", o.name, err)
+			}
+		}
+	}
+	if err == nil && len(found) == 0 {
+		err = errors.New("an example of each output has one of several classes, of which the likeliest is predicted: thresholds are for binary_crossentropy or a sigmoid")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
+	}
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	for name, chosen := range found {
+		var values []float64
+		for _, t := range chosen {
+			values = append(values, t.Value)
+		}
+		m.seen.setThresholds(name, values, at)
+	}
+	return found, nil
+}
+
+func (o *outcome) thresholds(aim Aim) (chosen []Threshold, err error) {
+	for class := range o.width {
+		numbers, positive, err := o.column(class)
+		if err != nil {
+			return nil, err
+		}
+		var by []Calibration
+		if o.by != nil {
+			by = o.by[min(class, len(o.by)-1):][:1]
+		}
+		for i, v := range numbers {
+			numbers[i] = probabilitiesOf([]float64{v}, o.of, by)[0]
+		}
+		t, err := aim.choose(numbers, positive)
+		if err != nil {
+			return nil, fmt.Errorf("class %d: %w", class, err)
+		}
+		chosen = append(chosen, t)
+	}
+	return chosen, nil
+}
+
+// choose looks at each threshold that divides the probabilities, from the highest on.
+func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, err error) {
+	order, ones := make([]int, len(positive)), 0
+	for i := range order {
+		order[i] = i
+		if positive[i] {
+			ones++
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(probabilities[j], probabilities[i]) })
+	found, reachable, hits := false, 0.0, 0
+	for n, i := range order {
+		if positive[i] {
+			hits++
+		}
+		p, below := probabilities[i], 0.0
+		if n+1 < len(order) {
+			below = probabilities[order[n+1]]
+		}
+		if p == below {
+			continue // no threshold is between the two, or below 0
+		}
+		t := Threshold{Value: below + (p-below)/2, Precision: float64(hits) / float64(n+1), Recall: float64(hits) / float64(ones)}
+		if t.Value >= p { // by rounding
+			t.Value = below
+		}
+		if hits > 0 {
+			t.F1 = 2 * t.Precision * t.Recall / (t.Precision + t.Recall)
+		}
+		first := !found
+		switch a.kind {
+		case "precision":
+			if reachable = max(reachable, t.Precision); t.Precision >= a.least && (first || t.Recall > best.Recall) {
+				best, found = t, true
+			}
+		case "recall":
+			if reachable = max(reachable, t.Recall); t.Recall >= a.least && (first || t.Precision >= best.Precision) {
+				best, found = t, true
+			}
+		default:
+			if first || t.F1 > best.F1 {
+				best, found = t, true
+			}
+		}
+	}
+	if !found {
+		return best, fmt.Errorf("no threshold reaches %v: the best %s that one does is %.6g", a, a.kind, reachable)
+	}
+	return best, nil
+}
+
+// setThresholds is called with mu held.
+func (s *seen) setThresholds(output string, values []float64, at int64) {
+	s.thresholds = maps.Clone(s.thresholds)
+	if s.thresholds == nil {
+		s.thresholds = map[string]fitted[float64]{}
+	}
+	if delete(s.thresholds, output); len(values) > 0 {
+		s.thresholds[output] = fitted[float64]{slices.Clone(values), at}
+	}
+}
+
+// Thresholds are those that [Model.Classes] uses, by output and class by class; see [Model.ChooseThresholds]. An
+// output that is not there has 0.5.
+func (m *Model) Thresholds() map[string][]float64 {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	return valuesOf(m.seen.thresholds)
+}
+
+// SetThresholds sets those of an output, "" being the only one: one for all of its classes, or one for each. With
+// none the output has 0.5 again.
+func (m *Model) SetThresholds(output string, thresholds ...float64) error {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	output, of, err := m.seen.classesOf(output)
+	if err == nil && of != sigmoid && of != sigmoided && len(thresholds) > 0 {
+		err = fmt.Errorf("output %q: each example has one of several classes, the likeliest", output)
+	}
+	if err == nil {
+		err = checkThresholds(thresholds)
+	}
+	if err != nil {
+		return fmt.Errorf("flaxlike: set thresholds: %w", err)
+	}
+	m.seen.setThresholds(output, thresholds, m.seen.changes.Load())
+	return nil
+}
+
+func checkThresholds(thresholds []float64) error {
+	for _, threshold := range thresholds {
+		if !(threshold >= 0 && threshold <= 1) || math.IsNaN(threshold) {
+			return fmt.Errorf("a threshold is %v, expected probabilities, 0 to 1", threshold)
+		}
+	}
+	return nil
+}
+
+// calibrationsAlone has [seen.current] pass over thresholds.
+const calibrationsAlone = true
+
+// current is an error where something that was fitted on a validation set is not of the model as it is.
+func (s *seen) current(withoutThresholds bool) error {
+	now := s.changes.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(s.calibrations)) {
+		if s.calibrations[name].at != now {
+			return fmt.Errorf("output %q: its calibration is %w: the model was changed since\n  Calibrate it anew, or do without by SetCalibration(%[1]q)", name, ErrOutdated)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.thresholds)) {
+		if s.thresholds[name].at != now && !withoutThresholds {
+			return fmt.Errorf("output %q: its thresholds are %w: the model or its calibration was changed since\n  ChooseThresholds anew, or go back to 0.5 by SetThresholds(%[1]q)", name, ErrOutdated)
+		}
+	}
+	return nil
+}

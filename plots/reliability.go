@@ -1,0 +1,134 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Reliability compares probabilities with how often they were right: in bins of equal width from 0 to 1, those that
+// hold an example.
+type Reliability struct {
+	// Probabilities are the means of those in each bin, Shares how many of its examples were right, and Counts how
+	// many examples it has.
+	Probabilities, Shares []float64
+	Counts                []int
+	// Error is the expected calibration error: the mean over examples of how far their bin's share is from its mean
+	// probability. It depends on the number of bins.
+	Error float64
+}
+
+// ReliabilityOf puts the probabilities of examples into bins, (0, 1/bins], (1/bins, 2/bins], … with 0 in the first;
+// right says of which examples what had the probability was so. scikit-learn's calibration_curve gives the same.
+func ReliabilityOf(right []bool, probabilities []float64, bins int) (Reliability, error) {
+	r, err := reliabilityOf(right, probabilities, bins)
+	if err != nil {
+		return Reliability{}, fmt.Errorf("plots: reliability: %w", err)
+	}
+	return r, nil
+}
+
+func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliability, err error) {
+	switch {
+	case bins < 1:
+		return r, fmt.Errorf("%d bins, expected 1 or more", bins)
+	case len(right) != len(probabilities):
+		return r, fmt.Errorf("%d labels for %d probabilities", len(right), len(probabilities))
+	case len(right) == 0:
+		return r, errors.New("there are no examples")
+	}
+	sums, shares, counts := make([]float64, bins), make([]float64, bins), make([]int, bins)
+	for i, p := range probabilities {
+		if !(p >= 0 && p <= 1) {
+			return r, fmt.Errorf("the probability of example %d is %v, expected 0 to 1: logits have none (flaxlike.Model.Probabilities)", i, p)
+		}
+		at := min(bins-1, max(0, int(math.Ceil(p*float64(bins)))-1))
+		for at > 0 && p <= float64(at)/float64(bins) { // where the product was rounded
+			at--
+		}
+		for at < bins-1 && p > float64(at+1)/float64(bins) {
+			at++
+		}
+		sums[at] += p
+		counts[at]++
+		if right[i] {
+			shares[at]++
+		}
+	}
+	for at, n := range counts {
+		if n == 0 {
+			continue
+		}
+		p, share := sums[at]/float64(n), shares[at]/float64(n)
+		r.Probabilities, r.Shares, r.Counts = append(r.Probabilities, p), append(r.Shares, share), append(r.Counts, n)
+		r.Error += math.Abs(share-p) * float64(n) / float64(len(right))
+	}
+	return r, nil
+}
+
+// reliabilityBins are those of a diagram.
+const reliabilityBins = 10
+
+// ReliabilityDiagram draws how often probabilities are right over how high they are, in ten bins, with the expected
+// calibration error in the legend: of two classes that of the second, else that of the likeliest class of each
+// example; with classes, that of each of these. A curve below the diagonal is of a model that is too sure. Scores
+// must be probabilities.
+func ReliabilityDiagram(c Classified, classes ...string) *Figure {
+	const title = "Reliability"
+	if err := c.check(); err != nil {
+		return failed(title, err)
+	}
+	for i, row := range c.Scores {
+		sum := 0.0
+		for _, p := range row {
+			sum += p
+		}
+		if math.Abs(sum-1) > 1e-3 {
+			return failed(title, fmt.Errorf("the scores of example %d are %.4g together, expected probabilities, whose sum is 1: those of flaxlike.Model.Probabilities are", i, sum))
+		}
+	}
+	ch := chart{xLabel: "probability", yLabel: "share that is right", x: axis{low: 0, high: 1}, y: axis{low: 0, high: 1},
+		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}
+	draw := func(name string, of func(i int) (right bool, p float64)) error {
+		right, probabilities := make([]bool, len(c.Labels)), make([]float64, len(c.Labels))
+		for i := range c.Labels {
+			right[i], probabilities[i] = of(i)
+			if p := probabilities[i]; p > 1 && p < 1+1e-3 { // of float32
+				probabilities[i] = 1
+			}
+		}
+		r, err := reliabilityOf(right, probabilities, reliabilityBins)
+		if err != nil {
+			return err
+		}
+		l := line{name: fmt.Sprintf("%s (ECE %.3f)", name, r.Error), x: r.Probabilities, y: r.Shares, colour: colours[(len(ch.lines)-1)%len(colours)]}
+		if len(ch.lines) > len(colours) {
+			l.dashes = dashed
+		}
+		ch.lines, ch.alt = append(ch.lines, l), ch.alt+", "+l.name
+		return nil
+	}
+	if len(classes) == 0 && len(c.Classes) > 2 {
+		predicted, err := c.Predicted()
+		if err == nil {
+			err = draw("the likeliest class", func(i int) (bool, float64) {
+				return predicted[i] == c.Labels[i], c.Scores[i][predicted[i]]
+			})
+		}
+		if err != nil {
+			return failed(title, err)
+		}
+	} else {
+		chosen, err := places(c.Classes, classes)
+		if err != nil {
+			return failed(title, err)
+		}
+		for _, k := range chosen {
+			if err := draw(c.Classes[k], func(i int) (bool, float64) { return c.Labels[i] == k, c.Scores[i][k] }); err != nil {
+				return failed(title, err)
+			}
+		}
+	}
+	ch.alt = title + ch.alt
+	return &Figure{title: title, panels: []panel{ch.panel()}}
+}
