@@ -168,7 +168,11 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 }
 
 // Fold is one of the parts into which [Set.Folds] divides a set, and the rest of it to train on. Both are copies.
-type Fold struct{ Train, Test *Set }
+type Fold struct {
+	Train, Test *Set
+	// TestRows are the places in the set of the examples of Test, in their order.
+	TestRows []int
+}
 
 // Folds divides the examples at random, by the seed, into k parts, for cross-validation: each is the test set of one
 // fold. Parts differ by one example at most; by [Stratified] also in the number of examples of each class, which needs
@@ -189,7 +193,7 @@ func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, 
 					train = append(train, r)
 				}
 			}
-			if !yield(Fold{s.gather(train), s.gather(test)}, nil) {
+			if !yield(Fold{s.gather(train), s.gather(test), test}, nil) {
 				return
 			}
 		}

@@ -56,6 +56,11 @@ func TestFolds(t *testing.T) {
 					require.Equal(t, set.Len(), fold.Train.Len()+fold.Test.Len())
 					apart(t, fold.Train, fold.Test, "number")
 					sizes = append(sizes, fold.Test.Len())
+					var places []int32
+					for _, r := range fold.TestRows {
+						places = append(places, int32(r))
+					}
+					require.Equal(t, flat[int32](t, fold.Test, "number"), places)
 					counts := make([]int, 3)
 					for _, c := range flat[int32](t, fold.Test, "y") {
 						counts[c]++

@@ -1,0 +1,189 @@
+package flaxlike
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/shield"
+)
+
+// CrossValidated is what [CrossValidate] found.
+type CrossValidated struct {
+	// Figures are those of Evaluate on the part that each fold leaves out.
+	Figures []map[string]float64
+	// Mean is that of the folds' figures, and Deviation their standard deviation: the root of the mean of squares, as
+	// numpy's std has it.
+	Mean, Deviation map[string]float64
+	// Predictions are those of [Model.Predict] for all examples, in the set's order, each by the model that was not
+	// trained on it, and Probabilities those of [Model.Probabilities]; nil where the model has none.
+	Predictions, Probabilities map[string]data.Array
+}
+
+// CrossValidate divides a set into folds (data.Set.Folds, by the seed, with data.Stratified or data.Grouped), has fit
+// make a model for each and train it on the rest of the set, and tests it on what is left out. fit is given the
+// fold's number from 0 on and what to train on; its model is closed behind the fold, so it must be a new one each
+// time. A model that should know a part to validate on takes it off what it is given (Fit.ValidationSplit).
+//
+// An error of a fold ends it all. The set must have no examples that do not count ([data.Mask]).
+func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
+	by ...data.SplitOption) (*CrossValidated, error) {
+	found, err := crossValidate(ctx, set, folds, seed, fit, by)
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: cross-validate: %w", graphs.Inner(err))
+	}
+	return found, nil
+}
+
+func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(context.Context, int, *data.Set) (*Model, error), by []data.SplitOption) (*CrossValidated, error) {
+	switch {
+	case set == nil:
+		return nil, errors.New("the set is nil")
+	case fit == nil:
+		return nil, errors.New("the function that fits a model is nil")
+	case counting(set) != set.Len():
+		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): take them out", set.Len()-counting(set), set.Len(), data.Mask)
+	}
+	c := &CrossValidated{}
+	predictions, probabilities := outOfFold{}, outOfFold{}
+	number := 0
+	for fold, err := range set.Folds(folds, seed, by...) {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = func() (err error) {
+			var m *Model
+			err = shield.Do(func() (err error) { m, err = fit(ctx, number, fold.Train); return err })
+			if m == nil {
+				return cmp.Or(err, errors.New("the model is nil"))
+			}
+			defer func() { err = errors.Join(err, m.Close()) }()
+			if err != nil {
+				return err
+			}
+			figures, err := m.Evaluate(ctx, fold.Test)
+			if err != nil {
+				return err
+			}
+			c.Figures = append(c.Figures, figures)
+			outputs, err := m.Predict(ctx, fold.Test)
+			if err == nil {
+				err = predictions.put(outputs, fold.TestRows)
+			}
+			if err != nil {
+				return err
+			}
+			outputs, err = m.probabilities(outputs)
+			if err == nil {
+				err = probabilities.put(outputs, fold.TestRows)
+			} else if errors.Is(err, ErrNoProbabilities) {
+				err = nil
+			}
+			return err
+		}()
+		if err != nil {
+			return nil, fmt.Errorf("fold %d of %d: %w", number, folds, graphs.Inner(err))
+		}
+		number++
+	}
+	var err error
+	if c.Predictions, err = predictions.inOrder(set.Len()); err == nil {
+		c.Probabilities, err = probabilities.inOrder(set.Len())
+	}
+	if err == nil {
+		err = c.summarize()
+	}
+	return c, err
+}
+
+// summarize finds mean and deviation of figures that each fold has.
+func (c *CrossValidated) summarize() error {
+	c.Mean, c.Deviation = map[string]float64{}, map[string]float64{}
+	k := float64(len(c.Figures))
+	for name := range c.Figures[0] {
+		for i, figures := range c.Figures {
+			if v, ok := figures[name]; !ok || len(figures) != len(c.Figures[0]) {
+				return fmt.Errorf("fold %d has the figures %q, and fold 0 %q: give all models the same losses and metrics", i,
+					slices.Sorted(maps.Keys(figures)), slices.Sorted(maps.Keys(c.Figures[0])))
+			} else {
+				c.Mean[name] += v / k
+			}
+		}
+		for _, figures := range c.Figures {
+			c.Deviation[name] += (figures[name] - c.Mean[name]) * (figures[name] - c.Mean[name]) / k
+		}
+		c.Deviation[name] = math.Sqrt(c.Deviation[name])
+	}
+	return nil
+}
+
+// String is a table with a line for each fold, one for the means and one for the deviations.
+func (c *CrossValidated) String() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	names := slices.Sorted(maps.Keys(c.Mean))
+	fmt.Fprintf(table, "fold\t%s\n", strings.Join(names, "\t"))
+	row := func(title string, figures map[string]float64) {
+		fmt.Fprint(table, title)
+		for _, name := range names {
+			fmt.Fprintf(table, "\t%.6g", figures[name])
+		}
+		fmt.Fprintln(table)
+	}
+	for i, figures := range c.Figures {
+		row(fmt.Sprint(i), figures)
+	}
+	row("mean", c.Mean)
+	row("deviation", c.Deviation)
+	_ = table.Flush() // a strings.Builder takes all
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// outOfFold are rows of arrays by name, and their places.
+type outOfFold map[string]placed
+
+type placed struct {
+	parts  []data.Array
+	places []int
+}
+
+func (r outOfFold) put(outputs map[string]data.Array, places []int) error {
+	for name, a := range outputs {
+		p := r[name]
+		if len(p.parts) > 0 && (!slices.Equal(p.parts[0].Dims[1:], a.Dims[1:]) || p.parts[0].DType() != a.DType()) {
+			return fmt.Errorf("output %q is %s%v, and in the first fold %s%v", name, a.DType(), a.Dims[1:], p.parts[0].DType(), p.parts[0].Dims[1:])
+		}
+		r[name] = placed{append(p.parts, a), append(p.places, places...)}
+	}
+	return nil
+}
+
+// inOrder has so many rows in the order of their places; nil of none.
+func (r outOfFold) inOrder(rows int) (map[string]data.Array, error) {
+	if len(r) == 0 {
+		return nil, nil
+	}
+	all := map[string]data.Array{}
+	for name, p := range r {
+		if len(p.places) != rows {
+			return nil, fmt.Errorf("output %q: %d of %d examples have it: give all models the same outputs", name, len(p.places), rows)
+		}
+		from := make([]int, rows)
+		for i, place := range p.places {
+			from[place] = i
+		}
+		all[name] = join(p.parts).Gather(from)
+	}
+	return all, nil
+}
