@@ -1,0 +1,205 @@
+package flaxlike
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Ensemble predicts the mean of what several models predict. It is not trained, and is a serve.Predictor. It does not
+// own its models: they are closed by whoever made them.
+type Ensemble struct {
+	models []*Model
+	odds   map[string]odds // of the means
+}
+
+// NewEnsemble makes one of models with the same inputs, outputs and classes, which must have met a batch
+// ([Model.Init]): those of the folds of a [CrossValidate], or of several seeds. Another input, output or list of
+// classes is an error that names it.
+func NewEnsemble(models ...*Model) (*Ensemble, error) {
+	e := &Ensemble{models: slices.Clone(models)}
+	if err := e.check(); err != nil {
+		return nil, fmt.Errorf("flaxlike: new ensemble: %w", err)
+	}
+	return e, nil
+}
+
+func (e *Ensemble) check() error {
+	if len(e.models) == 0 {
+		return errors.New("there are no models")
+	}
+	for i, m := range e.models {
+		switch {
+		case m == nil:
+			return fmt.Errorf("model %d of %d is nil", i+1, len(e.models))
+		case slices.Contains(e.models[:i], m):
+			return fmt.Errorf("model %d of %d is there twice, and would count double", i+1, len(e.models))
+		case m.Inputs() == nil:
+			return fmt.Errorf("model %d of %d has met no batch, so its inputs and outputs are not known: see Model.Init", i+1, len(e.models))
+		}
+		of, first := m.means(), e.models[0]
+		if i == 0 {
+			e.odds = of
+			continue
+		}
+		inputs := func(m *Model) string { return fmt.Sprint(slices.SortedFunc(slices.Values(m.Inputs()), byName)) }
+		names := func(m *Model) string { return fmt.Sprintf("%q", m.set.classes) }
+		switch own, its := inputs(first), inputs(m); {
+		case own != its:
+			return fmt.Errorf("model %d has the inputs %s, and the first one %s", i+1, its, own)
+		case !maps.Equal(e.odds, of):
+			return fmt.Errorf("model %d has the outputs %v, and the first one %v", i+1, of, e.odds)
+		case names(first) != names(m):
+			return fmt.Errorf("model %d has the classes %s, and the first one %s", i+1, names(m), names(first))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.odds)) {
+		if e.odds[name] == oddsUnknown {
+			return fmt.Errorf("output %q: no loss by name says whether its numbers are logits, of which a mean is no prediction: %w", name, ErrNoProbabilities)
+		}
+	}
+	return nil
+}
+
+func byName(a, b Input) int {
+	if a.Name < b.Name {
+		return -1
+	}
+	return 1
+}
+
+// means is what the outputs are of which means are taken.
+func (m *Model) means() map[string]odds {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	of := maps.Clone(m.seen.odds)
+	for name, o := range of {
+		switch o {
+		case softmax:
+			of[name] = softmaxed
+		case sigmoid:
+			of[name] = sigmoided
+		}
+	}
+	return of
+}
+
+// String is as messages have it.
+func (o odds) String() string {
+	return [...]string{"of no known kind", "numbers", "probabilities of classes", "probabilities", "logits of classes", "logits"}[o]
+}
+
+// Predict gives the means of the outputs for all examples of a set, in their order and by name: of an output of
+// classes those of the probabilities, by each model's calibration, and of others those of the numbers. See
+// [Model.Predict].
+func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
+	options = slices.Clone(options)
+	return e.mean("predict", func(m *Model) (map[string]data.Array, error) { return m.Predict(ctx, set, options...) })
+}
+
+// PredictStep is [Ensemble.Predict] of one batch, as serve.New takes it.
+func (e *Ensemble) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+	return e.mean("predict", func(m *Model) (map[string]data.Array, error) { return m.PredictStep(ctx, batch) })
+}
+
+// Probabilities is [Ensemble.Predict] without the outputs that are not of classes.
+func (e *Ensemble) Probabilities(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]data.Array, error) {
+	outputs, err := e.Predict(ctx, set, options...)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err = eachOfClasses(e.odds, outputs, func(_ string, a data.Array, _ odds) (data.Array, error) { return a, nil })
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: probabilities: %w", err)
+	}
+	return outputs, nil
+}
+
+// Classes is the class of each example by the means of the probabilities, as [Model.Classes] has it. The threshold is
+// 0.5 or what is given: those that the models have are of their own probabilities, and are not used.
+func (e *Ensemble) Classes(ctx context.Context, set *data.Set, thresholds ...float64) (map[string]data.Array, error) {
+	outputs, err := e.Predict(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	return decision{odds: e.odds}.classes(outputs, thresholds)
+}
+
+// mean is that of what each model predicts.
+func (e *Ensemble) mean(what string, predict func(*Model) (map[string]data.Array, error)) (map[string]data.Array, error) {
+	sums := map[string][]float64{}
+	var first map[string]data.Array
+	for i, m := range e.models {
+		outputs, err := predict(m)
+		if err == nil {
+			outputs, err = m.decided(outputs)
+		}
+		if err == nil && i == 0 {
+			first = outputs
+		}
+		for _, name := range slices.Sorted(maps.Keys(outputs)) {
+			if err == nil {
+				err = add(sums, name, outputs[name], first[name])
+			}
+		}
+		if err == nil && len(outputs) != len(first) {
+			err = fmt.Errorf("it has the outputs %q, and the first model %q", slices.Sorted(maps.Keys(outputs)), slices.Sorted(maps.Keys(first)))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("flaxlike: %s: model %d of the ensemble: %w", what, i+1, graphs.Inner(err))
+		}
+	}
+	means := map[string]data.Array{}
+	for name, sum := range sums {
+		for i := range sum {
+			sum[i] /= float64(len(e.models))
+		}
+		means[name] = data.Array{Flat: sum, Dims: first[name].Dims}
+		if _, wide := first[name].Flat.([]float64); !wide {
+			flat := make([]float32, len(sum))
+			for i, v := range sum {
+				flat[i] = float32(v)
+			}
+			means[name] = data.Array{Flat: flat, Dims: first[name].Dims}
+		}
+	}
+	return means, nil
+}
+
+// add sums up an output, which must be as that of the first model.
+func add(sums map[string][]float64, name string, a, first data.Array) error {
+	numbers, err := numbersIn(a)
+	if err != nil {
+		return fmt.Errorf("output %q: %w", name, err)
+	}
+	if !slices.Equal(a.Dims, first.Dims) || a.DType() != first.DType() {
+		return fmt.Errorf("output %q is %s%v, and that of the first model %s%v", name, a.DType(), a.Dims, first.DType(), first.Dims)
+	}
+	if sums[name] == nil {
+		sums[name] = make([]float64, len(numbers))
+	}
+	for i, v := range numbers {
+		sums[name][i] += v
+	}
+	return nil
+}
+
+// decided are the outputs with probabilities where they are of classes.
+func (m *Model) decided(outputs map[string]data.Array) (map[string]data.Array, error) {
+	probabilities, err := m.probabilities(outputs)
+	if errors.Is(err, ErrNoProbabilities) {
+		return outputs, nil // all are numbers: those that are not known were refused
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(outputs)
+	maps.Copy(all, probabilities)
+	return all, nil
+}

@@ -1,0 +1,98 @@
+package flaxlike_test
+
+import (
+	"testing"
+
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/serve"
+)
+
+// An ensemble has the means of probabilities, which are no probabilities of mean logits, and of numbers; so are its
+// classes, and what is served.
+func TestEnsemble(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{1, 2, 3, 4, 5, 6}, 3, 2), data.Named("a", []int32{0, 1, 0}, 3), data.Named("b", []float32{1, 2, 3}, 3, 1)))
+	network := func(scope *managed.Scope, input func(string) *managed.Node) map[string]*managed.Node {
+		return map[string]*managed.Node{"a": flaxlike.Dense(2).Apply(scope.In("a"), input("x")), "b": flaxlike.Dense(1).Apply(scope.In("b"), input("x")),
+			"c": flaxlike.Dense(1).Apply(scope.In("c"), input("x"))}
+	}
+	var models []*flaxlike.Model
+	for seed := range int64(3) {
+		m := newModel(t, flaxlike.Functional(network), flaxlike.WithSeed(seed), flaxlike.WithLossOf(flaxlike.Loss{Name: sparse, Output: "a"},
+			flaxlike.Loss{Name: "mse", Output: "b"}, flaxlike.Loss{Name: "binary_crossentropy", Output: "c", Label: "a"}))
+		require.NoError(t, m.Init(t.Context(), first(t, set, 1)))
+		models = append(models, m)
+	}
+	e, err := flaxlike.NewEnsemble(models...)
+	require.NoError(t, err)
+	got, err := e.Predict(t.Context(), set)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	want := map[string][]float64{"a": make([]float64, 6), "b": make([]float64, 3), "c": make([]float64, 3)}
+	for _, m := range models {
+		outputs := must.M1(m.Predict(t.Context(), set))
+		for name, a := range must.M1(m.Probabilities(t.Context(), set)) {
+			outputs[name] = a
+		}
+		for name, a := range outputs {
+			for i, v := range a.Flat.([]float32) {
+				want[name][i] += float64(v) / 3
+			}
+		}
+	}
+	for name, a := range got {
+		require.InDeltaSlice(t, want[name], a.Flat, 1e-6, name)
+		require.Equal(t, 3, a.Len())
+	}
+	p, err := e.Probabilities(t.Context(), set)
+	require.NoError(t, err)
+	require.Equal(t, map[string]data.Array{"a": got["a"], "c": got["c"]}, p)
+	classes, err := e.Classes(t.Context(), set, 0.25)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.Equal(t, want["a"][2*i+1] > want["a"][2*i], classes["a"].Flat.([]int32)[i] == 1)
+		require.Equal(t, want["c"][i] > 0.25, classes["c"].Flat.([]int32)[i] == 1)
+	}
+	require.Len(t, classes, 2)
+
+	example := data.Batch{Fields: []data.Field{data.X([]float32{1, 2}, 1, 2)}}
+	b, err := serve.New(e, example, serve.Batching{})
+	require.NoError(t, err)
+	defer b.Close()
+	served, err := b.PredictStep(t.Context(), example)
+	require.NoError(t, err)
+	for name, a := range served {
+		require.InDeltaSlice(t, got[name].Slice(0, 1).Flat, a.Flat, 1e-6)
+	}
+	require.Len(t, served, 3)
+}
+
+func TestEnsemble_refuses(t *testing.T) {
+	made := func(n flaxlike.Layer, width int, options ...flaxlike.Option) *flaxlike.Model {
+		m := newModel(t, n, options...)
+		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, width), 1, width)}}))
+		return m
+	}
+	one := made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses("a", "b"))
+	for want, models := range map[string][]*flaxlike.Model{
+		"flaxlike: new ensemble: there are no models": {},
+		"model 2 of 2 is nil":                         {one, nil},
+		"model 2 of 2 is there twice":                 {one, one},
+		"model 1 of 1 has met no batch":               {newModel(t, flaxlike.Dense(1))},
+		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":                     {one, made(flaxlike.Dense(2), 2, flaxlike.WithLoss(sparse))},
+		"model 2 has the outputs map[preds:numbers], and the first one map[preds:probabilities of classes]": {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss("mse"))},
+		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses("b", "a"))},
+		"no loss by name says whether its numbers are logits":                                               {made(flaxlike.Dense(2), 3)},
+	} {
+		_, err := flaxlike.NewEnsemble(models...)
+		require.ErrorContains(t, err, want)
+	}
+	e, err := flaxlike.NewEnsemble(made(flaxlike.Dense(2), 3, flaxlike.WithLoss(sparse)), made(flaxlike.Dense(3), 3, flaxlike.WithLoss(sparse)))
+	require.NoError(t, err)
+	_, err = e.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 3), 1, 3))))
+	require.ErrorContains(t, err, `flaxlike: predict: model 2 of the ensemble: output "preds" is float32[1 3], and that of the first model float32[1 2]`)
+}
