@@ -29,6 +29,7 @@
 //	ModelCheckpoint
 //	evaluate, predict              test_loop, predict_loop  Evaluate, Predict, EvaluateBatches, PredictBatches
 //	softmax, argmax of predict                              Probabilities, Classes; PredictOne
+//	KerasTuner                                              Search, CrossValidate, Ensemble; Calibrate, ChooseThresholds
 //	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
 //	summary                                                 Summary
 //	save, load_model                                        Save, Open

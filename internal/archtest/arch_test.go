@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"plots":                 {"loop"},
 	"flaxlike/report":       {"data", "flaxlike", "loop", "managed", "plots"},
 	"managed":               {"checkpoint", "safetensors", "data", "flow", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/regular", "loop", "metrics", "optim", "strategies", "xla", "xla/export"},
-	"flaxlike":              {"callbacks", "checkpoint", "checkpoint/runs", "safetensors", "data", "internal/dtype", "internal/edits", "internal/gate", "internal/graphs", "internal/shield", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
+	"flaxlike":              {"callbacks", "checkpoint", "checkpoint/runs", "safetensors", "data", "internal/dtype", "internal/edits", "internal/gate", "internal/graphs", "internal/shield", "internal/vfs", "loop", "managed", "metrics", "nn", "optim", "strategies", "train", "xla"},
 	"serve":                 {"data", "internal/gate", "internal/graphs", "internal/shield"},
 	"examples/fit":          {"data", "flaxlike", "loop"},
 	"examples/images":       {"data", "flaxlike", "loop"},

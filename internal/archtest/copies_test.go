@@ -94,7 +94,7 @@ var fieldsThatAreLists = map[string]string{
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied", "serve.Batching.InputErrors": "copied",
 	// Looked at while the call lasts that is given the struct, or of which it is the receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "safetensors.Tensor.Dims": "call",
-	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
+	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"data.Numbers.Columns": "call", "data.Categories.Columns": "call", "data.Categories.Classes": "call", "data.Labels.Classes": "call",
 	"loop.Evaluation.Options": "call", "loop.Change.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
@@ -113,6 +113,8 @@ var fieldsThatAreLists = map[string]string{
 	// What a function gives.
 	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint/runs.Start.Differences": "given", "checkpoint/runs.Start.PassedOver": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
 	"flaxlike.Summary.Arrows": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
+	"data.Fold.TestRows": "given", "flaxlike.CrossValidated.Figures": "given", "flaxlike.Searched.Trials": "given",
+	"plots.Reliability.Probabilities": "given", "plots.Reliability.Shares": "given", "plots.Reliability.Counts": "given",
 	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given",
 	"flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",
 	"loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",

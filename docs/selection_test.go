@@ -1,0 +1,97 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+)
+
+func TestSelection_search(t *testing.T) {
+	ctx, dir, strategy := t.Context(), t.TempDir(), jit()
+	training, _ := digits()
+	search := flaxlike.Search{
+		Space: []flaxlike.Parameter{
+			flaxlike.LogRange("rate", 1e-4, 1e-1), flaxlike.IntRange("units", 8, 64), flaxlike.Choice("activation", "relu", "tanh")},
+		Method: flaxlike.RandomSearch(6), Seed: 1, Entry: "val_accuracy", Training: training, Dir: dir,
+		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+			model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(),
+				flaxlike.Dense(p.Int("units")), flaxlike.Activation(p.Text("activation")), flaxlike.Dense(10)),
+				flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
+				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(strategy))
+			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Verbose: flaxlike.Silent}, err
+		},
+	}
+	found := must.M1(search.Run(ctx))
+	fmt.Println(found) // the best first
+	model := must.M1(found.Open(ctx, flaxlike.WithStrategy(strategy)))
+	defer model.Close()
+	best, ok := found.Best()
+	require.True(t, ok)
+	require.Greater(t, best.Value, 0.5)
+}
+
+func TestSelection_crossValidate(t *testing.T) {
+	ctx, strategy := t.Context(), jit()
+	set, _ := digits()
+	found := must.M1(flaxlike.CrossValidate(ctx, set, 5, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
+		model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
+			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
+			flaxlike.WithStrategy(strategy))
+		if err == nil {
+			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent})
+		}
+		return model, err
+	}, data.Stratified("y")))
+	fmt.Println(found) // a line for each fold, the means and the deviations
+	require.Len(t, found.Figures, 5)
+	require.Equal(t, []int{256, 10}, found.Probabilities["preds"].Dims)
+}
+
+func TestSelection_ensemble(t *testing.T) {
+	ctx, strategy := t.Context(), jit()
+	training, test := digits()
+	validation := must.M1(training.Slice(192, 256))
+	var models []*flaxlike.Model
+	for seed := range int64(2) {
+		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)), flaxlike.WithSeed(seed),
+			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithLearningRate(0.01), flaxlike.WithStrategy(strategy)))
+		defer model.Close()
+		must.M1(model.Fit(ctx, must.M1(training.Slice(0, 192)), flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+		models = append(models, model)
+	}
+	ensemble := must.M1(flaxlike.NewEnsemble(models...))
+	classes := must.M1(ensemble.Classes(ctx, test)) // by the means of the models' probabilities
+
+	calibrations := must.M1(models[0].Calibrate(ctx, validation)) // calibrations["preds"][0].Temperature()
+	p := must.M1(models[0].Probabilities(ctx, test))              // the calibrated ones
+	require.Equal(t, []int{64}, classes["preds"].Dims)
+	require.Positive(t, calibrations["preds"][0].Temperature())
+	require.Equal(t, []int{64, 10}, p["preds"].Dims)
+}
+
+func TestSelection_thresholds(t *testing.T) {
+	ctx := t.Context()
+	x, y := make([]float32, 64), make([]float32, 64)
+	for i := range x {
+		x[i] = float32(i)/32 - 1
+		if i%5 != 0 == (i > 32) {
+			y[i] = 1
+		}
+	}
+	validation := must.M1(data.New(data.X(x, 64, 1), data.Y(y, 64, 1)))
+	test := validation
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.3),
+		flaxlike.WithStrategy(jit())))
+	defer model.Close()
+	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.PrecisionAtLeast(0.8)))
+	classes := must.M1(model.Classes(ctx, test)) // by chosen["preds"][0].Value
+	require.GreaterOrEqual(t, chosen["preds"][0].Precision, 0.8)
+	require.Equal(t, []int{64}, classes["preds"].Dims)
+}

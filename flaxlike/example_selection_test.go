@@ -1,0 +1,110 @@
+package flaxlike_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/janpfeifer/must"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+)
+
+// overlapping is n examples of two classes that lie over each other.
+func overlapping(n int) *data.Set {
+	x, y := make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i] = float32((i*7)%n)/float32(n)*4 - 2
+		if math.Sin(float64(i)*1.7)+float64(x[i]) > 0 {
+			y[i] = 1
+		}
+	}
+	return must.M1(data.New(data.X(x, n, 1), data.Y(y, n, 1)))
+}
+
+// A search for the learning rate; run a second time, it would take everything from the folder.
+func ExampleSearch() {
+	dir := must.M1(os.MkdirTemp("", "search"))
+	defer os.RemoveAll(dir)
+	search := flaxlike.Search{
+		Space:  []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 1e-1)},
+		Method: flaxlike.GridSearch(3), Entry: "val_loss", Training: overlapping(200), Dir: dir,
+		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+			model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"),
+				flaxlike.WithLearningRate(p.Float("rate")))
+			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Verbose: flaxlike.Silent}, err
+		},
+	}
+	found := must.M1(search.Run(context.Background()))
+	best, _ := found.Best()
+	fmt.Printf("the best of %d trials has the rate %.3g\n", len(found.Trials), best.Parameters["rate"])
+	model := must.M1(found.Open(context.Background()))
+	must.M(model.Close())
+	// Output: the best of 3 trials has the rate 0.1
+}
+
+func ExampleCrossValidate() {
+	set := overlapping(200)
+	found := must.M1(flaxlike.CrossValidate(context.Background(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
+		model, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"),
+			flaxlike.WithLearningRate(0.1))
+		if err == nil {
+			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent})
+		}
+		return model, err
+	}))
+	fmt.Println(len(found.Figures), "folds, accuracy above 0.7:", found.Mean["accuracy"] > 0.7)
+	fmt.Println("probabilities of all examples:", found.Probabilities["preds"].Dims)
+	// Output:
+	// 4 folds, accuracy above 0.7: true
+	// probabilities of all examples: [200 1]
+}
+
+func ExampleEnsemble() {
+	ctx, set := context.Background(), overlapping(200)
+	var models []*flaxlike.Model
+	for seed := range int64(3) {
+		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"),
+			flaxlike.WithLearningRate(0.1), flaxlike.WithSeed(seed)))
+		must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 3, Verbose: flaxlike.Silent}))
+		models = append(models, model)
+	}
+	ensemble := must.M1(flaxlike.NewEnsemble(models...))
+	classes := must.M1(ensemble.Classes(ctx, set))
+	fmt.Println(classes["preds"].Dims)
+	for _, model := range models {
+		must.M(model.Close())
+	}
+	// Output: [200]
+}
+
+// Probabilities that are right as often as they say, and then a threshold above which nine of ten are right.
+func ExampleModel_Calibrate() {
+	ctx, set := context.Background(), overlapping(400)
+	training, validation := must.M2(set.Split(0.5, 1))
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+	found := must.M1(model.Calibrate(ctx, validation))
+	fmt.Println("too careful:", found["preds"][0].Scale > 1)
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.PrecisionAtLeast(0.9)))
+	fmt.Println("precision:", chosen["preds"][0].Precision >= 0.9)
+	must.M(model.Close())
+	// Output:
+	// too careful: true
+	// precision: true
+}
+
+func ExampleModel_ChooseThresholds() {
+	ctx, set := context.Background(), overlapping(200)
+	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
+	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Verbose: flaxlike.Silent}))
+	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.RecallAtLeast(0.95)))
+	fmt.Println("recall:", chosen["preds"][0].Recall >= 0.95)
+	fmt.Println("in force:", model.Thresholds()["preds"][0] == chosen["preds"][0].Value)
+	must.M(model.Close())
+	// Output:
+	// recall: true
+	// in force: true
+}

@@ -1,0 +1,30 @@
+package flaxlike
+
+import (
+	"context"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// DirectionOf is that of an entry of a search.
+func DirectionOf(entry string, given loop.Mode) (loop.Mode, error) { return directionOf(entry, given) }
+
+// ValuesOf are the values of a method's trials.
+func ValuesOf(m Method, space []Parameter, seed uint64) ([][]any, error) {
+	return m.valuesOf(space, seed)
+}
+
+// Rungs are the trials and the epochs of a method's rungs.
+func Rungs(m Method) (all [][2]int) {
+	for _, r := range m.rungs(m.trials) {
+		all = append(all, [2]int{r.trials, r.epochs})
+	}
+	return all
+}
+
+// RunOn is Run with the records in another file system.
+func (s Search) RunOn(ctx context.Context, files vfs.FS) (*Searched, error) {
+	found := &Searched{Entry: s.Entry, dir: s.Dir}
+	return found, s.run(ctx, files, found)
+}

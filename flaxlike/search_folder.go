@@ -1,0 +1,97 @@
+package flaxlike
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/safetensors"
+)
+
+// searchFolder has the records of a search: files that are there whole or not at all.
+type searchFolder struct {
+	files vfs.FS
+	lock  io.Closer
+}
+
+// sealed is a record as it stands in its file.
+type sealed struct {
+	CRC32C string          `json:"crc32c"`
+	Record json.RawMessage `json:"record"`
+}
+
+func openSearchFolder(files vfs.FS) (*searchFolder, error) {
+	lock, err := files.Lock("lock", "a search")
+	if locked := (*vfs.LockedError)(nil); errors.As(err, &locked) {
+		return nil, errors.New("another search runs in this folder: wait for its end, or take another folder")
+	}
+	return &searchFolder{files, lock}, err
+}
+
+func (f *searchFolder) write(name string, record any) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	text, err = json.Marshal(sealed{safetensors.Checksum(0).Update(text).String(), text})
+	if err != nil {
+		return err
+	}
+	half := name + ".part"
+	if err := f.files.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := f.files.Create(half)
+	if err != nil {
+		return err
+	}
+	if _, err = file.Write(append(text, '\n')); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = f.files.Rename(half, name)
+	}
+	if err != nil {
+		return err
+	}
+	return f.files.SyncDir(".")
+}
+
+// mostOfRecord is far above what a record has.
+const mostOfRecord = 16 << 20
+
+// read gives false where there is no such record.
+func (f *searchFolder) read(name string, record any) (bool, error) {
+	file, err := f.files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	size, err := file.Size()
+	if err == nil && size > mostOfRecord {
+		err = fmt.Errorf("%s has %d bytes, which no record has", name, size)
+	}
+	text := make([]byte, min(size, mostOfRecord))
+	if err == nil {
+		_, err = io.ReadFull(io.NewSectionReader(file, 0, size), text)
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return false, err
+	}
+	var s sealed
+	err = json.Unmarshal(text, &s)
+	if sum := safetensors.Checksum(0).Update(s.Record).String(); err == nil && sum != s.CRC32C {
+		err = fmt.Errorf("%w: the record has %s, and the file says %q", safetensors.ErrChecksum, sum, s.CRC32C)
+	}
+	if err == nil {
+		err = json.Unmarshal(s.Record, record)
+	}
+	if err != nil {
+		return false, fmt.Errorf("the record %s: %w\n  take the file away, and the trial is made again", name, err)
+	}
+	return true, nil
+}

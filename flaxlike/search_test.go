@@ -1,0 +1,366 @@
+package flaxlike_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/vfs"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// rates is a search for the learning rate of a line, of which 0.1 is the best of the grid by far.
+func rates(t testing.TB, dir string) flaxlike.Search {
+	set := line(t, 64)
+	return flaxlike.Search{
+		Space:  []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 10), flaxlike.Choice("optimizer", "sgd", "momentum")},
+		Method: flaxlike.GridSearch(4), Entry: "val_loss", Training: set, Dir: dir,
+		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+			m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(p.Text("optimizer")),
+				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)), flaxlike.WithSeed(int64(p.Number)), flaxlike.WithBatchSize(8))
+			return m, flaxlike.Fit{Epochs: 8, Validation: set, Verbose: flaxlike.Silent}, err
+		},
+	}
+}
+
+func table(t testing.TB, s *flaxlike.Searched) string {
+	var text bytes.Buffer
+	require.NoError(t, s.WriteCSV(&text))
+	return text.String()
+}
+
+// A search finds the learning rate that is known to be the best; its model is what was trained; and a second run of it
+// makes nothing and has the same table.
+func TestSearch_findsTheBest(t *testing.T) {
+	dir := t.TempDir()
+	s := rates(t, dir)
+	made := 0
+	inner := s.Make
+	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		made++
+		return inner(ctx, p)
+	}
+	var seen []int
+	s.OnTrial = func(trial flaxlike.Trial) { seen = append(seen, trial.Number) }
+	found, err := s.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 8, made)
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, seen)
+	require.Equal(t, loop.Lowest, found.Direction)
+	require.Len(t, found.Trials, 8)
+	best, ok := found.Best()
+	require.True(t, ok)
+	require.InEpsilon(t, 0.1, best.Parameters["rate"], 1e-9)
+	require.Less(t, best.Value, 1e-2)
+	require.Equal(t, best.Value, best.Figures["val_loss"])
+	for i, trial := range found.Trials[1:] {
+		if trial.Failed == "" {
+			require.GreaterOrEqual(t, trial.Value, found.Trials[i].Value, "in order")
+		}
+	}
+	last := found.Trials[7]
+	require.Equal(t, 10.0, last.Parameters["rate"])
+	require.Contains(t, last.Failed, "in epoch ")
+	require.Contains(t, last.Failed, "loss is ")
+
+	m, err := found.Open(t.Context(), flaxlike.WithStrategy(jit(t)))
+	require.NoError(t, err)
+	defer m.Close()
+	figures, err := m.Evaluate(t.Context(), s.Training)
+	require.NoError(t, err)
+	require.InDelta(t, best.Value, figures["loss"], 1e-9)
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 8+1+1+1, "a record each, the search's, the lock, and one model: %q", files)
+
+	rows, err := csv.NewReader(strings.NewReader(table(t, found))).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{"trial", "val_loss", "epoch", "epochs", "rate", "optimizer", "failed"}, rows[0])
+	require.Len(t, rows, 9)
+	require.Len(t, strings.Split(found.String(), "\n"), 9)
+
+	again, err := s.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 8, made)
+	require.Equal(t, found, again)
+}
+
+// With halving the trials that go on are as if they had never stopped, and those trained are the best before.
+func TestSearch_halving(t *testing.T) {
+	s := rates(t, t.TempDir())
+	s.Space = []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-4, 1), flaxlike.IntRange("units", 1, 3), flaxlike.RealRange("unused", 0, 1)}
+	s.Method, s.Seed = flaxlike.SuccessiveHalving(9, 2, 3), 3
+	epochs := 0
+	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		p.Float("unused")
+		m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(p.Int("units")), flaxlike.Dense(1)), flaxlike.WithLoss("mse"),
+			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)))
+		return m, flaxlike.Fit{Validation: s.Training, Verbose: flaxlike.Silent, OnEpochEnd: func(int, map[string]float64) error { epochs++; return nil }}, err
+	}
+	var rungs []int
+	s.OnTrial = func(trial flaxlike.Trial) { rungs = append(rungs, trial.Epochs) }
+	found, err := s.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 9*2+3*(6-2)+1*(18-6), epochs, "what was trained is not trained again")
+	require.Equal(t, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 6, 6, 6, 18}, rungs)
+	best, _ := found.Best()
+	require.Equal(t, 18, best.Epochs)
+
+	// The best one, trained in one go.
+	m := newModel(t, flaxlike.Sequential(flaxlike.Dense(best.Parameters["units"].(int)), flaxlike.Dense(1)), flaxlike.WithLoss("mse"),
+		flaxlike.WithLearningRate(best.Parameters["rate"].(float64)))
+	history, err := m.Fit(t.Context(), s.Training, flaxlike.Fit{Epochs: 18, Validation: s.Training, Verbose: flaxlike.Silent})
+	require.NoError(t, err)
+	whole, err := history.Best("val_loss", loop.Lowest)
+	require.NoError(t, err)
+	require.Equal(t, whole.Value, best.Value)
+	opened, err := found.Open(t.Context(), flaxlike.WithStrategy(jit(t)))
+	require.NoError(t, err)
+	defer opened.Close()
+	figures, err := opened.Evaluate(t.Context(), s.Training)
+	require.NoError(t, err)
+	require.InDelta(t, best.Value, figures["loss"], 1e-9)
+}
+
+// A search that was cancelled in the middle of a trial goes on from there, and comes to the same table.
+func TestSearch_cancelled(t *testing.T) {
+	whole := rates(t, t.TempDir())
+	whole.Method, whole.Space[0] = flaxlike.RandomSearch(3), flaxlike.LogRange("rate", 1e-4, 0.1)
+	want, err := whole.Run(t.Context())
+	require.NoError(t, err)
+	s := rates(t, t.TempDir())
+	s.Method, s.Space = whole.Method, whole.Space
+	why := errors.New("enough")
+	stops, inner := 0, s.Make
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.Make = func(of context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		m, f, err := inner(of, p)
+		f.OnEpochEnd = func(epoch int, _ map[string]float64) error {
+			if epoch == 3 && stops < p.Number+1 {
+				stops++
+				cancel(why)
+			}
+			return nil
+		}
+		return m, f, err
+	}
+	for i := range 3 {
+		found, err := s.Run(ctx)
+		require.ErrorIs(t, err, why)
+		require.Len(t, found.Trials, i)
+		ctx, cancel = context.WithCancelCause(t.Context())
+	}
+	found, err := s.Run(ctx)
+	cancel(nil)
+	require.NoError(t, err)
+	require.Equal(t, table(t, want), table(t, found))
+}
+
+func TestSearch_refuses(t *testing.T) {
+	dir := t.TempDir()
+	s := rates(t, dir)
+	s.Method, s.Space[0] = flaxlike.RandomSearch(1), flaxlike.LogRange("rate", 1e-4, 1e-2)
+	_, err := s.Run(t.Context())
+	require.NoError(t, err)
+	for want, change := range map[string]func(*flaxlike.Search){
+		"flaxlike: search: Method is RandomSearch(2), and that of the folder's search RandomSearch(1)": func(s *flaxlike.Search) { s.Method = flaxlike.RandomSearch(2) },
+		"Seed is 7, and that of the folder's search 0":                                                 func(s *flaxlike.Search) { s.Seed = 7 },
+		"Entry is loss, and that of the folder's search val_loss":                                      func(s *flaxlike.Search) { s.Entry = "loss" },
+		`Space, "rate" is LogRange("rate", 1e-05, 1), and that of the folder's search LogRange("rate", 0.0001, 0.01)`: func(s *flaxlike.Search) {
+			s.Space = []flaxlike.Parameter{flaxlike.LogRange("rate", 1e-5, 1), s.Space[1]}
+		},
+		`Space, "optimizer" is nothing, and that of the folder's search Choice("optimizer", "sgd", "momentum")`: func(s *flaxlike.Search) { s.Space = s.Space[:1] },
+		"stand in another order":                                      func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{s.Space[1], s.Space[0]} },
+		"Training is 32 examples:":                                    func(s *flaxlike.Search) { s.Training = line(t, 32) },
+		"there is no Entry that decides":                              func(s *flaxlike.Search) { s.Entry = "" },
+		`whether a high or a low "val_size" is better: set Direction`: func(s *flaxlike.Search) { s.Entry = "val_size" },
+		"the Space has no parameters":                                 func(s *flaxlike.Search) { s.Space = nil },
+		`the parameter "rate" is there twice`:                         func(s *flaxlike.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
+		`LogRange("a", 0, 1): expected ends above 0`:                  func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{flaxlike.LogRange("a", 0, 1)} },
+		`RealRange("a", 2, 1): expected finite ends`:                  func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{flaxlike.RealRange("a", 2, 1)} },
+		`Choice("a", 1, 1): expected finite values, each once`:        func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{flaxlike.Choice("a", 1, 1)} },
+		"GridSearch(1): expected two points":                          func(s *flaxlike.Search) { s.Method = flaxlike.GridSearch(1) },
+		"there is no Method":                                          func(s *flaxlike.Search) { s.Method = flaxlike.Method{} },
+		"and a factor of 2 at least":                                  func(s *flaxlike.Search) { s.Method = flaxlike.SuccessiveHalving(9, 1, 1) },
+		"RandomSearch(7): the space has 6 trials that differ": func(s *flaxlike.Search) {
+			s.Space, s.Method = []flaxlike.Parameter{flaxlike.IntRange("a", 1, 3), flaxlike.Choice("b", true, false)}, flaxlike.RandomSearch(7)
+		},
+		"the function Make is nil": func(s *flaxlike.Search) { s.Make = nil },
+		"the folder has no name":   func(s *flaxlike.Search) { s.Dir = "" },
+	} {
+		other := s
+		change(&other)
+		_, err := other.Run(t.Context())
+		require.ErrorContains(t, err, want)
+	}
+	record := filepath.Join(dir, "trial-0000-0.json")
+	text, err := os.ReadFile(record)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(record, bytes.Replace(text, []byte(`"epochs":8`), []byte(`"epochs":9`), 1), 0o600))
+	_, err = s.Run(t.Context())
+	require.ErrorContains(t, err, "the record trial-0000-0.json: ")
+	require.ErrorContains(t, err, "checksum")
+
+	for want, change := range map[string]func(p *flaxlike.Parameters, f *flaxlike.Fit) error{
+		`trial 0: parameter "rat": unknown name; did you mean "rate"?`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Float("rat"); return nil },
+		`the parameter "rate" is a float64, and is asked for as a int`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Int("rate"); return errors.New("no") },
+		"the Fit has Checkpoints, an InitialEpoch":                     func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
+		"all 1 trials failed; trial 0: broken":                         func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") },
+		"all 1 trials failed; trial 0: panic: at the disco":            func(*flaxlike.Parameters, *flaxlike.Fit) error { panic("at the disco") },
+		`a callback waits for "val_loss": no such entry`:               func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.Validation = nil; return nil },
+	} {
+		other, inner := s, s.Make
+		other.Dir = t.TempDir()
+		other.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+			m, f, err := inner(ctx, p)
+			if err == nil {
+				if err = change(p, &f); err != nil {
+					return nil, f, errors.Join(err, m.Close())
+				}
+			}
+			return m, f, err
+		}
+		_, err := other.Run(t.Context())
+		require.ErrorContains(t, err, want)
+	}
+	other := s
+	other.Dir, other.Space = t.TempDir(), append(s.Space[:2:2], flaxlike.Choice("more", true))
+	_, err = other.Run(t.Context())
+	require.ErrorContains(t, err, `no trial has read the parameter "more"`)
+	other.Dir, other.Space, other.Method = t.TempDir(), s.Space, flaxlike.SuccessiveHalving(2, 1, 2)
+	_, err = other.Run(t.Context())
+	require.ErrorContains(t, err, "the Fit has Epochs or Until, and SuccessiveHalving(2, 1, 2) says how many epochs there are")
+}
+
+// Known names have their direction; others are to be told.
+func TestSearch_direction(t *testing.T) {
+	for entry, want := range map[string]string{"val_loss": "lowest", "loss": "lowest", "val_accuracy": "highest", "val_f1": "highest", "out_loss": "lowest",
+		"val_mse": "lowest", "r2": "highest", "val_top_5_accuracy": "highest", "val_mean_iou": "highest", "val_kl_divergence": "lowest", "val_rmse": "lowest"} {
+		got, err := flaxlike.DirectionOf(entry, loop.Auto)
+		require.NoError(t, err)
+		require.Equal(t, want, got.String(), entry)
+	}
+	_, err := flaxlike.DirectionOf("val_size", loop.Auto)
+	require.Error(t, err)
+	got, err := flaxlike.DirectionOf("val_size", loop.Highest)
+	require.NoError(t, err)
+	require.Equal(t, loop.Highest, got)
+}
+
+// The trials of a seed are the same, whatever else was drawn; a grid has all products; the budgets of halving add up.
+func TestSearch_laws(t *testing.T) {
+	space := []flaxlike.Parameter{flaxlike.Choice("a", "x", "y"), flaxlike.IntRange("b", 2, 4), flaxlike.LogRange("c", 1e-4, 1), flaxlike.RealRange("d", -1, 1), flaxlike.IntRange("e", 0, 100)}
+	grid, err := flaxlike.ValuesOf(flaxlike.GridSearch(5), space, 0)
+	require.NoError(t, err)
+	require.Len(t, grid, 2*3*5*5*5)
+	seen := map[string]bool{}
+	for _, values := range grid {
+		seen[fmt.Sprint(values...)] = true
+	}
+	require.Len(t, seen, len(grid))
+	require.Equal(t, []any{"x", 2, 1e-4, -1.0, 0}, grid[0])
+	require.Equal(t, []any{"y", 4, 1.0, 1.0, 100}, grid[len(grid)-1])
+	require.InEpsilon(t, 0.01, grid[2*25][2], 1e-12)
+
+	long, err := flaxlike.ValuesOf(flaxlike.RandomSearch(500), space, 11)
+	require.NoError(t, err)
+	short, err := flaxlike.ValuesOf(flaxlike.RandomSearch(20), space, 11)
+	require.NoError(t, err)
+	require.Equal(t, long[:20], short)
+	other, err := flaxlike.ValuesOf(flaxlike.RandomSearch(20), space, 12)
+	require.NoError(t, err)
+	require.NotEqual(t, short, other)
+	below, integers := 0, map[int]bool{}
+	for _, values := range long {
+		c, d := values[2].(float64), values[3].(float64)
+		require.True(t, c >= 1e-4 && c <= 1 && d >= -1 && d <= 1, values)
+		if c < 0.01 {
+			below++
+		}
+		integers[values[1].(int)] = true
+	}
+	require.InDelta(t, 250, below, 50, "half of the logarithms are below 0.01")
+	require.Equal(t, map[int]bool{2: true, 3: true, 4: true}, integers)
+	all, err := flaxlike.ValuesOf(flaxlike.RandomSearch(6), []flaxlike.Parameter{flaxlike.IntRange("a", 1, 3), flaxlike.Choice("b", true, false)}, 0)
+	require.NoError(t, err)
+	require.Len(t, all, 6)
+
+	for _, of := range []struct{ trials, epochs, factor int }{{27, 1, 3}, {9, 2, 3}, {10, 1, 2}, {1, 5, 4}, {81, 1, 3}, {100, 3, 4}} {
+		rungs := flaxlike.Rungs(flaxlike.SuccessiveHalving(of.trials, of.epochs, of.factor))
+		trials, epochs := of.trials, of.epochs
+		for _, r := range rungs {
+			require.Equal(t, [2]int{trials, epochs}, r)
+			trials, epochs = trials/of.factor, epochs*of.factor
+		}
+		require.Zero(t, trials)
+	}
+	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, flaxlike.Rungs(flaxlike.SuccessiveHalving(27, 1, 3)))
+}
+
+// A callback that stops early or keeps the best has its say, also when a trial goes on.
+func TestSearch_withCallbacks(t *testing.T) {
+	s := rates(t, t.TempDir())
+	s.Method = flaxlike.SuccessiveHalving(4, 2, 2)
+	inner := s.Make
+	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		m, f, err := inner(ctx, p)
+		f.Epochs, f.Callbacks = 0, []loop.Option{callbacks.StopEarly("val_loss", loop.Lowest, callbacks.Evaluations(1), callbacks.MinDelta(1e9))}
+		return m, f, err
+	}
+	found, err := s.Run(t.Context())
+	require.NoError(t, err)
+	best, _ := found.Best()
+	require.Less(t, best.Epochs, 4)
+	require.False(t, math.IsNaN(best.Value))
+}
+
+// A search that is killed at any call that writes a record, or after it, goes on and comes to the same table.
+func TestSearch_killedAtEachRecord(t *testing.T) {
+	of := func(dir string) flaxlike.Search {
+		s := rates(t, dir)
+		s.Space[0], s.Method = flaxlike.LogRange("rate", 1e-4, 0.1), flaxlike.SuccessiveHalving(4, 1, 2)
+		inner := s.Make
+		s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+			m, f, err := inner(ctx, p)
+			f.Epochs = 0
+			return m, f, err
+		}
+		return s
+	}
+	want, err := of(t.TempDir()).Run(t.Context())
+	require.NoError(t, err)
+	s := of(t.TempDir())
+	files, err := vfs.OS(s.Dir)
+	require.NoError(t, err)
+	defer files.Close()
+	killed := errors.New("killed")
+	runs, passed := 0, map[vfs.Call]bool{}
+	for ; runs < 200; runs++ {
+		dead := false
+		found, err := s.RunOn(t.Context(), vfs.Hook(files, func(c vfs.Call) error { // each call that changes something fails once
+			if dead || c.Op.Changes() && c.Op != vfs.OpLock && !passed[c] {
+				passed[c], dead = true, true
+				return killed
+			}
+			return nil
+		}))
+		if err == nil {
+			require.Equal(t, table(t, want), table(t, found))
+			break
+		}
+		require.ErrorIs(t, err, killed)
+	}
+	require.Greater(t, runs, 4*7, "seven records and that of the search, of some calls each")
+	t.Logf("%d runs, killed at each call that writes", runs)
+}
