@@ -2,6 +2,7 @@ package flaxlike
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // modelScope is where the network's variables are, apart from those of the optimizer and the metrics.
@@ -25,6 +27,10 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	layers := trace{inputs: map[*managed.Node]string{}, seen: m.seen}
 	scope.SetGraphParam(b.Graph(), traceParam, &layers)
 	scope.SetGraphParam(b.Graph(), dtypeParam, b.DType())
+	taken := func() bool { return true }
+	if m.set.initializer != nil {
+		taken = nn.Kernels(scope, b.Graph(), m.set.initializer)
+	}
 	out := outputsOf(m.network, scope, func(name string) *managed.Node {
 		field := m.field(b, name, "the network takes as an input")
 		layers.inputs[field] = name
@@ -33,6 +39,10 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		}
 		return field
 	})
+	if !taken() {
+		panic(errors.New("WithInitializer: no kernel takes it: expected a layer with one, as Dense, that is not given its own Kernel; " +
+			"other layers' weights are theirs: give the layer an initializer"))
+	}
 	rows, arrows := layers.rowsOf(m.network, out)
 	m.set.checkClasses(out)
 	of, fields := map[string]odds{}, map[string]string{}

@@ -12,6 +12,7 @@ import (
 func FuzzDescription(f *testing.F) {
 	for _, network := range []Layer{
 		Sequential(Conv(4, 3), BatchNorm(), Activation("relu"), Reshape(2, -1), Dropout(0.5), Named("last", Dense(3))),
+		Sequential(SeparableConv(4, 3), DepthwiseConv(2), ConvTranspose(3, 3, 2), L1(0.1, Dense(2)), L2(0.2, Dense(2))),
 		Residual(TimeDistributed(Embedding(5, 3)), LSTM(3), CausalAttention(2, 2)),
 	} {
 		c, err := writing{}.config(network, "")

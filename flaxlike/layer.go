@@ -165,7 +165,8 @@ func (p part) Apply(scope *managed.Scope, x *managed.Node) (y *managed.Node) {
 // parts are the layers of this package and of package nn by their kinds, without settings. The kinds are in saved
 // files: they stay.
 var parts = map[string]Layer{
-	"Dense": nn.Dense{}, "Conv": nn.Conv{}, "MaxPool": maxPool{}, "MeanPool": meanPool{}, "GlobalMeanPool": globalMeanPool{},
+	"Dense": nn.Dense{}, "Conv": nn.Conv{}, "DepthwiseConv": nn.DepthwiseConv{}, "SeparableConv": nn.SeparableConv{},
+	"ConvTranspose": nn.ConvTranspose{}, "MaxPool": maxPool{}, "MeanPool": meanPool{}, "GlobalMeanPool": globalMeanPool{},
 	"Flatten": flatten{}, "Reshape": reshape{}, "Activation": activate{}, "Dropout": dropout{},
 	"BatchNorm": batchNorm{}, "LayerNorm": nn.LayerNorm{}, "RMSNorm": nn.RMSNorm{}, "GroupNorm": nn.GroupNorm{},
 	"Embedding": nn.Embedding{}, "Positions": nn.Positions{}, "PositionEmbedding": nn.Positions{},

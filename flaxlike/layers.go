@@ -17,7 +17,7 @@ import (
 
 // Settings are those of a layer of package nn.
 type Settings interface {
-	nn.Dense | nn.Conv | nn.LayerNorm | nn.RMSNorm | nn.GroupNorm | nn.Embedding | nn.Positions |
+	nn.Dense | nn.Conv | nn.DepthwiseConv | nn.SeparableConv | nn.ConvTranspose | nn.LayerNorm | nn.RMSNorm | nn.GroupNorm | nn.Embedding | nn.Positions |
 		nn.LSTM | nn.GRU | nn.SimpleRNN | nn.Attention
 }
 
@@ -48,7 +48,7 @@ func (p part) build(scope *managed.Scope, x *managed.Node) *managed.Node {
 	switch l := p.Layer.(type) {
 	case nn.Dense:
 		floats(p.kind, scope, x)
-	case nn.Conv:
+	case nn.Conv, nn.DepthwiseConv, nn.SeparableConv, nn.ConvTranspose:
 		floats(p.kind, scope, x)
 		spatial(p.kind, scope, x)
 	case nn.LayerNorm, nn.RMSNorm, nn.GroupNorm:
@@ -77,9 +77,24 @@ func maskOf(kind string, own *managed.Node, scope *managed.Scope, x *managed.Nod
 func Dense(units int) Layer { return Of(nn.Dense{Units: units}) }
 
 // Conv is nn.Conv with windows of kernel in each spatial axis, padded so that these keep their lengths: [batch,
-// spatial…, n] to [batch, spatial…, channels].
+// spatial…, n] to [batch, spatial…, channels]. Strides, dilation, groups, no padding, zeros in front alone: [Of].
 func Conv(channels, kernel int) Layer {
 	return Of(nn.Conv{Channels: channels, Window: []int{kernel}})
+}
+
+// DepthwiseConv is nn.DepthwiseConv: a [Conv] of each channel by itself, [batch, spatial…, n] to the same.
+func DepthwiseConv(kernel int) Layer { return Of(nn.DepthwiseConv{Window: []int{kernel}}) }
+
+// SeparableConv is nn.SeparableConv: a [DepthwiseConv], then a product at each place, [batch, spatial…, n] to [batch,
+// spatial…, channels].
+func SeparableConv(channels, kernel int) Layer {
+	return Of(nn.SeparableConv{Channels: channels, Window: []int{kernel}})
+}
+
+// ConvTranspose is nn.ConvTranspose: the spatial axes become as many times longer as the stride says, [batch, spatial…,
+// n] to [batch, spatial·stride…, channels].
+func ConvTranspose(channels, kernel, stride int) Layer {
+	return Of(nn.ConvTranspose{Channels: channels, Window: []int{kernel}, Strides: []int{stride}})
 }
 
 // MaxPool takes the greatest of windows that do not overlap, of so many places in each spatial axis of [batch,

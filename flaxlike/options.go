@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -37,6 +39,7 @@ type settings struct {
 	preparation   json.RawMessage
 	namesClasses  namesClasses
 	clock         func() time.Time
+	initializer   nn.Initializer // of kernels; nil: each layer's
 	// Of Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
 	network             Layer
 	layers              map[string]Layer
@@ -152,6 +155,33 @@ func WithLearningRate(rate float64) Option {
 			return fmt.Errorf("the learning rate is %v, expected a positive number", rate)
 		}
 		s.rate = rate
+		return nil
+	}
+}
+
+// WithInitializer has the kernels of the network's layers begin by Keras's name, as "he_normal", see
+// nn.InitializerNamed: those of this package and of package nn whose settings do not say it. The kernels of a
+// recurrence's state, biases and embeddings are not among them. A network in which no kernel takes it is an error.
+func WithInitializer(name string) Option {
+	return func(s *settings) error {
+		initial, err := nn.InitializerNamed(name)
+		if err != nil {
+			return fmt.Errorf("WithInitializer: %w", graphs.Inner(err))
+		}
+		return WithInitializerOf(initial)(s)
+	}
+}
+
+// WithInitializerOf is [WithInitializer] with any, as nn.RandomNormal(0.02).
+func WithInitializerOf(initial nn.Initializer) Option {
+	return func(s *settings) error {
+		switch {
+		case initial == nil:
+			return errors.New("the initializer is nil")
+		case s.initializer != nil:
+			return errors.New("WithInitializer: given twice")
+		}
+		s.initializer = initial
 		return nil
 	}
 }

@@ -495,6 +495,9 @@ func (d *description) inputs() ([]strategies.Input, error) {
 
 // fill is an option that takes from the file what no other option has given.
 func (d *description) fill(s *settings) error {
+	if s.initializer != nil {
+		return errors.New("WithInitializer: all kernels are as in the file, so nothing would begin by it: leave it out")
+	}
 	if s.network == nil {
 		if d.Network == nil {
 			return fmt.Errorf("the network is code, and the file does not have it: %s\n  give Open WithNetwork with the network that the model was made with", d.Code)

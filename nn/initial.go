@@ -38,6 +38,35 @@ func InitializerNamed(name string) (Initializer, error) {
 	return nil, fmt.Errorf("nn: no initializer %q: expected one of %s", name, strings.Join(known, ", "))
 }
 
+// kernelNames are those of the variables that [Kernels] is for.
+var kernelNames = map[string]bool{"kernel": true, "depthwise_kernel": true, "pointwise_kernel": true}
+
+const kernelsParam = "lazo.nn.kernels"
+
+type kernels struct {
+	below   string
+	initial Initializer
+	taken   bool
+}
+
+// Kernels has the kernels of layers of a graph, at a scope and below it, begin as the initializer says where their
+// settings do not: not recurrent_kernel, biases and embeddings. It is called before the layers; taken tells whether any
+// was given it since. A graph has one such scope.
+func Kernels(scope *Scope, g *Graph, initial Initializer) (taken func() bool) {
+	k := &kernels{below: scope.Scope(), initial: initial}
+	scope.Store().RootScope().SetGraphParam(g, kernelsParam, k)
+	return func() bool { return k.taken }
+}
+
+// take is what a layer's kernel at a scope begins as.
+func (k *kernels) take(scope *Scope, standard Initializer) Initializer {
+	if at := scope.Scope(); at != k.below && !strings.HasPrefix(at, strings.TrimSuffix(k.below, "/")+"/") {
+		return standard
+	}
+	k.taken = true
+	return k.initial
+}
+
 // GlorotUniform draws from ±√(6/(in+out)), for the numbers of inputs and outputs that a kernel [window…, in, out] has,
 // each counted once for each place of a window (Glorot and Bengio 2010).
 func GlorotUniform(g *Graph, shape Shape) *Node {

@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -79,6 +80,40 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 	"conv3d": one(func(s *nn.Scope, x *node) *node {
 		return nn.Conv{Channels: 2, Window: []int{2}, Strides: []int{1, 2, 1}}.Apply(s, x)
 	}),
+	"conv1d causal": one(func(s *nn.Scope, x *node) *node {
+		return nn.Conv{Channels: 3, Window: []int{3}, Dilation: []int{2}, Causal: true}.Apply(s, x)
+	}),
+	"conv1d causal strides": one(func(s *nn.Scope, x *node) *node {
+		return nn.Conv{Channels: 3, Window: []int{4}, Strides: []int{3}, Causal: true}.Apply(s, x)
+	}),
+	"conv2d dilation same": one(func(s *nn.Scope, x *node) *node {
+		return nn.Conv{Channels: 4, Window: []int{2, 3}, Dilation: []int{3, 2}, Groups: 2}.Apply(s, x)
+	}),
+	"conv2d strides and dilation": one(func(s *nn.Scope, x *node) *node {
+		return nn.Conv{Channels: 3, Window: []int{2, 3}, Strides: []int{2, 3}, Dilation: []int{2, 3}}.Apply(s, x)
+	}),
+	"conv3d valid": one(func(s *nn.Scope, x *node) *node {
+		return nn.Conv{Channels: 2, Window: []int{1, 2, 3}, Strides: []int{2, 1, 2}, Valid: true}.Apply(s, x)
+	}),
+	"depthwise2d": one(func(s *nn.Scope, x *node) *node { return nn.DepthwiseConv{Window: []int{3}}.Apply(s, x) }),
+	"depthwise2d dilation": one(func(s *nn.Scope, x *node) *node {
+		return nn.DepthwiseConv{Multiplier: 3, Window: []int{2, 3}, Dilation: []int{2}, Valid: true, NoBias: true}.Apply(s, x)
+	}),
+	"separable1d": one(func(s *nn.Scope, x *node) *node {
+		return nn.SeparableConv{Channels: 5, Window: []int{3}, Dilation: []int{2}}.Apply(s, x)
+	}),
+	"separable2d": one(func(s *nn.Scope, x *node) *node {
+		return nn.SeparableConv{Channels: 5, Multiplier: 2, Window: []int{3, 2}, Strides: []int{2}, Valid: true}.Apply(s, x)
+	}),
+	"transpose1d dilation": one(func(s *nn.Scope, x *node) *node {
+		return nn.ConvTranspose{Channels: 2, Window: []int{3}, Dilation: []int{2}}.Apply(s, x)
+	}),
+	"transpose2d": one(func(s *nn.Scope, x *node) *node {
+		return nn.ConvTranspose{Channels: 3, Window: []int{3, 4}, Strides: []int{2, 3}, NoBias: true}.Apply(s, x)
+	}),
+	"transpose3d": one(func(s *nn.Scope, x *node) *node {
+		return nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{1, 2, 3}, Valid: true}.Apply(s, x)
+	}),
 	"layer norm":      one(func(s *nn.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
 	"layer norm flax": one(func(s *nn.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
 	"rms norm":        one(func(s *nn.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
@@ -117,6 +152,25 @@ var layersOfPeers = map[string]func(s *nn.Scope, in, fixed map[string]*node) []*
 }
 
 func init() {
+	for _, n := range []int{7, 8} {
+		layersOfPeers[fmt.Sprint("depthwise1d strides ", n)] = one(func(s *nn.Scope, x *node) *node {
+			return nn.DepthwiseConv{Multiplier: 2, Window: []int{4}, Strides: []int{3}}.Apply(s, x)
+		})
+	}
+	for _, of := range [][3]int{{4, 3, 2}, {5, 4, 2}, {3, 2, 3}, {4, 5, 3}, {3, 1, 2}, {3, 4, 1}} {
+		for _, valid := range []bool{false, true} {
+			for more := range min(of[2], 2) + 1 { // none, 0, stride-1
+				c := nn.ConvTranspose{Channels: 2, Window: []int{of[1]}, Strides: []int{of[2]}, Valid: valid}
+				padding, said := map[bool]string{false: "same", true: "valid"}[valid], "None"
+				if more > 0 {
+					c.OutputPadding = []int{(more - 1) * (of[2] - 1)}
+					said = fmt.Sprint(c.OutputPadding[0])
+				}
+				layersOfPeers[fmt.Sprintf("transpose1d %d %d %d %s %s", of[0], of[1], of[2], padding, said)] =
+					one(func(s *nn.Scope, x *node) *node { return c.Apply(s, x) })
+			}
+		}
+	}
 	for kind, apply := range map[string]func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node){
 		"lstm":   func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.LSTM(r).Apply(s, x) },
 		"gru":    func(r nn.Recurrent, s *nn.Scope, x *node) (*node, []*node) { return nn.GRU(r).Apply(s, x) },

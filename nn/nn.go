@@ -33,6 +33,9 @@ func variable(scope *Scope, like *Node, name string, initial, standard Initializ
 func value(scope *Scope, g *Graph, name string, initial, standard Initializer, shape Shape) *Node {
 	if initial == nil {
 		initial = standard
+		if of, ok := scope.Store().RootScope().GetGraphParam(g, kernelsParam); ok && kernelNames[name] {
+			initial = of.(*kernels).take(scope, standard)
+		}
 	}
 	v := scope.WithInitializer(initial).VariableWithShape(name, shape)
 	weights, once := v.NodeValue(g), "lazo.nn.penalized "+v.Path() // a layer that is used twice has one penalty

@@ -105,7 +105,10 @@ var fieldsThatAreLists = map[string]string{
 	"text.BPETraining.Special": "call", "plots.Classified.Classes": "call", "plots.Classified.Labels": "call", "plots.Classified.Scores": "call",
 	"plots.Weights.Values": "call", "plots.Block.From": "call", "plots.Block.Parts": "call", "plots.Report.Card": "call",
 	"plots.Report.Figures": "call", "plots.Part.Rows": "call", "flaxlike/report.Run.Classes": "call",
-	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.Recurrent.Initial": "call",
+	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
+	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
+	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
+	"nn.Recurrent.Initial": "call",
 	// A value that a sequence or a set is made of, which its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
 	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",

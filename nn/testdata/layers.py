@@ -87,6 +87,43 @@ of_keras("conv2d dilation", lambda t: keras.layers.Conv2D(3, 2, dilation_rate=(2
 of_keras("conv2d groups", lambda t: keras.layers.Conv2D(6, 3, groups=2, padding="same", use_bias=False, dtype=t), image, {"kernel": (3, 3, 2, 6)})
 of_keras("conv3d", lambda t: keras.layers.Conv3D(2, 2, strides=(1, 2, 1), padding="same", dtype=t), {"x": (2, 3, 4, 3, 2)}, {"kernel": (2, 2, 2, 2, 2), "bias": (2,)})
 
+of_keras("conv1d causal", lambda t: keras.layers.Conv1D(3, 3, padding="causal", dilation_rate=2, dtype=t), {"x": (2, 7, 4)}, {"kernel": (3, 4, 3), "bias": (3,)})
+of_keras("conv1d causal strides", lambda t: keras.layers.Conv1D(3, 4, padding="causal", strides=3, dtype=t), {"x": (2, 8, 4)}, {"kernel": (4, 4, 3), "bias": (3,)})
+of_keras("conv2d dilation same", lambda t: keras.layers.Conv2D(4, (2, 3), dilation_rate=(3, 2), padding="same", groups=2, dtype=t), image,
+         {"kernel": (2, 3, 2, 4), "bias": (4,)})
+of_keras("conv3d valid", lambda t: keras.layers.Conv3D(2, (1, 2, 3), strides=(2, 1, 2), dtype=t), {"x": (2, 4, 3, 6, 2)}, {"kernel": (1, 2, 3, 2, 2), "bias": (2,)})
+
+
+def strided_and_dilated(w, x, fixed, t):
+    """Keras refuses both together."""
+    return [jax.lax.conv_general_dilated(x["x"], w["kernel"], (2, 3), [(1, 1), (2, 3)], rhs_dilation=(2, 3), dimension_numbers=("NHWC", "HWIO", "NHWC")) + w["bias"]]
+
+
+# The paddings of "same" by hand: windows that reach over 3 and 7 places, at 0, 2, 4 of 5 and at 0, 3 of 5.
+case("conv2d strides and dilation", strided_and_dilated, {"x": (2, 5, 5, 4)}, {"kernel": (2, 3, 4, 3), "bias": (3,)})
+
+# Depthwise, separable
+for n in (7, 8):
+    of_keras(f"depthwise1d strides {n}", lambda t: keras.layers.DepthwiseConv1D(4, strides=3, padding="same", depth_multiplier=2, dtype=t), {"x": (2, n, 3)},
+             {"kernel": (4, 3, 2), "bias": (6,)})
+of_keras("depthwise2d", lambda t: keras.layers.DepthwiseConv2D(3, padding="same", dtype=t), image, {"kernel": (3, 3, 4, 1), "bias": (4,)})
+of_keras("depthwise2d dilation", lambda t: keras.layers.DepthwiseConv2D((2, 3), dilation_rate=2, depth_multiplier=3, use_bias=False, dtype=t), image, {"kernel": (2, 3, 4, 3)})
+of_keras("separable1d", lambda t: keras.layers.SeparableConv1D(5, 3, dilation_rate=2, padding="same", dtype=t), {"x": (2, 6, 3)},
+         {"depthwise_kernel": (3, 3, 1), "pointwise_kernel": (1, 3, 5), "bias": (5,)})
+of_keras("separable2d", lambda t: keras.layers.SeparableConv2D(5, (3, 2), strides=2, depth_multiplier=2, dtype=t), image,
+         {"depthwise_kernel": (3, 2, 4, 2), "pointwise_kernel": (1, 1, 8, 5), "bias": (5,)})
+
+# Transposed: every form of padding, with windows and strides of which either is longer
+for n, window, stride in ((4, 3, 2), (5, 4, 2), (3, 2, 3), (4, 5, 3), (3, 1, 2), (3, 4, 1)):
+    for padding in ("same", "valid"):
+        for more in (None, 0, stride - 1) if stride > 1 else (None, 0):
+            of_keras(f"transpose1d {n} {window} {stride} {padding} {more}",
+                     lambda t: keras.layers.Conv1DTranspose(2, window, strides=stride, padding=padding, output_padding=more, dtype=t), {"x": (2, n, 3)},
+                     {"kernel": (window, 2, 3), "bias": (2,)})
+of_keras("transpose1d dilation", lambda t: keras.layers.Conv1DTranspose(2, 3, dilation_rate=2, padding="same", dtype=t), {"x": (2, 5, 3)}, {"kernel": (3, 2, 3), "bias": (2,)})
+of_keras("transpose2d", lambda t: keras.layers.Conv2DTranspose(3, (3, 4), strides=(2, 3), padding="same", use_bias=False, dtype=t), image, {"kernel": (3, 4, 3, 4)})
+of_keras("transpose3d", lambda t: keras.layers.Conv3DTranspose(2, 2, strides=(1, 2, 3), dtype=t), {"x": (2, 2, 3, 2, 3)}, {"kernel": (2, 2, 2, 2, 3), "bias": (2,)})
+
 # Normalisations
 of_keras("layer norm", lambda t: keras.layers.LayerNormalization(dtype=t), seq, {"gamma": (N,), "beta": (N,)})
 case("layer norm flax", lambda w, x, fixed, t: [linen.LayerNorm(dtype=t, use_fast_variance=False).apply({"params": {"scale": w["gamma"], "bias": w["beta"]}}, x["x"])],

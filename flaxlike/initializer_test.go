@@ -1,0 +1,104 @@
+package flaxlike_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+)
+
+// Kernels of a whole model begin as Keras's of the same shape and initializer; biases, a recurrence's own kernel,
+// embeddings and what a layer says itself stay as they are without it.
+func TestWithInitializer(t *testing.T) {
+	var peers struct {
+		Begins map[string]struct{ Deviation, Mean, Greatest float64 } `json:"begins"`
+	}
+	require.NoError(t, json.Unmarshal(must.M1(os.ReadFile("../nn/testdata/layers.json")), &peers))
+	image := must.M1(data.New(data.X(make([]float32, 2*2*2*40), 2, 2, 2, 40)))
+	network := func() flaxlike.Layer {
+		return flaxlike.Sequential(flaxlike.Of(nn.Conv{Channels: 100, Window: []int{3, 5}}), flaxlike.BatchNorm(), flaxlike.Of(nn.ConvTranspose{Channels: 40, Window: []int{3, 5}}),
+			flaxlike.Func(func(scope *managed.Scope, x *managed.Node) *managed.Node {
+				return nn.DepthwiseConv{Multiplier: 100, Window: []int{3, 5}}.Apply(scope, x)
+			}),
+			flaxlike.Reshape(40, 400), flaxlike.Named("own", nn.Dense{Units: 400, Kernel: nn.Ones}), flaxlike.GRU(100), flaxlike.Residual(flaxlike.Dense(100)))
+	}
+	shapes := map[string]string{"0/kernel": "3 5 40 100", "2/kernel": "3 5 40 100", "3/kernel": "3 5 40 100", "6/kernel": "400 300"}
+	values := func(m *flaxlike.Model, name string) []float32 {
+		return tensors.MustCopyFlatData[float32](must.M1(m.Value("/model/" + name)))
+	}
+	plain := newModel(t, network(), flaxlike.WithSeed(5))
+	require.NoError(t, plain.Init(t.Context(), first(t, image, 2)))
+	seen := 0
+	for key, want := range peers.Begins {
+		name, shape, _ := strings.Cut(key, " ")
+		if shape != "3 5 40 100" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, network(), flaxlike.WithSeed(5), flaxlike.WithInitializer(name))
+			require.NoError(t, m.Init(t.Context(), first(t, image, 2)))
+			for of, shape := range shapes {
+				want = peers.Begins[name+" "+shape]
+				var sum, squares, greatest float64
+				flat := values(m, of)
+				for _, v := range flat {
+					sum, squares, greatest = sum+float64(v), squares+float64(v)*float64(v), max(greatest, math.Abs(float64(v)))
+				}
+				mean := sum / float64(len(flat))
+				deviation := math.Sqrt(max(0, squares/float64(len(flat))-mean*mean))
+				require.InDelta(t, want.Deviation, deviation, 0.03*want.Deviation+1e-9, of)
+				require.InDelta(t, want.Mean, mean, 0.04*want.Deviation, of)
+				require.InDelta(t, want.Greatest, greatest, map[bool]float64{true: 0.3, false: 0.02}[name == "random_normal"]*want.Greatest, of)
+			}
+			for _, of := range []string{"0/bias", "1/norm/scale", "5/own/kernel", "5/own/bias", "6/bias", "7/0/bias"} {
+				if v, err := m.Value("/model/" + of); err == nil {
+					require.Equal(t, values(plain, of), tensors.MustCopyFlatData[float32](v), of)
+					seen++
+				}
+			}
+			kernel, n := values(m, "6/recurrent_kernel"), 0.0 // orthogonal
+			for _, v := range kernel[:300] {
+				n += float64(v) * float64(v)
+			}
+			require.InDelta(t, 1, n, 1e-4)
+		})
+	}
+	require.GreaterOrEqual(t, seen, 5*11)
+	own := newModel(t, flaxlike.Dense(7), flaxlike.WithInitializerOf(nn.Constant(0.25)))
+	require.NoError(t, own.Init(t.Context(), first(t, must.M1(data.New(data.X(make([]float32, 6), 2, 3))), 2)))
+	require.Equal(t, float32(0.25), tensors.MustCopyFlatData[float32](must.M1(own.Value("/model/kernel")))[20])
+}
+
+func TestWithInitializer_thatTakesNothing(t *testing.T) {
+	set := must.M1(data.New(data.X(make([]float32, 6), 2, 3)))
+	square := flaxlike.Func(func(_ *managed.Scope, x *managed.Node) *managed.Node { return graph.Square(x) })
+	for name, network := range map[string]flaxlike.Layer{
+		"no layer with a kernel": flaxlike.Sequential(square, flaxlike.LayerNorm()),
+		"its own says all":       flaxlike.Sequential(flaxlike.Of(nn.Dense{Units: 2, Kernel: nn.HeNormal})),
+	} {
+		_, err := newModel(t, network, flaxlike.WithInitializer("he_normal")).Predict(t.Context(), set)
+		require.ErrorContains(t, err, "WithInitializer: no kernel takes it", name)
+	}
+	_, err := flaxlike.New(t.Context(), square, flaxlike.WithInitializer("he_norml"))
+	require.ErrorContains(t, err, `WithInitializer: no initializer "he_norml": expected one of glorot_normal`)
+	_, err = flaxlike.New(t.Context(), square, flaxlike.WithInitializer("zeros"), flaxlike.WithInitializer("ones"))
+	require.ErrorContains(t, err, "WithInitializer: given twice")
+
+	m, path := newModel(t, flaxlike.Dense(2)), filepath.Join(t.TempDir(), "model.safetensors")
+	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
+	require.NoError(t, m.Save(path))
+	_, err = opened(t, path, flaxlike.WithInitializer("he_normal"))
+	require.ErrorContains(t, err, "WithInitializer: all kernels are as in the file")
+}

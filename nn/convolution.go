@@ -1,0 +1,249 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Conv is a convolution over the spatial axes, of any number: [batch, spatial…, n] to [batch, spatial…, channels].
+type Conv struct {
+	Channels int
+	Window   []int // of each spatial axis; one number is for all
+	Strides  []int // likewise; 1 if nil
+	Dilation []int // of the window, likewise; 1 if nil
+	Groups   int   // of channels that see only their own inputs; 1 if 0
+	Valid    bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
+	Causal   bool  // all of the zeros are in front, so that no place sees a later one; for one spatial axis
+	NoBias   bool
+	Kernel   Initializer // GlorotUniform if nil
+	Bias     Initializer // Zeros if nil
+}
+
+// Apply has the variables kernel [window…, n/groups, channels] and bias [channels].
+func (c Conv) Apply(scope *Scope, x *Node) *Node {
+	w := windowsOf("Conv", scope, x, c.Window, c.Strides, c.Dilation)
+	atLeastOne("Conv", scope, "Channels", c.Channels)
+	n, groups := x.Shape().Dimensions[x.Rank()-1], max(c.Groups, 1)
+	if n%groups != 0 || c.Channels%groups != 0 {
+		fail("Conv", scope, "%d groups for %d inputs and %d channels, expected a divisor of both", groups, n, c.Channels)
+	}
+	paddings := w.paddings("Conv", scope, x, c.Valid)
+	if c.Causal {
+		if c.Valid || len(w.window) != 1 {
+			fail("Conv", scope, "Causal puts zeros in front of one spatial axis: expected the input [batch, places, n] and not Valid, got %s", x.Shape())
+		}
+		paddings = [][2]int{{w.reach(0) - 1, 0}}
+	}
+	y := w.convolve(x, variable(scope, x, "kernel", c.Kernel, GlorotUniform, w.kernel(n/groups, c.Channels)...), paddings, groups)
+	return biased(scope, y, c.NoBias, c.Bias)
+}
+
+// DepthwiseConv convolves each channel by itself: [batch, spatial…, n] to [batch, spatial…, n·multiplier], where the
+// outputs of a channel lie side by side.
+type DepthwiseConv struct {
+	Multiplier int   // outputs of each channel; 1 if 0
+	Window     []int // of each spatial axis; one number is for all
+	Strides    []int // likewise; 1 if nil
+	Dilation   []int // of the window, likewise; 1 if nil
+	Valid      bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
+	NoBias     bool
+	Kernel     Initializer // GlorotUniform if nil
+	Bias       Initializer // Zeros if nil
+}
+
+// Apply has the variables kernel [window…, n, multiplier] and bias [n·multiplier].
+func (c DepthwiseConv) Apply(scope *Scope, x *Node) *Node {
+	w := windowsOf("DepthwiseConv", scope, x, c.Window, c.Strides, c.Dilation)
+	y := w.depthwise("DepthwiseConv", "kernel", scope, x, c.Multiplier, c.Valid, c.Kernel)
+	return biased(scope, y, c.NoBias, c.Bias)
+}
+
+// SeparableConv is a [DepthwiseConv] without a bias, then a product with a kernel at each place: [batch, spatial…, n]
+// to [batch, spatial…, channels].
+type SeparableConv struct {
+	Channels   int
+	Multiplier int   // outputs of each input channel between the two; 1 if 0
+	Window     []int // of each spatial axis; one number is for all
+	Strides    []int // likewise; 1 if nil
+	Dilation   []int // of the window, likewise; 1 if nil
+	Valid      bool  // no padding; else so many zeros that the length is divided by the stride, rounded up
+	NoBias     bool
+	Depthwise  Initializer // GlorotUniform if nil
+	Pointwise  Initializer // GlorotUniform if nil
+	Bias       Initializer // Zeros if nil
+}
+
+// Apply has the variables depthwise_kernel [window…, n, multiplier], pointwise_kernel [1…, n·multiplier, channels] and
+// bias [channels].
+func (c SeparableConv) Apply(scope *Scope, x *Node) *Node {
+	w := windowsOf("SeparableConv", scope, x, c.Window, c.Strides, c.Dilation)
+	atLeastOne("SeparableConv", scope, "Channels", c.Channels)
+	y := w.depthwise("SeparableConv", "depthwise_kernel", scope, x, c.Multiplier, c.Valid, c.Depthwise)
+	one := windows{ones(len(w.window)), ones(len(w.window)), ones(len(w.window))}
+	kernel := variable(scope, x, "pointwise_kernel", c.Pointwise, GlorotUniform, one.kernel(y.Shape().Dimensions[y.Rank()-1], c.Channels)...)
+	return biased(scope, one.convolve(y, kernel, nil, 1), c.NoBias, c.Bias)
+}
+
+// ConvTranspose maps as the gradient of a [Conv] by its input does, so that strides make the spatial axes longer:
+// [batch, spatial…, n] to [batch, spatial…, channels].
+//
+// An axis of length l, a window that reaches over r = (window-1)·dilation+1 places and a stride s give the length l·s,
+// or with Valid (l-1)·s + max(r, s). With an OutputPadding p they give (l-1)·s + r mod 2 + p, or with Valid (l-1)·s + r
+// + p.
+type ConvTranspose struct {
+	Channels int
+	Window   []int // of each spatial axis; one number is for all
+	Strides  []int // likewise; 1 if nil
+	Dilation []int // of the window, likewise; 1 if nil
+	// OutputPadding says which of the lengths that a Conv of this stride makes the same of is meant: how many places more
+	// than the least, from 0 to below the stride, likewise.
+	OutputPadding []int
+	Valid         bool
+	NoBias        bool
+	Kernel        Initializer // GlorotUniform if nil
+	Bias          Initializer // Zeros if nil
+}
+
+// Apply has the variables kernel [window…, channels, n] and bias [channels].
+func (c ConvTranspose) Apply(scope *Scope, x *Node) *Node {
+	const layer = "ConvTranspose"
+	w := windowsOf(layer, scope, x, c.Window, c.Strides, c.Dilation)
+	atLeastOne(layer, scope, "Channels", c.Channels)
+	n, spatial := x.Shape().Dimensions[x.Rank()-1], x.Rank()-2
+	var more []int
+	if c.OutputPadding != nil {
+		more = perAxis(layer, scope, "OutputPadding", c.OutputPadding, spatial, 0)
+	}
+	paddings := make([][2]int, spatial) // of the input, spread out by the strides
+	for i, stride := range w.strides {
+		if more != nil && more[i] >= stride {
+			fail(layer, scope, "OutputPadding is %v, expected numbers below the strides, which are %v", c.OutputPadding, w.strides)
+		}
+		reach := w.reach(i)
+		low, both := reach-1, 2*(reach-1)
+		switch {
+		case c.Valid && more != nil:
+			both += more[i]
+		case c.Valid:
+			both += max(stride-reach, 0)
+		case more != nil:
+			both = reach + reach%2 - 2 + more[i]
+		default:
+			both = reach + stride - 2
+		}
+		if !c.Valid {
+			low = min((both+1)/2, low)
+		}
+		paddings[i] = [2]int{low, both - low}
+	}
+	kernel := variable(scope, x, "kernel", c.Kernel, GlorotUniform, w.kernel(c.Channels, n)...)
+	kernel = graph.Reverse(kernel, rangeOf(0, spatial)...)
+	axes := axesOf(spatial)
+	axes.KernelInputChannels, axes.KernelOutputChannels = axes.KernelOutputChannels, axes.KernelInputChannels
+	y := graph.ConvGeneral(x, kernel, axes, nil, paddings, w.strides, w.dilation, 1, 1)
+	return biased(scope, y, c.NoBias, c.Bias)
+}
+
+// windows are the windows of a convolution, by spatial axes.
+type windows struct{ window, strides, dilation []int }
+
+func windowsOf(layer string, scope *Scope, x *Node, window, strides, dilation []int) windows {
+	floats(layer, scope, x, 3, "[batch, spatial…, n]")
+	of := func(what string, list []int) []int {
+		if len(list) == 0 && what != "Window" {
+			list = []int{1}
+		}
+		return perAxis(layer, scope, what, list, x.Rank()-2, 1)
+	}
+	return windows{of("Window", window), of("Strides", strides), of("Dilation", dilation)}
+}
+
+// perAxis is a number for each spatial axis, of one for all or of one for each.
+func perAxis(layer string, scope *Scope, what string, list []int, spatial, least int) []int {
+	all := make([]int, spatial)
+	for i := range all {
+		switch len(list) {
+		case 1:
+			all[i] = list[0]
+		case spatial:
+			all[i] = list[i]
+		default:
+			fail(layer, scope, "%s is %v, expected one number, or one for each of %d spatial axes", what, list, spatial)
+		}
+		if all[i] < least {
+			fail(layer, scope, "%s is %d, expected at least %d", what, all[i], least)
+		}
+	}
+	return all
+}
+
+// kernel is the shape of a kernel of these windows.
+func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window), in, out) }
+
+// reach is how many places a window reaches over.
+func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
+
+// paddings are the zeros before and behind each spatial axis. GoMLX's do not heed the stride: the windows would stand
+// elsewhere than Keras's and flax's.
+func (w windows) paddings(layer string, scope *Scope, x *Node, valid bool) [][2]int {
+	paddings := make([][2]int, len(w.window))
+	for i, stride := range w.strides {
+		n := x.Shape().Dimensions[1+i]
+		last := (n - 1) / stride * stride // where the last window begins
+		switch more := last + w.reach(i) - n; {
+		case valid && w.reach(i) > n:
+			fail(layer, scope, "windows %v with the dilation %v do not fit the input %s: expected them to reach over at most %d places in each spatial axis, "+
+				"or padding, without Valid", w.window, w.dilation, x.Shape(), n)
+		case !valid && more > 0:
+			paddings[i] = [2]int{more / 2, more - more/2}
+		}
+	}
+	return paddings
+}
+
+func (w windows) convolve(x, kernel *Node, paddings [][2]int, groups int) *Node {
+	return graph.ConvGeneral(x, kernel, axesOf(len(w.window)), w.strides, paddings, nil, w.dilation, groups, 1)
+}
+
+// depthwise convolves each channel with multiplier kernels of its own, which are [window…, n, multiplier].
+func (w windows) depthwise(layer, name string, scope *Scope, x *Node, multiplier int, valid bool, initial Initializer) *Node {
+	n := x.Shape().Dimensions[x.Rank()-1]
+	if multiplier < 0 {
+		fail(layer, scope, "Multiplier is %d, expected 0, which stands for 1, or more", multiplier)
+	}
+	multiplier = max(multiplier, 1)
+	paddings := w.paddings(layer, scope, x, valid)
+	kernel := variable(scope, x, name, initial, GlorotUniform, w.kernel(n, multiplier)...)
+	return w.convolve(x, graph.Reshape(kernel, w.kernel(1, n*multiplier)...), paddings, n)
+}
+
+// biased adds the variable bias to the channels.
+func biased(scope *Scope, y *Node, none bool, initial Initializer) *Node {
+	if none {
+		return y
+	}
+	bias := variable(scope, y, "bias", initial, Zeros, y.Shape().Dimensions[y.Rank()-1])
+	return graph.Add(y, graph.ExpandLeftToRank(bias, y.Rank()))
+}
+
+// axesOf are [batch, spatial…, channels] and kernels [window…, in, out].
+func axesOf(spatial int) compute.ConvolveAxesConfig {
+	around := rangeOf(1, spatial)
+	return compute.ConvolveAxesConfig{
+		InputBatch: 0, InputSpatial: around, InputChannels: spatial + 1,
+		KernelSpatial: rangeOf(0, spatial), KernelInputChannels: spatial, KernelOutputChannels: spatial + 1,
+		OutputBatch: 0, OutputSpatial: around, OutputChannels: spatial + 1,
+	}
+}
+
+func ones(n int) []int { return slices.Repeat([]int{1}, n) }
+
+func rangeOf(from, n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = from + i
+	}
+	return list
+}
