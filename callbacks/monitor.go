@@ -35,6 +35,10 @@ func Baseline(value float64) MonitorOption {
 	}
 }
 
+// DespiteName has a mode count that is the other one than the name of the entry says ([loop.Known]), as for a loss that
+// is to grow; without it such a mode is an error.
+func DespiteName() MonitorOption { return func(m *monitor) { m.despite = true } }
+
 // StartAt leaves out the values before the run has reached a period, counted from its beginning: none of them is the
 // best one, and no patience runs. Up to there a [StopEarly] does not stop, and a [KeepBest] keeps nothing.
 func StartAt(p loop.Period) MonitorOption {
@@ -52,6 +56,7 @@ type monitor struct {
 	mode     loop.Mode // Lowest or Highest
 	minDelta float64
 	baseline *float64
+	despite  bool        // the mode may be against the entry's name
 	start    loop.Period // nil if all values count
 	best     loop.Best
 	found    bool // a value was better: best is one
@@ -88,6 +93,9 @@ func newPlateauMonitor(entry string, mode loop.Mode, options []MonitorOption) (m
 		if o != nil {
 			o(&m)
 		}
+	}
+	if err := m.mode.Against(entry); err != nil && !m.despite {
+		m.errs = append(m.errs, fmt.Errorf("%w; if it is meant, give DespiteName()", err))
 	}
 	m.best.Value = m.mode.Worst()
 	if m.baseline != nil {

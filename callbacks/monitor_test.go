@@ -50,8 +50,20 @@ func TestB68_autoMode(t *testing.T) {
 	_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("auc", loop.Mode(7), loop.Steps(1)))
 	require.EqualError(t, err, "loop: callback 1 (on each auc: stop early): mode must be Lowest, Highest or Auto, got Mode(7)")
 	require.Equal(t, []int64{1, 2}, bettered(t, "auc", loop.Auto, []float64{1, 2, 1.5}))
+	for _, c := range []loop.Option{callbacks.StopEarly("val_loss", loop.Highest, loop.Steps(1)), callbacks.KeepBest("val_loss", loop.Highest),
+		callbacks.OnBest("val_loss", loop.Highest, func(context.Context, loop.Report) error { return nil }), callbacks.ReduceOnPlateau("val_loss", loop.Highest, 0.5, loop.Steps(1))} {
+		_, err := l.Run(t.Context(), 0, data, c)
+		require.ErrorContains(t, err, `the mode is highest, and by its name "val_loss" is better the lower it is: take Lowest or Auto; if it is meant, give DespiteName()`)
+	}
+	for entry, mode := range map[string]loop.Mode{"val_accuracy": loop.Lowest, "f1": loop.Lowest, "class_precision": loop.Lowest, "rmse": loop.Highest, "val_crossentropy": loop.Highest} {
+		require.Error(t, mode.Against(entry), entry)
+	}
+	for _, entry := range []string{"score", "layer2", "policy_entropy", "conf1", "penalty", "dice"} { // not known
+		require.NoError(t, loop.Highest.Against(entry), entry)
+		require.NoError(t, loop.Lowest.Against(entry), entry)
+	}
 	require.Equal(t, []int64{1, 3}, bettered(t, "mse", loop.Auto, []float64{2, 2, 1.5}))
-	require.Equal(t, []int64{1, 3}, bettered(t, "auc", loop.Lowest, []float64{2, 2, 1.5}), "what is said goes before the name")
+	require.Equal(t, []int64{1, 3}, bettered(t, "auc", loop.Lowest, []float64{2, 2, 1.5}, callbacks.DespiteName()), "what is said goes before the name")
 }
 
 func TestD05_minDelta_andBaseline(t *testing.T) {

@@ -28,6 +28,9 @@ func (r Retention) String() string { return r.name }
 // Metric is the name of the metric that it goes by, "" if it goes by none.
 func (r Retention) Metric() string { return r.entry }
 
+// MoreIsBetter tells whether it keeps the highest values of its metric.
+func (r Retention) MoreIsBetter() bool { return r.byMetric && r.sign < 0 }
+
 // Kept says for each checkpoint of a list in the order of steps whether it stays. The zero Retention, which [Open]
 // refuses, keeps none.
 func (r Retention) Kept(list []Info) []bool {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/edits"
 )
 
 // Columns says what becomes of some columns of a table: [Numbers], [Categories] or [Labels].
@@ -177,7 +179,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 		for _, name := range names {
 			column, err := columnOf(training.fields, name)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%T: %w", r, err)
 			}
 			one, err := r.fit(name, column)
 			if err != nil {
@@ -192,7 +194,18 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 // columnOf is a column of a table.
 func columnOf(fields []Field, name string) (Array, error) {
 	a, err := find(fields, name, "the table")
-	if err == nil && len(a.Dims) != 1 {
+	if err != nil {
+		var names []string
+		for _, f := range fields {
+			names = append(names, f.Name)
+		}
+		hint := ""
+		if near := edits.Nearest(name, names); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return a, fmt.Errorf("the table has no column %q%s; there are %s", name, hint, some(names))
+	}
+	if len(a.Dims) != 1 {
 		err = fmt.Errorf("column %q is %s %v, expected one value for each example, [n]", name, a.DType(), a.Dims)
 	}
 	return a, err

@@ -231,8 +231,8 @@ func TestPreparation_refuses(t *testing.T) {
 	p := fitBirds(t)
 	table := readTable(t, birds)
 	for want, changes := range map[string][]func(data.Batch) (data.Batch, error){
-		`data: preparation: apply: the table has no field "sex"; there are "id", "mass", "island", "age", "species", "weight" (it was fitted as a one-hot)`:                         {data.Drop("sex")},
-		`data: preparation: apply: the table has no field "species"`:                                                                                                                {data.Drop("species")},
+		`data: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                           {data.Drop("sex")},
+		`data: preparation: apply: the table has no column "species"`:                                                                                                               {data.Drop("species")},
 		`column "mass": row 1: "Dream" is no number: invalid syntax: if that is no value, name it in CSV.Missing; if it is a class, take the column as Categories`:                  {data.Drop("mass"), data.Rename("island", "mass")},
 		`column "sex": row 1: "1" is no class that the training data have: expected one of 3: ["f" "m" "?"]; to take others, set Categories.Unknown, and fit the preparation again`: {data.Drop("sex"), data.Rename("id", "sex")},
 		`column "species": row 1: "1" is no class that the training data have: expected one of 2: ["a" "b"]`:                                                                        {data.Drop("species"), data.Rename("id", "species")},
@@ -275,7 +275,7 @@ func TestPreparation_refuses(t *testing.T) {
 		{`column "mass": 1 of 4 values are missing, the first one in row 2: set Numbers.Fill`, []data.Columns{data.Numbers{Columns: []string{"mass"}}}},
 		{`column "sex": row 2: the value is missing: set Categories.Fill`, []data.Columns{data.Categories{Columns: []string{"sex"}}}},
 		{`column "sex": row 1: "m" is none of Classes, ["f"]`, []data.Columns{data.Categories{Columns: []string{"sex"}, Classes: []string{"f"}}}},
-		{`the table has no field "wings"; there are "id", "mass"`, []data.Columns{data.Numbers{Columns: []string{"wings"}}}},
+		{`data.Numbers: the table has no column "wings"; there are ["id" "mass"`, []data.Columns{data.Numbers{Columns: []string{"wings"}}}},
 		{`column "mass" is named twice`, []data.Columns{data.Numbers{Columns: []string{"mass", "mass"}}}},
 		{`data.Numbers and data.Categories both name no columns`, []data.Columns{data.Numbers{}, data.Categories{}}},
 		{`data.Labels: no Column is set`, []data.Columns{data.Labels{}}},

@@ -124,6 +124,7 @@ func (m *Model) report(b *managed.Builder) {
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
 			m.set.checkClassWeights(name, classes)
 			weighed = true
+			m.seen.weigh(labelOf(out, l.Output, l.Label))
 			if labels.DType().IsFloat() {
 				m.seen.take(bound{field: labelOf(out, l.Output, l.Label), kind: "label", whole: true, high: 1, weights: m.set.weights,
 					why: "WithClassWeights weighs classes, which are 0 and 1 here; weights of single examples: WithSampleWeights"})
@@ -310,6 +311,14 @@ func (s *settings) checkClassWeights(loss string, classes int) {
 		if classes > 0 && class >= classes {
 			panic(fmt.Errorf("WithClassWeights: there is no class %d: the output of the loss %q has the classes 0…%d", class, loss, classes-1))
 		}
+	}
+	for class := range classes {
+		if w, named := s.classWeights[class]; !named || w != 0 {
+			return
+		}
+	}
+	if classes > 0 {
+		panic(fmt.Errorf("WithClassWeights: all %d classes of the loss %q weigh 0, so no example would count: expected a weight above 0 for one at least", classes, loss))
 	}
 }
 

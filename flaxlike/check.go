@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -39,6 +40,7 @@ type seen struct {
 	odds      map[string]odds   // of the outputs, by name
 	optimizer managed.Optimizer // of SetOptimizer; nil: New's
 	bounds    []bound
+	weighed   []string                  // the fields of labels whose classes have weights
 	looked    int                       // how many bounds there were then
 	built     map[*managed.Stepper]bool // its bounds are known, so that batches are looked at before their step
 	expected  *expected                 // what the run that begins waits for
@@ -84,6 +86,73 @@ func (s *seen) known() []bound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bounds
+}
+
+// weigh notes a field of labels whose classes have weights.
+func (s *seen) weigh(field string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.weighed, field) {
+		s.weighed = append(slices.Clip(s.weighed), field)
+	}
+}
+
+// checkWeights refuses weights by which no example of a set counts, and those of classes that a set to train on has not.
+func (m *Model) checkWeights(s step) error {
+	batch := data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}
+	if weights, err := batch.Get(m.set.weights); m.set.weights != "" && err == nil {
+		of := bound{weights: m.set.weights}
+		if flat, ok := weights.Flat.([]float32); ok && len(flat) > 0 && !anyCounts(flat, func(at int) bool { return counts(batch, of, weights, at) }) {
+			return fmt.Errorf("field %q: the sample weights of all %d examples in the set are 0, so none would count: %w", m.set.weights, s.set.Len(), ErrValue)
+		}
+	}
+	if s.of != m.train || len(m.set.classWeights) == 0 {
+		return nil
+	}
+	m.seen.mu.Lock()
+	fields := m.seen.weighed
+	m.seen.mu.Unlock()
+	for _, name := range fields {
+		labels, err := batch.Get(name)
+		if err != nil || labels.Size() == 0 {
+			continue // the step says so, better
+		}
+		some, there, missing := false, map[int]bool{}, len(m.set.classWeights)
+		flat, number := reflect.ValueOf(labels.Flat), reflect.TypeFor[float64]()
+		if !flat.Type().Elem().ConvertibleTo(number) {
+			continue
+		}
+		for at := 0; at < flat.Len() && (!some || missing > 0); at++ {
+			class := int(flat.Index(at).Convert(number).Float())
+			if there[class] || !counts(batch, bound{weights: m.set.weights}, labels, at) {
+				continue
+			}
+			there[class] = true
+			w, named := m.set.classWeights[class]
+			if some = some || !named || w > 0; named {
+				missing--
+			}
+		}
+		for _, class := range slices.Sorted(maps.Keys(m.set.classWeights)) {
+			if !there[class] && !s.part {
+				return fmt.Errorf("WithClassWeights names class %d, which no example of the set has that counts: field %q has the classes %v: %w: "+
+					"leave it out, or look at how the classes are numbered", class, name, slices.Sorted(maps.Keys(there)), ErrValue)
+			}
+		}
+		if !some {
+			return fmt.Errorf("WithClassWeights: all classes that the set has, %v in field %q, weigh 0, so no example would count: %w", slices.Sorted(maps.Keys(there)), name, ErrValue)
+		}
+	}
+	return nil
+}
+
+func anyCounts(flat []float32, counts func(at int) bool) bool {
+	for at := range flat {
+		if flat[at] != 0 && counts(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // fieldOf is the field that a node has the numbers of, in whatever shape; "" if it has others.
@@ -148,15 +217,21 @@ func (m *Model) before(s step, batch data.Batch) error {
 		return err
 	}
 	bounds := m.seen.known()
+	m.seen.mu.Lock()
+	looked := len(bounds) + len(m.seen.weighed)
+	m.seen.mu.Unlock()
 	switch {
 	case s.set == nil:
 		return m.seen.look(batch, false)
-	case *s.looked == len(bounds):
+	case *s.looked == looked:
 		return nil
 	}
 	err := lookAt(bounds, data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}, "the set", false)
 	if err == nil {
-		*s.looked = len(bounds)
+		err = m.checkWeights(s)
+	}
+	if err == nil {
+		*s.looked = looked
 	}
 	return err
 }

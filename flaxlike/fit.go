@@ -207,7 +207,9 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if f.OnDevice {
 		dealt = data.OnDevice(set).Batches
 	}
-	history, err := m.run(ctx, f, m.stepOn(m.train, augmented), set, func(done, _ int64) loop.Data[data.Batch] {
+	training := m.stepOn(m.train, augmented)
+	training.part = f.OverfitBatches > 0
+	history, err := m.run(ctx, f, training, set, func(done, _ int64) loop.Data[data.Batch] {
 		batches := dealt(size, append(order, data.Skip(done))...)
 		if rest {
 			batches = m.divided(batches, size)

@@ -95,6 +95,9 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
 		say("the run had ended: %v", result.Stop)
 	}
+	if err != nil && result.Elapsed.Steps == start.Elapsed.Steps {
+		err = beforeAll(err)
+	}
 	if err == nil && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
 		err = m.bringIn(ctx, batches(start.Elapsed.Steps, 0), say)
 	}

@@ -278,19 +278,20 @@ func ofShapes(err error) error {
 
 // step is one of a model's steps for a loop, in blocks where these win. Where its batches are of a set in memory, the
 // numbers of the set are looked at once, and not those of each batch: looked is for how many bounds they were. One that
-// is part of a Fit or an evaluation logs means ([asShown]).
+// is part of a Fit or an evaluation logs means ([asShown]). A set that is part of another need not have all classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
 	set    *data.Set
 	looked *int
+	part   bool
 }
 
 func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
 	if set.Mapped() { // its batches have other numbers
 		set = nil
 	}
-	return step{of, true, set, new(int)}
+	return step{of: of, means: true, set: set, looked: new(-1)}
 }
 
 var (
@@ -301,12 +302,29 @@ var (
 // own is an error of this package in a step.
 func failure(err error) error { return &graphs.Failure{Package: "flaxlike", Err: err} }
 
+// untrained is an error of a step that was not begun.
+type untrained struct{ error }
+
+func (u *untrained) Unwrap() error { return u.error }
+func (u *untrained) Point() string { return graphs.Point(u.error) }
+
+// beforeAll is the error of a run that made no step, without the number of the step that it would have been; any other
+// is as it is.
+func beforeAll(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if u, ok := e.(*untrained); ok {
+			return fmt.Errorf("before the first step: %w", graphs.Inner(u.error))
+		}
+	}
+	return err
+}
+
 func (s step) String() string { return s.of.String() }
 func (s step) BlockSize() int { return s.of.BlockSize() }
 
 func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loop.Logs, error) {
 	if err := m.before(s, batch); err != nil {
-		return m, loop.Logs{}, failure(err)
+		return m, loop.Logs{}, &untrained{failure(err)}
 	}
 	known := len(m.seen.known())
 	logs, err := m.one(ctx, s.of, batch)
@@ -320,12 +338,12 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 
 func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
 	if err := s.ready(ctx, m, batches[0]); err != nil {
-		return m, nil, failure(err)
+		return m, nil, &untrained{failure(err)}
 	}
 	for i, b := range batches {
 		if err := m.before(s, b); err != nil {
 			if i == 0 {
-				return m, nil, failure(err)
+				return m, nil, &untrained{failure(err)}
 			}
 			batches = batches[:i] // those before it are made, and the next block begins with it
 			logs, stepErr := m.several(ctx, s, batches)

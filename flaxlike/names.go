@@ -28,13 +28,7 @@ func find[T any](kind, name string, table map[string]T) (found T, err error) {
 
 // nearest is the name with the fewest changes, if these are few; else one that holds the other.
 func nearest(name string, names []string) string {
-	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))
-	best, least := "", max(2, len(plain)/3)+1
-	for _, n := range names {
-		if d := edits.Distance(plain, n, least); d < least {
-			best, least = n, d
-		}
-	}
+	best, plain := edits.Nearest(name, names), strings.ToLower(name)
 	if best != "" || len(plain) < 3 {
 		return best
 	}

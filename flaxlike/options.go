@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -224,7 +225,8 @@ func WithBatchSize(n int) Option {
 
 // WithSampleWeights names the field that says how much each example counts in the losses and in weighted metrics:
 // floats [batch], or of more of the loss's axes. All sets that the model trains on or is tested with must have it. The
-// sum of weighted losses is divided by the number of examples. A weight below 0, or not finite, is an error.
+// sum of weighted losses is divided by the number of examples. A weight below 0, or not finite, is an error, and so is
+// a set in which all are 0.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {
@@ -237,9 +239,14 @@ func WithSampleWeights(field string) Option {
 
 // WithClassWeights says how much the examples of a class count while training, in the losses with integer labels, and
 // with labels 0 or 1 of binary_crossentropy; a class that is not named counts 1. A class that the output has not, and
-// losses none of which has such labels, are an error before the first step.
+// losses none of which has such labels, are an error before the first step; so are, of a set, a class that none of its
+// examples has, and weights by which none of them counts.
 func WithClassWeights(weights map[int]float64) Option {
+	weights = maps.Clone(weights)
 	return func(s *settings) error {
+		if len(weights) == 0 {
+			return errors.New("WithClassWeights: no class is named")
+		}
 		for class, w := range weights {
 			if class < 0 || !(w >= 0) || math.IsInf(w, 0) {
 				return fmt.Errorf("the weight of class %d is %v, expected classes and finite weights of at least 0", class, w)

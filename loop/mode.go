@@ -13,9 +13,7 @@ import (
 type Mode int
 
 const (
-	// Auto decides by the words in the name of the entry: Highest if one ends in acc, accuracy or auc, else Lowest. If
-	// there are several such words, or words that end in loss or error, the last one decides: "accuracy_test" is an
-	// accuracy, "auc_loss" a loss. It knows no other names: use Highest for a precision.
+	// Auto decides by the words in the name of the entry, as [Known], and is Lowest where that does not know it.
 	Auto Mode = iota
 	// Lowest is for losses and errors.
 	Lowest
@@ -41,27 +39,45 @@ func (m Mode) Of(entry string) (Mode, error) {
 	case Lowest, Highest:
 		return m, nil
 	case Auto:
-		return autoMode(entry), nil
+		if known, ok := Known(entry); ok {
+			return known, nil
+		}
+		return Lowest, nil
 	}
 	return m, fmt.Errorf("mode must be Lowest, Highest or Auto, got %s", m)
 }
 
-func autoMode(entry string) Mode {
-	mode := Lowest
-	words := strings.FieldsFunc(strings.ToLower(entry), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, word := range words {
-		switch {
-		case endsIn(word, "acc", "accuracy", "auc"):
-			mode = Highest
-		case endsIn(word, "loss", "error"):
-			mode = Lowest
+// endings are those of words in names that say which values are better, and words whole words that do.
+var (
+	endings = map[Mode][]string{
+		Lowest:  {"loss", "error", "mse", "mae", "mape", "msle", "crossentropy", "perplexity"},
+		Highest: {"acc", "accuracy", "auc", "precision", "recall", "specificity", "sensitivity"},
+	}
+	words = map[Mode][]string{Highest: {"f1", "r2", "iou"}}
+)
+
+// Known says by the words in the name of an entry whether lower or higher values are better, if that is known: Lowest
+// for losses and errors, Highest for accuracies, precisions and their like. Of several such words the last
+// one decides: "accuracy_test" is an accuracy, "auc_loss" a loss.
+func Known(entry string) (mode Mode, ok bool) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(entry), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, m := range []Mode{Lowest, Highest} {
+			if slices.Contains(words[m], word) || slices.ContainsFunc(endings[m], func(e string) bool { return strings.HasSuffix(word, e) }) {
+				mode, ok = m, true
+			}
 		}
 	}
-	return mode
+	return mode, ok
 }
 
-func endsIn(word string, endings ...string) bool {
-	return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(word, e) })
+// Against is an error where the mode is the other one than the entry's name says ([Known]).
+func (m Mode) Against(entry string) error {
+	known, ok := Known(entry)
+	if !ok || m == known || m != Lowest && m != Highest {
+		return nil
+	}
+	which := map[Mode]string{Lowest: "lower", Highest: "higher"}
+	return fmt.Errorf("the mode is %s, and by its name %q is better the %s it is: take %s or Auto", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
 }
 
 // Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf

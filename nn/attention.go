@@ -105,7 +105,7 @@ func (a Attention) Decode(scope *Scope, x *Node, cache Cache) (*Node, Cache) {
 	seen := graph.LessOrEqual(graph.Iota(g, square, 1), graph.Add(graph.Iota(g, square, 0), cache.Position))
 	mask := graph.Reshape(seen, 1, 1, n, length)
 	if a.Mask != nil {
-		mask = logicalAnd(mask, graph.Reshape(PlacesMask(a.Mask, batch, length), batch, 1, 1, length))
+		mask = logicalAnd(mask, graph.Reshape(placesMask("Attention", scope, a.Mask, batch, length), batch, 1, 1, length))
 		mask = graph.Reshape(graph.BroadcastToDims(mask, batch, a.Heads, n, length), 1, -1, n, length)
 	}
 	y := a.attend(scope, wide(flat(q)), wide(next.Key), wide(next.Value), attention.LayoutBHSD, mask, false)
@@ -161,7 +161,7 @@ func (a Attention) mask(scope *Scope, q, k *Node) *Node {
 	m := a.Mask
 	switch dims := m.Shape().Dimensions; {
 	case m.Rank() < 3:
-		return graph.Reshape(PlacesMask(m, batch, keys), batch, 1, 1, keys)
+		return graph.Reshape(placesMask("Attention", scope, m, batch, keys), batch, 1, 1, keys)
 	case m.DType() != boolean:
 	case m.Shape().CheckDims(batch, queries, keys) == nil:
 		return graph.Reshape(m, batch, queries, 1, keys)

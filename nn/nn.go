@@ -100,12 +100,29 @@ func sequence(layer string, scope *Scope, x *Node) {
 // PlacesMask says which places of sequences count, [batch, places] of bool: mask itself if it is that, or the first
 // ones where it has their number for each example, [batch] of whole numbers.
 func PlacesMask(mask *Node, batch, places int) *Node {
-	switch dims := mask.Shape().Dimensions; {
-	case mask.Rank() == 1 && mask.DType().IsInt() && dims[0] == batch:
+	if !fitsPlaces(mask, batch, places) {
+		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))
+	}
+	if mask.Rank() == 1 {
 		at := graph.Iota(mask.Graph(), shapes.Make(mask.DType(), batch, places), 1)
 		return graph.LessThan(at, graph.BroadcastToDims(graph.Reshape(mask, batch, 1), batch, places))
-	case mask.Rank() == 2 && mask.DType() == boolean && dims[0] == batch && dims[1] == places:
-		return mask
 	}
-	panic(fmt.Errorf("nn: the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places))
+	return mask
+}
+
+func wrongMask(mask *Node, batch, places int) error {
+	return fmt.Errorf("the mask is %s, expected lengths, whole numbers [%d], or bool [%[2]d, %d]", mask.Shape(), batch, places)
+}
+
+// placesMask is PlacesMask of a layer's setting.
+func placesMask(layer string, scope *Scope, mask *Node, batch, places int) *Node {
+	if !fitsPlaces(mask, batch, places) {
+		fail(layer, scope, "%w", wrongMask(mask, batch, places))
+	}
+	return PlacesMask(mask, batch, places)
+}
+
+// fitsPlaces tells whether a mask is lengths or places of so many sequences.
+func fitsPlaces(mask *Node, batch, places int) bool {
+	return mask.Shape().CheckDims(batch) == nil && mask.DType().IsInt() || mask.Shape().CheckDims(batch, places) == nil && mask.DType() == boolean
 }

@@ -152,7 +152,7 @@ func (r Recurrent) apply(layer string, scope *Scope, x *Node, c cell) (outputs *
 	}
 	var mask []*Node
 	if r.Mask != nil {
-		mask = []*Node{graph.TransposeAllAxes(PlacesMask(r.Mask, batch, places), 1, 0)}
+		mask = []*Node{graph.TransposeAllAxes(placesMask(layer, scope, r.Mask, batch, places), 1, 0)}
 	}
 	x = graph.TransposeAllAxes(x, 1, 0, 2) // the places in front, as the loop takes them
 	for i := range depth {

@@ -202,7 +202,7 @@ func TestMistakes(t *testing.T) {
 		"nn: GRU in /: Initial has 2 states, expected 1": func(s *nn.Scope, g *graph.Graph) {
 			nn.GRU{Units: 2, Initial: []*node{of(g, 1, 2), of(g, 1, 2)}}.Apply(s, of(g, 1, 2, 3))
 		},
-		"nn: the mask is (Float32)[1, 2], expected lengths, whole numbers [1], or bool [1, 2]": func(s *nn.Scope, g *graph.Graph) {
+		"nn: SimpleRNN in /: the mask is (Float32)[1, 2], expected lengths, whole numbers [1], or bool [1, 2]": func(s *nn.Scope, g *graph.Graph) {
 			nn.SimpleRNN{Units: 2, Mask: of(g, 1, 2)}.Apply(s, of(g, 1, 2, 3))
 		},
 		"nn: LSTM in /: the rate of dropout is 1, expected a share from 0 to below 1": func(s *nn.Scope, g *graph.Graph) { nn.LSTM{Units: 2, Dropout: 1}.Apply(s, of(g, 1, 2, 3)) },

@@ -299,24 +299,12 @@ func (s series) best() int {
 	return at
 }
 
-// endings are those of words in names that say which values are better.
-var endings = map[loop.Mode][]string{
-	loop.Lowest: {"loss", "error", "mse", "mae", "mape", "msle", "perplexity"},
-	loop.Highest: {"acc", "accuracy", "auc", "precision", "recall", "f1", "iou", "dice", "r2", "specificity",
-		"sensitivity"},
-}
-
 func (s series) mode() (mode loop.Mode, known bool) {
 	if s.Collection == loop.Losses {
 		return loop.Lowest, true
 	}
-	apart := func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }
-	for word := range strings.FieldsFuncSeq(strings.ToLower(s.of), apart) {
-		for m, list := range endings {
-			if slices.ContainsFunc(list, func(e string) bool { return strings.HasSuffix(word, e) }) {
-				mode, known = m, true
-			}
-		}
+	if mode, known = loop.Known(s.of); !known && strings.HasSuffix(strings.ToLower(s.of), "dice") { // a metric here, and no loss
+		return loop.Highest, true
 	}
 	return mode, known
 }

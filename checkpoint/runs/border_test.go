@@ -119,6 +119,7 @@ func TestKeepBestRefuses(t *testing.T) {
 		option loop.Option
 		want   string
 	}{
+		{"the other direction", runs.KeepBest(keep(checkpoint.Highest(1, "test_loss")), checkpoint.Highest(1, "test_loss")), `by its name "test_loss" is better the lower it is`},
 		{"no folder", runs.KeepBest(nil, checkpoint.Lowest(1, "test")), "no folder given"},
 		{"more than one", runs.KeepBest(keep(checkpoint.Lowest(2, "test")), checkpoint.Lowest(2, "test")), "expected Lowest(1, …) or Highest(1, …)"},
 		{"not by a metric", runs.KeepBest(keep(), checkpoint.Last(1)), "expected Lowest(1, …) or Highest(1, …)"},

@@ -21,6 +21,12 @@ func KeepBest(folder *checkpoint.Folder, by checkpoint.Retention) loop.Change {
 	c := loop.Change{Name: "keep best", When: loop.Never, Start: func(from loop.Beginning) (loop.Changer, error) { return startBest(folder, by, from) }}
 	if folder == nil {
 		c.Err = errNoFolder
+	} else if by.Metric() != "" {
+		mode := loop.Lowest
+		if by.MoreIsBetter() {
+			mode = loop.Highest
+		}
+		c.Err = mode.Against(by.Metric())
 	}
 	return c
 }

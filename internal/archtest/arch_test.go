@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"checkpoint/runs":       {"callbacks", "checkpoint", "internal/shield", "loop", "safetensors"},
 	"safetensors":           {"internal/regular"},
 	"checkpoint/storetest":  {"checkpoint", "safetensors"},
-	"data":                  {"internal/blocks", "internal/distinct", "internal/dtype", "internal/fetch", "internal/regular", "internal/shield", "internal/tfrecord"},
+	"data":                  {"internal/blocks", "internal/distinct", "internal/dtype", "internal/edits", "internal/fetch", "internal/regular", "internal/shield", "internal/tfrecord"},
 	"data/gomlxdata":        {"data"},
 	"metrics":               {},
 	"callbacks/tensorboard": {"callbacks", "internal/tfrecord", "loop"},

@@ -1,6 +1,20 @@
 // Package edits says how far two names are apart, for errors that guess which name was meant.
 package edits
 
+import "strings"
+
+// Nearest is the name with the fewest edits, if these are few; "" if none is near.
+func Nearest(name string, names []string) string {
+	plain := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(name))
+	best, least := "", max(2, len(plain)/3)+1
+	for _, n := range names {
+		if d := Distance(plain, strings.ToLower(n), least); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
 // Distance is how many bytes must be put in, taken out or replaced to make b of a (Levenshtein 1966); beyond most it
 // may be inexact.
 func Distance(a, b string, most int) int {
