@@ -10,7 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/edits"
 )
 
-// Columns says what becomes of some columns of a table: [Numbers], [Categories] or [Labels].
+// Columns says what becomes of some columns of a table: [Numbers], [Categories] or [Labels]; or, for all of them, what
+// is [Missing].
 type Columns interface {
 	// rule is what is asked of all of them.
 	rule() (columns []string, field string, err error)
@@ -51,6 +52,16 @@ type Categories struct {
 	Value string
 	// Unknown is what becomes of a class that is not known.
 	Unknown Unknown
+}
+
+// Missing are texts that stand for a missing value in all columns, as "NA", besides the empty one. They are kept with
+// the preparation, so that whoever predicts need not know them.
+type Missing []string
+
+func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
+
+func (Missing) fit(string, Array) (prepared, error) {
+	return prepared{}, errors.New("data: Missing is for all columns")
 }
 
 // Labels is a column that a model is to answer or that is needed in training alone, as a weight: the data of a
@@ -102,9 +113,9 @@ const (
 // the training data alone, by [FitPreparation], and does the same with every other data. A model is of no use without
 // it: keep it as JSON. It is safe for concurrent use.
 //
-//	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true, Missing: []string{"NA"}})
+//	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true})
 //	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
-//	p, err := data.FitPreparation(train,
+//	p, err := data.FitPreparation(train, data.Missing{"NA"},
 //		data.Numbers{Columns: []string{"bill", "mass"}, Fill: data.FillMean, Scale: data.Standard},
 //		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent},
 //		data.Labels{Column: "species"})
@@ -112,8 +123,11 @@ const (
 //	one, err := p.Rows(map[string]any{"bill": 39.1, "mass": 3750, "island": "Dream", "sex": nil})
 //
 // The table is a [Set] whose fields are its columns, [n] each, in any order; other fields are left out. A missing value
-// is an empty text, or NaN.
-type Preparation struct{ columns []prepared }
+// is an empty text, or NaN, or one of [Missing].
+type Preparation struct {
+	columns []prepared
+	missing []string
+}
 
 // The limits of a Preparation, which bound what a table of some rows can become.
 const (
@@ -141,9 +155,17 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 	}
 	named := map[string]bool{}
 	rest := -1
+	p := &Preparation{}
 	for i, r := range rules {
 		if r == nil {
 			return nil, fmt.Errorf("columns %d of %d are nil", i+1, len(rules))
+		}
+		if missing, ok := r.(Missing); ok {
+			if len(missing) == 0 || p.missing != nil {
+				return nil, errors.New("data.Missing is there twice, or names no text")
+			}
+			p.missing = slices.Clone(missing)
+			continue
 		}
 		names, _, err := r.rule()
 		if err != nil {
@@ -162,8 +184,10 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			rest = i
 		}
 	}
-	p := &Preparation{}
 	for i, r := range rules {
+		if _, ok := r.(Missing); ok {
+			continue
+		}
 		names, _, _ := r.rule()
 		if i == rest {
 			names = nil
@@ -177,7 +201,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			}
 		}
 		for _, name := range names {
-			column, err := columnOf(training.fields, name)
+			column, err := p.column(training.fields, name)
 			if err != nil {
 				return nil, fmt.Errorf("%T: %w", r, err)
 			}
@@ -189,6 +213,22 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 		}
 	}
 	return p, p.check()
+}
+
+// column is a column of a table, with empty texts for those that stand for a missing value.
+func (p *Preparation) column(fields []Field, name string) (Array, error) {
+	a, err := columnOf(fields, name)
+	texts, ok := a.Flat.([]string)
+	if err != nil || !ok || len(p.missing) == 0 {
+		return a, err
+	}
+	texts = slices.Clone(texts)
+	for i, text := range texts {
+		if slices.Contains(p.missing, strings.TrimSpace(text)) {
+			texts[i] = ""
+		}
+	}
+	return Array{texts, a.Dims}, nil
 }
 
 // columnOf is a column of a table.
@@ -203,7 +243,7 @@ func columnOf(fields []Field, name string) (Array, error) {
 		if near := edits.Nearest(name, names); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return a, fmt.Errorf("the table has no column %q%s; there are %s", name, hint, some(names))
+		return a, fmt.Errorf("the table has no column %q; there are %s%s", name, some(names), hint)
 	}
 	if len(a.Dims) != 1 {
 		err = fmt.Errorf("column %q is %s %v, expected one value for each example, [n]", name, a.DType(), a.Dims)
@@ -294,7 +334,7 @@ func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
 		if of[0].label() && !labels {
 			continue
 		}
-		a, err := together(of, table)
+		a, err := p.together(of, table)
 		if err != nil {
 			return Batch{}, err
 		}
@@ -332,7 +372,7 @@ func (p *Preparation) of(field string) (columns []*prepared) {
 }
 
 // together puts columns beside each other.
-func together(columns []*prepared, table Batch) (Array, error) {
+func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) {
 	rows, width := 0, 0
 	for _, c := range columns {
 		width += c.width()
@@ -341,7 +381,7 @@ func together(columns []*prepared, table Batch) (Array, error) {
 	var classes []int32
 	at := 0
 	for i, c := range columns {
-		column, err := columnOf(table.Fields, c.Column)
+		column, err := p.column(table.Fields, c.Column)
 		if err != nil {
 			return Array{}, fmt.Errorf("%w (it was fitted as a %s)", err, c.As)
 		}

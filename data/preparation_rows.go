@@ -87,6 +87,7 @@ const preparationVersion = 1
 type preparationFile struct {
 	Version int        `json:"version"`
 	Columns []prepared `json:"columns"`
+	Missing []string   `json:"missing,omitempty"`
 }
 
 // MarshalJSON writes all that [Preparation.UnmarshalJSON] needs.
@@ -94,7 +95,7 @@ func (p *Preparation) MarshalJSON() ([]byte, error) {
 	if p == nil || len(p.columns) == 0 {
 		return nil, errors.New("data: preparation: it is empty: data.FitPreparation makes one")
 	}
-	return json.Marshal(preparationFile{preparationVersion, p.columns})
+	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
 }
 
 // UnmarshalJSON reads what MarshalJSON has written, by this version or one before. What it does not know is an error,
@@ -111,7 +112,7 @@ func (p *Preparation) UnmarshalJSON(text []byte) error {
 		strict.DisallowUnknownFields()
 		err = strict.Decode(&file)
 	}
-	read := Preparation{file.Columns}
+	read := Preparation{file.Columns, file.Missing}
 	if err == nil {
 		err = read.check()
 	}

@@ -361,3 +361,31 @@ func FuzzPreparation(f *testing.F) {
 		require.NoError(t, json.Unmarshal(text, &data.Preparation{}))
 	})
 }
+
+// Texts that stand for a missing value are kept with a preparation: it does without them what another does of a table
+// that was read with them, here and after its JSON was read again, and of rows from JSON.
+func TestMissing(t *testing.T) {
+	table := func(none string) *data.Set {
+		return must1(data.New(data.Named("mass", []string{"1", none, "3"}, 3), data.Named("sex", []string{none, "f", "m"}, 3), data.Named("kind", []string{"a", "b", "a"}, 3)))
+	}
+	rules := []data.Columns{data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Indicator: true},
+		data.Categories{Columns: []string{"sex"}, Fill: data.FillMostFrequent}, data.Labels{Column: "kind"}}
+	want := must1(must1(data.FitPreparation(table(""), rules...)).Apply(must1(data.Peek(table("").Batches(3)))))
+	p := must1(data.FitPreparation(table("n/a"), append(rules, data.Missing{"NA", "n/a"})...))
+	require.Equal(t, want.Fields, must1(p.Apply(must1(data.Peek(table("n/a").Batches(3))))).Fields)
+	again := new(data.Preparation)
+	require.NoError(t, json.Unmarshal(must1(json.Marshal(p)), again))
+	require.Equal(t, want.Fields, must1(again.Apply(must1(data.Peek(table(" NA ").Batches(3))))).Fields)
+	require.Equal(t, must1(p.Rows(map[string]any{"mass": nil, "sex": nil})).Fields(), must1(again.Rows(map[string]any{"mass": "NA", "sex": "n/a"})).Fields())
+	_, err := data.FitPreparation(table(""), append(rules, data.Missing{})...)
+	require.ErrorContains(t, err, "data.Missing is there twice, or names no text")
+	_, err = data.FitPreparation(table(""), data.Numbers{Columns: []string{"mas"}})
+	require.ErrorContains(t, err, `data.Numbers: the table has no column "mas"; there are ["mass" "sex" "kind"]; did you mean "mass"?`)
+}
+
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -134,7 +134,7 @@ func (m *Model) Probabilities(ctx context.Context, set *data.Set, options ...loo
 	if err != nil {
 		return nil, err
 	}
-	return m.probabilities(outputs)
+	return m.ProbabilitiesOf(outputs)
 }
 
 // ProbabilitiesStep is [Model.PredictStep] with probabilities, as [Model.Probabilities] has them: what to serve.
@@ -143,10 +143,11 @@ func (m *Model) ProbabilitiesStep(ctx context.Context, batch data.Batch) (map[st
 	if err != nil {
 		return nil, err
 	}
-	return m.probabilities(outputs)
+	return m.ProbabilitiesOf(outputs)
 }
 
-func (m *Model) probabilities(outputs map[string]data.Array) (map[string]data.Array, error) {
+// ProbabilitiesOf are those of outputs that [Model.Predict] gave, as [Model.Probabilities] has them.
+func (m *Model) ProbabilitiesOf(outputs map[string]data.Array) (map[string]data.Array, error) {
 	if err := m.seen.current(calibrationsAlone); err != nil {
 		return nil, fmt.Errorf("flaxlike: probabilities: %w", err)
 	}
@@ -186,6 +187,12 @@ func (m *Model) Classes(ctx context.Context, set *data.Set, thresholds ...float6
 	if err != nil {
 		return nil, err
 	}
+	return m.ClassesOf(outputs, thresholds...)
+}
+
+// ClassesOf are those of outputs that [Model.Predict] gave, and not of their probabilities, as [Model.Classes] has them.
+func (m *Model) ClassesOf(outputs map[string]data.Array, thresholds ...float64) (map[string]data.Array, error) {
+	thresholds = slices.Clone(thresholds)
 	if err := m.seen.current(len(thresholds) > 0); err != nil {
 		return nil, fmt.Errorf("flaxlike: classes: %w", err)
 	}

@@ -28,7 +28,7 @@
 //	BackupAndRestore,              checkpoint               Fit.Checkpoints, Fit.CheckpointEvery
 //	ModelCheckpoint
 //	evaluate, predict              test_loop, predict_loop  Evaluate, Predict, EvaluateBatches, PredictBatches
-//	softmax, argmax of predict                              Probabilities, Classes; PredictOne
+//	softmax, argmax of predict                              Probabilities, Classes, …Of outputs; PredictOne
 //	KerasTuner                                              Search, CrossValidate, Ensemble; Calibrate, ChooseThresholds
 //	train_on_batch, …              train_step, …            TrainStep, TestStep, PredictStep, ResetStep
 //	summary                                                 Summary

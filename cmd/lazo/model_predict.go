@@ -22,7 +22,7 @@ import (
 type modelPredict struct {
 	Path    string   `arg:"" help:"File that Model.Save wrote."`
 	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes, or without one the numbers of its only input; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin."`
-	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA; an empty cell does always."`
+	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with (data.Missing); an empty cell does always."`
 	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
 }
 
@@ -230,15 +230,15 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (answers, err
 			return answers{}, fmt.Errorf("the output %q has a NaN", name)
 		}
 	}
-	probabilities, err := m.Probabilities(ctx, set)
+	probabilities, err := m.ProbabilitiesOf(outputs)
 	if errors.Is(err, flaxlike.ErrNoProbabilities) {
 		return answers{set.Len(), outputs, nil}, nil
 	}
 	if err != nil {
 		return answers{}, err
 	}
+	classes, err := m.ClassesOf(outputs)
 	maps.Copy(outputs, probabilities)
-	classes, err := m.Classes(ctx, set)
 	return answers{set.Len(), outputs, classes}, err
 }
 

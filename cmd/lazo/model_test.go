@@ -104,6 +104,17 @@ func TestModelPredict_ofATable(t *testing.T) {
 	r := run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Regexp(t, `^preds_probability_0,preds_probability_1,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
+	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
+		data.Categories{Columns: []string{"place"}}, data.Labels{Column: "kind"}))
+	again := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
+	defer again.Close()
+	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(training.Batches(2)))))
+	must.M1(again.CopyFrom(t.Context(), m, nil))
+	require.NoError(t, again.Save(model+"2"))
+	given := r.stdout
+	r = run(t, "model", "predict", model+"2", filepath.Join(dir, "rows.csv"))
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, given, r.stdout)
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"place":"sea","mass":null}`+"\n"+`{"place":"land","mass":2}`))
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"fish"`)

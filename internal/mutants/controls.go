@@ -246,6 +246,8 @@ var controls = []control{
 		edits: []edit{{"kernel = graph.Reverse(kernel, rangeOf(0, spatial)...)", "_ = graph.Reverse"}}},
 	{name: "a causal convolution that sees later places", file: "nn/convolution.go", pkg: "nn", test: "TestPeers",
 		edits: []edit{{"[][2]int{{w.reach(0) - 1, 0}}", "[][2]int{{0, w.reach(0) - 1}}"}}},
+	{name: "a preparation that forgets what is missing", file: "data/preparation_rows.go", pkg: "data", test: "TestMissing",
+		edits: []edit{{"Preparation{file.Columns, file.Missing}", "Preparation{columns: file.Columns}"}}},
 	{name: "class weights of a class that none has", file: "flaxlike/check.go", pkg: "flaxlike", test: "TestWeights_byWhichNothingCounts",
 		edits: []edit{{"if !there[class] && !s.part {", "if false {"}}},
 	{name: "sample weights that are all 0", file: "flaxlike/check.go", pkg: "flaxlike", test: "TestWeights_byWhichNothingCounts",
