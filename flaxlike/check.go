@@ -97,7 +97,8 @@ func (s *seen) weigh(field string) {
 	}
 }
 
-// checkWeights refuses weights by which no example of a set counts, and those of classes that a set to train on has not.
+// checkWeights refuses weights by which no example of a set counts, and those of classes that a set to train on has
+// not.
 func (m *Model) checkWeights(s step) error {
 	batch := data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}
 	if weights, err := batch.Get(m.set.weights); m.set.weights != "" && err == nil {

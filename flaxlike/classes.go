@@ -190,7 +190,8 @@ func (m *Model) Classes(ctx context.Context, set *data.Set, thresholds ...float6
 	return m.ClassesOf(outputs, thresholds...)
 }
 
-// ClassesOf are those of outputs that [Model.Predict] gave, and not of their probabilities, as [Model.Classes] has them.
+// ClassesOf are those of outputs that [Model.Predict] gave, and not of their probabilities, as [Model.Classes] has
+// them.
 func (m *Model) ClassesOf(outputs map[string]data.Array, thresholds ...float64) (map[string]data.Array, error) {
 	thresholds = slices.Clone(thresholds)
 	if err := m.seen.current(len(thresholds) > 0); err != nil {
