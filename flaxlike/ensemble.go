@@ -192,7 +192,7 @@ func add(sums map[string][]float64, name string, a, first data.Array) error {
 
 // decided are the outputs with probabilities where they are of classes.
 func (m *Model) decided(outputs map[string]data.Array) (map[string]data.Array, error) {
-	probabilities, err := m.probabilities(outputs)
+	probabilities, err := m.ProbabilitiesOf(outputs)
 	if errors.Is(err, ErrNoProbabilities) {
 		return outputs, nil // all are numbers: those that are not known were refused
 	}

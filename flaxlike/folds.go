@@ -84,7 +84,7 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 			if err != nil {
 				return err
 			}
-			outputs, err = m.probabilities(outputs)
+			outputs, err = m.ProbabilitiesOf(outputs)
 			if err == nil {
 				err = probabilities.put(outputs, fold.TestRows)
 			} else if errors.Is(err, ErrNoProbabilities) {
