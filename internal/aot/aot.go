@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -164,7 +165,7 @@ func (m Machine) run(ctx context.Context, p *Program, limit time.Duration) (_ *a
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var said child.Tail
+	said := child.Tail{Limit: 8 * child.TextLimit}
 	cmd, err := m.command(limited, dir)
 	if err != nil {
 		return nil, err
@@ -218,12 +219,21 @@ func crash(waitErr error, said *child.Tail) error {
 	case syscall.SIGKILL:
 		return fmt.Errorf("%w: somebody killed it: there may have been no memory left%s", ErrCrash, after(said))
 	}
+	if found := fatal.FindStringSubmatch(said.String()); found != nil { // what stands beside it are traces
+		return fmt.Errorf("%w: it died of %s: %s", ErrCrash, unix.SignalName(signal), found[1])
+	}
 	return fmt.Errorf("%w: it died of %s%s", ErrCrash, unix.SignalName(signal), after(said))
 }
+
+// fatal is the line in XLA's log that says why it ends the process: a check that failed, and where it stands.
+var fatal = regexp.MustCompile(`(?m)^F\d{4} [^\]]*?([^ \]]+:\d+\] .*)$`)
 
 // after is the last output of a child, if it said anything.
 func after(said *child.Tail) string {
 	if text := said.String(); text != "" {
+		if extra := len(text) - child.TextLimit; extra > 0 {
+			text = strings.ToValidUTF8(text[extra:], "")
+		}
 		return "\nlast output of the compiler:\n" + text
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -59,20 +60,22 @@ func TestTargets(t *testing.T) {
 					if name == "sharded" && !model || name == "jit" && !model && testing.Short() {
 						continue // over all devices it is the same program, and more
 					}
-					key := strings.Join([]string{target.topology, name, s.name}, "\t")
-					err := s.compile(t, on)
-					reason, listed := known[key]
-					met[key] = true
-					switch {
-					case err == nil && listed:
-						t.Errorf("%s compiles now: take its row out of testdata/targets.tsv", key)
-					case err == nil:
-						compiled++
-					case listed && strings.Contains(err.Error(), reason):
-						failed++
-					default:
-						t.Errorf("%s: %v", key, err)
-					}
+					t.Run(s.name+" "+name, func(t *testing.T) {
+						key := strings.Join([]string{target.topology, name, s.name}, "\t")
+						err := s.compile(t, on)
+						reason, listed := known[key]
+						met[key] = true
+						switch {
+						case err == nil && listed:
+							t.Error("it compiles now: take its row out of testdata/targets.tsv")
+						case err == nil:
+							compiled++
+						case listed && strings.Contains(err.Error(), reason):
+							failed++
+						default:
+							t.Error(err)
+						}
+					})
 				}
 			}
 			t.Logf("%s: %d programs compiled, %d failed as listed, %v", target.topology, compiled, failed, time.Since(begin).Round(time.Second))
@@ -188,7 +191,7 @@ func corpus(t *testing.T) []sample {
 	for name, chain := range map[string]optim.Chain{
 		"sgd": {}, "momentum": {optim.Momentum(0.9)}, "nesterov": {optim.Nesterov(0.9)}, "adam": {optim.Adam{}}, "adamax": {optim.Adamax{}},
 		"nadam": {optim.Nadam{}}, "lamb": {optim.LAMB{}}, "adagrad": {optim.Adagrad{}}, "adadelta": {optim.Adadelta{}}, "lion": {optim.Lion{}},
-		"rmsprop": {optim.RMSProp{}}, "adafactor": {optim.Adafactor{}}, "muon": {optim.Muon{}},
+		"rmsprop": {optim.RMSProp{}}, "adafactor": {optim.Adafactor{}}, "muon": {optim.Groups(optim.Group{Name: "matrices", Match: optim.RankFrom(2), Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest"})},
 		"chain": {optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}, optim.Accumulate(2)},
 	} {
 		all = append(all, sample{name: "optimizer " + name, batch: pairs(8, 8), build: mlp,
@@ -240,4 +243,29 @@ func measured(batch data.Batch) (all []sample) {
 		}})
 	}
 	return all
+}
+
+// A TPU's compiler refuses a program that does not fit; CUDA's compiles it, and its memory says that it does not.
+func TestTargets_fit(t *testing.T) {
+	whole := shapes.Make(dtypes.Float32, 1<<16, 1<<16, 6) // 96 GiB
+	for _, target := range targets {
+		r, err := xla.OpenTopology(t.Context(), target.plugin, target.topology)
+		require.NoError(t, err)
+		p, err := r.Compile("large", func(g *graph.Graph) xla.Built {
+			return xla.Built{Outputs: []*graph.Node{graph.OnePlus(graph.Parameter(g, "x", whole))}, InPlace: map[int]int{0: 0}}
+		})
+		require.NoError(t, err)
+		memory, err := p.Memory()
+		if target.plugin == xla.TPU {
+			require.ErrorIs(t, err, xla.ErrOutOfMemory)
+		} else {
+			require.NoError(t, err)
+			about, err := r.DeviceAttributes(0)
+			require.NoError(t, err)
+			require.Greater(t, memory.Arguments, about["device_memory_bytes_limit"].(int64))
+		}
+		t.Logf("%s: %+v, %v", target.topology, memory, err)
+		require.NoError(t, p.Close())
+		require.NoError(t, r.Close())
+	}
 }
