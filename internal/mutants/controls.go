@@ -292,4 +292,10 @@ var controls = []control{
 		edits: []edit{{"half := name + \".part\"", "half := name"}, {"f.files.Rename(half, name)", "error(nil)"}}},
 	{name: "a best model that is swept away", file: "flaxlike/search.go", pkg: "flaxlike", test: "TestSearch_findsTheBest",
 		edits: []edit{{"last && !(ok && number == best.Number)", "last && !(ok && number != best.Number)"}}},
+	{name: "metrics that add as float32", file: "metrics/sums.go", pkg: "metrics", test: "TestMetrics_1e8Examples",
+		edits: []edit{{"both[i] = graph.Add(a[i], b[i])", "both[i] = graph.ConvertDType(graph.ConvertDType(graph.Add(a[i], b[i]), dtype-1), dtype)"}}},
+	{name: "metrics that GPUs reduce on their way", file: "xla/hlo/exchange.go", pkg: "xla", test: "TestCompileOver_gathersWideNumbers",
+		edits: []edit{{"t.Bits() == 64", "t.Bits() == 63"}}},
+	{name: "a bin of one device counted by each", file: "xla/hlo/exchange.go", pkg: "xla", test: "TestCompileOver_gathersWideNumbers",
+		edits: []edit{{"rule.neutral(operand.Shape().DType))", "1)"}}},
 }

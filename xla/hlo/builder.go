@@ -35,7 +35,8 @@ type Builder struct {
 	inPlace    map[int]int
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
-	cpu        bool
+	cut        map[*value]cuts // values whose first axis is divided over devices
+	cpu, tpu   bool
 	plain      bool // see Plain
 	apart      bool // see Apart
 	constants  []Parameter
@@ -55,7 +56,7 @@ var _ compute.Builder = (*Builder)(nil)
 
 // New starts a program. compile is called once, by [Builder.Compile].
 func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
-	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, padded: map[*value]parts{}, fixed: map[*value]bool{}}
+	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, padded: map[*value]parts{}, fixed: map[*value]bool{}, cut: map[*value]cuts{}}
 	b.main = b.newFunction(compute.MainName, nil, b.root)
 	return b
 }
@@ -64,6 +65,12 @@ func New(name string, compile func(*Module) (compute.Executable, error)) *Builde
 // b back.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
+	return b
+}
+
+// ForTPU says whether the program is for XLA's TPU backend, which lacks some forms of operations. It gives b back.
+func (b *Builder) ForTPU(tpu bool) *Builder {
+	b.tpu = tpu
 	return b
 }
 
@@ -200,6 +207,7 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 	if !alone {
 		f.uses = append(f.uses, f.called...)
 		f.noted(kind, values, results)
+		f.b.keepCuts(kind, values, results)
 	}
 	ops := make([]*op, len(results))
 	for i, v := range results {

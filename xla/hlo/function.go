@@ -139,6 +139,7 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 		if err != nil {
 			return nil, err
 		}
+		f.b.cutBy(split, v)
 		f.b.parameters = append(f.b.parameters, Parameter{Name: name, Shape: shapeOf(v), split: split})
 		return v, nil
 	})

@@ -123,6 +123,17 @@ func (f *Function) scatter(
 		if err != nil {
 			return nil, err
 		}
+		if c, ok := f.exchanged(v[2]); ok && vectorAxis > 0 && !slices.Contains(windowAxes, 0) {
+			if f.b.parts(c)*v[0].Shape().Size() <= v[2].Shape().Size() {
+				return f.scatterParts(rule, v[0], indices, v[2], c, vectorAxis, windowAxes, insertedAxes, indexedAxes)
+			}
+			if v[2], err = f.everywhere(v[2], c); err != nil {
+				return nil, err
+			}
+			if indices, err = f.everywhere(indices, c); err != nil {
+				return nil, err
+			}
+		}
 		return stablehlo.Scatter(v[0], indices, v[2], windowAxes, slices.Sorted(slices.Values(insertedAxes)), nil, nil, indexedAxes, vectorAxis, sorted, unique, join)
 	})
 }

@@ -98,15 +98,23 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 			return v[0], err
 		}
 		slices.Sort(over)
-		in, axis := v[0], over[0]
-		if f.b.cpu && len(over) > 1 && sideBySide(over) && in.Shape().Size() >= fewElements {
-			if in, err = joinAxes(in, axis, len(over)); err != nil {
-				return nil, err
-			}
-			over = []int{axis}
+		if c, ok := f.exchanged(v[0]); ok && over[0] == 0 {
+			return f.reduceParts(reductions[kind], v[0], c, over)
 		}
-		return stablehlo.Reduce(in, neutral, join, over...)
+		return f.reduceOver(v[0], neutral, join, over)
 	})
+}
+
+// reduceOver reduces over axes that are sorted.
+func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over []int) (*value, error) {
+	if axis := over[0]; f.b.cpu && len(over) > 1 && sideBySide(over) && v.Shape().Size() >= fewElements {
+		var err error
+		if v, err = joinAxes(v, axis, len(over)); err != nil {
+			return nil, err
+		}
+		over = []int{axis}
+	}
+	return stablehlo.Reduce(v, neutral, join, over...)
 }
 
 // sideBySide tells whether axes follow each other.
