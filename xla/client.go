@@ -81,7 +81,7 @@ func (c *client) builder(name string, compile func(*hlo.Module) (compute.Executa
 }
 
 func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
-	return hlo.New(name, compile).ForCPU(kind == CPU).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
+	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
 // widestHead is the largest width of a head for which cuDNN has flash attention, forwards and backwards, on a CUDA

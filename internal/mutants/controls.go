@@ -298,4 +298,8 @@ var controls = []control{
 		edits: []edit{{"t.Bits() == 64", "t.Bits() == 63"}}},
 	{name: "a bin of one device counted by each", file: "xla/hlo/exchange.go", pkg: "xla", test: "TestCompileOver_gathersWideNumbers",
 		edits: []edit{{"rule.neutral(operand.Shape().DType))", "1)"}}},
+	{name: "a convolution of integers without its middle digits", file: "xla/hlo/convolution.go", pkg: "xla/hlo", test: "TestTargets",
+		edits: []edit{{"for j := 0; (i+j)*digitBits < t.Bits(); j++ {", "for j := i; j == i; j++ {"}}},
+	{name: "a tap that takes what is outside", file: "xla/hlo/window.go", pkg: "xla/hlo", test: "TestTargets",
+		edits: []edit{{"takes := c.two(stablehlo.And, inside, c.one(stablehlo.Not, stays))", "takes := c.one(stablehlo.Not, stays)"}}},
 }

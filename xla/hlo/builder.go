@@ -36,7 +36,8 @@ type Builder struct {
 	devices    Devices
 	meshes     []*shardy.DeviceMesh
 	cut        map[*value]cuts // values whose first axis is divided over devices
-	cpu, tpu   bool
+	cpu, gpu   bool
+	tpu        bool
 	plain      bool // see Plain
 	apart      bool // see Apart
 	constants  []Parameter
@@ -65,6 +66,12 @@ func New(name string, compile func(*Module) (compute.Executable, error)) *Builde
 // b back.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
+	return b
+}
+
+// ForGPU says whether the program is for XLA's GPU backends, which lack some convolutions. It gives b back.
+func (b *Builder) ForGPU(gpu bool) *Builder {
+	b.gpu = gpu
 	return b
 }
 

@@ -1,9 +1,11 @@
 package hlo
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapeinference"
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/go-xla/types"
@@ -45,10 +47,73 @@ func (f *Function) ConvGeneral(
 		if err != nil {
 			return nil, err
 		}
-		return stablehlo.Convolution(v[0], v[1], strides, paddings, inputDilations, kernelDilations,
-			axes.InputBatch, axes.InputChannels, axes.InputSpatial,
-			axes.KernelInputChannels, axes.KernelOutputChannels, axes.KernelSpatial,
-			axes.OutputBatch, axes.OutputChannels, axes.OutputSpatial,
-			channelGroupCount, batchGroupCount, types.DotGeneralPrecisionDefault, types.DotGeneralPrecisionDefault)
+		convolve := func(input, kernel *value) (*value, error) {
+			return stablehlo.Convolution(input, kernel, strides, paddings, inputDilations, kernelDilations,
+				axes.InputBatch, axes.InputChannels, axes.InputSpatial,
+				axes.KernelInputChannels, axes.KernelOutputChannels, axes.KernelSpatial,
+				axes.OutputBatch, axes.OutputChannels, axes.OutputSpatial,
+				channelGroupCount, batchGroupCount, types.DotGeneralPrecisionDefault, types.DotGeneralPrecisionDefault)
+		}
+		t := v[0].Shape().DType
+		switch {
+		case f.b.tpu && classes[t]&integer != 0 && t.Bits() == 64:
+			return nil, fmt.Errorf("elements of type %s, but a TPU convolves integers of 32 bits at most: convert them (graph.ConvertDType)", t)
+		case f.b.gpu && classes[t]&complexes != 0:
+			return convolveParts(v[0], v[1], convolve)
+		case f.b.gpu && classes[t]&integer != 0:
+			if terms := v[1].Shape().Size() / max(1, dims(v[1])[axes.KernelOutputChannels]); terms > mostTerms {
+				return nil, fmt.Errorf("elements of type %s and %d products for each output, but a GPU adds up %d integers at most: convert them (graph.ConvertDType)",
+					t, terms, mostTerms)
+			}
+			return f.convolveIntegers(v[0], v[1], convolve)
+		}
+		return convolve(v[0], v[1])
 	})
+}
+
+// convolveParts convolves complex numbers by their parts, since cuDNN knows real numbers alone.
+func convolveParts(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
+	c := &chain{}
+	a, b := c.parts(input)
+	d, e := c.parts(kernel)
+	re := c.two(stablehlo.Subtract, c.two(convolve, a, d), c.two(convolve, b, e))
+	im := c.two(stablehlo.Add, c.two(convolve, a, e), c.two(convolve, b, d))
+	return c.two(stablehlo.Complex, re, im), c.err
+}
+
+// digitBits is how many bits of an integer are convolved at once, as a float64: so many sums of products of two are
+// exact, as 2^(2·digitBits)·mostTerms is 2^53.
+const (
+	digitBits = 16
+	mostTerms = 1 << 21
+)
+
+// convolveIntegers convolves integers as float64, digit by digit, since cuDNN knows few convolutions of integers. Like
+// those of XLA's CPU, sums that are too large wrap around.
+func (f *Function) convolveIntegers(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
+	t := input.Shape().DType
+	c := &chain{}
+	digit := func(v *value, i int) *value {
+		v = c.convert(v, dtypes.Uint64)
+		v = c.two(stablehlo.ShiftRightLogical, v, f.like(c, v, digitBits*i))
+		return c.convert(c.two(stablehlo.And, v, f.like(c, v, 1<<min(digitBits, t.Bits())-1)), dtypes.Float64)
+	}
+	var sum *value
+	for i := 0; i*digitBits < t.Bits(); i++ {
+		for j := 0; (i+j)*digitBits < t.Bits(); j++ {
+			term := c.convert(c.two(convolve, digit(input, i), digit(kernel, j)), dtypes.Uint64)
+			term = c.do(func() (*value, error) {
+				return stablehlo.ShiftLeft(term, f.like(c, term, digitBits*(i+j)))
+			})
+			if sum == nil {
+				sum = term
+			} else {
+				sum = c.two(stablehlo.Add, sum, term)
+			}
+			if c.err != nil {
+				return nil, c.err
+			}
+		}
+	}
+	return c.convert(sum, t), c.err
 }

@@ -3,6 +3,7 @@ package hlo
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -61,6 +62,9 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		}
 		return c.two(stablehlo.Multiply, in(lhs, l.batch), in(rhs, r.batch)), c.err
 	}
+	if f.b.tpu && classes[sum]&integer != 0 && sum.Bits() == 64 {
+		return f.dotAsProducts(lhs, l, rhs, r, sum)
+	}
 	if n := len(l.contracting); f.b.cpu && n > 1 && lhs.Shape().Size() >= fewElements && sideBySide(l.contracting) && sideBySide(r.contracting) && len(l.batch) == 0 {
 		c := &chain{}
 		lhs = c.do(func() (*value, error) { return joinAxes(lhs, l.contracting[0], n) })
@@ -77,6 +81,58 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		return c.do(func() (*value, error) { return transpose(product, []int{1, 0}) }), c.err
 	}
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
+}
+
+// dotAsProducts writes a dot as products and their sums, which XLA has for integers of 64 bits on a TPU, and no dot.
+func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
+	rest := func(v *value, s side) (axes []int) {
+		for axis := range v.Shape().Rank() {
+			if !slices.Contains(s.batch, axis) && !slices.Contains(s.contracting, axis) {
+				axes = append(axes, axis)
+			}
+		}
+		return axes
+	}
+	c := &chain{}
+	restL, restR := rest(lhs, l), rest(rhs, r)
+	nb, nl, nr, nc := len(l.batch), len(restL), len(restR), len(l.contracting)
+	var all []int // batch, rest of lhs, rest of rhs, summed over
+	for _, of := range []struct {
+		v    *value
+		axes []int
+	}{{lhs, l.batch}, {lhs, restL}, {rhs, restR}, {lhs, l.contracting}} {
+		for _, axis := range of.axes {
+			all = append(all, dims(of.v)[axis])
+		}
+	}
+	spread := func(v *value, s side, rest []int, from int) *value {
+		v = c.convert(v, sum)
+		v = c.do(func() (*value, error) { return transpose(v, slices.Concat(s.batch, rest, s.contracting)) })
+		var to []int
+		for i := range nb {
+			to = append(to, i)
+		}
+		for i := range rest {
+			to = append(to, from+i)
+		}
+		for i := range nc {
+			to = append(to, nb+nl+nr+i)
+		}
+		return c.do(func() (*value, error) { return stablehlo.BroadcastInDim(v, like(v, all...), to) })
+	}
+	products := c.two(stablehlo.Multiply, spread(lhs, l, restL, nb), spread(rhs, r, restR, nb+nl))
+	if c.err != nil || nc == 0 {
+		return products, c.err
+	}
+	zero, add, err := f.function(sums, products)
+	if err != nil {
+		return nil, err
+	}
+	over := make([]int, nc)
+	for i := range over {
+		over[i] = nb + nl + nr + i
+	}
+	return stablehlo.Reduce(products, zero, add, over...)
 }
 
 // packsLess tells whether a product of two matrices runs faster on the CPU with its operands the other way round, and

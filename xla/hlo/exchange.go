@@ -76,7 +76,7 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 func (f *Function) exchanged(v *value) (cuts, bool) {
 	t := v.Shape().DType
 	c, divided := f.b.cut[v]
-	divided = divided && !f.b.cpu && !f.b.tpu && f == f.b.main && t.Bits() == 64 && classes[t]&real != 0
+	divided = divided && f.b.gpu && f == f.b.main && t.Bits() == 64 && classes[t]&real != 0
 	return c, divided && v.Shape().Size() > 0 && dims(v)[0]%f.b.parts(c) == 0
 }
 

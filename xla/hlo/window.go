@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/go-xla/types"
 )
@@ -84,14 +86,145 @@ func (f *Function) selectAndScatter(
 		if !slices.Equal(windows.Dimensions, dims(v[1])) {
 			return nil, fmt.Errorf("source has dimensions %v, expected one element for each window, %v", dims(v[1]), windows.Dimensions)
 		}
-		zero, add, err := f.function(sums, v[0])
-		if err != nil {
-			return nil, err
+		if len(paddings) == 0 {
+			paddings = make([][2]int, rank)
 		}
-		choose, err := f.joining(v[0].Shape().DType, func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, better) })
-		if err != nil {
-			return nil, err
+		if f.b.tpu && v[0].Shape().DType.Bits() == 64 {
+			return f.selectByTaps(better, v[0], v[1], window, orStrides(strides, window), paddings)
 		}
-		return stablehlo.SelectAndScatter(v[0], v[1], zero, choose, add, window, strides, paddings)
+		if f.b.tpu && rank > 1 {
+			return f.selectBehindUnits(better, v[0], v[1], window, orStrides(strides, window), paddings)
+		}
+		return f.selectPlain(better, v[0], v[1], window, strides, paddings)
 	})
+}
+
+func (f *Function) selectPlain(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
+	zero, add, err := f.function(sums, operand)
+	if err != nil {
+		return nil, err
+	}
+	choose, err := f.joining(operand.Shape().DType, func(lhs, rhs *value) (*value, error) { return compare(lhs, rhs, better) })
+	if err != nil {
+		return nil, err
+	}
+	return stablehlo.SelectAndScatter(operand, source, zero, choose, add, window, strides, paddings)
+}
+
+// orStrides are the strides, those of windows side by side if there are none.
+func orStrides(strides, window []int) []int {
+	if len(strides) == 0 {
+		return slices.Clone(window)
+	}
+	return slices.Clone(strides)
+}
+
+// selectBehindUnits adds axes of length 1 until there are two without windows: a TPU lays those out innermost.
+func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
+	free := 0
+	for i := range window {
+		if window[i] == 1 && strides[i] == 1 {
+			free++
+		}
+	}
+	if free >= 2 {
+		return f.selectPlain(better, operand, source, window, strides, paddings)
+	}
+	units := slices.Repeat([]int{1}, 2-free)
+	c := &chain{}
+	more := func(v *value) *value {
+		return c.do(func() (*value, error) { return reshape(v, slices.Concat(dims(v), units)...) })
+	}
+	x, y := more(operand), more(source)
+	result := c.do(func() (*value, error) {
+		return f.selectPlain(better, x, y, slices.Concat(window, units), slices.Concat(strides, units), append(slices.Clone(paddings), make([][2]int, len(units))...))
+	})
+	return c.do(func() (*value, error) { return reshape(result, dims(operand)...) }), c.err
+}
+
+// mostTaps is the largest window of numbers of 64 bits on a TPU: the program grows with it.
+const mostTaps = 256
+
+// selectByTaps is a select and scatter of numbers of 64 bits, which XLA has not on a TPU: each position of the windows
+// (a tap) in turn is compared with the best so far, and then gets the elements of source whose windows chose it. Of
+// equal elements it is the first one in row-major order.
+func (f *Function) selectByTaps(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
+	taps := 1
+	for _, n := range window {
+		taps *= n
+	}
+	if taps > mostTaps {
+		return nil, fmt.Errorf("a window of %d elements of type %s, but of 64 bits a TPU has %d at most: convert them (graph.ConvertDType)",
+			taps, operand.Shape().DType, mostTaps)
+	}
+	if source.Shape().Size() == 0 || operand.Shape().Size() == 0 {
+		return full(f.text, operand.Shape(), 0)
+	}
+	c, rank := &chain{}, len(window)
+	low, high, none := make([]int, rank), make([]int, rank), make([]int, rank)
+	for axis, p := range paddings {
+		low[axis], high[axis] = p[0], p[1]
+	}
+	zero := c.do(func() (*value, error) { return scalar(f.text, operand.Shape().DType, 0) })
+	no := c.do(func() (*value, error) { return scalar(f.text, dtypes.Bool, 0) })
+	there := c.do(func() (*value, error) {
+		return full(f.text, toXLA(shapes.Make(dtypes.Bool, dims(operand)...)), 1)
+	})
+	x := c.do(func() (*value, error) { return stablehlo.Pad(operand, zero, low, high, none) })
+	there = c.do(func() (*value, error) { return stablehlo.Pad(there, no, low, high, none) })
+	if c.err != nil {
+		return nil, c.err
+	}
+	// at is where a tap begins, and where it ends.
+	at := func(tap int) (starts, limits []int) {
+		starts, limits = make([]int, rank), make([]int, rank)
+		for axis := rank - 1; axis >= 0; axis-- {
+			starts[axis] = tap % window[axis]
+			tap /= window[axis]
+			limits[axis] = starts[axis] + (dims(source)[axis]-1)*strides[axis] + 1
+		}
+		return starts, limits
+	}
+	part := func(v *value, tap int) *value {
+		starts, limits := at(tap)
+		return c.do(func() (*value, error) { return stablehlo.Slice(v, starts, limits, strides) })
+	}
+	number := func(tap int) *value {
+		return c.do(func() (*value, error) { return full(f.text, toXLA(shapes.Make(dtypes.Int32, dims(source)...)), tap) })
+	}
+	best, known := part(x, 0), part(there, 0)
+	chosen := c.choose(known, number(0), number(-1))
+	for tap := 1; tap < taps; tap++ {
+		element, inside := part(x, tap), part(there, tap)
+		stays := c.two(stablehlo.And, known, c.compare(best, element, better))
+		takes := c.two(stablehlo.And, inside, c.one(stablehlo.Not, stays))
+		best, chosen = c.choose(takes, element, best), c.choose(takes, number(tap), chosen)
+		known = c.two(stablehlo.Or, known, inside)
+	}
+	var sum *value
+	interior := make([]int, rank)
+	for axis, n := range strides {
+		interior[axis] = n - 1
+	}
+	for tap := range taps {
+		own := c.choose(c.compare(chosen, number(tap), types.CompareEQ), source, f.like(c, source, 0))
+		before, limits := at(tap)
+		behind := make([]int, rank)
+		for axis := range behind {
+			behind[axis] = dims(x)[axis] - limits[axis]
+		}
+		own = c.do(func() (*value, error) { return stablehlo.Pad(own, zero, before, behind, interior) })
+		if sum == nil {
+			sum = own
+		} else {
+			sum = c.two(stablehlo.Add, sum, own)
+		}
+		if c.err != nil {
+			return nil, c.err
+		}
+	}
+	for axis := range low {
+		low[axis], high[axis] = -low[axis], -high[axis]
+	}
+	return c.do(func() (*value, error) { return stablehlo.Pad(sum, zero, low, high, none) }), c.err
 }
