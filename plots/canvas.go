@@ -132,6 +132,11 @@ func (w writing) cut(s string, width vg.Length) string {
 	return string(runes[:low]) + "…"
 }
 
+// cutBefore is a name and a figure behind it, of which the name is cut alone.
+func (w writing) cutBefore(name, figure string, width vg.Length) string {
+	return w.cut(name, max(0, width-w.width(figure))) + figure
+}
+
 // lacking is the error about a character that the font does not have.
 func lacking(f font.Font, s string) error {
 	face := font.DefaultCache.Lookup(f, f.Size)

@@ -15,12 +15,13 @@ import (
 // chart is a panel with axes: a title, a legend below it, and lines. No line is ever behind the legend.
 type chart struct {
 	title          string // none where the figure's says it
+	figure         string // what is never cut, behind the title
 	alt            string
 	xLabel, yLabel string
 	x, y           axis
 	lines          []line
 	bars           []bar
-	notes          []string // in the legend, without a line
+	notes          []note // in the legend, without a line
 	rows           [][]string
 }
 
@@ -34,12 +35,16 @@ type axis struct {
 // line is a line in the legend and among the axes; NaN leaves a gap. mark is a point of it that stands out.
 type line struct {
 	name   string // none is not in the legend
+	figure string // what is never cut, behind the name
 	x, y   []float64
 	colour color.Color
 	dashes []vg.Length
 	thin   bool
 	dots   bool // the points alone
 }
+
+// note is a name, which is cut where there is no room, and what is never cut behind it.
+type note struct{ name, figure string }
 
 type bar struct{ from, to, height float64 }
 
@@ -61,6 +66,7 @@ func (l line) dot() draw.GlyphStyle {
 type entry struct {
 	line   *line // nil for a note
 	name   string
+	figure string
 	x, row vg.Length
 }
 
@@ -77,16 +83,16 @@ func (l line) sample() vg.Length {
 func (c *chart) legend() (entries []entry, rows int) {
 	for i, l := range c.lines {
 		if l.name != "" {
-			entries = append(entries, entry{line: &c.lines[i], name: l.name})
+			entries = append(entries, entry{line: &c.lines[i], name: l.name, figure: l.figure})
 		}
 	}
 	for _, n := range c.notes {
-		entries = append(entries, entry{name: n})
+		entries = append(entries, entry{name: n.name, figure: n.figure})
 	}
 	var x vg.Length
 	for i := range entries {
 		e := &entries[i]
-		e.name = writing{}.cut(clean(e.name), panelWidth-sample-8)
+		e.name = writing{}.cutBefore(clean(e.name), e.figure, panelWidth-sample-8)
 		width := writing{}.width(e.name) + 12
 		if e.line != nil {
 			width += e.line.sample() + 4
@@ -117,7 +123,8 @@ func (c *chart) panel() panel {
 	}
 	return panel{alt, panelWidth, head + plotHeight, func(to canvas) {
 		if c.title != "" {
-			to.text(0, 8, panelWidth, writing{large: true, bold: true}, c.title)
+			heading := writing{large: true, bold: true}
+			to.text(0, 8, 0, heading, heading.cutBefore(clean(c.title), c.figure, panelWidth))
 		}
 		for _, e := range entries {
 			x, y := e.x, top+legendRow*e.row+legendRow/2

@@ -11,7 +11,8 @@ import (
 )
 
 // Confusion draws a confusion matrix: a row for each class of the labels, a column for each class that was predicted.
-// A cell has the number of examples and its share of the row, and is the darker the larger the share. Above 25 classes
+// A cell has the number of examples and its share of the row, and is the darker the larger the share; a share is 100% of
+// all of the row alone, and 0% of none. Above 25 classes
 // the cells are colours alone; 200 are drawn at most. [Classified.Counts] counts.
 func Confusion(counts [][]int, classes []string) *Figure {
 	const title = "Confusion matrix"
@@ -73,7 +74,18 @@ func checkCounts(counts [][]int, classes []string) error {
 	return nil
 }
 
-func percent(n, of int) string { return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of)) }
+// percent is a share of examples. Rounding makes no part the whole, and none of something.
+func percent(n, of int) string { return share(float64(n) / float64(of)) }
+
+func share(of float64) string {
+	switch {
+	case of > 0 && of < 0.001:
+		return "<0.1%"
+	case of < 1 && of > 0.999:
+		return ">99.9%"
+	}
+	return fmt.Sprintf("%.1f%%", 100*of)
+}
 
 type matrix struct {
 	rows   [][]int

@@ -57,9 +57,9 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 		curve, err := curveOf(positive, scores)
 		switch {
 		case errors.Is(err, ErrOneClass) && slices.Contains(c.Labels, k):
-			ch.notes = append(ch.notes, fmt.Sprintf("%s: all examples are of it", c.Classes[k]))
+			ch.notes = append(ch.notes, note{c.Classes[k], ": all examples are of it"})
 		case errors.Is(err, ErrOneClass):
-			ch.notes = append(ch.notes, fmt.Sprintf("%s: no example is of it", c.Classes[k]))
+			ch.notes = append(ch.notes, note{c.Classes[k], ": no example is of it"})
 		case err != nil:
 			return failed(title, err)
 		default:
@@ -76,18 +76,19 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 			}
 			return btoi(a.Area > b.Area)
 		})
-		ch.notes = append(ch.notes, fmt.Sprintf("the %d of %d classes with the least area", mostCurves, len(curves)))
+		ch.notes = append(ch.notes, note{figure: fmt.Sprintf("the %d of %d classes with the least area", mostCurves,
+			len(curves))})
 		curves = curves[:mostCurves]
 	}
 	ch.x, ch.y = axis{low: 0, high: 1}, axis{low: 0, high: 1}
 	for i, d := range curves {
-		l := line{name: fmt.Sprintf("%s (%s %.3f)", c.Classes[d.class], area, d.Area), colour: colours[i%len(colours)]}
+		l := line{name: c.Classes[d.class], figure: fmt.Sprintf(" (%s %.3f)", area, d.Area), colour: colours[i%len(colours)]}
 		if i >= len(colours) {
 			l.dashes = dashed
 		}
 		l.x, l.y = thinned(d.X, d.Y, 300)
 		ch.lines = append(ch.lines, l)
-		ch.alt += ", " + l.name
+		ch.alt += ", " + l.name + l.figure
 	}
 	ch.alt = title + ch.alt
 	return &Figure{title: title, panels: []panel{ch.panel()}}

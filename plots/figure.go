@@ -19,10 +19,11 @@ import (
 // Figure is a picture of one or several panels. What was wrong with the data that it was made of is the error of each
 // way to write it, and of Err: so a figure can be made and saved in one line.
 type Figure struct {
-	title  string
-	panels []panel
-	table  [][]string // below the panels of a page, its first row the heads of columns
-	err    error
+	title   string
+	caption string // below the title
+	panels  []panel
+	table   [][]string // below the panels of a page, its first row the heads of columns
+	err     error
 }
 
 // panel is drawn from its upper left corner. alt says in words what it shows.
@@ -39,6 +40,14 @@ func failed(title string, err error) *Figure {
 // Err is what keeps the figure from being written: nil where its data is in order.
 func (f *Figure) Err() error { return f.err }
 
+// Caption gives the figure with a text below its title: where the data is from, or how it was chosen. A page wraps it,
+// a drawing cuts it where there is no room.
+func (f *Figure) Caption(text string) *Figure {
+	of := *f
+	of.caption = text
+	return &of
+}
+
 // Title says what the figure shows.
 func (f *Figure) Title() string { return f.title }
 
@@ -47,9 +56,12 @@ func (f *Figure) SVG(w io.Writer) error {
 	if f.err != nil {
 		return f.err
 	}
-	alts := make([]string, len(f.panels))
-	for i, p := range f.panels {
-		alts[i] = p.alt
+	var alts []string
+	if f.caption != "" {
+		alts = append(alts, f.caption)
+	}
+	for _, p := range f.panels {
+		alts = append(alts, p.alt)
 	}
 	whole := panel{alt: f.title + ": " + strings.Join(alts, "; ")}
 	whole.width, whole.height, whole.draw = f.layout()
@@ -131,14 +143,17 @@ func replace(path string, content []byte) error {
 // layout puts the panels into rows.
 func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
 	const (
-		most              = 2*panelWidth + gap
-		heading vg.Length = 22
-		margin  vg.Length = 8
+		most             = 2*panelWidth + gap
+		margin vg.Length = 8
 	)
+	heading := vg.Length(22)
+	if f.caption != "" {
+		heading += 14
+	}
 	at := make([]vg.Point, len(f.panels))
 	x, y, row := vg.Length(0), heading, vg.Length(0)
 	title := writing{large: true, bold: true}
-	width = title.width(f.title)
+	width = max(title.width(f.title), min(writing{}.width(f.caption), most))
 	for i, p := range f.panels {
 		if x > 0 && x+p.width > most {
 			x, y = 0, y+row+gap
@@ -154,6 +169,9 @@ func (f *Figure) layout() (width, height vg.Length, drawn func(canvas)) {
 		c.box(0, 0, width, height, white, nil)
 		c = c.part(margin, margin, width-2*margin, height-2*margin)
 		c.text(0, 8, 0, title, f.title)
+		if f.caption != "" {
+			c.text(0, 23, width-2*margin, writing{colour: grey}, f.caption)
+		}
 		for i, p := range f.panels {
 			p.draw(c.part(at[i].X, at[i].Y, p.width, p.height))
 		}
@@ -186,8 +204,11 @@ func (f *Figure) section(level int) string {
 	if len(f.panels) > 1 {
 		wide = " class=\"wide\""
 	}
-	fmt.Fprintf(&s, "<section%s><h%d>%s</h%[2]d>\n<div class=\"panels\">\n", wide, level,
-		html.EscapeString(clean(f.title)))
+	fmt.Fprintf(&s, "<section%s><h%d>%s</h%[2]d>\n", wide, level, html.EscapeString(clean(f.title)))
+	if f.caption != "" {
+		fmt.Fprintf(&s, "<p>%s</p>\n", html.EscapeString(clean(f.caption)))
+	}
+	s.WriteString("<div class=\"panels\">\n")
 	for _, p := range f.panels {
 		class := "panel"
 		if p.width > panelWidth || p.height > 2*panelWidth {
@@ -230,7 +251,8 @@ table{border-collapse:collapse;margin:0 0 1em}
 th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{font-weight:normal;color:#555;min-width:6em}
 .numbers th{min-width:0}
-.numbers td,.numbers th+th{text-align:right}
+.numbers td,.numbers th+th{text-align:right;white-space:nowrap}
+section p{margin:-.5em 0 .8em;color:#555;overflow-wrap:anywhere}
 .figures,.panels{display:flex;flex-wrap:wrap;gap:.5em 2em;align-items:flex-start}
 section{max-width:100%%}
 .wide{flex-basis:100%%}

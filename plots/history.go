@@ -27,6 +27,9 @@ import (
 // where a word ends in acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last
 // such word decides. Another figure has no dot.
 //
+// The axis of a figure whose large values would leave no height to nine tenths of the others (one spike to 1e6 among
+// losses of 1) is logarithmic, where all are above 0, and its title says so.
+//
 // What is not finite, or beyond 1e300, leaves a gap, and its legend says how many there are. A figure of thousands of
 // rows is drawn by the least and the greatest of neighbours. A page has a table of the last, the lowest and the highest
 // values below.
@@ -193,6 +196,7 @@ func isRate(name string) bool {
 
 func chartOf(of []series, epochs series) chart {
 	c := chart{title: of[0].of, xLabel: "step"}
+	name := c.title
 	inEpochs := len(epochs.values) > 0
 	if inEpochs {
 		c.xLabel = "epoch"
@@ -210,11 +214,15 @@ func chartOf(of []series, epochs series) chart {
 	}
 	c.x, c.y = around(xs...), around(ys...).wider()
 	c.x.whole = true
-	if c.title == rates {
+	switch {
+	case name != rates && flattened(ys):
+		c.y = decades(ys...)
+		c.figure = " (logarithmic)"
+	case name == rates:
 		if positive(ys) {
 			c.y = decades(ys...)
 		} else {
-			c.notes = append(c.notes, "a rate is 0 or below: the axis is linear")
+			c.notes = append(c.notes, note{figure: "a rate is 0 or below: the axis is linear"})
 		}
 	}
 	for i, s := range of {
@@ -222,7 +230,7 @@ func chartOf(of []series, epochs series) chart {
 		if s.validation {
 			l.dashes = dashed
 		}
-		if c.title == rates {
+		if name == rates {
 			l.name, l.colour = s.Name, colours[i%len(colours)]
 		}
 		gaps := 0
@@ -230,7 +238,7 @@ func chartOf(of []series, epochs series) chart {
 			gaps += btoi(!finite(v))
 		}
 		if gaps > 0 {
-			c.notes = append(c.notes, fmt.Sprintf("%s: %d of %d not finite", l.name, gaps, len(s.values)))
+			c.notes = append(c.notes, note{l.name, fmt.Sprintf(": %d of %d not finite", gaps, len(s.values))})
 		}
 		low, high := extent(s.values)
 		c.rows = append(c.rows, []string{s.Name, number(s.values[len(s.values)-1]), number(low), number(high)})
@@ -238,13 +246,13 @@ func chartOf(of []series, epochs series) chart {
 		c.lines = append(c.lines, l)
 	}
 	best := len(of) - 1 // validation is the last
-	if k := of[best].best(); k >= 0 && c.title != rates {
+	if k := of[best].best(); k >= 0 && name != rates {
 		x, y := xs[best][k], of[best].values[k]
 		c.lines = append(c.lines, line{name: fmt.Sprintf("best: %s, %s %s", number(y), c.xLabel,
 			number(math.Round(x*100)/100)),
 			x: []float64{x}, y: []float64{y}, colour: color.Color(vermilion), dots: true})
 	}
-	c.alt = fmt.Sprintf("%s by %s", c.title, c.xLabel)
+	c.alt = fmt.Sprintf("%s%s by %s", c.title, c.figure, c.xLabel)
 	for _, l := range c.lines {
 		c.alt += ", " + l.name
 		if end := len(l.y) - 1; !l.dots && finite(l.y[end]) {
@@ -259,6 +267,23 @@ func (s series) role() string {
 		return "validation"
 	}
 	return "training"
+}
+
+// flattened tells whether a few large values would leave no height to the others: nine of ten lie in the lowest
+// hundredth of a linear axis, whose logarithms can be drawn.
+func flattened(lists [][]float64) bool {
+	if !positive(lists) {
+		return false
+	}
+	low, high := extent(lists...)
+	some, below := 0, 0
+	for _, list := range lists {
+		for _, v := range list {
+			some += btoi(finite(v))
+			below += btoi(finite(v) && v-low <= (high-low)/100)
+		}
+	}
+	return high/low >= 1000 && 10*below >= 9*some
 }
 
 func positive(lists [][]float64) bool {

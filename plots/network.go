@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -14,8 +15,9 @@ type Block struct {
 	Name, Kind string
 	// Shape is that of its output.
 	Shape string
-	// Size is how many numbers its variables have.
-	Size int64
+	// Size is how many parameters it has: the numbers that are trained. Fixed are the other numbers of its variables, as
+	// the statistics of a batch normalisation.
+	Size, Fixed int64
 	// From are the blocks that it takes its input from, by their places; they stand before it.
 	From []int
 	// Parts are the layers inside of it, in the order in which they run.
@@ -30,7 +32,8 @@ const (
 )
 
 // Network draws the blocks of a network from top to bottom, with arrows from each to those that take its output. Blocks
-// that do not wait for each other stand side by side.
+// that do not wait for each other stand side by side. Two arrows share a line only where they come from the same block,
+// and part at a dot; where lines of two blocks cross, one has a gap. No line runs behind a block.
 func Network(blocks ...Block) *Figure {
 	const title = "Network"
 	if len(blocks) == 0 {
@@ -59,33 +62,14 @@ func Network(blocks ...Block) *Figure {
 			return failed(title, fmt.Errorf("more than %d layers cannot be drawn: take some of them", mostBlocks))
 		}
 	}
-	widest := 0
-	for _, row := range rows {
-		widest = max(widest, len(row))
-	}
-	n.width = vg.Length(widest)*(blockWidth+blockGap) - blockGap + 2 // for the width of edges
-	lanes := n.lanes()
-	n.width += lanes
-	y := vg.Length(2)
-	for _, row := range rows {
-		tallest := vg.Length(0)
-		x := (n.width - lanes - vg.Length(len(row))*(blockWidth+blockGap) + blockGap) / 2
-		for _, i := range row {
-			b := &n.blocks[i]
-			b.x, b.y = x, y
-			x += blockWidth + blockGap
-			tallest = max(tallest, b.height())
-		}
-		y += tallest + blockGap
-	}
-	n.height = y - blockGap + 4
+	n.place(rows)
 	return &Figure{title: title, panels: []panel{{fmt.Sprintf("diagram of %d blocks", len(blocks)), n.width, n.height,
 		n.draw}}}
 }
 
 func (b Block) check() error {
-	if b.Size < 0 {
-		return fmt.Errorf("%q has %d numbers", b.Name, b.Size)
+	if b.Size < 0 || b.Fixed < 0 {
+		return fmt.Errorf("%q has %d parameters and %d other numbers", b.Name, b.Size, b.Fixed)
 	}
 	for _, p := range b.Parts {
 		if len(p.From) > 0 {
@@ -100,6 +84,7 @@ func (b Block) check() error {
 
 type network struct {
 	blocks        []placed
+	edges         []edge // in the order of the blocks that they lead to
 	width, height vg.Length
 }
 
@@ -113,26 +98,41 @@ type placed struct {
 
 // blockLine is a line of text: of the block itself, or of a part, moved to the right.
 type blockLine struct {
-	left, right string
-	depth       int
+	name, kind, right string // the name is cut before the kind
+	depth             int
 }
 
 func (b Block) lines(depth int) []blockLine {
-	name := b.Kind
+	l := blockLine{b.Name, b.Kind, b.Shape, depth}
 	if b.Name != "" {
-		name = b.Name + "  " + b.Kind
+		l.kind = "  " + b.Kind
 	}
-	lines := []blockLine{{name, b.Shape, depth}}
-	switch {
-	case b.Size > 0 && depth == 0:
-		lines = append(lines, blockLine{"", thousands(b.Size) + " parameters", 0})
-	case b.Size > 0:
-		lines[0].right += "  " + thousands(b.Size)
+	lines := []blockLine{l}
+	switch size := b.size(depth == 0); {
+	case size != "" && depth == 0:
+		lines = append(lines, blockLine{right: size})
+	case size != "":
+		lines[0].right += "  " + size
 	}
 	for _, p := range b.Parts {
 		lines = append(lines, p.lines(depth+1)...)
 	}
 	return lines
+}
+
+// size is the numbers of its variables: those that are trained, and apart those that are not.
+func (b Block) size(inWords bool) string {
+	var said []string
+	if b.Size > 0 {
+		said = append(said, thousands(b.Size))
+		if inWords {
+			said[0] += " parameters"
+		}
+	}
+	if b.Fixed > 0 {
+		said = append(said, thousands(b.Fixed)+" not trainable")
+	}
+	return strings.Join(said, ", ")
 }
 
 func thousands(n int64) string {
@@ -145,49 +145,8 @@ func thousands(n int64) string {
 
 func (p placed) height() vg.Length { return blockRow*vg.Length(len(p.lines)) + 6 }
 
-const laneWidth vg.Length = 10
-
-// lanes is the room to the right for arrows that pass rows by.
-func (n network) lanes() vg.Length {
-	if long := n.long(); long > 0 {
-		return laneWidth * vg.Length(long+1)
-	}
-	return 0
-}
-
-func (n network) long() (count int) {
-	for _, b := range n.blocks {
-		for _, from := range b.from {
-			count += btoi(b.row-n.blocks[from].row > 1)
-		}
-	}
-	return count
-}
-
 func (n network) draw(c canvas) {
-	style := draw.LineStyle{Color: grey, Width: 1}
-	lane := 0
-	right := n.width - n.lanes()
-	for _, b := range n.blocks {
-		for k, f := range b.from {
-			from := n.blocks[f]
-			x0, y0 := from.x+blockWidth/2, from.y+from.height()
-			// Several arrows end side by side.
-			x1, y1 := b.x+blockWidth*vg.Length(k+1)/vg.Length(len(b.from)+1), b.y
-			var path []vg.Point
-			if b.row-from.row > 1 {
-				lane++
-				x := right + laneWidth*vg.Length(lane)
-				path = []vg.Point{c.at(from.x+blockWidth, y0-8), c.at(x, y0-8), c.at(x, y1-blockGap/2), c.at(x1, y1-blockGap/2),
-					c.at(x1, y1)}
-			} else {
-				middle := y1 - blockGap/2
-				path = []vg.Point{c.at(x0, y0), c.at(x0, middle), c.at(x1, middle), c.at(x1, y1)}
-			}
-			c.StrokeLines(style, path)
-			c.FillPolygon(grey, []vg.Point{c.at(x1, y1), c.at(x1-3.5, y1-6), c.at(x1+3.5, y1-6)})
-		}
-	}
+	n.drawEdges(c)
 	for _, b := range n.blocks {
 		fill := light
 		c.box(b.x, b.y, blockWidth, b.height(), fill, blue)
@@ -198,7 +157,9 @@ func (n network) draw(c canvas) {
 			w := writing{align: draw.XRight, colour: grey}
 			right := w.cut(clean(l.right), room*0.6)
 			c.text(b.x+blockWidth-6, y, 0, w, right)
-			c.text(b.x+indent, y, room-w.width(right)-6, writing{bold: l.depth == 0}, l.left)
+			w = writing{bold: l.depth == 0}
+			room -= writing{}.width(right) + 6
+			c.text(b.x+indent, y, 0, w, w.cutBefore(clean(l.name), w.cut(clean(l.kind), room*0.8), room))
 		}
 	}
 }

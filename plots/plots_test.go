@@ -335,7 +335,7 @@ func TestHistograms(t *testing.T) {
 	d := svgOf(t, plots.Histograms(plots.Weights{Name: "0/kernel", Values: []float32{-1, 0, 0, 0, 1, nan}},
 		plots.Weights{Name: "none", Values: []float32{nan}}))
 	for _, text := range []string{"0/kernel", "6 weights", "1 not finite", "mean 0", "standard deviation 0.6325", "3",
-		"none", "1 weights"} {
+		"none", "1 weight"} {
 		require.Contains(t, d.texts, text)
 	}
 	require.ErrorContains(t, plots.Histograms().Err(), "no variables")
@@ -415,4 +415,61 @@ func TestReport(t *testing.T) {
 	left, err := os.ReadFile(filepath.Join(dir, plots.ReportName))
 	require.NoError(t, err)
 	require.Equal(t, page, left, "a report that fails leaves the one that is there")
+}
+
+// A share is rounded to all or nothing only where it is that.
+func TestConfusion_roundsToNeitherEnd(t *testing.T) {
+	d := svgOf(t, plots.Confusion([][]int{{1069399, 366}, {0, 1}}, []string{"a", "b"}))
+	require.Contains(t, d.texts, "1069400 of 1069766 examples are right (>99.9%)")
+	d = svgOf(t, plots.Confusion([][]int{{9999, 1}, {0, 10000}}, []string{"a", "b"}))
+	for _, text := range []string{"19999 of 20000 examples are right (>99.9%)", ">99.9%", "<0.1%", "0.0%", "100.0%"} {
+		require.Contains(t, d.texts, text)
+	}
+	grey, err := plots.Image([]float32{0}, 1, 1, 1, 0, 1)
+	require.NoError(t, err)
+	d = svgOf(t, plots.Samples(plots.Sample{Image: grey, Predicted: "a", Probability: 0.99999},
+		plots.Sample{Image: grey, Predicted: "a", Probability: 1e-9}))
+	require.Equal(t, []string{"Samples", "a (>99.9%)", "a (<0.1%)"}, words(d.texts))
+}
+
+// Where a name is too long, the name is cut and never the figure behind it.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("a long name of a class ", 5)
+	c := plots.Classified{Classes: []string{long + "0", long + "1", long + "2"}, Labels: []int{0, 1, 0, 1},
+		Scores: [][]float64{{1, 0, 0}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}}}
+	texts := strings.Join(svgOf(t, plots.ROC(c)).texts, "\n")
+	require.Contains(t, texts, "… (AUC 1.000)")
+	require.Contains(t, texts, "…: no example is of it")
+	require.Contains(t, strings.Join(svgOf(t, plots.PrecisionRecall(c)).texts, "\n"), "… (AP 1.000)")
+	grey, err := plots.Image([]float32{0}, 1, 1, 1, 0, 1)
+	require.NoError(t, err)
+	f := plots.Samples(plots.Sample{Image: grey, Label: long + "0", Predicted: long + "1", Probability: 0.25}).Caption("all <b>")
+	d := svgOf(t, f)
+	require.Contains(t, strings.Join(d.texts, "\n"), "… (25.0%)")
+	require.Equal(t, []string{"Samples", "all <b>"}, d.texts[:2])
+	var page bytes.Buffer
+	require.NoError(t, f.HTML(&page))
+	require.Contains(t, page.String(), "<p>all &lt;b&gt;</p>")
+	d = svgOf(t, plots.Network(plots.Block{Name: long, Kind: "Dense", Shape: "Float32 [32 10]"}))
+	require.Contains(t, strings.Join(d.texts, "\n"), "…  Dense")
+}
+
+// One spike leaves the other values their height, and the title says how.
+func TestHistory_ofASpike(t *testing.T) {
+	of := func(spike, offset float64) []string {
+		h := new(loop.History)
+		for i := range 40 {
+			var logs loop.Logs
+			v := 2/float64(i+1) + offset
+			if i == 7 {
+				v = spike
+			}
+			logs.Loss("loss", v)
+			h.Commit(loop.Elapsed{Steps: int64(i + 1)}, logs, 1)
+		}
+		return svgOf(t, plots.History(h)).texts
+	}
+	require.Contains(t, of(1e6, 0), "loss (logarithmic)")
+	require.Contains(t, of(0.3, 0), "loss")
+	require.Contains(t, of(1e6, -1), "loss", "what is not above 0 has no logarithm")
 }

@@ -28,7 +28,8 @@ const (
 )
 
 // Samples draws images with their predictions, 200 at most. Where the label is another than the prediction, the image
-// has a thick frame and the text says so. Pixels stay squares.
+// has a thick frame and the text says so. Pixels stay squares. How they were chosen the caller knows: say it in a
+// [Figure.Caption].
 func Samples(samples ...Sample) *Figure {
 	f := &Figure{title: "Samples"}
 	switch {
@@ -53,7 +54,7 @@ func (s Sample) panel() panel {
 	shown := enlarged(s.Image)
 	size := shown.Bounds().Size()
 	width, height := picture*vg.Length(size.X)/pixels, picture*vg.Length(size.Y)/pixels
-	said := fmt.Sprintf("%s (%s)", s.Predicted, percent(int(math.Round(s.Probability*1000)), 1000))
+	said := " (" + share(s.Probability) + ")"
 	what, edge := "", writing{colour: grey}
 	switch {
 	case s.Label != "" && s.Label != s.Predicted:
@@ -62,7 +63,7 @@ func (s Sample) panel() panel {
 	case s.Label != "":
 		what = "right"
 	}
-	return panel{fmt.Sprintf("predicted %s %s", said, what), picture + 10, picture + 40, func(c canvas) {
+	return panel{fmt.Sprintf("predicted %s%s %s", s.Predicted, said, what), picture + 10, picture + 40, func(c canvas) {
 		left, top := 5+(picture-width)/2, 5+(picture-height)/2
 		if edge.bold {
 			c.box(left-4, top-4, width+8, height+8, vermilion, nil)
@@ -70,7 +71,8 @@ func (s Sample) panel() panel {
 		c.box(left-1, top-1, width+2, height+2, white, nil)
 		c.DrawImage(vg.Rectangle{Min: c.at(left, top+height), Max: c.at(left+width, top)}, shown)
 		c.box(left, top, width, height, nil, pale)
-		c.text(5+picture/2, picture+17, picture+8, writing{align: draw.XCenter}, said)
+		c.text(5+picture/2, picture+17, 0, writing{align: draw.XCenter},
+			writing{}.cutBefore(clean(s.Predicted), said, picture+8))
 		c.text(5+picture/2, picture+30, picture+8, writing{align: draw.XCenter, colour: edge.colour, bold: edge.bold}, what)
 	}}
 }

@@ -39,6 +39,14 @@ func Histograms(of ...Weights) *Figure {
 	return f
 }
 
+// counted is a number of things in English.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 func (w Weights) chart() chart {
 	low, high := math.Inf(1), math.Inf(-1)
 	sum, squares, n := 0.0, 0.0, 0.0
@@ -51,14 +59,14 @@ func (w Weights) chart() chart {
 			squares += apart * (v - sum)
 		}
 	}
-	c := chart{title: w.Name, xLabel: "value", yLabel: "weights", notes: []string{fmt.Sprintf("%d weights",
-		len(w.Values))}}
+	c := chart{title: w.Name, xLabel: "value", yLabel: "weights", notes: []note{{figure: counted(len(w.Values), "weight")}}}
 	if left := len(w.Values) - int(n); left > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d not finite", left))
+		c.notes = append(c.notes, note{figure: fmt.Sprintf("%d not finite", left)})
 	}
 	c.x, c.y = around([]float64{low, high}), axis{low: 0, high: 1}
 	if n > 0 {
-		c.notes = append(c.notes, "mean "+number(sum), "standard deviation "+number(math.Sqrt(squares/n)))
+		c.notes = append(c.notes, note{figure: "mean " + number(sum)},
+			note{figure: "standard deviation " + number(math.Sqrt(squares/n))})
 		counts := make([]float64, bins)
 		for _, v := range w.Values {
 			if v := float64(v); finite(v) {
@@ -76,7 +84,7 @@ func (w Weights) chart() chart {
 	c.y.whole = true
 	c.alt = "histogram of " + w.Name
 	for _, n := range c.notes {
-		c.alt += ", " + n
+		c.alt += ", " + n.figure
 	}
 	return c
 }

@@ -57,14 +57,14 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	d.draw(plots.Confusion(counts, c.Classes))
 	d.draw(plots.ROC(c))
 	d.draw(plots.PrecisionRecall(c))
-	samples, err := r.samples(c)
+	samples, chosen, err := r.samples(c)
 	switch {
 	case err != nil && r.Images != "":
 		return err
 	case err != nil:
 		d.leaveOut("Samples", err)
 	default:
-		d.draw(plots.Samples(samples...))
+		d.draw(plots.Samples(samples...).Caption(chosen))
 	}
 	return nil
 }
@@ -266,11 +266,12 @@ const (
 	shownWrong = 12
 )
 
-// samples are images: the wrong ones of the greatest probability, at most half of them, then the first right ones.
-func (r Run) samples(c plots.Classified) ([]plots.Sample, error) {
+// samples are images: the wrong ones of the greatest probability, at most half of them, then the first right ones; and
+// how they were chosen, in words.
+func (r Run) samples(c plots.Classified) (samples []plots.Sample, how string, err error) {
 	predicted, err := c.Predicted()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var wrong, right []int
 	for i, p := range predicted {
@@ -283,24 +284,26 @@ func (r Run) samples(c plots.Classified) ([]plots.Sample, error) {
 	slices.SortStableFunc(wrong, func(a, b int) int {
 		return cmp.Compare(c.Scores[b][predicted[b]], c.Scores[a][predicted[a]])
 	})
+	allWrong, allRight := len(wrong), len(right)
 	wrong = wrong[:min(len(wrong), max(shownWrong, shown-len(right)))]
 	wrong = wrong[:min(len(wrong), shown)]
 	right = right[:min(len(right), shown-len(wrong))]
+	how = fmt.Sprintf("Not a random choice: %d of %d wrong predictions, the most confident first; then %d of %d right ones, in the "+
+		"order of the test set.", len(wrong), allWrong, len(right), allRight)
 	chosen := slices.Concat(wrong, right)
 	set, err := r.Test.Gather(chosen)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	images, err := fieldOf(set, r.Images, "x", "Images")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	d := images.Dims
 	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
-		return nil, fmt.Errorf("the inputs %v are no images: [examples, height, width, 1 or 3] are", d)
+		return nil, "", fmt.Errorf("the inputs %v are no images: [examples, height, width, 1 or 3] are", d)
 	}
 	black, white := light(images)
-	var samples []plots.Sample
 	for k, i := range chosen {
 		var values []float32
 		for _, v := range numbers(images.Slice(k, k+1).Flat) {
@@ -308,13 +311,13 @@ func (r Run) samples(c plots.Classified) ([]plots.Sample, error) {
 		}
 		image, err := plots.Image(values, d[1], d[2], d[3], black, white)
 		if err != nil {
-			return nil, fmt.Errorf("example %d: %w", i, err)
+			return nil, "", fmt.Errorf("example %d: %w", i, err)
 		}
 		p := predicted[i]
 		samples = append(samples, plots.Sample{Image: image, Label: c.Classes[c.Labels[i]], Predicted: c.Classes[p],
 			Probability: min(1, c.Scores[i][p])})
 	}
-	return samples, nil
+	return samples, how, nil
 }
 
 // light is which numbers have no light and all of it: 0 and 1, or 0 and 255 where that is what they lie between; else
