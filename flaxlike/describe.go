@@ -35,6 +35,17 @@ func inputsOf(of []described) (inputs []Input) {
 	return inputs
 }
 
+// Losses is a line for each loss that the model trains on, as [Description] has them: "mse, weight 2".
+func (m *Model) Losses() []string {
+	lines := said(judgesOf(m.set.losses))
+	if m.set.innerLosses {
+		lines = append(lines, ofNetwork)
+	}
+	return lines
+}
+
+const ofNetwork = "those of the network"
+
 // Description is what a file says of its model.
 type Description struct {
 	// Network is a line for each layer: its place, its kind and its settings, those in others indented. It ends in
@@ -83,7 +94,7 @@ func describeFile(path string) (say Description, err error) {
 		say.Network = d.Network.lines(nil, "", "")
 	}
 	if d.InnerLosses {
-		say.Losses = append(say.Losses, "those of the network")
+		say.Losses = append(say.Losses, ofNetwork)
 	}
 	if d.Policy != nil {
 		say.Policy = d.Policy.String()

@@ -83,6 +83,13 @@ type judge struct {
 	Smoothing float64 `json:"smoothing,omitempty"`
 }
 
+func judgesOf(losses []Loss) (judges []judge) {
+	for _, l := range losses {
+		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
+	}
+	return judges
+}
+
 // Card says what a model was trained on and what came of it.
 type Card struct {
 	// Examples are those of the set that the last Fit trained on, 0 if it was none, and Fields its fields, as "x float32
@@ -179,9 +186,7 @@ func (m *Model) describe() (string, error) {
 		d.Optimizer, d.Rate = "", 0
 	}
 	m.seen.mu.Unlock()
-	for _, l := range s.losses {
-		d.Losses = append(d.Losses, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
-	}
+	d.Losses = judgesOf(s.losses)
 	for _, f := range s.metrics {
 		d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
 	}

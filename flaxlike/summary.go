@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gomlx/compute/shapes"
+
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -17,6 +19,8 @@ type Summary struct {
 	managed.Summary
 	Layers []LayerRow
 	Arrows []Arrow
+	// Inputs are the fields that the network takes, by their names, as in the batch that it was built for last.
+	Inputs map[string]managed.Shape
 }
 
 // Arrow says that a layer takes what another one gave, directly or by operations between them that are no layers.
@@ -36,17 +40,21 @@ type LayerRow struct {
 	Kind string // the function that made it: "Dense"
 	// Output is for a batch of the size that the model was built for last.
 	Output managed.Shape
-	// Size is how many numbers its variables have, those of layers in it too.
-	Size int64
+	// Size is how many numbers its variables have, those of layers in it too. Fixed are those of them that are not
+	// trained, as the statistics of a BatchNorm; the others are its parameters.
+	Size, Fixed int64
 }
 
 // Summary tells what the model is made of, in the order in which it is run. Before its first batch ([Model.Init]) that
 // is nothing. The optimizer is in it, because with Adam it is two thirds of the memory.
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
-	layers, arrows := m.seen.layers, m.seen.arrows
+	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
 	m.seen.mu.Unlock()
-	s := Summary{Summary: m.State.Summary(), Arrows: slices.Clone(arrows)}
+	s := Summary{Summary: m.State.Summary(), Arrows: slices.Clone(arrows), Inputs: map[string]managed.Shape{}}
+	for _, d := range inputs {
+		s.Inputs[d.Name] = shapes.Make(d.Type, d.Dims...)
+	}
 	if len(layers) == 0 {
 		return s
 	}
@@ -65,22 +73,26 @@ func (m *Model) Summary() Summary {
 		found := false
 		for i := range layers[:outputs] {
 			if layers[i].took[v.Layer+"/"+v.Name] {
-				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
+				s.Layers[i].add(v)
+				found = true
 			}
 		}
 		for i := range layers[:outputs] { // a layer may make some that it does not use, as GoMLX's lstm; those in the root scope may be any layer's
 			of := layers[i].Name
 			if ours && !taken[v.Layer+"/"+v.Name] && (of == "" && outputs == 1 || of != "" && (name == of || strings.HasPrefix(name, of+"/"))) {
-				s.Layers[i].Size, found = s.Layers[i].Size+v.Size, true
+				s.Layers[i].add(v)
+				found = true
 			}
 		}
 		for i := range rest {
 			if !found && rest[i].Name == name {
-				rest[i].Size, found = rest[i].Size+v.Size, true
+				rest[i].add(v)
+				found = true
 			}
 		}
 		if ours && !found {
-			rest = append(rest, LayerRow{Name: name, Kind: others, Size: v.Size})
+			rest = append(rest, LayerRow{Name: name, Kind: others})
+			rest[len(rest)-1].add(v)
 		}
 	}
 	s.Layers = slices.Insert(s.Layers, outputs, rest...)
@@ -90,6 +102,14 @@ func (m *Model) Summary() Summary {
 		}
 	}
 	return s
+}
+
+// add counts a variable.
+func (l *LayerRow) add(v managed.Row) {
+	l.Size += v.Size
+	if v.Kind != managed.Parameter {
+		l.Fixed += v.Size
+	}
 }
 
 // String is the table of layers, with the totals of variables. The table of these is that of the Summary in it.
@@ -105,7 +125,11 @@ func (s Summary) String() string {
 		if l.Kind != others {
 			shape = fmt.Sprint(l.Output.DType, " ", l.Output.Dimensions)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", l.Name, l.Kind, shape, l.Size)
+		fixed := ""
+		if l.Fixed > 0 {
+			fixed = fmt.Sprintf("\t%d not trainable", l.Fixed)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d%s\n", l.Name, l.Kind, shape, l.Size, fixed)
 	}
 	fmt.Fprintln(table, "\ntotal\tvariables\tsize\tbytes")
 	for k := managed.Parameter; k <= managed.RandomState; k++ {

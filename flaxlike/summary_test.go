@@ -34,7 +34,7 @@ func TestB107_summaryOfLayers(t *testing.T) {
 	require.Equal(t, `layer   kind       output          size
 0       Flatten    Float32 [32 4]  0
 1       Dense      Float32 [32 4]  20
-2       BatchNorm  Float32 [32 4]  20
+2       BatchNorm  Float32 [32 4]  20  12 not trainable
 3       Residual   Float32 [32 4]  76
 3/0     Dense      Float32 [32 8]  40
 3/1     Dense      Float32 [32 4]  36

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/plots"
@@ -45,6 +46,9 @@ func (r Run) test(ctx context.Context, d *draft) error {
 		if r.Classes != nil || r.Images != "" {
 			return err
 		}
+		if losses := r.Model.Losses(); !slices.ContainsFunc(losses, ofClasses) && len(losses) > 0 && label.Flat != nil {
+			err = fmt.Errorf("the model is no classifier: its loss is %s, and %w", strings.Join(losses, "; "), err)
+		}
 		d.leaveOut("Confusion matrix, curves and samples", err)
 		return nil
 	}
@@ -67,6 +71,11 @@ func (r Run) test(ctx context.Context, d *draft) error {
 		d.draw(plots.Samples(samples...).Caption(chosen))
 	}
 	return nil
+}
+
+// ofClasses tells whether a loss, by its name, is one of a classifier.
+func ofClasses(loss string) bool {
+	return strings.Contains(loss, "crossentropy") || strings.Contains(loss, "hinge")
 }
 
 // fieldOf is a field of the set as its batches have it: one that is named must be there.
@@ -262,8 +271,8 @@ func numbers(flat any) []float64 {
 }
 
 const (
-	shown      = 24
-	shownWrong = 12
+	mostShown = 24
+	mostWrong = 12
 )
 
 // samples are images: the wrong ones of the greatest probability, at most half of them, then the first right ones; and
@@ -285,9 +294,9 @@ func (r Run) samples(c plots.Classified) (samples []plots.Sample, how string, er
 		return cmp.Compare(c.Scores[b][predicted[b]], c.Scores[a][predicted[a]])
 	})
 	allWrong, allRight := len(wrong), len(right)
-	wrong = wrong[:min(len(wrong), max(shownWrong, shown-len(right)))]
-	wrong = wrong[:min(len(wrong), shown)]
-	right = right[:min(len(right), shown-len(wrong))]
+	wrong = wrong[:min(len(wrong), max(mostWrong, mostShown-len(right)))]
+	wrong = wrong[:min(len(wrong), mostShown)]
+	right = right[:min(len(right), mostShown-len(wrong))]
 	how = fmt.Sprintf("Not a random choice: %d of %d wrong predictions, the most confident first; then %d of %d right ones, in the "+
 		"order of the test set.", len(wrong), allWrong, len(right), allRight)
 	chosen := slices.Concat(wrong, right)

@@ -96,7 +96,7 @@ func (r Run) page(ctx context.Context) (plots.Report, error) {
 	if err := r.weights(&d); err != nil {
 		return page, err
 	}
-	d.draw(network(r.Model.Summary()))
+	d.draw(Network(r.Model))
 	page.Card = r.card(d)
 	page.Figures = d.drawn
 	return page, nil
@@ -110,16 +110,24 @@ func (r Run) card(d draft) []plots.Part {
 			last = elapsed
 		}
 		if r.History.Len() > 0 {
-			run = append(run, plots.Row{Name: "trained", Value: fmt.Sprintf("%d steps, %d examples, %s", last.Steps,
+			run = append(run, plots.Row{Name: "history", Value: fmt.Sprintf("%d steps, %d examples, %s", last.Steps,
 				last.Samples, last.Time.Round(time.Millisecond))})
 		}
 		if last.Date > 0 {
-			run = append(run, plots.Row{Name: "ended", Value: last.Date.Time().Format("2006-01-02 15:04 MST")})
+			run = append(run, plots.Row{Name: "history ends", Value: last.Date.Time().Format("2006-01-02 15:04 MST")})
 		}
 	}
+	trained := r.Model.Card().Epochs > 0
 	run = append(run, plots.Row{Name: "parameters", Value: fmt.Sprint(r.Model.Parameters())})
+	if fixed := r.Model.State.Summary().Total(managed.Fixed).Size; fixed > 0 {
+		run = append(run, plots.Row{Name: "not trainable", Value: counted(fixed, "number")})
+	}
 	var sets, settings, versions []plots.Row
+	if losses := r.Model.Losses(); len(losses) > 0 {
+		settings = append(settings, plots.Row{Name: "loss", Value: strings.Join(losses, "; ")})
+	}
 	for _, s := range r.Model.Settings() {
+		trained = trained || s.Name == "batch"
 		row := plots.Row{Name: s.Name, Value: s.Value}
 		switch s.Name {
 		case "data", "order", "batch":
@@ -128,6 +136,9 @@ func (r Run) card(d draft) []plots.Part {
 		default:
 			settings = append(settings, row)
 		}
+	}
+	if !trained {
+		run = append(run, plots.Row{Name: "training", Value: "none is known of this model: no Fit, and no step in this program"})
 	}
 	if r.Test != nil {
 		var fields []string
@@ -149,6 +160,8 @@ func (r Run) card(d draft) []plots.Part {
 		{Title: "Settings", Rows: settings}, {Title: "Versions", Rows: versions}, {Title: "Not drawn", Rows: d.notDrawn}}
 	return slices.DeleteFunc(card, func(p plots.Part) bool { return len(p.Rows) == 0 })
 }
+
+func shown(s managed.Shape) string { return fmt.Sprint(s.DType, " ", s.Dimensions) }
 
 // builtWith are the versions in this binary.
 func builtWith() map[string]string {
@@ -210,15 +223,25 @@ func (r Run) weights(d *draft) error {
 	return nil
 }
 
-// network is the diagram of a model's layers: what stands inside of a layer is a part of it.
-func network(s flaxlike.Summary) *plots.Figure {
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Network is the diagram of a model's inputs, layers and outputs with their shapes and numbers, as they are after the
+// first batch ([flaxlike.Model.Init]); before, the figure has an error. What stands inside of a layer is a part of its
+// block.
+func Network(model *flaxlike.Model) *plots.Figure {
+	s := model.Summary()
 	var blocks []plots.Block
 	at := make([]int, len(s.Layers)) // the blocks of the rows
 	inputs := map[string]int{}
 	for _, a := range s.Arrows {
 		if _, known := inputs[a.Input]; a.From < 0 && !known {
 			inputs[a.Input] = len(blocks)
-			blocks = append(blocks, plots.Block{Name: a.Input, Kind: "input"})
+			blocks = append(blocks, plots.Block{Name: a.Input, Kind: "input", Shape: shown(s.Inputs[a.Input])})
 		}
 	}
 	var open []string // the layers around the present one
@@ -226,9 +249,9 @@ func network(s flaxlike.Summary) *plots.Figure {
 		for len(open) > 0 && !strings.HasPrefix(l.Name, open[len(open)-1]+"/") {
 			open = open[:len(open)-1]
 		}
-		b := plots.Block{Name: l.Name, Kind: l.Kind, Size: l.Size}
+		b := plots.Block{Name: l.Name, Kind: l.Kind, Size: l.Size - l.Fixed, Fixed: l.Fixed}
 		if l.Kind != "variables" {
-			b.Shape = fmt.Sprint(l.Output.DType, " ", l.Output.Dimensions)
+			b.Shape = shown(l.Output)
 		}
 		into := &blocks
 		for range open {

@@ -79,7 +79,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 		"Settings", "optimizer", "Versions", "gomlx", "plugin", "accuracy",
 		"the softmax of the output", "loss", "validation", "learning_rate",
 		"<one>", "nine & more", "label", "prediction", "ROC", "Precision and recall", "Samples",
-		"right", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
+		"wrong predictions, the most confident first; then 1", "right", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
 	}
 	require.NotContains(t, texts, "Not drawn")
@@ -146,4 +146,38 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 
 	texts, _ = written(t, report.Run{Model: m, Test: setOf(float32(math.NaN()), 0)})
 	require.Contains(t, strings.Join(texts, "\n"), "is NaN", "a model that has diverged has a page, too")
+}
+
+// Parameters are those that are trained, on the card as in the diagram; the others stand apart. The loss is a setting,
+// inputs have shapes, a history is no training of the model that it is shown with, and a regression is no classifier.
+func TestSave_saysOneThingOnce(t *testing.T) {
+	n := 64
+	x, y := make([]float32, n*8), make([]float32, n)
+	for i := range y {
+		y[i] = float32(i) / 7
+	}
+	set, err := data.New(data.X(x, n, 8), data.Y(y, n, 1))
+	require.NoError(t, err)
+	layers := flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(1))
+	m := newModel(t, layers, flaxlike.WithLoss("mse"))
+	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent})
+	require.NoError(t, err)
+	texts, _ := written(t, report.Run{Model: m, History: history, Test: set})
+	all := strings.Join(texts, "\n")
+	require.Contains(t, all, "parameters\n49\nnot trainable\n12 numbers\n", "36 + 8 + 5")
+	require.Contains(t, all, "8 parameters, 12 not trainable")
+	require.Contains(t, all, "loss\nmse\noptimizer\n")
+	require.Contains(t, all, "Float32 [32 8]\nx  input")
+	require.Contains(t, all, "the model is no classifier: its loss is mse, and the label 0.142")
+	require.NotContains(t, all, "none is known")
+
+	other := newModel(t, layers, flaxlike.WithLoss("mse"))
+	batch, err := data.Peek(set.Batches(32))
+	require.NoError(t, err)
+	require.ErrorContains(t, report.Network(other).Err(), "no blocks")
+	require.NoError(t, other.Init(t.Context(), batch))
+	require.NoError(t, report.Network(other).Err())
+	texts, _ = written(t, report.Run{Model: other, History: history})
+	require.Contains(t, texts, "none is known of this model: no Fit, and no step in this program")
+	require.NotContains(t, texts, "trained")
 }

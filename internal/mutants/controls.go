@@ -105,6 +105,8 @@ var controls = []control{
 		edits: []edit{{"w.cut(name, max(0, width-w.width(figure))) + figure", "w.cut(name+figure, width)"}}},
 	{name: "a line through a gap", file: "plots/chart.go", pkg: "plots", test: "TestHistory",
 		edits: []edit{{"\t\t\tend()\n\t\t\tcontinue", "\t\t\tcontinue"}}},
+	{name: "statistics that count as parameters", file: "flaxlike/report/report.go", pkg: "flaxlike/report", test: "TestSave_saysOneThingOnce",
+		edits: []edit{{"Size: l.Size - l.Fixed", "Size: l.Size"}}},
 	{name: "arrows that forget the inputs", file: "flaxlike/summary.go", pkg: "flaxlike/report", test: "TestSave_ofWhatThereIs",
 		edits: []edit{{"\t\tcase taken:\n", "\t\tcase taken && false:\n"}}},
 	{name: "a mask that stays behind", file: "flaxlike/masks.go", pkg: "flaxlike", test: "TestMasks_asKeras",
