@@ -27,6 +27,10 @@ func (m message) float(field protowire.Number, v float64) message {
 	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), math.Float64bits(v))
 }
 
+func (m message) float32(field protowire.Number, v float32) message {
+	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
+}
+
 // event is an Event: seconds since 1970, the step, and one thing in a field.
 func event(seconds float64, step int64, field protowire.Number, what []byte) message {
 	return message{}.float(1, seconds).integer(2, step).bytes(field, what)
@@ -48,7 +52,6 @@ const (
 
 // Values of DataClass: what TensorBoard may do with a series of values.
 const (
-	ofScalars = 1
 	ofTensors = 2
 	ofBlobs   = 3
 )
@@ -68,10 +71,9 @@ func tensor(dtype int64, shape ...int) message {
 	return message{}.integer(1, dtype).bytes(2, dimensions)
 }
 
-// float is a number as a tensor. TensorBoard's data server ignores scalars in float64.
-func float(v float64) message {
-	return tensor(dtFloat).bytes(4, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(v))))
-}
+// number is a Summary.Value of a number, as TensorFlow 1 and PyTorch write it: TensorBoard takes it for a scalar, and its
+// EventAccumulator in Python gives it by Scalars and drops it at a start, neither of which it does with a tensor.
+func number(tag string, v float64) message { return message{}.text(1, tag).float32(2, float32(v)) }
 
 func doubles(values []float64, shape ...int) message {
 	var content []byte

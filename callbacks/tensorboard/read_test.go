@@ -55,6 +55,10 @@ func parse(t *testing.T, b []byte) fields {
 			var bits uint64
 			bits, n = protowire.ConsumeFixed64(b)
 			v = math.Float64frombits(bits)
+		case protowire.Fixed32Type:
+			var bits uint32
+			bits, n = protowire.ConsumeFixed32(b)
+			v = math.Float32frombits(bits)
 		case protowire.BytesType:
 			v, n = protowire.ConsumeBytes(b)
 		default:
@@ -142,10 +146,11 @@ func (e *events) add(t *testing.T, record []byte) {
 			p.shape = append(p.shape, int(parse(t, d.([]byte)).integer(1)))
 		}
 		content := tensor.bytes(4)
-		if tensor.integer(1) == 1 && content != nil {
-			require.Len(t, content, 4)
-			p.numbers = []float64{float64(math.Float32frombits(binary.LittleEndian.Uint32(content)))}
-			content = nil
+		require.NotEqual(t, "scalars", p.plugin, "a scalar is no tensor: Scalars of an EventAccumulator would not give it")
+		if simple := v[2]; len(simple) > 0 { // for TensorBoard, this is of the plugin "scalars"
+			require.Nil(t, v[8])
+			require.Nil(t, v[9])
+			p.plugin, p.class, p.numbers = "scalars", 1, []float64{float64(simple[0].(float32))}
 		}
 		for b := content; len(b) > 0; b = b[8:] {
 			p.numbers = append(p.numbers, math.Float64frombits(binary.LittleEndian.Uint64(b)))

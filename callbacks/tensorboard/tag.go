@@ -26,6 +26,14 @@ func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	return folder, strings.ReplaceAll(escape(string(e.Collection)), "/", "%2F") + "/" + escape(name)
 }
 
+// metric is the tag of a stateful metric as that of a metric: for who looks at a chart, the two are one.
+func metric(tag string) string {
+	if rest, is := strings.CutPrefix(tag, string(loop.Stateful)+"/"); is {
+		return string(loop.Metrics) + "/" + rest
+	}
+	return tag
+}
+
 // escape makes a name printable UTF-8 on one line (with another, TensorBoard would ignore the rest of the file), a
 // different one for each name: bytes that are not UTF-8 and control characters are written as in a URL, %0A, and so is
 // a percent sign that would be read as the beginning of one.

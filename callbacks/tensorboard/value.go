@@ -52,7 +52,7 @@ func scalar(tag string, v loop.Value) (message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value(tag, "scalars", nil, ofScalars, float(f)), nil
+	return number(tag, f), nil
 }
 
 // utf8Text is a text with what is not UTF-8 replaced.

@@ -83,11 +83,12 @@ type writer struct {
 	order  []string              // the folders of events
 	first  error
 	ended  bool
-	prefix string // of errors
+	prefix string                     // of errors
+	owners map[string]loop.Collection // of the tags metrics/…, by folder and tag
 }
 
 func newWriter(dir string, s settings) *writer {
-	w := &writer{settings: s, dir: dir, files: map[string]*eventFile{}, events: map[string]message{}}
+	w := &writer{settings: s, dir: dir, files: map[string]*eventFile{}, events: map[string]message{}, owners: map[string]loop.Collection{}}
 	var err error
 	if w.hyper, err = flatten(s.parameters); err != nil {
 		w.err = errors.Join(w.err, err)
@@ -111,8 +112,16 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 		w.begun = true
 		w.begin(r, seconds)
 	}
+	w.own(r)
 	for e := range r.Logs.All() {
 		folder, tag := w.folderAndTag(e)
+		if e.Collection == loop.Stateful && w.owners[folder+"\n"+metric(tag)] == loop.Stateful {
+			tag = metric(tag)
+		} else if w.owners[folder+"\n"+tag] == loop.Stateful {
+			w.note(fmt.Errorf("step %d: %s: the tag %s has had the values of %s.%s so far: log it from the first turn on, or by another name",
+				r.Elapsed.Steps, e.Path(), tag, loop.Stateful, e.Name))
+			continue
+		}
 		v, err := encode(tag, e.Value)
 		if err != nil {
 			w.note(fmt.Errorf("step %d: %s: %w", r.Elapsed.Steps, e.Path(), err))
@@ -134,6 +143,22 @@ func (w *writer) begin(r loop.Report, seconds float64) {
 	}
 	if w.parameters != nil {
 		w.add(".", sessionStart(w.hyper, seconds))
+	}
+}
+
+// own says which entries have the tags metrics/…: those of [loop.Metrics], else those of [loop.Stateful], whichever came
+// first.
+func (w *writer) own(r loop.Report) {
+	for _, c := range []loop.Collection{loop.Metrics, loop.Stateful} {
+		for e := range r.Logs.All() {
+			if e.Collection != c {
+				continue
+			}
+			folder, tag := w.folderAndTag(e)
+			if of := folder + "\n" + metric(tag); w.owners[of] == "" {
+				w.owners[of] = c
+			}
+		}
 	}
 }
 

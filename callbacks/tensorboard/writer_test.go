@@ -252,3 +252,24 @@ func TestNew_byHand(t *testing.T) {
 	w = tensorboard.New("")
 	require.EqualError(t, w.Watch(t.Context(), loop.Report{}), "tensorboard: want a folder, got no name")
 }
+
+// Fit's metrics are stateful, and have the tags that the package's documentation says; two metrics of one name never
+// share a tag.
+func TestTags_ofStatefulMetrics(t *testing.T) {
+	got, err := write(t, func(l *loop.Logs) {
+		l.Stateful("accuracy", 0.5)
+		l.Stateful("both", 1)
+		l.Metric("both", 2)
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"metrics/accuracy", "stateful_metrics/both", "metrics/both"}, got.tags())
+
+	w := tensorboard.New(t.TempDir())
+	for step, collection := range []loop.Collection{loop.Stateful, loop.Metrics} {
+		var logs loop.Logs
+		logs.Set(collection, "late", loop.Number(1))
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: int64(step + 1)}, Logs: logs}))
+	}
+	require.EqualError(t, w.End(t.Context(), loop.Ending{}), "tensorboard: step 2: metrics.late: the tag metrics/late has had the values of "+
+		"stateful_metrics.late so far: log it from the first turn on, or by another name")
+}

@@ -297,8 +297,11 @@ func (r Run) samples(c plots.Classified) (samples []plots.Sample, how string, er
 	wrong = wrong[:min(len(wrong), max(mostWrong, mostShown-len(right)))]
 	wrong = wrong[:min(len(wrong), mostShown)]
 	right = right[:min(len(right), mostShown-len(wrong))]
-	how = fmt.Sprintf("Not a random choice: %d of %d wrong predictions, the most confident first; then %d of %d right ones, in the "+
-		"order of the test set.", len(wrong), allWrong, len(right), allRight)
+	how = fmt.Sprintf("No prediction is wrong: %d of %d right ones, in the order of the test set.", len(right), allRight)
+	if allWrong > 0 {
+		how = fmt.Sprintf("Not a random choice: %d of %d wrong predictions, the most confident first; then %d of %d right ones, in the "+
+			"order of the test set.", len(wrong), allWrong, len(right), allRight)
+	}
 	chosen := slices.Concat(wrong, right)
 	set, err := r.Test.Gather(chosen)
 	if err != nil {
