@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"sync"
 
 	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/internal/regular"
@@ -17,11 +19,12 @@ import (
 // seconds and the date, and all entries by their full names. It reads the values of these turns.
 // [loop.History.ReadJSON] reads the file.
 //
-// Each line is one write to the system, so a process that is killed leaves at most its last line cut (a machine
-// that loses power may lose more). A run that finds the file goes on with it: a cut last line is removed, and so are
-// all lines of steps behind the one at which this run begins (see [loop.From]). So a resumed run writes no step twice,
-// and one from step 0 writes the file anew. A file with other content is an error of the first due turn, and stays.
-// So is what is no regular file, such as a pipe or a /dev/stdout that is one: reading it would wait for ever.
+// Each line is one write to the system, so a process that is killed leaves at most its last line cut (a machine that
+// loses power may lose more). A run that finds the file goes on with it: a cut last line is removed, and so are all
+// lines of steps behind the one at which this run begins (see [loop.From]). So a resumed run writes no step twice, and
+// one from step 0 writes the file anew. A file with other content is an error of the first due turn, and stays. So is
+// what is no regular file, such as a pipe or a /dev/stdout that is one: reading it would wait for ever. A file that
+// another callback of this process is writing is an error at the start.
 //
 // A full disk does not end the run: where writing fails, or a value cannot be read or its name cannot be written, the
 // run goes on, and the first such error is one of its end. A [loop.Payload] that is no number is left out.
@@ -37,13 +40,25 @@ func CSV(path string, when loop.Schedule) loop.Callback {
 
 func recorder(kind, path string, when loop.Schedule, lines func() records.Lines) loop.Callback {
 	return loop.Callback{Name: kind + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
-		return &recordFile{path: path, lines: lines()}, nil
+		f := &recordFile{path: path, lines: lines(), key: path}
+		if whole, err := filepath.Abs(path); err == nil {
+			f.key = whole
+		}
+		if _, taken := recorded.LoadOrStore(f.key, f); taken {
+			return nil, fmt.Errorf("%s: another callback of this process writes it: give each a file of its own", path)
+		}
+		return f, nil
 	}}
 }
+
+// recorded are the files that runs of this process are writing, by their whole paths: two writers would each take the
+// other's lines for its own.
+var recorded sync.Map
 
 // recordFile is a file of one row a line.
 type recordFile struct {
 	path  string
+	key   string // in recorded
 	lines records.Lines
 	file  *os.File // nil until the first row
 	row   records.Row
@@ -73,6 +88,7 @@ func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
 
 // End closes the file.
 func (f *recordFile) End(context.Context, loop.Ending) error {
+	recorded.CompareAndDelete(f.key, f)
 	if f.file != nil {
 		f.note(f.file.Close())
 		f.file, f.broken = nil, true

@@ -248,3 +248,25 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 		require.Equal(t, 3, fetched, "a file that is left alone needs no values")
 	})
 }
+
+// Two callbacks of one file would each take the other's lines for its own: the second is refused before the first step,
+// and the file is free again behind the run.
+func TestWriter_oneFileTwice(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		steps := 0
+		run := func(options ...loop.Option) error {
+			_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
+				steps++
+				return s, loop.NewLogs([]loop.Entry{{Collection: loop.Losses, Name: "loss", Value: loop.Number(1)}}), nil
+			})).Run(t.Context(), 0, func(yield func(int, error) bool) { yield(1, nil) }, options...)
+			return err
+		}
+		other := filepath.Join(filepath.Dir(path), ".", "x", "..", filepath.Base(path))
+		err := run(form.option(path, loop.EachStep), form.option(other, loop.Every(loop.Steps(1))))
+		require.ErrorContains(t, err, "another callback of this process writes it: give each a file of its own")
+		require.Zero(t, steps)
+		for range 2 {
+			require.NoError(t, run(form.option(path, loop.EachStep)))
+		}
+	})
+}

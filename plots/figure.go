@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,9 @@ func (f *Figure) Save(path string) error {
 // replace writes a file beside the old one and puts it in its place.
 func replace(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".plots-*")
+	if of := (*fs.PathError)(nil); errors.As(err, &of) { // without the name that nobody gave
+		err = fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
+	}
 	if err != nil {
 		return fmt.Errorf("plots: save %s: %w", path, err)
 	}

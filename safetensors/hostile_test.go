@@ -34,6 +34,7 @@ var hostile = map[string]struct {
 	"7 bytes":           {make([]byte, 7), "byte 7: the length", io.ErrUnexpectedEOF},
 	"no header":         {make([]byte, 8), "byte 8: the header's JSON ends, expected '{'", nil},
 	"header beyond":     {append(framed("")[:0], 9, 0, 0, 0, 0, 0, 0, 0, '{', '}'), "a header of 9 bytes does not fit into a file of 10", io.ErrUnexpectedEOF},
+	"a table":           {[]byte("a,b,c\n1,2,3\n"), `it begins with "a,b,c\n1,": it was cut, or is no safetensors file`, io.ErrUnexpectedEOF},
 	"header of 2^64-1":  {bytes.Repeat([]byte{255}, 100), "a header of 18446744073709551615 bytes", io.ErrUnexpectedEOF},
 	"header of 2^63":    {[]byte{0, 0, 0, 0, 0, 0, 0, 128, '{', '}'}, "a header of 9223372036854775808 bytes", io.ErrUnexpectedEOF},
 	"not JSON":          {framed(`{x}`), `byte 9: 'x' in the header's JSON, expected '"'`, nil},

@@ -51,7 +51,7 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	n := binary.LittleEndian.Uint64(length[:])
 	switch {
 	case n > uint64(size-preamble):
-		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes does not fit into a file of %d: %w", n, size, errShort)}
+		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes does not fit into a file of %d: it begins with %q: it was cut, or is no safetensors file: %w", n, size, length[:], errShort)}
 	case n > uint64(limits.Header):
 		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit)}
 	}
