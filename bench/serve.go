@@ -208,7 +208,11 @@ func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: serve.NewHandler(map[string]*serve.Batcher{"mlp": batcher}, serve.Limits{})}
+	handler, err := serve.NewHandler(map[string]*serve.Batcher{"mlp": batcher}, serve.Limits{})
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // an error ends it too
 		_ = server.Close()

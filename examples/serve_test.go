@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -50,6 +51,16 @@ func TestServe(t *testing.T) {
 	require.JSONEq(t, `{"name":"digits","versions":["1"],"platform":"lazo","inputs":[{"name":"x","datatype":"FP32","shape":[-1,8,8,1]}],
 		"outputs":[{"name":"preds","datatype":"FP32","shape":[-1,10]}]}`, get(model))
 	require.JSONEq(t, `{"ready":true}`, get(strings.TrimSuffix(model, "/models/digits")+"/health/ready"))
+
+	// The request of the program's own description.
+	text, err := os.ReadFile("serve/main.go")
+	require.NoError(t, err)
+	described := regexp.MustCompile(`(?s)/infer -d '(.*?)'`).FindSubmatch(text)
+	require.NotNil(t, described)
+	answer, err := http.Post(model+"/infer", "application/x-www-form-urlencoded", strings.NewReader(strings.ReplaceAll(string(described[1]), "\n//", "\n")))
+	require.NoError(t, err)
+	require.Equal(t, 200, answer.StatusCode)
+	require.NoError(t, answer.Body.Close())
 
 	_, test, err := data.Digits()
 	require.NoError(t, err)

@@ -137,7 +137,16 @@ func (m *Model) Probabilities(ctx context.Context, set *data.Set, options ...loo
 	return m.ProbabilitiesOf(outputs)
 }
 
-// ProbabilitiesStep is [Model.PredictStep] with probabilities, as [Model.Probabilities] has them: what to serve.
+// Probabilist is a model whose PredictStep gives probabilities, as [Model.ProbabilitiesStep] does: what to serve. It
+// has the model's InputNames, which a function has not.
+type Probabilist struct{ *Model }
+
+// PredictStep is [Model.ProbabilitiesStep].
+func (p Probabilist) PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+	return p.ProbabilitiesStep(ctx, batch)
+}
+
+// ProbabilitiesStep is [Model.PredictStep] with probabilities, as [Model.Probabilities] has them.
 func (m *Model) ProbabilitiesStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := m.PredictStep(ctx, batch)
 	if err != nil {

@@ -28,6 +28,14 @@ func (m *Model) Inputs() []Input {
 	return inputsOf(m.seen.inputs)
 }
 
+// InputNames are the names of [Model.Inputs]: package serve refuses an example that has others.
+func (m *Model) InputNames() (names []string) {
+	for _, in := range m.Inputs() {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
 func inputsOf(of []described) (inputs []Input) {
 	for _, d := range of {
 		inputs = append(inputs, Input{d.Name, dtype.Type(d.Type).String(), slices.Clone(d.Dims[min(1, len(d.Dims)):])})

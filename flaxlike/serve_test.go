@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,8 +84,14 @@ func TestServe_besideAFit(t *testing.T) {
 	require.Greater(t, moments.Load(), int64(8), "the training went on beside them")
 	t.Logf("%d requests in %d batches, 0 wrong; %d of them saw another step than the one before", besideAFit/8*8, batches.Load(), moments.Load())
 
+	labelled := data.Batch{Fields: append(slices.Clone(example.Fields), data.Y(make([]float32, 4), 4))}
+	for _, of := range []serve.Predictor{m, flaxlike.Probabilist{Model: m}} {
+		_, err = serve.New(of, labelled, serve.Batching{})
+		require.ErrorContains(t, err, `serve: the example has "y", which the predictor does not take`)
+	}
+
 	require.NoError(t, m.Close())
 	_, err = m.PredictStep(t.Context(), example)
-	require.Error(t, err)
+	require.ErrorIs(t, err, serve.ErrClosed, "by which a batcher sees that it is not ready")
 	require.False(t, errors.Is(err, serve.ErrInput))
 }

@@ -30,6 +30,9 @@ type Predictor interface {
 	PredictStep(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 }
 
+// inputNamer is a [Predictor] that knows which fields it takes, as a flaxlike.Model does; nil while it does not.
+type inputNamer interface{ InputNames() []string }
+
 // Func is a [Predictor] that is one function.
 type Func func(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 
@@ -79,6 +82,7 @@ type Batcher struct {
 	rows    int // of all that wait
 	closed  bool
 	ready   bool
+	gone    bool // the predictor said that it is closed
 	outputs []Tensor
 }
 
@@ -96,7 +100,8 @@ type answer struct {
 }
 
 // New makes a batcher. The example is a batch of one row or more with the inputs alone: it says their names, types and
-// dims, and its first row is what [Batcher.Warm] predicts from.
+// dims, and its first row is what [Batcher.Warm] predicts from. Each request must have all of its fields, so that one
+// which the predictor does not take, as the labels, is an error where the predictor has a method InputNames() []string.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64
@@ -129,6 +134,14 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	}
 	if len(b.inputs) == 0 {
 		return nil, errors.New("serve: the example has no fields: expected the inputs of the model")
+	}
+	if namer, ok := of.(inputNamer); ok {
+		names := namer.InputNames()
+		for _, in := range b.inputs {
+			if len(names) > 0 && !slices.Contains(names, in.Name) {
+				return nil, fmt.Errorf("serve: the example has %q, which the predictor does not take, and each request would have to have it: expected %q alone", in.Name, names)
+			}
+		}
 	}
 	go b.run()
 	return b, nil
@@ -177,15 +190,16 @@ func (b *Batcher) Warm(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ready = true
+	b.ready, b.gone = true, false
 	return nil
 }
 
-// Ready tells whether Warm has come to its end, and Close was not called.
+// Ready tells whether Warm has come to its end, and neither Close was called nor has the predictor said to a request,
+// by an error that wraps [ErrClosed], that it is closed itself.
 func (b *Batcher) Ready() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.ready && !b.closed
+	return b.ready && !b.closed && !b.gone
 }
 
 // Inputs are what a request must have, in the order of the example.
@@ -422,6 +436,11 @@ func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]dat
 			if errors.Is(err, own) {
 				return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
 			}
+		}
+		if errors.Is(err, ErrClosed) {
+			b.mu.Lock()
+			b.gone = true
+			b.mu.Unlock()
 		}
 		return nil, err
 	}

@@ -317,3 +317,26 @@ func TestBatcher_manyCallers(t *testing.T) {
 	group.Wait()
 	t.Logf("%d requests in %d batches", 16*200, len(d.calls))
 }
+
+// knowing is a predictor that says what it takes.
+type knowing struct {
+	serve.Func
+	names []string
+}
+
+func (k knowing) InputNames() []string { return k.names }
+
+// A field of the example that the predictor does not take would be asked of each request.
+func TestNew_refusesWhatThePredictorDoesNotTake(t *testing.T) {
+	echo := serve.Func(func(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+		return map[string]data.Array{"x": batch.Fields[0].Array}, nil
+	})
+	example := data.Batch{Fields: []data.Field{data.X([]float32{0}, 1), data.Y([]int32{0}, 1)}}
+	_, err := serve.New(knowing{echo, []string{"x"}}, example, serve.Batching{})
+	require.EqualError(t, err, `serve: the example has "y", which the predictor does not take, and each request would have to have it: expected ["x"] alone`)
+	for _, of := range []serve.Predictor{knowing{echo, []string{"x", "y"}}, knowing{echo, nil}, echo} {
+		b, err := serve.New(of, example, serve.Batching{})
+		require.NoError(t, err)
+		require.NoError(t, b.Close())
+	}
+}

@@ -33,7 +33,11 @@ func ExampleNewHandler() {
 	if err := batcher.Warm(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	server := httptest.NewServer(serve.NewHandler(map[string]*serve.Batcher{"halves": batcher}, serve.Limits{}))
+	handler, err := serve.NewHandler(map[string]*serve.Batcher{"halves": batcher}, serve.Limits{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
 	answer, err := http.Post(server.URL+"/v2/models/halves/infer", "application/json",
 		strings.NewReader(`{"inputs": [{"name": "x", "datatype": "FP32", "shape": [2], "data": [3, 5]}]}`))
 	if err != nil {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Limits are those of a [Handler].
+// Limits are those of a [Handler]. None may be below 0.
 type Limits struct {
 	// MaxBody is the most bytes that the body of a request may have; 16 MiB if it is 0.
 	MaxBody int64
@@ -49,7 +51,18 @@ type Handler struct {
 }
 
 // NewHandler makes a handler of models by their names.
-func NewHandler(models map[string]*Batcher, limits Limits) *Handler {
+func NewHandler(models map[string]*Batcher, limits Limits) (*Handler, error) {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		switch {
+		case models[name] == nil:
+			return nil, fmt.Errorf("serve: model %q is nil: expected a batcher, see New", name)
+		case name == "" || strings.Contains(name, "/"):
+			return nil, fmt.Errorf("serve: the name of a model is %q: expected one that can be a part of a path", name)
+		}
+	}
+	if limits.MaxBody < 0 || limits.Timeout < 0 {
+		return nil, fmt.Errorf("serve: MaxBody is %d and Timeout is %v, expected 0 (not given) or more", limits.MaxBody, limits.Timeout)
+	}
 	if limits.MaxBody == 0 {
 		limits.MaxBody = 16 << 20
 	}
@@ -79,14 +92,23 @@ func NewHandler(models map[string]*Batcher, limits Limits) *Handler {
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, failed(http.StatusNotFound, "there is no %s: expected /v2 or a path below it, see the Open Inference Protocol", r.URL.Path))
 	})
-	return h
+	return h, nil
 }
 
 // ServeHTTP answers a request.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	h.mux.ServeHTTP(w, r)
+}
 
-// Drain has the server say that it is not ready, so that no new requests are sent to it; those that come are answered
-// all the same. http.Server.Shutdown waits for them.
+// Drain has the server say that it is not ready, so that no new requests are sent to it. Those that come are answered
+// all the same, and their connection is closed behind the answer, which says so.
+//
+// http.Server.Shutdown waits for requests and cuts connections that are between two, so that a client which is just
+// sending its next one loses it. Go on for a while behind Drain, until whoever sends requests has seen that the server
+// is not ready and each client has had an answer, and call Shutdown then.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
 // problem is an error with its status.
@@ -287,6 +309,9 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 	if err == nil {
 		err = json.Unmarshal(text, &asked)
 	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return asked, batch, failed(http.StatusBadRequest, "the body: %s is a JSON %s, expected %s", cmp.Or(strings.ReplaceAll(wrong.Field, "form.", ""), "it"), wrong.Value, jsonOf(wrong.Type))
+	}
 	if err != nil {
 		return asked, batch, failed(http.StatusBadRequest, "the body: %v", err)
 	}
@@ -307,6 +332,19 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 		batch.Fields = append(batch.Fields, data.Named(in.Name, flat, in.Shape...))
 	}
 	return asked, batch, nil
+}
+
+// jsonOf is what JSON has for a type.
+func jsonOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Int:
+		return "a whole number"
+	}
+	return "an object"
 }
 
 // datatypes are the protocol's names of types, by data.Array's.

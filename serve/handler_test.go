@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +47,9 @@ func server(t *testing.T, limits serve.Limits) (*serve.Handler, *serve.Batcher) 
 	b, err := serve.New(serve.Func(sums), example, serve.Batching{MaxBatch: 4})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return serve.NewHandler(map[string]*serve.Batcher{"sums": b}, limits), b
+	h, err := serve.NewHandler(map[string]*serve.Batcher{"sums": b}, limits)
+	require.NoError(t, err)
+	return h, b
 }
 
 // call gives the status of a request, and the answer.
@@ -110,7 +115,11 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(x("FP32", "[1,4]", "[1,2,3,4]"), flags), 400, `…"x" is float32 [1 4]: expected float32 [batch, 2, 2]`},
 		{"POST", infer, body(x("FP32", "[]", "[1]"), flags), 400, `…its shape has no axes`},
 		{"POST", infer, body(x("FP32", "[1,-2,2]", "[1]"), flags), 400, `…its shape is [1 -2 2]`},
-		{"POST", infer, body(x("FP32", "[4000000000,4000000000,2]", "[1]"), flags), 400, `…its shape is [4000000000 4000000000 2]`},
+		{"POST", infer, body(x("FP32", "[4000000000,4000000000,2]", "[1]"), flags), 400, `…its shape is [4000000000 4000000000 2], expected at most 2147483647 elements`},
+		{"POST", infer, `{"id":7,` + body(good, flags)[1:], 400, `…the body: id is a JSON number, expected a string`},
+		{"POST", infer, `[]`, 400, `…the body: it is a JSON array, expected an object`},
+		{"POST", infer, body(x("FP32", `"1,2,2"`, "[1,2,3,4]"), flags), 400, `…the body: inputs.shape is a JSON string, expected a list`},
+		{"POST", infer, body(x("FP32", `[1.5]`, "[1,2,3,4]"), flags), 400, `…the body: inputs.shape is a JSON number 1.5, expected a whole number`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3]"), flags), 400, `…its data has 3 elements, and its shape [1 2 2] means 4`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[1,2,3],[4]]]"), flags), 400, `…its data has a list of 3 at axis 2`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[[1,2,3,4]]]]"), flags), 400, `…nested deeper than its shape`},
@@ -161,8 +170,10 @@ func TestHandler(t *testing.T) {
 	require.JSONEq(t, `{"error":"the server is shutting down"}`, answer)
 	status, _, _ = call(h, "POST", infer, body(good, flags))
 	require.Equal(t, 200, status, "what comes while it drains is answered")
+	_, _, header := call(h, "GET", "/v2/health/live", "")
+	require.Equal(t, "close", header.Get("Connection"))
 	require.NoError(t, b.Close())
-	status, _, header := call(h, "POST", infer, body(good, flags))
+	status, _, header = call(h, "POST", infer, body(good, flags))
 	require.Equal(t, 503, status)
 	require.Equal(t, "1", header.Get("Retry-After"))
 }
@@ -188,7 +199,8 @@ func TestHandler_datatypes(t *testing.T) {
 		})
 		b, err := serve.New(echo, data.Batch{Fields: []data.Field{data.X(row.flat, 2)}}, serve.Batching{MaxBatch: 2})
 		require.NoError(t, err)
-		h := serve.NewHandler(map[string]*serve.Batcher{"echo": b}, serve.Limits{})
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"echo": b}, serve.Limits{})
+		require.NoError(t, err)
 		tensor := fmt.Sprintf(`{"name":"x","shape":[2],"datatype":%q,"data":%s}`, row.datatype, row.data)
 		status, answer, _ := call(h, "POST", "/v2/models/echo/infer", `{"inputs":[`+tensor+`]}`)
 		require.Equal(t, 200, status, answer)
@@ -204,7 +216,8 @@ func TestHandler_endsOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
 		b := batcher(t, d, serve.Batching{MaxBatch: 2, Queue: 2})
-		h := serve.NewHandler(map[string]*serve.Batcher{"double": b}, serve.Limits{Timeout: time.Second})
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"double": b}, serve.Limits{Timeout: time.Second})
+		require.NoError(t, err)
 		type said struct {
 			status int
 			text   string
@@ -242,4 +255,92 @@ func TestHandler_endsOfRequests(t *testing.T) {
 		require.Contains(t, again.text, `"data":[8]`)
 		require.Equal(t, []int{1, 1}, d.calls)
 	})
+}
+
+func TestNewHandler_refuses(t *testing.T) {
+	_, b := server(t, serve.Limits{})
+	for want, row := range map[string]struct {
+		models map[string]*serve.Batcher
+		limits serve.Limits
+	}{
+		`model "digits" is nil: expected a batcher`: {models: map[string]*serve.Batcher{"digits": nil}},
+		`the name of a model is "a/b"`:              {models: map[string]*serve.Batcher{"a/b": b}},
+		`the name of a model is ""`:                 {models: map[string]*serve.Batcher{"": b}},
+		`MaxBody is -1 and Timeout is 0s, expected`: {limits: serve.Limits{MaxBody: -1}},
+		`MaxBody is 0 and Timeout is -1s, expected`: {limits: serve.Limits{Timeout: -time.Second}},
+	} {
+		_, err := serve.NewHandler(row.models, row.limits)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A predictor that is closed is not ready, from the first request on that it says so to, and a Warm mends it.
+func TestHandler_ofAPredictorThatIsClosed(t *testing.T) {
+	closed := false
+	of := serve.Func(func(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
+		if closed {
+			return nil, fmt.Errorf("the model: %w", serve.ErrClosed)
+		}
+		return map[string]data.Array{"x": batch.Fields[0].Array}, nil
+	})
+	b, err := serve.New(of, data.Batch{Fields: []data.Field{data.X([]float32{0}, 1)}}, serve.Batching{MaxBatch: 2})
+	require.NoError(t, err)
+	defer b.Close()
+	h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})
+	require.NoError(t, err)
+	require.NoError(t, b.Warm(t.Context()))
+	all := func() (infer, ready int) {
+		infer, _, _ = call(h, "POST", "/v2/models/m/infer", `{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[4]}]}`)
+		ready, _, _ = call(h, "GET", "/v2/health/ready", "")
+		return infer, ready
+	}
+	infer, ready := all()
+	require.Equal(t, []int{200, 200}, []int{infer, ready})
+	closed = true
+	infer, ready = all()
+	require.Equal(t, []int{503, 503}, []int{infer, ready})
+	closed = false
+	require.NoError(t, b.Warm(t.Context()))
+	infer, ready = all()
+	require.Equal(t, []int{200, 200}, []int{infer, ready})
+}
+
+// Clients that keep their connections lose no request: each is told to close, and behind that there is nothing to cut.
+func TestHandler_drainsClientsThatKeepTheirConnections(t *testing.T) {
+	const clients = 50
+	h, b := server(t, serve.Limits{})
+	require.NoError(t, b.Warm(t.Context()))
+	s := httptest.NewServer(h)
+	defer s.Close()
+	var begun, done sync.WaitGroup
+	var answered atomic.Int64
+	begun.Add(clients)
+	for range clients {
+		done.Go(func() {
+			client := &http.Client{Transport: new(http.Transport)}
+			for n := 0; ; n++ {
+				answer, err := client.Post(s.URL+"/v2/models/sums/infer", "application/json",
+					strings.NewReader(body(`{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[1,2,3,4]}`, flags)))
+				if err == nil {
+					_, err = io.Copy(io.Discard, answer.Body)
+					answer.Body.Close()
+				}
+				if n == 0 {
+					begun.Done()
+				}
+				if err != nil || answer.StatusCode != 200 {
+					t.Errorf("request %d is lost: %v", n, err)
+					return
+				}
+				if answered.Add(1); answer.Close {
+					return
+				}
+			}
+		})
+	}
+	begun.Wait()
+	h.Drain()
+	done.Wait() // each was told
+	require.NoError(t, s.Config.Shutdown(t.Context()))
+	t.Logf("%d requests of %d clients, 0 lost", answered.Load(), clients)
 }

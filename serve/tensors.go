@@ -124,8 +124,11 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](bits int) func(string) (T, err
 func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, error) {
 	size := 1
 	for _, d := range shape {
-		if d < 0 || d > 0 && size > math.MaxInt32/d {
+		if d < 0 {
 			return nil, fmt.Errorf("its shape is %v, expected lengths of 0 and up", shape)
+		}
+		if d > 0 && size > math.MaxInt32/d {
+			return nil, fmt.Errorf("its shape is %v, expected at most %d elements", shape, math.MaxInt32)
 		}
 		size *= d
 	}

@@ -2,7 +2,9 @@
 // a signal comes: go run ./examples/serve -listen localhost:8000
 //
 //	curl localhost:8000/v2/models/digits
-//	curl localhost:8000/v2/models/digits/infer -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 8, 8], "data": [0, …]}]}'
+//	curl localhost:8000/v2/models/digits/infer -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 8, 8, 1], "data": [
+//	  0,0,0,1,1,0,0,0, 0,0,0,1,1,0,0,0, 0,0,0,1,1,0,0,0, 0,0,0,1,1,0,0,0,
+//	  0,0,0,1,1,0,0,0, 0,0,0,1,1,0,0,0, 0,0,0,1,1,0,0,0, 0,0,0,1,1,0,0,0]}]}'
 package main
 
 import (
@@ -25,6 +27,7 @@ func main() {
 	must.M = loop.Exit
 	address := flag.String("listen", "localhost:8000", "the `address` to answer at")
 	delay := flag.Duration("delay", 0, "how long a request may wait for others to run with")
+	drain := flag.Duration("drain", time.Second, "how long to go on answering behind a signal: longer than whoever sends requests takes to see that it is not ready")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
@@ -39,9 +42,9 @@ func main() {
 	// What a request has: one example of the inputs, without the labels.
 	example := must.M1(data.Peek(test.Batches(1)))
 	example.Fields = example.Fields[:1]
-	batcher := must.M1(serve.New(serve.Func(model.ProbabilitiesStep), example, serve.Batching{
+	batcher := must.M1(serve.New(flaxlike.Probabilist{Model: model}, example, serve.Batching{
 		MaxBatch: 32, Delay: *delay, InputErrors: []error{flaxlike.ErrLabelRange, flaxlike.ErrValue}}))
-	handler := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{MaxBody: 1 << 20, Timeout: 5 * time.Second})
+	handler := must.M1(serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{MaxBody: 1 << 20, Timeout: 5 * time.Second}))
 
 	// It listens at once, and is ready when all sizes of batches are compiled.
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
@@ -57,8 +60,10 @@ func main() {
 		must.M(err)
 	case <-ctx.Done():
 	}
-	// No new requests are sent here, what is under way is answered, and then all is closed; a second signal ends at once.
+	// Who looks whether it is ready sends no new requests here, each client is told to come back elsewhere, what is
+	// under way is answered, and then all is closed; a second signal ends at once.
 	handler.Drain()
+	time.Sleep(*drain)
 	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	must.M(server.Shutdown(grace))
