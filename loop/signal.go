@@ -14,13 +14,14 @@ type SignalError struct{ Signal syscall.Signal }
 
 func (e *SignalError) Error() string { return e.Signal.String() }
 
-// ExitCode is the exit code of a process that this signal has ended: 130 for SIGINT, 143 for SIGTERM.
+// ExitCode is the exit code of a process that this signal has ended: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP.
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
-// WithSignals is a context that the first SIGINT (Ctrl-C) or SIGTERM cancels, with a [*SignalError] as its cause: a run
-// then ends at the next border between turns (see [Loop.Run]), and its callbacks end. What cannot be interrupted, such
-// as a compilation or a long step, ends first. The second signal ends the process at once. Call stop when the run is
-// over; from then on signals do what they did before.
+// WithSignals is a context that the first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal is gone) cancels, with a
+// [*SignalError] as its cause: a run then ends at the next border between turns (see [Loop.Run]), and its callbacks
+// end. What cannot be interrupted, such as a compilation or a long step, ends first. The second signal ends the process
+// at once. A SIGHUP that is ignored, as under nohup, stays ignored. Call stop when the run is over; from then on
+// signals do what they did before.
 //
 // Until then a write to a standard output or error that nobody reads any more (a pipe to head, a closed terminal)
 // returns an error; without WithSignals, Go ends the process for it, and a training would be lost.
@@ -30,6 +31,9 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	signals := make(chan os.Signal, 2)
 	done := make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	undo := catchBrokenPipes()
 	go func() {
 		defer close(done)

@@ -55,6 +55,24 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 		signalCount, longest.Round(time.Millisecond))
 }
 
+// A terminal that is lost saves as a SIGTERM does; under nohup, which ignores it, the run goes on.
+func TestWithSignals_ofALostTerminal(t *testing.T) {
+	child := startSignalled(t, "a save")
+	require.NoError(t, child.Process.Signal(syscall.SIGHUP))
+	status := child.ends(t)
+	require.True(t, status.Exited())
+	require.Equal(t, 129, status.ExitStatus())
+	state, steps := child.saved(t)
+	require.Equal(t, state, steps)
+
+	signal.Ignore(syscall.SIGHUP) // which a child inherits
+	defer signal.Reset(syscall.SIGHUP)
+	child = startSignalled(t, "a save")
+	require.NoError(t, child.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 143, child.ends(t).ExitStatus(), "the first signal was ignored")
+}
+
 // A signal that comes while a finished run is at its last save has nothing to cut short: the save is made, the code is
 // 0.
 func TestF09_signalInTheLastSaveOfAFinishedRun(t *testing.T) {
