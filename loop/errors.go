@@ -28,8 +28,9 @@ var errNoSchedule = errors.New("no schedule given; where it is never to be due, 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
 // PanicError is the error for a panic, or a call of [runtime.Goexit], in a task, a callback or the data, wherever lazo
-// met it: in package data or checkpoint too. Its Value is what the function panicked with, its Stack that of the
-// goroutine at the panic, which the text leaves out. It wraps a Value that is an error.
+// met it: in package data or checkpoint too. Its Value is what the function panicked with, Where the innermost
+// line of the user's own code, and its Stack that of the goroutine at the panic, which the text leaves out. It wraps a
+// Value that is an error.
 type PanicError = shield.Panic
 
 // Shield calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a

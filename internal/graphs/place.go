@@ -13,6 +13,7 @@ import (
 // operation looks at some twenty frames; the zero value is ready. It is for one goroutine at a time.
 type Places struct {
 	parts bool // From is a border too
+	calls bool // internal/shield's calls are borders too, and lazo's own tests are no user's code
 	known map[uintptr]string
 	stack [64]uintptr
 }
@@ -22,6 +23,16 @@ const (
 	ofLibrary = ""
 	border    = "border" // a user's line has a colon
 )
+
+// PanicLine is the innermost line of the user's own code on the stack of a panic that is being recovered by the
+// caller's caller, as [Places.Here] has it, up to the call of package shield that it ends at; "" if there is none, or
+// where the panic's value names one already.
+func PanicLine(value any) string {
+	if err, ok := value.(error); ok && Where(err) != "" {
+		return ""
+	}
+	return (&Places{calls: true}).find(3)
+}
 
 // Here is the innermost line of the user's own code that called Here's caller, as "package/file.go:12"; "" if there is
 // none up to the nearest [Catch], beyond which no graph is built.
@@ -59,9 +70,9 @@ func (p *Places) placeOf(pc uintptr) string {
 	for {
 		f, more := frames.Next()
 		switch {
-		case f.Function == ownName+".Catch", p.parts && f.Function == ownName+".From":
+		case f.Function == ownName+".Catch", p.parts && f.Function == ownName+".From", p.calls && f.Function == module+"internal/shield.Call":
 			return border
-		case f.Function != "" && (!isLibrary(f.Function) && !inLibrary(f.File) || strings.HasSuffix(f.File, "_test.go")):
+		case f.Function != "" && (!isLibrary(f.Function) && !inLibrary(f.File) || !p.calls && strings.HasSuffix(f.File, "_test.go")):
 			return short(f.File, f.Line)
 		case !more:
 			return ofLibrary
@@ -99,6 +110,12 @@ var root = func() string {
 	return strings.TrimSuffix(filepath.ToSlash(file), "internal/graphs/place.go")
 }()
 
+// standard is the folder of the standard library, as the compiler wrote it down; "" under -trimpath.
+var standard = func() string {
+	file, _ := runtime.FuncForPC(reflect.ValueOf(strings.Clone).Pointer()).FileLine(0)
+	return strings.TrimSuffix(filepath.ToSlash(file), "strings/clone.go")
+}()
+
 // inLibrary tells a file that a user did not write. Where the compiler put a library's function into the one that calls
 // it, a closure of it has the caller's name.
 func inLibrary(file string) bool {
@@ -106,7 +123,7 @@ func inLibrary(file string) bool {
 	if rest, inside := strings.CutPrefix(file, root); inside && root != "" {
 		return isLibrary(module + rest)
 	}
-	return strings.Contains(file, "github.com/gomlx/")
+	return strings.Contains(file, "github.com/gomlx/") || standard != "" && strings.HasPrefix(file, standard)
 }
 
 // isLibrary tells the code that a user did not write. Programs inside lazo's own module (examples, bench) count as
@@ -123,5 +140,5 @@ func isLibrary(function string) bool {
 	if !inside {
 		return false
 	}
-	return !strings.HasPrefix(rest, "examples/") && !strings.HasPrefix(rest, "bench") && !strings.HasPrefix(rest, "cmd/")
+	return !strings.HasPrefix(rest, "examples") && !strings.HasPrefix(rest, "bench") && !strings.HasPrefix(rest, "cmd/")
 }

@@ -1,17 +1,22 @@
-// Package shield calls code that is not lazo's own, and turns its panics into errors. (The panics of graph functions,
-// which have a line of the user's, are those of package graphs.)
+// Package shield calls code that is not lazo's own, and turns its panics into errors. (The panics of graph functions
+// are those of package graphs.)
 package shield
 
 import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // Panic is a panic, or a call of [runtime.Goexit], that was made an error.
 type Panic struct {
 	// Value is what the function panicked with, ErrGoexit if it ended its goroutine.
 	Value any
+	// Where is the innermost line of the user's own code that was running, as "package/file.go:12"; empty if there is
+	// none.
+	Where string
 	// Stack is that of the goroutine at the panic.
 	Stack []byte
 }
@@ -19,6 +24,9 @@ type Panic struct {
 func (p *Panic) Error() string {
 	if p.Value == ErrGoexit {
 		return ErrGoexit.Error()
+	}
+	if p.Where != "" {
+		return fmt.Sprintf("panic: %s: %v", p.Where, p.Value)
 	}
 	return fmt.Sprintf("panic: %v", p.Value)
 }
@@ -52,7 +60,7 @@ func Caught(value any) *Panic {
 	if value == nil {
 		value = ErrGoexit
 	}
-	return &Panic{Value: value, Stack: debug.Stack()}
+	return &Panic{Value: value, Where: graphs.PanicLine(value), Stack: debug.Stack()}
 }
 
 // Do gives f's error, or its panic as a [*Panic].
