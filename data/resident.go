@@ -72,7 +72,8 @@ func (r *Resident) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 			if of == nil && b.Deal != nil { // that of the places: it is the set's
 				of = &Deal{}
 				*of = *b.Deal
-				of.Fields = r.Set.dealOf(dealing{}, size).Fields
+				own := r.Set.dealOf(dealing{}, size)
+				of.Fields, of.Content = own.Fields, own.Content
 			}
 			b.Resident, b.Deal = r, of
 			if !yield(b, err) {

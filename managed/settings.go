@@ -31,10 +31,10 @@ func (c *settings) noteBatch(b data.Batch) {
 }
 
 // Settings says what the state trains with, in words: "optimizer" and "optimizer.<link>" (see [optim.Describe]),
-// "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data" and "order", as far as its
-// batches know them. The rules of steps with [By] have the step's name in front, once they are compiled. A checkpoint
-// of a run keeps them, and runs.Resume tells which are others. A restored state goes on with the rate and the random
-// numbers that were saved.
+// "optimizer.rate", "policy", "seed", and, when a training step was made, "batch", "data", "data.content" and "order",
+// as far as its batches know them. The rules of steps with [By] have the step's name in front, once they are compiled.
+// A checkpoint of a run keeps them, and runs.Resume tells which are others. A restored state goes on with the rate and
+// the random numbers that were saved.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.access.peekAll()()
 	var all []checkpoint.Setting
@@ -75,6 +75,7 @@ func (s *State) Settings() []checkpoint.Setting {
 	}
 	add("batch", batch, false)
 	add("data", fmt.Sprintf("%d examples: %s", d.Examples, strings.Join(d.Fields, ", ")), false)
+	add("data.content", fmt.Sprintf("%s (checksum of a sample)", d.Content), false)
 	add("order", order, false)
 	return all
 }

@@ -63,6 +63,11 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	gomlx := base
 	gomlx.optimizer = optimizer.Adam().LearningRate(0.003).Done()
 	changed := func(of setup, change func(*setup)) setup { change(&of); return of }
+	content := func(examples int) string {
+		batch, err := data.Peek(line(t, examples).Batches(1))
+		require.NoError(t, err)
+		return batch.Deal.Content + " (checksum of a sample)"
+	}
 	count, r := 0, plugintest.CPU(t)
 	for _, row := range []struct {
 		name       string
@@ -92,6 +97,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 		{"batch, data and order", base, changed(base, func(s *setup) { s.examples, s.batch, s.order = 96, 32, nil }),
 			[]runs.Difference{{What: "batch", Saved: "16", Now: "32"},
 				{What: "data", Saved: "80 examples: x float32[1], y float32[1]", Now: "96 examples: x float32[1], y float32[1]"},
+				{What: "data.content", Saved: content(80), Now: content(96)},
 				{What: "order", Saved: "shuffled, seed 3", Now: "as they stand"}}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
