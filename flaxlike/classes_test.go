@@ -153,11 +153,11 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	})
 	type end struct {
 		epoch   int
-		figures map[string]float64
+		figures loop.Logs
 	}
 	var ends []end
 	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Verbose: flaxlike.Silent, ValidationBatches: batches,
-		OnEpochEnd: func(epoch int, figures map[string]float64) error {
+		OnEpochEnd: func(epoch int, figures loop.Logs) error {
 			if ends = append(ends, end{epoch, figures}); epoch == 2 {
 				return loop.ErrStop
 			}
@@ -172,7 +172,9 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	require.NoError(t, err)
 	for name, v := range of {
 		if name == "loss" || name == "accuracy" {
-			require.Equal(t, ends[1].figures["val_"+name], v, "%v", ends[1].figures)
+			got, err := ends[1].figures.Float("val_" + name)
+			require.NoError(t, err)
+			require.Equal(t, got, v)
 		}
 	}
 	one, err := m.EvaluateBatches(t.Context(), batches)
@@ -218,8 +220,12 @@ func TestSetOptimizer(t *testing.T) {
 	after, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	fit.OnEpochEnd = func(_ int, figures map[string]float64) error {
-		require.Equal(t, 0.25, figures["learning_rate"])
+	fit.OnEpochEnd = func(_ int, figures loop.Logs) error {
+		rate, err := figures.Float("learning_rate")
+		require.NoError(t, err)
+		require.Equal(t, 0.25, rate)
+		_, err = figures.Float("val_loss")
+		require.ErrorIs(t, err, loop.ErrNoEntry, "which a map would give as 0")
 		require.ErrorIs(t, m.SetOptimizer(t.Context(), optim.New(1)), managed.ErrBusy)
 		return nil
 	}

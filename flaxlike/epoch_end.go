@@ -13,16 +13,16 @@ func (f Fit) epochEnd(epoch loop.Steps) loop.Option {
 		return nil
 	}
 	return loop.Watch(loop.Every(epoch), func(_ context.Context, report loop.Report) error {
-		figures := map[string]float64{}
+		var figures loop.Logs
 		for e := range report.Logs.All() {
-			if _, whole := e.Value.(loop.Payload); whole || e.Collection != loop.Losses && e.Collection != loop.Metrics {
+			if _, whole := e.Value.(loop.Payload); whole || e.Collection == progress {
 				continue
 			}
 			v, err := e.Value.Float()
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.Path(), err)
 			}
-			figures[e.Name] = v
+			figures.Set(e.Collection, e.Name, loop.Number(v))
 		}
 		return f.OnEpochEnd(int(report.Elapsed.Steps/int64(epoch)), figures)
 	})

@@ -56,9 +56,11 @@ type Fit struct {
 	ValidationAt                                          []int
 
 	// OnEpochEnd is called at the end of each epoch, behind its validation, with the epoch's number, from 1 on, and its
-	// figures by their names in the history. With loop.ErrStop the run ends in order; another error is Fit's.
-	OnEpochEnd func(epoch int, figures map[string]float64) error
+	// figures: figures.Float("val_loss") is the one of that name in the history, or an error that wraps loop.ErrNoEntry
+	// if the epoch has none. With loop.ErrStop the run ends in order; another error is Fit's.
+	OnEpochEnd func(epoch int, figures loop.Logs) error
 	// Callbacks are any options of a run: callbacks.StopEarly("val_loss", …), callbacks.KeepBest, callbacks.JSONL, ….
+	// Where the run begins and ends the fields of Fit say: a loop.Until or loop.From among them is an error.
 	Callbacks []loop.Option
 	// Checkpoints is a folder that the run is saved into, with runs.Save: each CheckpointEvery, which stands for
 	// an epoch if it is nil, and at the end, also of a run that was interrupted. From the newest checkpoint in it the
@@ -74,8 +76,8 @@ type Fit struct {
 	// for optimizer, policy, seed and versions, right behind it for batch size, data and order. An error ends the run.
 	// Unless the run is Silent, a line of Output shows each, too. See runs.Resume for what is in force.
 	Changed func(runs.Difference) error
-	// Verbose says what to show, Output where; nil stands for os.Stderr. What is written to a callbacks.Lines that is the
-	// Output, as by a logger, stands above the bar.
+	// Verbose says what to show, Output where; nil stands for os.Stderr. What is written to a callbacks.Lines that is
+	// the Output, as by a logger, stands above the bar.
 	Verbose Verbosity
 	Output  io.Writer
 	// EachStep has the history keep a row for each step, with the means since the epoch began; else it has one for each

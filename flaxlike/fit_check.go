@@ -42,6 +42,9 @@ func (f Fit) check(m *Model) error {
 	case f.CheckpointEvery != nil && f.Checkpoints == nil:
 		return fmt.Errorf("CheckpointEvery is %s, but there is no folder to save into: set Checkpoints, see checkpoint.Open", f.CheckpointEvery)
 	}
+	if err := f.checkCallbacks(); err != nil {
+		return err
+	}
 	for i, change := range f.Augment {
 		if change == nil {
 			return fmt.Errorf("function %d of %d in Augment is nil", i+1, len(f.Augment))
@@ -67,6 +70,29 @@ func (f Fit) check(m *Model) error {
 		return fmt.Errorf("the set Validation has no examples that count: expected one at least, and a field %q, if it has one, that is true for those that do", data.Mask)
 	}
 	return f.Verbose.check()
+}
+
+// checkCallbacks refuses options that would take the place of what the fields of Fit say of where the run begins and
+// ends.
+func (f Fit) checkCallbacks() error {
+	for i, option := range f.Callbacks {
+		plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
+		if err != nil {
+			continue // the run says so
+		}
+		if plan.Until != nil {
+			end := fmt.Sprintf("Epochs, %d", max(f.Epochs, 1))
+			if f.Until != nil {
+				end = fmt.Sprintf("Until, %s", f.Until)
+			}
+			return fmt.Errorf("option %d of %d in Callbacks ends the run too, by loop.Until(%s), beside %s: the run has one end: set Fit.Until, without Epochs, in its place",
+				i+1, len(f.Callbacks), plan.Until, end)
+		}
+		if plan.From != (loop.Elapsed{}) {
+			return fmt.Errorf("option %d of %d in Callbacks says where the run begins, by loop.From(%s): InitialEpoch or Checkpoints say that", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
+		}
+	}
+	return nil
 }
 
 // counting is how many examples of a set count.

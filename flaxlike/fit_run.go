@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/lazo-ml/lazo/checkpoint/runs"
@@ -95,6 +96,12 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
 		say("the run had ended: %v", result.Stop)
 	}
+	if result.Reason == loop.UntilReached && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
+		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(start.Elapsed, epoch), until)
+	}
+	if f.Verbose != Silent {
+		sayNonFinite(result.History, epoch, say)
+	}
 	if err != nil && result.Elapsed.Steps == start.Elapsed.Steps {
 		err = beforeAll(err)
 	}
@@ -109,6 +116,37 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Steps/int64(epoch)+1, epoch, until)
 	}
 	return result.History, err
+}
+
+// placeOf is "at epoch 3", or "at step 10" where that ends no epoch.
+func placeOf(at loop.Elapsed, epoch loop.Steps) string {
+	if at.Steps%int64(epoch) == 0 {
+		return fmt.Sprintf("at epoch %d", at.Steps/int64(epoch))
+	}
+	return fmt.Sprintf("at step %d", at.Steps)
+}
+
+// sayNonFinite says since when the loss of a run that has ended is no finite number: such a run trains nothing, and
+// ends without an error.
+func sayNonFinite(history *loop.History, epoch loop.Steps, say func(format string, args ...any)) {
+	const entry = string(loop.Losses) + "." + trained
+	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	if history == nil {
+		return
+	}
+	if last, err := history.Last(entry); err != nil || finite(last) {
+		return
+	}
+	at, values, err := history.Series(entry)
+	if err != nil {
+		return
+	}
+	since := len(values) - 1
+	for since > 0 && !finite(values[since-1]) {
+		since--
+	}
+	say("the loss is %v, and was no finite number in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or mends such a run",
+		values[len(values)-1], placeOf(at[since], epoch))
 }
 
 // bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind

@@ -3,6 +3,8 @@ package flaxlike_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,12 +34,14 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 		require.NoError(t, err)
 		return told, out.String()
 	}
+	content := func(n int) string { return first(t, line(t, n), 1).Deal.Content }
 	told, _ := fit(64, 16, 1, optim.New(0.003), 1)
 	require.Empty(t, told)
 	told, said := fit(96, 32, 4, optim.New(0.1, optim.Clip(1)), 2)
 	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; what was saved goes on",
 		"seed was 1 and is 2; what was saved goes on", "batch was 16 and is 32",
 		"data was 64 examples: x float32[1], y float32[1] and is 96 examples: x float32[1], y float32[1]",
+		fmt.Sprintf("data.content was %s (checksum of a sample) and is %s (checksum of a sample)", content(64), content(96)),
 		"order was shuffled, seed 1 and is shuffled, seed 2"}
 	require.Equal(t, want, told)
 	for _, line := range want {
@@ -50,6 +54,77 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	_, err = m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Changed: func(runs.Difference) error { return refused }}))
 	require.EqualError(t, err, "flaxlike: fit: a function Changed is given, but there is no folder to go on from: set Checkpoints, see checkpoint.Open")
 	t.Logf("R13: %d changes of a Fit that goes on: each heard by Changed, and a line of Output", len(told))
+}
+
+// Other data of the same size is told, and the same data is not, in whatever order it is dealt out.
+func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
+	folder, all := openFolder(t, t.TempDir(), checkpoint.Options{}), sorted(t, 160)
+	for i, row := range []struct {
+		from, to int
+		inOrder  bool
+		want     []string
+	}{{0, 64, false, nil}, {0, 64, false, nil}, {0, 64, true, []string{"order"}}, {3, 67, true, []string{"data.content"}}} {
+		var told []string
+		m := newModel(t, flaxlike.Dense(3), flaxlike.WithLoss(sparse))
+		_, err := m.Fit(t.Context(), must.M1(all.Slice(row.from, row.to)), quiet(flaxlike.Fit{Epochs: i + 1, BatchSize: 16, InOrder: row.inOrder, Checkpoints: folder,
+			Changed: func(c runs.Difference) error { told = append(told, c.What); return nil }}))
+		require.NoError(t, err)
+		require.Equal(t, row.want, told, "%d", i)
+	}
+}
+
+// A Fit that had come to its end and is started again makes no step, and says so, unless it is to be silent.
+func TestFit_saysThatItHadFinished(t *testing.T) {
+	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
+	fit := func(epochs int, verbose flaxlike.Verbosity) string {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+		var out bytes.Buffer
+		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Checkpoints: folder, Verbose: verbose, Output: &out})
+		require.NoError(t, err)
+		return out.String()
+	}
+	require.NotContains(t, fit(2, flaxlike.Bar), "finished")
+	require.Equal(t, "fit: the run had finished, at epoch 2, and this one is to 4 steps: no step was made: more Epochs, or another folder, let it go on\n", fit(2, flaxlike.Bar))
+	require.Contains(t, fit(1, flaxlike.Lines), "fit: the run had finished, at epoch 2, and this one is to 2 steps")
+	require.Empty(t, fit(2, flaxlike.Silent))
+}
+
+// A run whose loss is no number to its end says so and since when.
+func TestFit_saysThatTheLossIsNaN(t *testing.T) {
+	fit := func(rate float64, verbose flaxlike.Verbosity) string {
+		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithOptimizer("sgd"), flaxlike.WithLearningRate(rate))
+		var out bytes.Buffer
+		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: 4, Verbose: verbose, Output: &out})
+		require.NoError(t, err)
+		return out.String()
+	}
+	require.Regexp(t, `fit: the loss is (NaN|\+Inf), and was no finite number in any row since that at epoch [12]: `, fit(1e30, flaxlike.Lines))
+	require.Empty(t, fit(1e30, flaxlike.Silent))
+	require.NotContains(t, fit(1e-3, flaxlike.Lines), "fit: ")
+}
+
+// The run has one beginning and one end, of which the fields of Fit say where they are.
+func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	for want, option := range map[string]loop.Option{
+		"flaxlike: fit: option 2 of 2 in Callbacks ends the run too, by loop.Until(3 steps), beside Epochs, 3: the run has one end: set Fit.Until, without Epochs, in its place": loop.Until(loop.Steps(3)),
+		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.From(5 steps): InitialEpoch or Checkpoints say that":                                       loop.From(loop.Elapsed{Steps: 5}, nil),
+	} {
+		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{nil, option}}))
+		require.EqualError(t, err, want)
+	}
+	require.Empty(t, m.Inputs(), "before the first step")
+}
+
+// A name that can be no file is told by what was asked for.
+func TestSave_whereItCannot(t *testing.T) {
+	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
+	require.NoError(t, m.Init(t.Context(), first(t, line(t, 4), 4)))
+	require.EqualError(t, m.Save(""), "flaxlike: save : the name of the file is empty")
+	path := filepath.Join(t.TempDir(), "missing", "m.safetensors")
+	err := m.Save(path)
+	require.EqualError(t, err, "flaxlike: save "+path+": a file in the folder "+filepath.Dir(path)+": no such file or directory")
+	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 // A Fit that had stopped early and is started again makes no step and says why; with more patience it goes on.

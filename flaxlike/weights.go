@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +72,13 @@ func replace(path string, write func(*os.File) error) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
 	}
+	if path == "" {
+		return errors.New("the name of the file is empty")
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
+	if of := (*fs.PathError)(nil); errors.As(err, &of) { // without the name that nobody gave
+		return fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
+	}
 	if err != nil {
 		return err
 	}
