@@ -542,9 +542,9 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 		return nil
 	}))
 	after := f.OnEpochEnd
-	f.OnEpochEnd = func(epoch int, figures map[string]float64) error {
+	f.OnEpochEnd = func(epoch int, figures loop.Logs) error {
 		for _, name := range []string{trained, r.Entry} {
-			if v, ok := figures[name]; ok && (math.IsNaN(v) || math.IsInf(v, 0)) {
+			if v, err := figures.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				return fmt.Errorf("%s is %v in epoch %d", name, v, epoch)
 			}
 		}

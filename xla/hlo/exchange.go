@@ -11,7 +11,7 @@ import (
 )
 
 // Numbers of 64 bits, as metrics gather them, are not to be reduced on their way between GPUs: version 0.12.0.1 of the
-// CUDA plugin ends the process on an all-reduce of them over many devices. So where Shardy divides the work, what is
+// CUDA plugin was seen to end the process on an all-reduce of them over 64 devices. So where Shardy divides the work, what is
 // reduced over the axis of the batch is written in two: each device reduces what it has, the results are gathered,
 // which only moves bytes, and each device reduces them in one order. On the CPU an all-reduce is exact and faster, and
 // XLA itself makes this of one for a TPU, where a float64 is two float32.
