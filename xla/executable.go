@@ -49,6 +49,10 @@ func baseOptions(kind string) pjrt.CompileOptions {
 		options.Debug["xla_cpu_use_xnnpack"] = false
 		// The plugin's own default lets a maximum or minimum over an axis pass over NaN, and so hides one.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
+		// YNNPACK, which newer plugins have beside XNNPACK, computes single products (4) and convolutions (5) alone, and
+		// keeps no copies. Joined with sums and what stands around them it gave wrong numbers without an error, in plugins
+		// of PJRT API 0.112 and 0.115, and ended the process (docs/plugins.md).
+		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options
 }
