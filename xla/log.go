@@ -9,9 +9,9 @@ import (
 // loaded from the cache (level Info), a cached program passed over (Warn). nil, the default, is nowhere: lazo itself
 // writes nothing to the standard streams.
 //
-// XLA's own log, in C++, goes to stderr, and has errors only unless the environment variable TF_CPP_MIN_LOG_LEVEL says
-// 1 (warnings too) or 0 (all) before the first plugin is opened; TF_CPP_MAX_VLOG_LEVEL above 0 makes it speak at
-// length.
+// XLA's own log, in C++, goes to stderr, and has errors only (of a plugin for the CPU: what ends the process) unless
+// the environment variable TF_CPP_MIN_LOG_LEVEL says 2 (errors too), 1 (warnings too) or 0 (all) before the first
+// plugin is opened; TF_CPP_MAX_VLOG_LEVEL above 0 makes it speak at length.
 func Log(logger *slog.Logger) Option {
 	return func(o *options) {
 		if logger != nil {

@@ -38,7 +38,7 @@ const (
 
 // Plugin is a plugin that was found.
 type Plugin struct {
-	// Name is what it is asked for by, such as "cuda12"; "" if by its path.
+	// Name is what it is asked for by, such as "cuda12" or "cpu106"; "" if by its path.
 	Name string
 	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. A library
 	// that lazo did not install says which it is when it is opened; until then
@@ -107,7 +107,8 @@ func find(plugin string, o *options) (Plugin, error) {
 	return findInstalled(plugin, o.root, missing)
 }
 
-// platform takes off a name what it says beside the platform: "cuda12" and "cuda_compile" are "cuda".
+// platform takes off a name what it says beside the platform: "cuda12" and "cuda_compile" are "cuda", "cpu106" is
+// "cpu".
 func platform(name string) string {
 	name, _, _ = strings.Cut(name, "_")
 	return strings.TrimRight(name, "0123456789")

@@ -121,6 +121,7 @@ func TestFindOrder(t *testing.T) {
 		{"dashes", "one", touch(first, "pjrt-plugin-one.so")},
 		{"the wheel's name", "two", touch(first, "xla_two_pjrt.so")},
 		{"plain name", "three", touch(second, "pjrt_c_api_three_plugin.so")},
+		{"a version of the CPU's", "cpu106", touch(second, "pjrt_plugin_cpu106.so")},
 		{"libtpu", "tpu", touch(second, "libtpu.so")},
 		{"symbolic link", "linked", target},
 		{"path", target, target},
@@ -141,6 +142,9 @@ func TestFindOrder(t *testing.T) {
 			}
 			require.NoError(t, err)
 			assert.Equal(t, row.want, found.Path)
+			if row.plugin == "cpu106" {
+				assert.Equal(t, xla.CPU, found.Kind, "the number is a version")
+			}
 		})
 	}
 }

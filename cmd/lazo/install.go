@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -15,7 +16,7 @@ import (
 )
 
 type installCommand struct {
-	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cuda,cuda12,cuda_compile,tpu" help:"What to install: cpu, cuda (CUDA 13), cuda12, cuda_compile (of cuda what compiling for it needs, where there is no such device) or tpu."`
+	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cpu106,cuda,cuda12,cuda_compile,tpu" help:"What to install: cpu, cpu106 (PJRT API 0.106), cuda (CUDA 13), cuda12, cuda_compile (of cuda what compiling for it needs, where there is no such device) or tpu."`
 	Check    bool   `help:"Install nothing; say whether the installed plugin is whole."`
 	Prefix   string `placeholder:"DIR" help:"Folder to install in, in place of lazo's folder in the home directory."`
 	From     string `placeholder:"FILE" help:"Install from a wheel, a folder of wheels or a library on this machine, without network."`
@@ -48,7 +49,7 @@ func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 		failed := (*probe.Error)(nil)
 		loads := errors.As(err, &failed) && failed.Stage == probe.StageClient &&
 			(errors.Is(err, probe.ErrNoDevice) || errors.Is(err, probe.ErrTimeout))
-		if loads && c.Plugin != xla.CPU {
+		if loads && !strings.HasPrefix(c.Plugin, xla.CPU) {
 			line(w, "warning", "the plugin loads, but does not work on this machine: %v", failed.Cause)
 			return nil
 		}

@@ -41,7 +41,7 @@ var (
 
 // Plugin is an installed plugin.
 type Plugin struct {
-	Kind     string // "cpu", "cuda", "cuda12", "cuda_compile", "tpu"
+	Kind     string // "cpu", "cpu106", "cuda", "cuda12", "cuda_compile", "tpu"
 	Version  string // of the package that it came in; "" for a bare library
 	API      string // version of PJRT's C API, as in "0.81"; "" if the file is not in the table
 	Path     string // of the library, absolute

@@ -62,6 +62,29 @@ func TestInstall(t *testing.T) {
 	tidy(t, o.Root, true)
 }
 
+// Kinds are versions beside each other: one takes nothing of another, and goes alone.
+func TestInstallKindsBesideEachOther(t *testing.T) {
+	one, two := newToy(t, "1.0", noise(1, 1000)), newToy(t, "2.0", noise(2, 1000))
+	two.Kind = "toy2"
+	x := serve(t, one, two)
+	o := x.options(t.TempDir(), one, two)
+	for _, kind := range []string{"toy", "toy2", "toy"} {
+		_, err := Install(t.Context(), kind, o)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 2, x.downloads.Load())
+	for _, want := range []toy{one, two} {
+		found, err := find(t.Context(), want.Kind, o.Root, o, full)
+		require.NoError(t, err)
+		require.Equal(t, []string{want.Kind, want.Version, want.LibrarySHA256}, []string{found.Kind, found.Version, found.SHA256})
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(o.Root, "toy")))
+	_, err := find(t.Context(), "toy", o.Root, o, quick)
+	require.ErrorIs(t, err, ErrNotInstalled)
+	_, err = find(t.Context(), "toy2", o.Root, o, full)
+	require.NoError(t, err)
+}
+
 func TestInstallMendsDamage(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 1000))
 	x := serve(t, one)
@@ -334,7 +357,7 @@ func TestUnknownKind(t *testing.T) {
 	for _, kind := range []string{"", "gpu", "../cpu", "cpu/x"} {
 		_, err := Install(t.Context(), kind, Options{Root: t.TempDir()})
 		require.ErrorIs(t, err, ErrUnknownKind)
-		require.ErrorContains(t, err, "cpu, cuda, cuda12, cuda_compile, tpu")
+		require.ErrorContains(t, err, "cpu, cpu106, cuda, cuda12, cuda_compile, tpu")
 		_, err = Find(kind, t.TempDir())
 		require.ErrorIs(t, err, ErrUnknownKind)
 	}

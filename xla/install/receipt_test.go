@@ -237,7 +237,7 @@ func FuzzReceipt(f *testing.F) {
 func TestTable(t *testing.T) {
 	table, err := Table()
 	require.NoError(t, err)
-	require.Equal(t, []string{"cpu", "cuda", "cuda12", "cuda_compile", "tpu"}, Kinds())
+	require.Equal(t, []string{"cpu", "cpu106", "cuda", "cuda12", "cuda_compile", "tpu"}, Kinds())
 	libraries := make(map[string]int)
 	seen := make(map[string]bool)
 	of := make(map[string]Wheel) // CUDA's, by their files
@@ -264,7 +264,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{
-		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
+		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cpu106 linux/amd64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
 		"cuda12 linux/amd64": 1, "cuda12 linux/arm64": 1, "cuda_compile linux/amd64": 1, "cuda_compile linux/arm64": 1, "tpu linux/amd64": 1,
 	}, libraries)
 	require.NotContains(t, plugins, "://")

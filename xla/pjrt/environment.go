@@ -13,7 +13,9 @@ import (
 // Environment gives the variables to set before the plugin at path is loaded.
 // A value that the user has set, as seen through getenv, is kept.
 //
-//   - TF_CPP_MIN_LOG_LEVEL=2: errors only; XLA's start-up chatter goes to stderr.
+//   - TF_CPP_MIN_LOG_LEVEL=2: errors only; XLA's start-up chatter goes to stderr. For a CPU plugin 3, what ends the
+//     process: PJRT API 0.106 logs an error for each program that it loads from a cache, of features of the processor
+//     that are hints to its compiler. Errors of calls are not logged but returned.
 //   - XLA_FLAGS: for a CUDA plugin, where ptxas and libdevice lie beside it.
 //   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost: for libtpu on a machine that has no TPU. It would ask the
 //     cloud's metadata server for minutes, over the network, before it says that there is none.
@@ -34,6 +36,9 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 	const level = "TF_CPP_MIN_LOG_LEVEL"
 	if getenv(level) == "" {
 		set[level] = "2"
+		if strings.Contains(strings.ToLower(filepath.Base(path)), "cpu") {
+			set[level] = "3"
+		}
 	}
 	const flag = "--xla_gpu_cuda_data_dir"
 	if flags := getenv("XLA_FLAGS"); !strings.Contains(flags, flag) {

@@ -77,7 +77,8 @@ func TestEnvironmentKeepsUserValues(t *testing.T) {
 		name, path string
 		user, want map[string]string
 	}{
-		{"CPU", "/p/xla_cpu_pjrt.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}},
+		{"CPU", "/p/xla_cpu_pjrt.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "3"}},
+		{"TPU", "/p/libtpu.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}},
 		{"user values", "/p/xla_cpu_pjrt.so", quiet, map[string]string{}},
 		{"CUDA", plugin, quiet, map[string]string{"XLA_FLAGS": flag + data}},
 		{

@@ -140,6 +140,9 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	}
 	cmd.Env = append(os.Environ(), flags+"="+getenv(flags))
 	for name, value := range pjrt.Environment(path, getenv) {
+		if name == "TF_CPP_MIN_LOG_LEVEL" {
+			value = "2" // what is wrong with a flag is an error in XLA's log
+		}
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	return cmd, nil
