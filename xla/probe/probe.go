@@ -140,10 +140,12 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	}
 	cmd.Env = append(os.Environ(), flags+"="+getenv(flags))
 	for name, value := range pjrt.Environment(path, getenv) {
-		if name == "TF_CPP_MIN_LOG_LEVEL" {
-			value = "2" // what is wrong with a flag is an error in XLA's log
-		}
 		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	// What is wrong with a flag stands in XLA's log as an error, and this process may have been made to log less.
+	const level = "TF_CPP_MIN_LOG_LEVEL"
+	if said := getenv(level); said != "0" && said != "1" {
+		cmd.Env = append(cmd.Env, level+"=2")
 	}
 	return cmd, nil
 }
