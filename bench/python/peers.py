@@ -42,8 +42,8 @@ STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
 class Side:
     """A process that waits for its turns."""
 
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, command, env=None):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def until(self, wanted):
         """Reads until it is ready for its next repeat, or has printed its result."""
