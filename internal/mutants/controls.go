@@ -193,6 +193,8 @@ var controls = []control{
 		edits: []edit{{"file, read, d.machine.Name, d.machine.Options", "file, read, d.machine.Plugin, d.machine.Options"}}},
 	{name: "initial values are drawn for a described machine", file: "managed/initial.go", pkg: "managed", test: "TestDescribed",
 		edits: []edit{{"	if s.storage.strategy.Runtime().Topology() != \"\" {\n		return s.describe(fresh)", "	if s.storage.strategy.Runtime().Topology() == \"?\" {\n		return s.describe(fresh)"}}},
+	{name: "packed copies of weights", file: "xla/executable.go", pkg: "xla", test: "TestProgram_readsWhatAnotherWroteInPlace",
+		edits: []edit{{`"xla_cpu_use_xnnpack"] = false`, `"xla_cpu_use_xnnpack"] = true`}}},
 	{name: "a search of 3 s", file: "xla/search.go", pkg: "xla", test: "TestF22_PluginMissing",
 		edits: []edit{{`"strings"`, "\"strings\"\n\t\"time\""}, {"missing := &NotFoundError{Plugin: plugin}", "missing := &NotFoundError{Plugin: plugin}\n\ttime.Sleep(3*time.Second)"}}},
 	{name: "an installed plugin that is not probed", file: "xla/open.go", pkg: "xla", test: "TestR23_F51_installedPluginRots",
