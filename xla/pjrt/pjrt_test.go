@@ -78,7 +78,6 @@ func TestEnvironmentKeepsUserValues(t *testing.T) {
 		user, want map[string]string
 	}{
 		{"CPU", "/p/xla_cpu_pjrt.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "3"}},
-		{"TPU", "/p/libtpu.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "2"}},
 		{"user values", "/p/xla_cpu_pjrt.so", quiet, map[string]string{}},
 		{"CUDA", plugin, quiet, map[string]string{"XLA_FLAGS": flag + data}},
 		{
@@ -114,7 +113,7 @@ func TestEnvironmentWithoutTPU(t *testing.T) {
 		want  map[string]string
 	}{
 		{"no TPU", nil, "/p/libtpu.so", nil, without},
-		{"another plugin", nil, "/p/xla_cpu_pjrt.so", nil, with},
+		{"another plugin", nil, "/p/xla_cpu_pjrt.so", nil, map[string]string{"TF_CPP_MIN_LOG_LEVEL": "3"}},
 		{"the user's value", nil, "/p/libtpu.so", map[string]string{"TPU_SKIP_MDS_QUERY": "0"}, map[string]string{"TPU_WORKER_HOSTNAMES": "localhost", "TF_CPP_MIN_LOG_LEVEL": "2"}},
 		{"a TPU on the bus", map[string]string{device + "2.0/vendor": "0x1ae0\n", device + "2.0/class": "0x088000\n"}, "/p/libtpu.so", nil, with},
 		{"a device of Google's of no class", map[string]string{device + "2.0/vendor": "0x1ae0\n"}, "/p/libtpu.so", nil, with},
