@@ -36,7 +36,7 @@ test: setup ## install what tests need, and run all of them
 
 # Packages whose tests need no plugin; archtest says which.
 PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
-	./internal/graphs ./internal/mutants ./internal/owners ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./plots ./serve ./text
+	./internal/graphs ./internal/mutants ./internal/owners ./internal/planned ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./plots ./serve ./text
 
 .PHONY: vet
 vet: ## formatting, go vet
@@ -128,7 +128,7 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
 	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzPreparation data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
-		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest \
+		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/plan/FuzzCount \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

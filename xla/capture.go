@@ -65,6 +65,9 @@ func (c *capture) takeModule(on machine, m *hlo.Module) (compute.Executable, err
 		}
 		m = scanned
 	}
+	if d, ok := on.(*described); ok && d.planned != "" {
+		p.built.Block = 1 // a single step is planned
+	}
 	if p.built.Block > 1 && len(p.built.InPlace)+len(p.built.Host) > 0 && !(on.kind() == CPU && m.Ops[compute.OpTypeConvGeneral] > 0) {
 		steps, err := m.Steps(p.built.Block, p.built.Host...)
 		if err != nil {

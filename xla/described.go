@@ -39,6 +39,7 @@ type described struct {
 	end        context.CancelFunc
 	compiling  sync.Mutex // a compiler takes gigabytes: one at a time
 	closed     atomic.Bool
+	planned    string // the file for the first training step, under lazo plan; "" otherwise
 }
 
 var _ machine = (*described)(nil)
@@ -271,7 +272,11 @@ func (d *described) compile(text string, options pjrt.CompileOptions) (*aot.Repo
 }
 
 func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) ([]compute.Buffer, *Running, error) {
-	if _, err := p.compiled(); err != nil {
+	if p.of.planned == "" {
+		if _, err := p.compiled(); err != nil {
+			return nil, nil, err
+		}
+	} else if err := p.plannedStep(p.name); err != nil {
 		return nil, nil, err
 	}
 	parameters, outputs, err := p.parts()

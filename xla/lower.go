@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
@@ -61,8 +64,10 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 	return nil, fmt.Errorf("xla: run %s: it was only lowered: use Compile", l.module.Name)
 }
 
-// CompileStableHLO compiles a program that is there as text, for the first device. [Built] says what its inputs are,
-// and may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not looked at.
+// CompileStableHLO compiles a program that is there as text, for the first device; for a described machine
+// ([OpenTopology]) for as many as the text says that it is divided over (mhlo.num_partitions). [Built] says what its
+// inputs are, and may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not
+// looked at.
 //
 // A program is code: XLA checks its text, but a text made to harm may crash the process, which says so, or take all
 // memory: try it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text:
@@ -112,7 +117,20 @@ func (c *client) textOptions() pjrt.CompileOptions {
 // textProgram compiles a text at once, since only the compiler knows its inputs and outputs.
 func (d *described) textProgram(name, text string, built *Built) (*describedProgram, error) {
 	options := baseOptions(d.plugin.Kind)
-	options.Devices = []int{d.about.Devices[0].ID}
+	partitions, err := partitionsOf(text)
+	if err == nil && partitions > d.NumDevices() {
+		err = fmt.Errorf("it is for %d devices, %s has %d", partitions, d.name, d.NumDevices())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for n := range partitions {
+		options.Devices = append(options.Devices, d.about.Devices[n].ID)
+	}
+	if partitions > 1 {
+		options.Replicas, options.Partitions, options.SPMD = 1, partitions, true
+		options.Shardy = strings.Contains(text, "sdy.mesh")
+	}
 	p := &describedProgram{of: d, name: name, text: text, options: options}
 	report, err := p.compiled()
 	if err != nil {
@@ -123,6 +141,22 @@ func (d *described) textProgram(name, text string, built *Built) (*describedProg
 	}
 	p.built = *built
 	return p, nil
+}
+
+var partitionsPattern = regexp.MustCompile(`mhlo\.num_partitions = (\d+)`)
+
+// partitionsOf is over how many devices a text says that it is divided.
+func partitionsOf(text string) (int, error) {
+	head, _, _ := strings.Cut(text, "\n")
+	found := partitionsPattern.FindStringSubmatch(head)
+	if found == nil {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s: expected a number of devices from 1 up", found[0])
+	}
+	return n, nil
 }
 
 // checkBuilt holds what a caller says of a text's inputs against what the compiler found.

@@ -88,7 +88,13 @@ var _ compute.Backend = (*Runtime)(nil)
 //
 // Each call makes a client of its own, with its own devices' memory: on a GPU,
 // open once. The library itself is loaded once and stays loaded.
+//
+// Under lazo plan it gives the described machine that is planned for, whatever plugin but [Go] is named: see
+// [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
+	if r, err := openPlanned(ctx, plugin); r != nil || err != nil {
+		return r, err
+	}
 	o, err := newOptions(opts)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ type commands struct {
 	Install installCommand `cmd:"" help:"Download, check and install a PJRT plugin."`
 	Doctor  doctorCommand  `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
 	HLO     hloCommand     `cmd:"" name:"hlo" help:"Print an exported program, with its cost and memory."`
+	Plan    planCommand    `cmd:"" help:"Say what a step will cost on a machine that is not there."`
 	Ckpt    ckptCommand    `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
 	Model   modelCommand   `cmd:"" help:"Show saved models, and predict with them."`
 	Version versionCommand `cmd:"" help:"Print versions."`

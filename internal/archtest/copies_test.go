@@ -102,6 +102,7 @@ var fieldsThatAreLists = map[string]string{
 	"train/outer.Loop.Tasks": "call", "train/outer.Loop.Evals": "call", "train/outer.Loop.Begin": "call", "train/outer.Loop.End": "call", "train.Predict.Hooks": "call",
 	"train.Predict.Tasks": "call", "train.Test.Hooks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
+	"xla/plan.Step.Batch": "call", "xla/plan.Step.Inputs": "call",
 	"text.BPETraining.Special": "call", "plots.Classified.Classes": "call", "plots.Classified.Labels": "call", "plots.Classified.Scores": "call",
 	"plots.Weights.Values": "call", "plots.Block.From": "call", "plots.Block.Parts": "call", "plots.Report.Card": "call",
 	"plots.Report.Figures": "call", "plots.Part.Rows": "call", "flaxlike/report.Run.Classes": "call",
@@ -123,7 +124,9 @@ var fieldsThatAreLists = map[string]string{
 	"loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",
 	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train/outer.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
-	"xla/export.Value.Fields": "given", "xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
+	"xla/export.Value.Fields": "given", "xla/plan.Counts.Exchanged": "given", "xla/plan.Counts.Largest": "given", "xla/plan.Counts.Uncounted": "given", "xla/plan.Counts.Unknown": "given",
+	"xla/plan.Estimate.Missing": "given", "xla/plan.Target.Grid": "given",
+	"xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
 }
 
 func TestR11_listsInStructs(t *testing.T) {

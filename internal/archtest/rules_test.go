@@ -137,6 +137,7 @@ var environment = rule{
 		"internal/owners/home.go":     "the folders of plugins and of compiled programs, one place for all",
 		"xla/search.go":               "where plugins are looked for: PJRT_PLUGIN_LIBRARY_PATH",
 		"xla/environment.go":          "what the plugin reads of it is part of the compile cache's key",
+		"xla/planned.go":              "lazo plan asks a program for its step by LAZO_PLAN",
 		"xla/open.go":                 "what a plugin needs is set before it is loaded; glibc's own variables say how much heap is kept",
 		"internal/aot/aot.go":         "the environment of the child that compiles",
 		"xla/probe/probe.go":          "XLA_FLAGS, and the environment of the child that tries a plugin",

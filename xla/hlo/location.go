@@ -129,6 +129,35 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
+// Lines are the operations that wrote the lines of the module's text, by the lines' numbers; the first is 1. A line
+// without a value of its own belongs to the statement above it.
+func (m *Module) Lines() map[int]Operation {
+	if m.source == nil {
+		return nil
+	}
+	text, all := m.Text(), map[int]Operation{}
+	for _, body := range m.source.bodies {
+		before, _, found := strings.Cut(text, body)
+		if !found {
+			continue
+		}
+		at, line := -1, strings.Count(before, "\n")
+		for statement := range strings.Lines(body) {
+			line++
+			if value := valuePattern.FindStringSubmatch(statement); value != nil {
+				at = -1
+				if number, err := strconv.Atoi(value[1]); err == nil {
+					at = sort.Search(len(m.source.operations), func(i int) bool { return m.source.operations[i].end > number })
+				}
+			}
+			if at >= 0 && at < len(m.source.operations) {
+				all[line] = m.source.operations[at]
+			}
+		}
+	}
+	return all
+}
+
 // operationAt is the operation that wrote a line. A line without a value of its own belongs to the statement above it.
 func (s *source) operationAt(body string, line int) (int, bool) {
 	lines := strings.Split(body, "\n")

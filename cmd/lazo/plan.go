@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/export"
+	"github.com/lazo-ml/lazo/xla/plan"
+)
+
+type planCommand struct {
+	For     []string `required:"" placeholder:"TARGET" help:"Machines, such as v5e:4x4 (a grid of chips) or h100:8 (devices; 64 are 8 hosts of 8)."`
+	Path    string   `arg:"" help:"Folder that was exported, file with a program in StableHLO (.mlir), or folder of a Go program, which is run up to its first training step."`
+	Args    []string `arg:"" optional:"" passthrough:"" help:"Arguments of the Go program."`
+	Devices []int    `placeholder:"N" help:"How the step grows: a line for each of these numbers of devices, of the kinds of --for."`
+	Batch   int      `placeholder:"N" help:"Size of the batch, over all devices: one that the folder was exported with."`
+	JSON    bool     `help:"Print a JSON object a line, one for each target."`
+	Verbose bool     `short:"v" help:"Show what the Go program prints."`
+	Plugin  string   `placeholder:"PATH" help:"Plugin that compiles, in place of the installed one of the target."`
+	Prefix  string   `placeholder:"DIR" help:"Folder that plugins are installed in."`
+
+	Timeout time.Duration `default:"10m" help:"How long one compilation may take."`
+}
+
+// Run prints a table for each target, or a line for each size of it. A target that cannot be planned is said where its
+// table would be, and the others go on.
+func (c planCommand) Run(s session) error {
+	targets, err := c.targets()
+	if err != nil {
+		return err
+	}
+	stepFor, done, err := c.step(s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var reports []*plan.Report
+	failed := false
+	for i, t := range targets {
+		var r *plan.Report
+		step, err := stepFor(t)
+		if err == nil {
+			r, err = step.For(s.ctx, t, xla.Root(c.Prefix), xla.CompileTimeout(c.Timeout))
+		}
+		switch {
+		case s.ctx.Err() != nil:
+			return s.ctx.Err()
+		case err != nil:
+			failed = true
+			fmt.Fprintln(s.stderr, "lazo:", plainLines(oneLine(err).Error()))
+			continue
+		}
+		reports = append(reports, r)
+		switch {
+		case c.JSON:
+			text, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(s.stdout, "%s\n", text)
+		case len(c.Devices) == 0:
+			if i > 0 {
+				fmt.Fprintln(s.stdout)
+			}
+			if err := r.WriteTable(s.stdout); err != nil {
+				return err
+			}
+		}
+	}
+	if len(c.Devices) > 0 && !c.JSON {
+		if err := plan.WriteGrowth(s.stdout, reports); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return errProblem
+	}
+	return nil
+}
+
+// targets are the machines, each in all of the sizes that were asked for.
+func (c planCommand) targets() ([]plan.Target, error) {
+	var all []plan.Target
+	for _, name := range c.For {
+		t, err := plan.ParseTarget(name)
+		if err != nil {
+			return nil, err
+		}
+		sized := []plan.Target{t}
+		for i, n := range c.Devices {
+			of, err := t.Sized(n)
+			if err != nil {
+				return nil, err
+			}
+			sized = append(sized[:i], of)
+		}
+		for _, t := range sized {
+			t.Plugin = c.Plugin
+			all = append(all, t)
+		}
+	}
+	if c.Batch < 0 {
+		return nil, fmt.Errorf("--batch=%d: expected a number of examples", c.Batch)
+	}
+	return all, nil
+}
+
+// step gives what is planned, for each target; done is to be called behind the last.
+func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), done func(), err error) {
+	done = func() {}
+	same := func(step plan.Step, err error) (func(plan.Target) (plan.Step, error), func(), error) {
+		return func(plan.Target) (plan.Step, error) { return step, nil }, done, err
+	}
+	info, err := os.Stat(c.Path)
+	if err != nil {
+		return nil, done, err
+	}
+	if isPackage(c.Path) {
+		if c.Batch != 0 {
+			return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a program has its own flags")
+		}
+		p, err := buildProgram(s.ctx, c.Path, c.Args, c.Verbose)
+		if err != nil {
+			return nil, done, err
+		}
+		return func(t plan.Target) (plan.Step, error) { return p.step(s, t, c.Prefix, c.Timeout) }, func() { _ = p.close() }, nil
+	}
+	switch {
+	case len(c.Args) > 0:
+		return nil, done, fmt.Errorf("arguments %q: they are for a Go program, and %s is none", c.Args, c.Path)
+	case info.IsDir():
+		p, err := export.Load(c.Path)
+		if err != nil {
+			return nil, done, err
+		}
+		return same(plan.StepOf(p, c.Batch))
+	case c.Batch != 0:
+		return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a file has one program")
+	}
+	name, text, err := readProgram(c.Path)
+	return same(plan.Step{Name: name, Text: text}, err)
+}

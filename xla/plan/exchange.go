@@ -1,0 +1,355 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Axis is an axis of the mesh that a program is divided over: its name, such as "data", and how many devices lie along
+// it. The last axis of a mesh runs fastest.
+type Axis struct {
+	Name string
+	Size int
+}
+
+// collectives are the operations that exchange values between devices.
+var collectives = map[string]bool{
+	"all-reduce": true, "reduce-scatter": true, "all-gather": true, "all-to-all": true, "ragged-all-to-all": true, "collective-permute": true,
+	"collective-broadcast": true,
+}
+
+// exchangeKey is all collectives of one kind over the same axes; what is counted of them are bytes of the operands on
+// one device.
+type exchangeKey struct {
+	kind  string
+	axes  string // of the mesh, joined by ","; "" if the groups are along none
+	group int    // devices in each group
+}
+
+// exchange counts a collective of a computation. A fusion of an all-reduce with the cut behind it is a reduce-scatter.
+func (c *counter) exchange(t *tally, of *computation, i *instruction, kind string) error {
+	if divided(i) && !c.begins[of] && c.first[i.attributes["channel_id"]] != of {
+		return nil
+	}
+	if kind == "all-reduce" && strings.HasPrefix(of.name, "all-reduce-scatter") {
+		kind = "reduce-scatter"
+	}
+	group, axes, err := c.groups(i, kind)
+	if err != nil {
+		return fmt.Errorf("instruction %q (line %d): %w", i.name, i.line, err)
+	}
+	var bytes float64
+	for n, o := range i.operands {
+		if kind == "ragged-all-to-all" && n > 0 { // the others are where its parts go
+			break
+		}
+		bytes += o.shape.bytes()
+	}
+	t.exchanges[exchangeKey{kind, axes, group}] += bytes
+	return nil
+}
+
+// asynchronous finds out which copies of a collective count. TPU's compiler divides one that goes on beside other work
+// over several fusions, each with a copy of it: it counts where it begins, beside "AsyncCollectiveStart", and where no
+// fusion of its channel begins it, in the first.
+func (c *counter) asynchronous() {
+	c.begins, c.first = map[*computation]bool{}, map[string]*computation{}
+	started := map[string]bool{}
+	for _, f := range c.m.order {
+		for _, i := range f.instructions {
+			if strings.Contains(i.attributes["custom_call_target"], "AsyncCollectiveStart") {
+				c.begins[f] = true
+			}
+		}
+		for _, i := range f.instructions {
+			if channel := i.attributes["channel_id"]; divided(i) && c.begins[f] {
+				started[channel] = true
+			} else if divided(i) && c.first[channel] == nil {
+				c.first[channel] = f
+			}
+		}
+	}
+	for channel := range started {
+		delete(c.first, channel)
+	}
+}
+
+// divided tells whether an instruction may be a copy of a collective.
+func divided(i *instruction) bool {
+	return collectives[i.opcode] && i.attributes["channel_id"] != "" && strings.Contains(i.attributes["backend_config"], "async_collective_fusion_config")
+}
+
+var (
+	iotaGroups = regexp.MustCompile(`^\[(\d+),(\d+)\]<=\[([0-9,]+)\](?:T\(([0-9,]+)\))?$`)
+	meshGroups = regexp.MustCompile(`^@?\w*\[([^\]]*)\] *\{([^}]*)\}$`)
+)
+
+// maxDevices is far more than any machine has.
+const maxDevices = 1 << 20
+
+// groups is how many devices exchange with each other, and along which axes of the mesh they lie.
+func (c *counter) groups(i *instruction, kind string) (size int, axes string, err error) {
+	all := c.m.partitions * c.m.replicas
+	if kind == "collective-permute" {
+		pairs, err := lists(i.attributes["source_target_pairs"])
+		if err != nil {
+			return 0, "", err
+		}
+		return 2, c.pairAxes(pairs), nil
+	}
+	text := i.attributes["replica_groups"]
+	if text == "" || text == "{}" {
+		return all, c.along([][]int{count(all)}), nil
+	}
+	var found [][]int
+	if m := iotaGroups.FindStringSubmatch(text); m != nil {
+		found, err = iota(m)
+	} else if m := meshGroups.FindStringSubmatch(text); m != nil {
+		found, err = named(m[1], m[2])
+	} else {
+		found, err = lists(text)
+	}
+	if err != nil || len(found) == 0 {
+		return 0, "", fmt.Errorf("replica_groups=%.80s: expected groups of devices: %w", text, err)
+	}
+	for _, g := range found {
+		size = max(size, len(g))
+	}
+	return size, c.along(found), nil
+}
+
+func count(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// lists reads "{{0,1},{2,3}}".
+func lists(text string) ([][]int, error) {
+	parts, err := split(strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
+	if err != nil {
+		return nil, err
+	}
+	var all [][]int
+	for _, p := range parts {
+		if !strings.HasPrefix(p, "{") {
+			return nil, fmt.Errorf("%.40q: expected lists of devices", text)
+		}
+		list, err := numbers(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list)
+	}
+	return all, nil
+}
+
+// iota reads "[groups,size]<=[dims]T(order)": the devices in order as an array of dims, transposed, in rows.
+func iota(m []string) ([][]int, error) {
+	groups, err := strconv.Atoi(m[1])
+	if err != nil {
+		return nil, err
+	}
+	size, err := strconv.Atoi(m[2])
+	if err != nil {
+		return nil, err
+	}
+	dims, err := numbers(m[3])
+	if err != nil {
+		return nil, err
+	}
+	order := count(len(dims))
+	if m[4] != "" {
+		if order, err = numbers(m[4]); err != nil {
+			return nil, err
+		}
+	}
+	n := 1
+	for _, d := range dims {
+		if d < 1 || d > maxDevices || n > maxDevices/d {
+			return nil, fmt.Errorf("more than %d devices", maxDevices)
+		}
+		n *= d
+	}
+	if groups < 1 || size < 1 || groups > maxDevices || size > maxDevices || groups*size != n {
+		return nil, fmt.Errorf("%d groups of %d of %d devices", groups, size, n)
+	}
+	flat, err := transposed(dims, order)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(flat, size)), nil
+}
+
+// transposed are the numbers of an array of dims, read with its axes in another order.
+func transposed(dims, order []int) ([]int, error) {
+	if len(order) != len(dims) {
+		return nil, fmt.Errorf("%d axes in the order %v", len(dims), order)
+	}
+	strides, n := make([]int, len(dims)), 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		strides[i] = n
+		n *= dims[i]
+	}
+	flat, used := []int{0}, make([]bool, len(dims))
+	for _, axis := range order {
+		if axis >= len(dims) || used[axis] {
+			return nil, fmt.Errorf("%d axes in the order %v", len(dims), order)
+		}
+		used[axis] = true
+		next := make([]int, 0, len(flat)*dims[axis])
+		for _, at := range flat {
+			for k := range dims[axis] {
+				next = append(next, at+k*strides[axis])
+			}
+		}
+		flat = next
+	}
+	return flat, nil
+}
+
+var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
+
+// named reads groups along axes of a mesh that the text itself names, "mesh['a'=2,'b'=4] {'b'}".
+func named(mesh, along string) ([][]int, error) {
+	var dims []int
+	places := map[string]int{}
+	parts, err := split(mesh)
+	if err != nil {
+		return nil, err
+	}
+	n := 1
+	for _, p := range parts {
+		m := meshAxis.FindStringSubmatch(p)
+		if m == nil {
+			return nil, fmt.Errorf("an axis %q", p)
+		}
+		d, err := strconv.Atoi(m[2])
+		if err != nil || d < 1 || d > maxDevices || n > maxDevices/d {
+			return nil, fmt.Errorf("an axis %q", p)
+		}
+		n *= d
+		places[m[1]] = len(dims)
+		dims = append(dims, d)
+	}
+	var order []int
+	size := 1
+	parts, err = split(along)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		at, found := places[strings.Trim(p, "' ")]
+		if !found || slices.Contains(order, at) {
+			return nil, fmt.Errorf("groups along %q of a mesh %s", p, mesh)
+		}
+		order = append(order, at)
+		size *= dims[at]
+	}
+	for axis := range dims {
+		if !slices.Contains(order[max(0, len(order)-len(parts)):], axis) {
+			order = slices.Insert(order, len(order)-len(parts), axis)
+		}
+	}
+	flat, err := transposed(dims, order)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(flat, size)), nil
+}
+
+// along is which axes of the mesh groups lie along: "" if along none.
+func (c *counter) along(groups [][]int) string {
+	want := normal(groups)
+	for subset := 1; subset < 1<<min(len(c.mesh), 10); subset++ {
+		var names []string
+		var inside, outside, dims []int
+		n := 1
+		for i, a := range c.mesh {
+			dims = append(dims, a.Size)
+			n *= a.Size
+			if subset>>i&1 == 1 {
+				names, inside = append(names, a.Name), append(inside, i)
+			} else {
+				outside = append(outside, i)
+			}
+		}
+		if n > maxDevices {
+			return ""
+		}
+		size := 1
+		for _, i := range inside {
+			size *= dims[i]
+		}
+		if size < 2 && n > 1 {
+			continue
+		}
+		flat, err := transposed(dims, append(outside, inside...))
+		if err != nil {
+			return ""
+		}
+		if slices.EqualFunc(want, normal(slices.Collect(slices.Chunk(flat, size))), slices.Equal[[]int]) {
+			return strings.Join(names, ",")
+		}
+	}
+	return ""
+}
+
+// normal are groups in an order of their own: which device of a group is the first changes nothing.
+func normal(groups [][]int) [][]int {
+	all := make([][]int, len(groups))
+	for i, g := range groups {
+		all[i] = slices.Sorted(slices.Values(g))
+	}
+	slices.SortFunc(all, slices.Compare[[]int])
+	return all
+}
+
+// pairAxes are the axes of the mesh along which pairs of devices differ.
+func (c *counter) pairAxes(pairs [][]int) string {
+	differ := make([]bool, len(c.mesh))
+	for _, p := range pairs {
+		if len(p) != 2 {
+			return ""
+		}
+		a, b := p[0], p[1]
+		for i, axis := range slices.Backward(c.mesh) {
+			if axis.Size < 1 {
+				return ""
+			}
+			if a%axis.Size != b%axis.Size {
+				differ[i] = true
+			}
+			a, b = a/axis.Size, b/axis.Size
+		}
+	}
+	var names []string
+	for i, d := range differ {
+		if d {
+			names = append(names, c.mesh[i].Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// sent is how many bytes a device sends for so many bytes of operands, where the devices of a group pass parts round a
+// ring.
+func (k exchangeKey) sent(bytes float64) float64 {
+	n := float64(k.group)
+	switch {
+	case n <= 1:
+		return 0
+	case k.kind == "all-reduce":
+		return 2 * (n - 1) / n * bytes
+	case k.kind == "reduce-scatter", k.kind == "all-to-all", k.kind == "ragged-all-to-all":
+		return (n - 1) / n * bytes
+	case k.kind == "all-gather":
+		return (n - 1) * bytes
+	}
+	return bytes
+}

@@ -1,0 +1,379 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/export"
+)
+
+// Step is a program to be planned, in StableHLO, and what is known of its inputs.
+type Step struct {
+	Name string
+	Text string
+	// Batch are the places of the inputs that hold examples, along their first axis: those are divided over the devices.
+	// Without any, a program is for one device, unless its text says how it is divided (sdy.mesh), as that of
+	// [xla.Program.StableHLO] does.
+	Batch []int
+	// Inputs are names of the inputs, for the list of the largest values; nil for none.
+	Inputs []string
+	// Where gives the line of the user's code for a line of the text, "" where it knows none; nil knows none.
+	Where func(line int) string
+}
+
+// StepOf is the program of an exported folder, whose manifest says which inputs are the batch. size is that of the
+// batch, 0 for the one that it was exported with: others are there if it was exported with sizes.
+func StepOf(p *export.Program, size int) (Step, error) {
+	s := Step{Name: p.Name, Text: p.Text}
+	for i, in := range p.Inputs {
+		s.Inputs = append(s.Inputs, in.Name)
+		if in.Role == export.Batch && in.Shape.Rank() > 0 {
+			s.Batch = append(s.Batch, i)
+		}
+	}
+	if size == 0 {
+		return s, nil
+	}
+	if len(s.Batch) > 0 && p.Inputs[s.Batch[0]].Shape.Dimensions[0] == size {
+		return s, nil
+	}
+	text, found := p.Sizes[size]
+	if !found {
+		return Step{}, fmt.Errorf("plan: %s has no program for a batch of %d: export it with one, or leave the size out", p.Name, size)
+	}
+	s.Text = text
+	return s, nil
+}
+
+// For plans a step for a target: it is compiled for the described machine, in a child process, and what the compiler
+// made is counted. Options are those of [xla.OpenTopology], as [xla.CompileTimeout]. A step that does not fit is no
+// error: the report says by how much. The plugin that compiles must be installed (lazo install tpu, lazo install
+// cuda_compile).
+//
+// Over several devices a step is divided by data: each device has an equal part of the batch, and all of the state. A
+// batch that cannot be divided so is an error that wraps [xla.ErrUneven].
+func (s Step) For(ctx context.Context, t Target, options ...xla.Option) (*Report, error) {
+	r, err := s.plan(ctx, t, options)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %s for %s: %w", s.Name, t.Name, err)
+	}
+	return r, nil
+}
+
+func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Report, err error) {
+	runtime, err := xla.OpenTopology(ctx, cmp.Or(t.Plugin, t.Machine.Plugin), t.Topology(), options...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, runtime.Close()) }()
+	devices := runtime.NumDevices()
+	text, mesh, batch, division, err := s.divided(devices)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Program: s.Name, Target: t.Name, Devices: devices, Division: division, Batch: batch,
+		Compiler: strings.Join(strings.Fields(runtime.PlatformVersion()), " ")}
+	program, err := runtime.CompileStableHLO(s.Name, text, xla.Built{})
+	if fit, is := unfit(err); is {
+		r.Fit = fit
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, program.Close()) }()
+	if err := r.fill(program, mesh, t); err != nil {
+		return nil, err
+	}
+	s.name(r.Counts.Largest)
+	return r, nil
+}
+
+// fill asks the compiled program.
+func (r *Report) fill(program *xla.Program, mesh []Axis, t Target) (err error) {
+	hlo, err := program.Optimized()
+	if err != nil {
+		return err
+	}
+	m, err := read(hlo)
+	if err != nil {
+		return fmt.Errorf("the compiler's text: %w", err)
+	}
+	if r.Counts, err = m.count(mesh); err != nil {
+		return fmt.Errorf("the compiler's text: %w", err)
+	}
+	if r.Memory, err = program.Memory(); err != nil {
+		return err
+	}
+	r.Compiled = program.CompileTime()
+	r.Fit = Fit{Needs: r.Memory.Arguments + r.Memory.Outputs - r.Memory.Aliased + r.Memory.Temporary, Has: t.Machine.Memory}
+	if t.Machine.Plugin == "tpu" {
+		// Its compiler refuses what does not fit.
+		r.Fit.Fits, r.Fit.By = true, "the compiler"
+	} else {
+		r.Fit.Fits, r.Fit.By = r.Fit.Needs <= r.Fit.Has, "arguments + outputs - in place + temporary against the device's memory"
+	}
+	r.Estimate = estimate(t, r.Counts)
+	return nil
+}
+
+// name gives the values the user's lines and names.
+func (s Step) name(values []Value) {
+	for i := range values {
+		v := &values[i]
+		if v.Kind == Argument && v.Argument < len(s.Inputs) {
+			v.Name = s.Inputs[v.Argument]
+		}
+		if v.line > 0 && s.Where != nil {
+			if at := s.Where(v.line); at != "" {
+				v.Where = at
+			}
+		}
+	}
+}
+
+var (
+	partitions  = regexp.MustCompile(`mhlo\.num_partitions = (\d+)`)
+	givenMesh   = regexp.MustCompile(`sdy\.mesh @\w+ = <\[([^\]]*)\]`)
+	givenAxis   = regexp.MustCompile(`"([^"]+)" *= *(\d+)`)
+	moduleLine  = regexp.MustCompile(`(?m)^ *module( @[\w$.-]+)?( attributes \{)?`)
+	mainLine    = regexp.MustCompile(`func\.func( public)? @main\(`)
+	tensorShape = regexp.MustCompile(`tensor<((?:\d+x)*)[a-zA-Z]`)
+)
+
+// divided is the text for so many devices, the axes that it is divided along, the size of the batch and how that is
+// done, in words.
+func (s Step) divided(devices int) (text string, mesh []Axis, batch int, division string, err error) {
+	rows, err := s.rows()
+	if err != nil {
+		return "", nil, 0, "", err
+	}
+	if found := givenMesh.FindStringSubmatch(s.Text); found != nil {
+		n := 1
+		for _, a := range givenAxis.FindAllStringSubmatch(found[1], -1) {
+			size, err := strconv.Atoi(a[2])
+			if err != nil || size < 1 || size > maxDevices || n > maxDevices/size {
+				return "", nil, 0, "", fmt.Errorf("the program's mesh has an axis %s", a[0])
+			}
+			mesh, n = append(mesh, Axis{a[1], size}), n*size
+		}
+		if n != devices {
+			return "", nil, 0, "", fmt.Errorf("the program is divided over %d devices (%s), the target has %d: plan it for a target of %d", n, found[1], devices, n)
+		}
+		return located(s.Text, 0), mesh, rows, "as the program says: " + found[1], nil
+	}
+	if found := partitions.FindStringSubmatch(s.Text); found != nil && found[1] != "1" {
+		if found[1] != strconv.Itoa(devices) {
+			return "", nil, 0, "", fmt.Errorf("the program is for %s devices, the target has %d", found[1], devices)
+		}
+		return s.Text, nil, rows, "as the program says", nil
+	}
+	if devices == 1 {
+		return s.Text, nil, rows, "one device", nil
+	}
+	if len(s.Batch) == 0 {
+		return "", nil, 0, "", fmt.Errorf("nothing says which inputs are the batch, so it is a program for one device, and the target has %d: plan the folder that lazo exported, or a target of one device", devices)
+	}
+	if rows%devices != 0 {
+		return "", nil, 0, "", fmt.Errorf("a batch of %d over %d devices: %w: take a batch that they divide", rows, devices, xla.ErrUneven)
+	}
+	text, err = s.overData(devices, rows)
+	return text, []Axis{{"data", devices}}, rows, fmt.Sprintf("data parallel: %d examples on each of %d devices, all of the state on each", rows/devices, devices), err
+}
+
+// signature finds the inputs of the main function, as text, and where they stand.
+func (s Step) signature() (inputs []string, start, end int, err error) {
+	at := mainLine.FindStringIndex(s.Text)
+	if at == nil {
+		return nil, 0, 0, errors.New("the program has no function @main: expected StableHLO as text")
+	}
+	end, err = closing(s.Text, at[1]-1)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	inputs, err = split(s.Text[at[1]:end])
+	if len(inputs) == 1 && inputs[0] == "" {
+		inputs = nil
+	}
+	return inputs, at[1], end, err
+}
+
+// rows is the size of the batch.
+func (s Step) rows() (int, error) {
+	inputs, _, _, err := s.signature()
+	if err != nil {
+		return 0, err
+	}
+	for _, i := range s.Batch {
+		if i < 0 || i >= len(inputs) {
+			return 0, fmt.Errorf("input %d is the batch's: the program has %d", i, len(inputs))
+		}
+	}
+	if len(s.Batch) == 0 {
+		return 0, nil
+	}
+	dims, err := dimensions(inputs[s.Batch[0]])
+	if err != nil || len(dims) == 0 {
+		return 0, fmt.Errorf("input %d is the batch's, and has no axis of examples: %.80s", s.Batch[0], inputs[s.Batch[0]])
+	}
+	return dims[0], nil
+}
+
+// dimensions are those of the first tensor in a text.
+func dimensions(text string) ([]int, error) {
+	found := tensorShape.FindStringSubmatch(text)
+	if found == nil {
+		return nil, fmt.Errorf("%.80s: expected a tensor of a fixed shape", text)
+	}
+	return numbers(strings.TrimSuffix(strings.ReplaceAll(found[1], "x", ","), ","))
+}
+
+// overData writes the shardings of data parallelism into the text: the batch is cut along its first axis, everything
+// else is whole on each device. No line is added, so that lines of the program stay where they are.
+func (s Step) overData(devices, rows int) (string, error) {
+	inputs, start, end, err := s.signature()
+	if err != nil {
+		return "", err
+	}
+	for i, in := range inputs {
+		dims, err := dimensions(in)
+		if err != nil {
+			return "", fmt.Errorf("input %d: %w", i, err)
+		}
+		cut := slices.Contains(s.Batch, i) && len(dims) > 0 && dims[0] == rows
+		inputs[i] = sharded(in, len(dims), cut)
+	}
+	rest := s.Text[end+1:]
+	arrow := strings.TrimLeft(rest, " \n")
+	if !strings.HasPrefix(arrow, "->") {
+		return "", errors.New("the program's function @main gives nothing")
+	}
+	arrow = strings.TrimLeft(strings.TrimPrefix(arrow, "->"), " ")
+	var outputs []string
+	if strings.HasPrefix(arrow, "(") {
+		closed, err := closing(arrow, 0)
+		if err != nil {
+			return "", err
+		}
+		if outputs, err = split(arrow[1:closed]); err != nil {
+			return "", err
+		}
+		rest = arrow[closed+1:]
+	} else {
+		one, behind, found := strings.Cut(arrow, " {")
+		if !found {
+			return "", errors.New("the program's function @main has no body")
+		}
+		outputs, rest = []string{one}, " {"+behind
+	}
+	for i, out := range outputs {
+		dims, err := dimensions(out)
+		if err != nil {
+			return "", fmt.Errorf("output %d: %w", i, err)
+		}
+		outputs[i] = sharded(out, len(dims), false)
+	}
+	rest = located(rest, strings.Count(s.Text[:len(s.Text)-len(rest)], "\n"))
+	text := s.Text[:start] + strings.Join(inputs, ", ") + ") -> (" + strings.Join(outputs, ", ") + ")" + rest
+	at := moduleLine.FindStringSubmatchIndex(text)
+	if at == nil {
+		return "", errors.New("the program is in no module")
+	}
+	counts := fmt.Sprintf("mhlo.num_replicas = 1 : i32, mhlo.num_partitions = %d : i32", devices)
+	head, body := text[:at[1]], text[at[1]:]
+	if at[4] >= 0 { // it has attributes
+		closed, err := closing(text, at[1]-1)
+		if err != nil {
+			return "", err
+		}
+		given := regexp.MustCompile(`mhlo\.num_(replicas|partitions) = \d+ : i32,? ?`).ReplaceAllString(text[at[1]:closed], "")
+		head, body = head+counts+", "+given, text[closed:]
+		head = strings.TrimSuffix(head, ", ")
+		body = strings.TrimPrefix(body, "}")
+		head += "}"
+	} else {
+		head += " attributes {" + counts + "}"
+	}
+	opened := strings.IndexByte(body, '{')
+	if opened < 0 {
+		return "", errors.New("the program's module has no body")
+	}
+	return head + body[:opened+1] + fmt.Sprintf(` sdy.mesh @mesh = <["data"=%d]>`, devices) + body[opened+1:], nil
+}
+
+var statement = regexp.MustCompile(`^ *(?:%[\w:#]+(?:, *%[\w:#]+)* = )?"?(?:stablehlo|func\.call)`)
+
+// located gives each statement the number of its line as a name: XLA loses the lines of a program that it divides, and
+// keeps names. above is how many lines stand above the text.
+func located(text string, above int) string {
+	if strings.Contains(text, " loc(") { // it has places of its own
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	ends := map[int][]int{} // of statements, by the line that they end in
+	depth, quoted := 0, false
+	type open struct{ line, depth int }
+	var stack []open
+	for n, line := range lines {
+		if statement.MatchString(line) && !strings.Contains(line, "stablehlo.return") {
+			stack = append(stack, open{n, depth})
+		}
+		for i := 0; i < len(line); i++ {
+			switch c := line[i]; {
+			case quoted:
+				if c == '\\' {
+					i++
+				} else if c == '"' {
+					quoted = false
+				}
+			case c == '"':
+				quoted = true
+			case c == '(' || c == '{' || c == '[':
+				depth++
+			case c == ')' || c == '}' || c == ']':
+				depth--
+			}
+		}
+		for len(stack) > 0 && depth <= stack[len(stack)-1].depth && !quoted {
+			ends[n] = append(ends[n], stack[len(stack)-1].line)
+			stack = stack[:len(stack)-1]
+		}
+	}
+	for n, starts := range ends {
+		if len(starts) == 1 {
+			body := strings.TrimRight(lines[n], "\n")
+			lines[n] = fmt.Sprintf("%s loc(\"program:%d\")%s", body, above+starts[0]+1, lines[n][len(body):])
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// sharded is an input or output with its sharding among its attributes.
+func sharded(text string, rank int, cut bool) string {
+	axes := make([]string, rank)
+	for i := range axes {
+		axes[i] = "{}"
+	}
+	if cut {
+		axes[0] = `{"data"}`
+	}
+	attribute := fmt.Sprintf("sdy.sharding = #sdy.sharding<@mesh, [%s]>", strings.Join(axes, ", "))
+	if tensor := strings.Index(text, "tensor<"); tensor >= 0 {
+		if opened := strings.IndexByte(text[tensor:], '{'); opened >= 0 {
+			at := tensor + opened + 1
+			return text[:at] + attribute + ", " + text[at:]
+		}
+		if closed := strings.IndexByte(text[tensor:], '>'); closed >= 0 {
+			at := tensor + closed + 1
+			return text[:at] + " {" + attribute + "}" + text[at:]
+		}
+	}
+	return text
+}

@@ -1,0 +1,725 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Limits of a text that is read: what XLA writes of the largest models is far below them.
+const (
+	maxText     = 1 << 30 // bytes
+	maxDepth    = 64      // of tuples in tuples
+	maxElements = 1 << 50 // of an array
+)
+
+// FormatError is a text that is no HLO as this package reads it.
+type FormatError struct {
+	Line int // 1 is the first
+	Err  error
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap gives the cause.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// module is a program in HLO.
+type module struct {
+	name         string
+	partitions   int // 1 if the text names none
+	replicas     int
+	computations map[string]*computation
+	order        []*computation // as they stand in the text
+	entry        *computation
+	aliased      map[int]int // leaves of the result that lie in the memory of a parameter, by its number
+	places       places
+}
+
+// computation is a function of a module. Its instructions stand in the order in which they run, where the module is
+// scheduled.
+type computation struct {
+	name         string
+	line         int
+	instructions []*instruction
+	named        map[string]*instruction
+	parameters   []*instruction // by their numbers
+	root         *instruction
+}
+
+type instruction struct {
+	name, opcode string
+	shape        shape
+	operands     []*instruction
+	literal      string // of a constant
+	number       int    // of a parameter
+	attributes   map[string]string
+	line         int
+}
+
+// shape is that of an array or, if it has parts, of a tuple.
+type shape struct {
+	parts  []shape
+	tuple  bool
+	dtype  string
+	dims   []int
+	order  []int // the axes from the minor one to the major one, as the layout has them; nil if it says nothing
+	tile   []int // the first tile of the layout
+	space  int   // of memory: 0 is the device's own
+	buffer bool  // the type is one in an HLO "buffer"
+}
+
+// read parses a text.
+func read(text string) (*module, error) {
+	if len(text) > maxText {
+		return nil, &FormatError{1, fmt.Errorf("%d bytes of HLO, expected at most %d", len(text), maxText)}
+	}
+	r := &reader{text: text, m: &module{partitions: 1, replicas: 1, computations: map[string]*computation{}, places: newPlaces()}}
+	if err := r.all(); err != nil {
+		return nil, &FormatError{max(r.line, 1), err}
+	}
+	return r.m, nil
+}
+
+// reader goes through a text, a line or a statement of several lines at a time.
+type reader struct {
+	text string
+	at   int
+	line int // of what next gave
+	next int // of what stands at at, less 1
+	m    *module
+}
+
+// statement gives the next line, with those behind it as long as a bracket is open if whole is set. A bracket at the
+// end of a line that begins a computation is for the caller.
+func (r *reader) statement(whole bool) (string, bool) {
+	if r.at >= len(r.text) {
+		return "", false
+	}
+	r.line = r.next + 1
+	start, depth, quoted := r.at, 0, false
+	for i := start; i < len(r.text); i++ {
+		switch c := r.text[i]; {
+		case c == '\n':
+			r.next++
+			if !whole || depth <= 0 && !quoted {
+				r.at = i + 1
+				return strings.TrimSpace(r.text[start:i]), true
+			}
+		case quoted:
+			if c == '\\' {
+				i++
+				if i < len(r.text) && r.text[i] == '\n' {
+					r.next++
+				}
+			} else if c == '"' {
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == '(' || c == '{' || c == '[':
+			depth++
+		case c == ')' || c == '}' || c == ']':
+			depth--
+		}
+	}
+	r.at = len(r.text)
+	return strings.TrimSpace(r.text[start:]), true
+}
+
+func (r *reader) all() error {
+	head, found := r.statement(false)
+	for found && head == "" {
+		head, found = r.statement(false)
+	}
+	if !strings.HasPrefix(head, "HloModule ") {
+		return fmt.Errorf("it begins with %.40q: expected HLO as XLA writes it, which begins with \"HloModule\"", head)
+	}
+	if err := r.header(strings.TrimPrefix(head, "HloModule ")); err != nil {
+		return err
+	}
+	for {
+		line, found := r.statement(false)
+		switch {
+		case !found:
+			return r.resolve()
+		case line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "#"):
+		case sections[line]:
+			if err := r.table(line); err != nil {
+				return err
+			}
+		case strings.HasSuffix(line, "{"):
+			if err := r.computation(line); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("%.60q: expected the beginning of a computation", line)
+		}
+	}
+}
+
+func (r *reader) header(text string) error {
+	parts, err := split(text)
+	if err != nil {
+		return err
+	}
+	r.m.name = parts[0]
+	for _, part := range parts[1:] {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "num_partitions", "replica_count":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 || n > 1<<20 {
+				return fmt.Errorf("%s: expected a number of devices", part)
+			}
+			if key == "num_partitions" {
+				r.m.partitions = n
+			} else {
+				r.m.replicas = n
+			}
+		case "input_output_alias":
+			if r.m.aliased, err = aliases(value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var aliasPattern = regexp.MustCompile(`\{([0-9, ]*)\}: *\((\d+), *\{([0-9, ]*)\}`)
+
+// aliases reads "{ {0}: (3, {}, may-alias), ... }". A parameter or result that is a tuple of tuples is not one that
+// lazo writes, and is left out: its values then count twice.
+func aliases(text string) (map[int]int, error) {
+	found := map[int]int{}
+	for _, part := range aliasPattern.FindAllStringSubmatch(text, -1) {
+		output, parameter := 0, 0
+		var err error
+		if part[1] != "" {
+			if output, err = strconv.Atoi(part[1]); err != nil {
+				continue
+			}
+		}
+		if parameter, err = strconv.Atoi(part[2]); err != nil {
+			return nil, err
+		}
+		if part[3] == "" {
+			found[output] = parameter
+		}
+	}
+	return found, nil
+}
+
+// computation reads one, whose first line is given.
+func (r *reader) computation(line string) error {
+	entry := strings.HasPrefix(line, "ENTRY ")
+	name := strings.TrimPrefix(line, "ENTRY ")
+	if end := strings.IndexAny(name, " ("); end >= 0 {
+		name = name[:end]
+	}
+	name = strings.TrimPrefix(name, "%")
+	c := &computation{name: name, line: r.line, named: map[string]*instruction{}}
+	if name == "" || r.m.computations[name] != nil {
+		return fmt.Errorf("a computation %q: expected a name that no other one has", name)
+	}
+	r.m.computations[name] = c
+	r.m.order = append(r.m.order, c)
+	if entry {
+		if r.m.entry != nil {
+			return errors.New("a second entry computation")
+		}
+		r.m.entry = c
+	}
+	operands := map[*instruction][]string{}
+	for {
+		if rest := strings.TrimLeft(r.text[r.at:], " \t"); strings.HasPrefix(rest, "}") {
+			r.statement(false)
+			break
+		}
+		line, found := r.statement(true)
+		if !found {
+			return fmt.Errorf("computation %q has no end", name)
+		}
+		if line == "" || strings.HasPrefix(line, "//") {
+			continue
+		}
+		if err := c.add(line, r.line, operands); err != nil {
+			return err
+		}
+	}
+	return c.finish(operands)
+}
+
+var comments = regexp.MustCompile(`/\*[^*]*\*/`)
+
+// add reads "[ROOT] %name = shape opcode(operands), attributes".
+func (c *computation) add(text string, line int, operands map[*instruction][]string) error {
+	if strings.Contains(text, "/*") {
+		text = comments.ReplaceAllString(text, "")
+	}
+	text, root := strings.CutPrefix(text, "ROOT ")
+	name, rest, found := strings.Cut(text, " = ")
+	name = strings.TrimPrefix(strings.TrimSpace(name), "%")
+	if !found || name == "" || strings.ContainsAny(name, " \t(){}[],\"") {
+		return fmt.Errorf("%.60q: expected an instruction, \"name = shape operation(operands)\"", text)
+	}
+	if c.named[name] != nil {
+		return fmt.Errorf("a second instruction %q", name)
+	}
+	s := &scanner{text: strings.TrimLeft(rest, " ")}
+	i := &instruction{name: name, line: line}
+	var err error
+	if i.shape, err = s.shape(0); err != nil {
+		return fmt.Errorf("instruction %q: %w", name, err)
+	}
+	rest = strings.TrimLeft(s.text[s.at:], " ")
+	opened := strings.IndexByte(rest, '(')
+	if opened < 1 {
+		return fmt.Errorf("instruction %q: %.60q: expected an operation with its operands in brackets", name, rest)
+	}
+	i.opcode = strings.TrimSpace(rest[:opened])
+	end, err := closing(rest, opened)
+	if err != nil {
+		return fmt.Errorf("instruction %q: %w", name, err)
+	}
+	inside := rest[opened+1 : end]
+	switch i.opcode {
+	case "constant":
+		i.literal = strings.TrimSpace(inside)
+	case "parameter":
+		if i.number, err = strconv.Atoi(strings.TrimSpace(inside)); err != nil || i.number < 0 {
+			return fmt.Errorf("instruction %q: parameter %q: expected its number", name, inside)
+		}
+		c.parameters = append(c.parameters, i)
+	default:
+		parts, err := split(inside)
+		if err != nil {
+			return fmt.Errorf("instruction %q: %w", name, err)
+		}
+		for _, p := range parts {
+			if p == "" {
+				continue
+			}
+			if space := strings.LastIndexByte(p, ' '); space >= 0 { // its shape stands before it
+				p = p[space+1:]
+			}
+			operands[i] = append(operands[i], strings.TrimPrefix(p, "%"))
+		}
+	}
+	attributes, err := split(strings.TrimPrefix(strings.TrimSpace(rest[end+1:]), ","))
+	if err != nil {
+		return fmt.Errorf("instruction %q: %w", name, err)
+	}
+	i.attributes = make(map[string]string, len(attributes))
+	for _, a := range attributes {
+		if key, value, found := strings.Cut(a, "="); found {
+			i.attributes[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	c.instructions, c.named[name] = append(c.instructions, i), i
+	if root {
+		if c.root != nil {
+			return fmt.Errorf("a second root, %q", name)
+		}
+		c.root = i
+	}
+	return nil
+}
+
+// finish finds the operands by their names.
+func (c *computation) finish(operands map[*instruction][]string) error {
+	if len(c.instructions) == 0 {
+		return fmt.Errorf("computation %q is empty", c.name)
+	}
+	if c.root == nil {
+		c.root = c.instructions[len(c.instructions)-1]
+	}
+	var all []*instruction
+	for _, i := range c.instructions {
+		for _, name := range operands[i] {
+			o := c.named[name]
+			if o == nil && strings.Contains(name, "#") {
+				var made []*instruction
+				if o, made = c.elementOf(name, i.line); o != nil {
+					all = append(all, made...)
+				}
+			}
+			if o == nil {
+				return fmt.Errorf("instruction %q (line %d): its operand %q is no instruction of computation %q", i.name, i.line, name, c.name)
+			}
+			i.operands = append(i.operands, o)
+		}
+		all = append(all, i)
+	}
+	c.instructions = all
+	byNumber := make([]*instruction, len(c.parameters))
+	for _, p := range c.parameters {
+		if p.number >= len(byNumber) || byNumber[p.number] != nil {
+			return fmt.Errorf("computation %q: parameter %d: expected each number below %d once", c.name, p.number, len(byNumber))
+		}
+		byNumber[p.number] = p
+	}
+	c.parameters = byNumber
+	return nil
+}
+
+// elementOf makes the instructions that "tuple#1#0" is short for, as XLA writes an element of a tuple where it is used.
+func (c *computation) elementOf(name string, line int) (*instruction, []*instruction) {
+	parts := strings.Split(name, "#")
+	of := c.named[parts[0]]
+	if of == nil {
+		return nil, nil
+	}
+	var made []*instruction
+	for k, index := range parts[1:] {
+		n, err := strconv.Atoi(index)
+		if err != nil || n < 0 || n >= len(of.shape.parts) {
+			return nil, nil
+		}
+		full := strings.Join(parts[:k+2], "#")
+		e := c.named[full]
+		if e == nil {
+			e = &instruction{name: full, opcode: "get-tuple-element", shape: of.shape.parts[n], operands: []*instruction{of},
+				attributes: map[string]string{"index": index}, line: line}
+			c.named[full] = e
+			made = append(made, e)
+		}
+		of = e
+	}
+	return of, made
+}
+
+// resolve checks what only the whole text can say.
+func (r *reader) resolve() error {
+	if r.m.entry == nil {
+		return errors.New("the module has no entry computation")
+	}
+	for _, c := range r.m.order {
+		if err := c.ordered(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ordered refuses an instruction that depends on itself.
+func (c *computation) ordered() error {
+	placed := make(map[*instruction]bool, len(c.instructions))
+	for _, i := range c.instructions {
+		for _, o := range i.operands {
+			if !placed[o] {
+				return fmt.Errorf("computation %q: instruction %q (line %d) stands before its operand %q", c.name, i.name, i.line, o.name)
+			}
+		}
+		placed[i] = true
+	}
+	return nil
+}
+
+// closing is where the bracket at a place is closed.
+func closing(text string, opened int) (int, error) {
+	depth, quoted := 0, false
+	for i := opened; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == '(' || c == '{' || c == '[':
+			depth++
+		case c == ')' || c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%.40q: a bracket is not closed", text[opened:])
+}
+
+// split cuts at the commas that stand in no bracket and no string.
+func split(text string) ([]string, error) {
+	var parts []string
+	depth, quoted, start := 0, false, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == '(' || c == '{' || c == '[':
+			depth++
+		case c == ')' || c == '}' || c == ']':
+			if depth--; depth < 0 {
+				return nil, fmt.Errorf("%.60q: a bracket too many", text)
+			}
+		case c == ',' && depth == 0:
+			parts = append(parts, strings.TrimSpace(text[start:i]))
+			start = i + 1
+		}
+	}
+	if depth != 0 || quoted {
+		return nil, fmt.Errorf("%.60q: a bracket or a string is not closed", text)
+	}
+	return append(parts, strings.TrimSpace(text[start:])), nil
+}
+
+// numbers reads "1,0", which may stand in brackets; "" has none.
+func numbers(text string) ([]int, error) {
+	text = strings.Trim(text, "{}[]() ")
+	if text == "" {
+		return nil, nil
+	}
+	var list []int
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%.40q: expected numbers", text)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// scanner reads shapes.
+type scanner struct {
+	text string
+	at   int
+}
+
+func (s *scanner) peek() byte {
+	for s.at < len(s.text) && s.text[s.at] == ' ' {
+		s.at++
+	}
+	if s.at < len(s.text) {
+		return s.text[s.at]
+	}
+	return 0
+}
+
+func (s *scanner) shape(depth int) (shape, error) {
+	if depth > maxDepth {
+		return shape{}, fmt.Errorf("a shape of more than %d tuples in each other", maxDepth)
+	}
+	if s.peek() == '(' {
+		s.at++
+		made := shape{tuple: true}
+		for s.peek() != ')' {
+			part, err := s.shape(depth + 1)
+			if err != nil {
+				return shape{}, err
+			}
+			made.parts = append(made.parts, part)
+			if s.peek() == ',' {
+				s.at++
+			} else if s.peek() != ')' {
+				return shape{}, fmt.Errorf("%.40q: expected the end of a tuple", s.text[s.at:])
+			}
+		}
+		s.at++
+		return made, nil
+	}
+	start := s.at
+	for s.at < len(s.text) && (s.text[s.at] >= 'a' && s.text[s.at] <= 'z' || s.text[s.at] >= '0' && s.text[s.at] <= '9' || s.text[s.at] == '_') {
+		s.at++
+	}
+	kind := s.text[start:s.at]
+	if kind == "b" && s.peek() == '(' {
+		s.at++
+		made, err := s.shape(depth + 1)
+		if err == nil && s.peek() != ')' {
+			err = fmt.Errorf("%.40q: expected the end of a buffer", s.text[s.at:])
+		}
+		s.at++
+		made.buffer = true
+		return made, err
+	}
+	if kind == "" || s.at >= len(s.text) || s.text[s.at] != '[' {
+		return shape{}, fmt.Errorf("%.40q: expected a shape", s.text[start:])
+	}
+	end, err := closing(s.text, s.at)
+	if err != nil {
+		return shape{}, err
+	}
+	made := shape{dtype: kind}
+	inside := strings.ReplaceAll(s.text[s.at+1:end], "<=", "") // of a size that a run decides there is memory for the most
+	if made.dims, err = numbers(inside); err != nil {
+		return shape{}, fmt.Errorf("shape %s[%s]: %w", kind, inside, err)
+	}
+	if _, known := bitsOf[kind]; !known {
+		return shape{}, fmt.Errorf("shape %s[%s]: an unknown type of number", kind, inside)
+	}
+	elements := 1.0
+	for _, d := range made.dims {
+		elements *= float64(max(d, 1))
+	}
+	if elements > maxElements {
+		return shape{}, fmt.Errorf("shape %s[%s]: more than 2^50 elements", kind, inside)
+	}
+	s.at = end + 1
+	if s.at < len(s.text) && s.text[s.at] == '{' {
+		end, err := closing(s.text, s.at)
+		if err != nil {
+			return shape{}, err
+		}
+		if err := made.layout(s.text[s.at+1 : end]); err != nil {
+			return shape{}, err
+		}
+		s.at = end + 1
+	}
+	return made, nil
+}
+
+var (
+	tilePattern  = regexp.MustCompile(`T\(([0-9,* ]+)\)`)
+	spacePattern = regexp.MustCompile(`S\((\d+)\)`)
+)
+
+// layout reads "1,0:T(8,128)(2,1)S(1)".
+func (s *shape) layout(text string) error {
+	order, rest, _ := strings.Cut(text, ":")
+	var err error
+	if s.order, err = numbers(order); err != nil {
+		return fmt.Errorf("layout {%s}: %w", text, err)
+	}
+	seen := make([]bool, len(s.dims))
+	for _, axis := range s.order {
+		if axis >= len(seen) || seen[axis] {
+			return fmt.Errorf("layout {%s} of %d axes", text, len(s.dims))
+		}
+		seen[axis] = true
+	}
+	if s.order != nil && len(s.order) != len(s.dims) {
+		return fmt.Errorf("layout {%s} of %d axes", text, len(s.dims))
+	}
+	if t := tilePattern.FindStringSubmatch(rest); t != nil && !strings.Contains(t[1], "*") {
+		if s.tile, err = numbers(t[1]); err != nil {
+			return err
+		}
+	}
+	if found := spacePattern.FindStringSubmatch(rest); found != nil {
+		if s.space, err = strconv.Atoi(found[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bitsOf has each type of number, with the bits of an element in memory.
+var bitsOf = map[string]int{
+	"pred": 8, "s1": 1, "s2": 2, "s4": 4, "s8": 8, "s16": 16, "s32": 32, "s64": 64, "u1": 1, "u2": 2, "u4": 4, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
+	"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "token": 0, "opaque": 0,
+	"f4e2m1fn": 4, "f8e3m4": 8, "f8e4m3": 8, "f8e4m3fn": 8, "f8e4m3b11fnuz": 8, "f8e4m3fnuz": 8, "f8e5m2": 8, "f8e5m2fnuz": 8, "f8e8m0fnu": 8,
+}
+
+// elements is how many numbers an array has; of a tuple, its parts together.
+func (s shape) elements() float64 {
+	if s.tuple {
+		var sum float64
+		for _, p := range s.parts {
+			sum += p.elements()
+		}
+		return sum
+	}
+	if s.dtype == "token" || s.dtype == "opaque" {
+		return 0
+	}
+	n := 1.0
+	for _, d := range s.dims {
+		n *= float64(d)
+	}
+	return n
+}
+
+// bytes is what the numbers take, without what a layout adds.
+func (s shape) bytes() float64 {
+	if s.tuple {
+		var sum float64
+		for _, p := range s.parts {
+			sum += p.bytes()
+		}
+		return sum
+	}
+	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
+}
+
+// allocated is what an array takes in memory: a tiled layout fills the last axes up to whole tiles.
+func (s shape) allocated() float64 {
+	if s.tuple {
+		var sum float64
+		for _, p := range s.parts {
+			sum += p.allocated()
+		}
+		return sum
+	}
+	n := len(s.tile)
+	if n == 0 || n > len(s.dims) || len(s.order) != len(s.dims) {
+		return s.bytes()
+	}
+	elements := 1.0
+	for i, axis := range s.order { // the last number of a tile belongs to the minor axis
+		d := s.dims[axis]
+		if i < n {
+			if t := s.tile[n-1-i]; t > 0 {
+				d = (d + t - 1) / t * t
+			}
+		}
+		elements *= float64(d)
+	}
+	return math.Ceil(elements * float64(bitsOf[s.dtype]) / 8)
+}
+
+func (s shape) String() string {
+	if s.tuple {
+		parts := make([]string, len(s.parts))
+		for i, p := range s.parts {
+			parts[i] = p.String()
+		}
+		return "(" + strings.Join(parts, ", ") + ")"
+	}
+	dims := make([]string, len(s.dims))
+	for i, d := range s.dims {
+		dims[i] = strconv.Itoa(d)
+	}
+	return s.dtype + "[" + strings.Join(dims, ",") + "]"
+}
+
+// leaves are the arrays of a shape.
+func (s shape) leaves() []shape {
+	if !s.tuple {
+		return []shape{s}
+	}
+	var all []shape
+	for _, p := range s.parts {
+		all = append(all, p.leaves()...)
+	}
+	return all
+}
+
+// called are the computations that an attribute names, as "%a" or "{%a, %b}".
+func (m *module) called(i *instruction, attribute string) ([]*computation, error) {
+	value, found := i.attributes[attribute]
+	if !found {
+		return nil, nil
+	}
+	var list []*computation
+	for name := range strings.SplitSeq(strings.Trim(value, "{}"), ",") {
+		name = strings.TrimPrefix(strings.TrimSpace(name), "%")
+		c := m.computations[name]
+		if c == nil {
+			return nil, fmt.Errorf("instruction %q (line %d): %s=%s: no such computation", i.name, i.line, attribute, name)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

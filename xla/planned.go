@@ -1,0 +1,55 @@
+package xla
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/internal/planned"
+)
+
+// ErrPlanned: the program is being planned (lazo plan), so its first training step was written down, and nothing runs.
+var ErrPlanned = errors.New("the step was written down for lazo plan, which wants no more of this program: nothing runs")
+
+// openPlanned gives the machine that lazo plan asks for in place of any other, if it asks; nil if it does not. Options
+// are for the machine that the program would have had, and are not looked at.
+func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
+	value, set := os.LookupEnv(planned.Variable)
+	if !set || plugin == Go {
+		return nil, nil
+	}
+	order, err := planned.ParseOrder(value)
+	if err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
+	}
+	r, err := OpenTopology(ctx, order.Plugin, order.Topology, Root(order.Root))
+	if err != nil {
+		return nil, err
+	}
+	r.Backend.(*described).planned = order.File
+	return r, nil
+}
+
+// plannedStep writes the program down if it is what is to be planned: one that replaces values and takes others from
+// the host, and is no test. With nothing to be planned it does nothing.
+func (p *describedProgram) plannedStep(name string) error {
+	if p.of.planned == "" || len(p.built.InPlace) == 0 || len(p.built.Host) == 0 || p.module == nil || strings.HasPrefix(name, "test") {
+		return nil
+	}
+	s := planned.Step{Name: name, Text: p.text, Batch: slices.Clone(p.built.Host), Where: map[int]string{}}
+	for _, parameter := range callersParameters(p.module) {
+		s.Inputs = append(s.Inputs, parameter.Name)
+	}
+	for line, o := range p.module.Lines() {
+		if s.Where[line] = o.Where; o.Where == "" {
+			s.Where[line] = fmt.Sprintf("%s, of a gradient or what else lazo adds", o.Kind)
+		}
+	}
+	if err := s.Write(p.of.planned); err != nil {
+		return fmt.Errorf("write it down for lazo plan: %w", err)
+	}
+	return ErrPlanned
+}
