@@ -11,9 +11,9 @@ import (
 )
 
 // Confusion draws a confusion matrix: a row for each class of the labels, a column for each class that was predicted.
-// A cell has the number of examples and its share of the row, and is the darker the larger the share; a share is 100% of
-// all of the row alone, and 0% of none. Above 25 classes
-// the cells are colours alone; 200 are drawn at most. [Classified.Counts] counts.
+// A cell has the number of examples and its share of the row, and is the darker the larger the share; a share is 100%
+// of all of the row alone, and 0% of none. Above 25 classes the cells are colours alone; 200 are drawn at most.
+// [Classified.Counts] counts.
 func Confusion(counts [][]int, classes []string) *Figure {
 	const title = "Confusion matrix"
 	if err := checkCounts(counts, classes); err != nil {

@@ -142,8 +142,8 @@ func (n *network) place(rows [][]int) {
 	}
 }
 
-// ports are where the edges end above their blocks: side by side, from the left to the right as they come, and beside the
-// places where lines of other blocks begin in the row above.
+// ports are where the edges end above their blocks: side by side, from the left to the right as they come, and beside
+// the places where lines of other blocks begin in the row above.
 func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0

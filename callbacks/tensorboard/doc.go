@@ -9,8 +9,8 @@
 //	runs/1/train  losses/loss, metrics/accuracy, …
 //	runs/1/test   losses/loss, metrics/accuracy, …
 //
-// A tag is the entry's collection and name. A metric over more than a step ([loop.Stateful], as all of Fit's) has the tag
-// of a metric, too, metrics/accuracy; where a run logs both by one name, it has the tag stateful_metrics/accuracy.
+// A tag is the entry's collection and name. A metric over more than a step ([loop.Stateful], as all of Fit's) has the
+// tag of a metric, too, metrics/accuracy; where a run logs both by one name, it has the tag stateful_metrics/accuracy.
 //
 // The type of a logged value decides how it is written:
 //

@@ -71,8 +71,8 @@ func tensor(dtype int64, shape ...int) message {
 	return message{}.integer(1, dtype).bytes(2, dimensions)
 }
 
-// number is a Summary.Value of a number, as TensorFlow 1 and PyTorch write it: TensorBoard takes it for a scalar, and its
-// EventAccumulator in Python gives it by Scalars and drops it at a start, neither of which it does with a tensor.
+// number is a Summary.Value of a number, as TensorFlow 1 and PyTorch write it: TensorBoard takes it for a scalar, and
+// its EventAccumulator in Python gives it by Scalars and drops it at a start, neither of which it does with a tensor.
 func number(tag string, v float64) message { return message{}.text(1, tag).float32(2, float32(v)) }
 
 func doubles(values []float64, shape ...int) message {

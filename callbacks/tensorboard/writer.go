@@ -146,8 +146,8 @@ func (w *writer) begin(r loop.Report, seconds float64) {
 	}
 }
 
-// own says which entries have the tags metrics/…: those of [loop.Metrics], else those of [loop.Stateful], whichever came
-// first.
+// own says which entries have the tags metrics/…: those of [loop.Metrics], else those of [loop.Stateful], whichever
+// came first.
 func (w *writer) own(r loop.Report) {
 	for _, c := range []loop.Collection{loop.Metrics, loop.Stateful} {
 		for e := range r.Logs.All() {
