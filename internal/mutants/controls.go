@@ -147,7 +147,7 @@ var controls = []control{
 	{name: "a lost terminal that loses the run", file: "loop/signal.go", pkg: "loop", test: "TestWithSignals_ofALostTerminal",
 		edits: []edit{{"if !signal.Ignored(syscall.SIGHUP) {", "if false {"}}},
 	{name: "a panic without its place", file: "internal/shield/shield.go", pkg: "examples", test: "TestPanic_saysItsLine",
-		edits: []edit{{"Where: graphs.PanicLine(value), ", ""}}},
+		edits: []edit{{"graphs.PanicLine(value)", "graphs.PanicLine(value)[:0]"}}},
 	{name: "a drained server that keeps connections", file: "serve/handler.go", pkg: "serve", test: "TestHandler",
 		edits: []edit{{"w.Header().Set(\"Connection\", \"close\")", "_ = w"}}},
 	{name: "a model that is ready when it is closed", file: "serve/batcher.go", pkg: "serve", test: "TestHandler_ofAPredictorThatIsClosed",
