@@ -251,7 +251,7 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 		m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
 		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
 		before := values(t, m)
-		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry, loop.Lowest)}}))
+		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry, loop.Auto)}}))
 		if want == "" {
 			require.NoError(t, err, entry)
 			continue

@@ -513,7 +513,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
 	if m == nil {
 		if err == nil {
-			err = errOfSearch{errors.New("Make gave a model that is nil")}
+			err = errOfSearch{errors.New("the model of Make is nil")}
 		}
 		return err
 	}

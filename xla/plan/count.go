@@ -157,18 +157,7 @@ func (c *counter) instruction(t *tally, of *computation, i *instruction, inside 
 			}
 			t.bytes += bytes
 		}
-		called, err := c.m.called(i, "calls")
-		if err != nil {
-			return err
-		}
-		for _, f := range called {
-			inner, err := c.computation(f, true)
-			if err != nil {
-				return err
-			}
-			t.add(inner, 1)
-		}
-		return nil
+		return c.calls(t, i, true, "calls")
 	}
 	if !inside {
 		t.bytes += instructionBytes(i)

@@ -318,30 +318,17 @@ func located(text string, above int) string {
 	}
 	lines := strings.SplitAfter(text, "\n")
 	ends := map[int][]int{} // of statements, by the line that they end in
-	depth, quoted := 0, false
+	var at nesting
 	type open struct{ line, depth int }
 	var stack []open
 	for n, line := range lines {
 		if statement.MatchString(line) && !strings.Contains(line, "stablehlo.return") {
-			stack = append(stack, open{n, depth})
+			stack = append(stack, open{n, at.depth})
 		}
 		for i := 0; i < len(line); i++ {
-			switch c := line[i]; {
-			case quoted:
-				if c == '\\' {
-					i++
-				} else if c == '"' {
-					quoted = false
-				}
-			case c == '"':
-				quoted = true
-			case c == '(' || c == '{' || c == '[':
-				depth++
-			case c == ')' || c == '}' || c == ']':
-				depth--
-			}
+			at.read(line[i])
 		}
-		for len(stack) > 0 && depth <= stack[len(stack)-1].depth && !quoted {
+		for len(stack) > 0 && at.depth <= stack[len(stack)-1].depth && !at.quoted {
 			ends[n] = append(ends[n], stack[len(stack)-1].line)
 			stack = stack[:len(stack)-1]
 		}

@@ -100,31 +100,16 @@ func (r *reader) statement(whole bool) (string, bool) {
 		return "", false
 	}
 	r.line = r.next + 1
-	start, depth, quoted := r.at, 0, false
+	start, at := r.at, nesting{}
 	for i := start; i < len(r.text); i++ {
-		switch c := r.text[i]; {
-		case c == '\n':
+		if r.text[i] == '\n' {
 			r.next++
-			if !whole || depth <= 0 && !quoted {
+			if !whole || at.depth <= 0 && !at.quoted {
 				r.at = i + 1
 				return strings.TrimSpace(r.text[start:i]), true
 			}
-		case quoted:
-			if c == '\\' {
-				i++
-				if i < len(r.text) && r.text[i] == '\n' {
-					r.next++
-				}
-			} else if c == '"' {
-				quoted = false
-			}
-		case c == '"':
-			quoted = true
-		case c == '(' || c == '{' || c == '[':
-			depth++
-		case c == ')' || c == '}' || c == ']':
-			depth--
 		}
+		at.read(r.text[i])
 	}
 	r.at = len(r.text)
 	return strings.TrimSpace(r.text[start:]), true
@@ -419,25 +404,33 @@ func (c *computation) ordered() error {
 	return nil
 }
 
+// nesting is how deep in brackets a text is behind what was read of it, and whether it is in a string.
+type nesting struct {
+	depth           int
+	quoted, escaped bool
+}
+
+func (n *nesting) read(c byte) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.quoted:
+		n.quoted, n.escaped = c != '"', c == '\\'
+	case c == '"':
+		n.quoted = true
+	case c == '(' || c == '{' || c == '[':
+		n.depth++
+	case c == ')' || c == '}' || c == ']':
+		n.depth--
+	}
+}
+
 // closing is where the bracket at a place is closed.
 func closing(text string, opened int) (int, error) {
-	depth, quoted := 0, false
+	var at nesting
 	for i := opened; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				quoted = false
-			}
-		case c == '"':
-			quoted = true
-		case c == '(' || c == '{' || c == '[':
-			depth++
-		case c == ')' || c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i, nil
-			}
+		if at.read(text[i]); at.depth == 0 && !at.quoted {
+			return i, nil
 		}
 	}
 	return 0, fmt.Errorf("%.40q: a bracket is not closed", text[opened:])
@@ -446,29 +439,19 @@ func closing(text string, opened int) (int, error) {
 // split cuts at the commas that stand in no bracket and no string.
 func split(text string) ([]string, error) {
 	var parts []string
-	depth, quoted, start := 0, false, 0
+	var at nesting
+	start := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				quoted = false
-			}
-		case c == '"':
-			quoted = true
-		case c == '(' || c == '{' || c == '[':
-			depth++
-		case c == ')' || c == '}' || c == ']':
-			if depth--; depth < 0 {
-				return nil, fmt.Errorf("%.60q: a bracket too many", text)
-			}
-		case c == ',' && depth == 0:
+		at.read(text[i])
+		switch {
+		case at.depth < 0:
+			return nil, fmt.Errorf("%.60q: a bracket too many", text)
+		case text[i] == ',' && at.depth == 0 && !at.quoted:
 			parts = append(parts, strings.TrimSpace(text[start:i]))
 			start = i + 1
 		}
 	}
-	if depth != 0 || quoted {
+	if at.depth != 0 || at.quoted {
 		return nil, fmt.Errorf("%.60q: a bracket or a string is not closed", text)
 	}
 	return append(parts, strings.TrimSpace(text[start:])), nil
