@@ -50,10 +50,10 @@ func (m Mode) Of(entry string) (Mode, error) {
 // endings are those of words in names that say which values are better, and words whole words that do.
 var (
 	endings = map[Mode][]string{
-		Lowest:  {"loss", "error", "mse", "mae", "mape", "msle", "crossentropy", "perplexity"},
-		Highest: {"acc", "accuracy", "auc", "precision", "recall", "specificity", "sensitivity"},
+		Lowest:  {"loss", "error", "mse", "mae", "mape", "msle", "crossentropy", "perplexity", "divergence", "hinge"},
+		Highest: {"acc", "accuracy", "auc", "precision", "recall", "specificity", "sensitivity", "similarity", "correlation"},
 	}
-	words = map[Mode][]string{Highest: {"f1", "r2", "iou"}}
+	words = map[Mode][]string{Lowest: {"cosh", "poisson"}, Highest: {"f1", "r2", "iou"}}
 )
 
 // Known says by the words in the name of an entry whether lower or higher values are better, if that is known: Lowest
