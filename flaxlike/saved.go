@@ -1,7 +1,6 @@
 package flaxlike
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/safetensors"
@@ -90,83 +87,6 @@ func judgesOf(losses []Loss) (judges []judge) {
 	return judges
 }
 
-// Card says what a model was trained on and what came of it.
-type Card struct {
-	// Examples are those of the set that the last Fit trained on, 0 if it was none, and Fields its fields, as "x float32
-	// [28 28]".
-	Examples int      `json:"examples,omitempty"`
-	Fields   []string `json:"fields,omitempty"`
-	// Epochs are the rows of the history of the last Fit, and Fit its last figures; Evaluated are those of the last
-	// Evaluate.
-	Epochs    int                `json:"epochs,omitempty"`
-	Fit       map[string]float64 `json:"fit,omitempty"`
-	Evaluated map[string]float64 `json:"evaluated,omitempty"`
-	// Versions are those of lazo, of GoMLX and of the plugin that the model was saved with.
-	Versions map[string]string `json:"versions,omitempty"`
-	// Saved is when the model was saved, by the clock of [WithClock]; nil without one.
-	Saved *time.Time `json:"saved,omitempty"`
-}
-
-// Card says what the model was trained on and what came of it: here, or where it was saved, if it was opened and not
-// trained or evaluated since.
-func (m *Model) Card() Card {
-	m.seen.mu.Lock()
-	c, fitted := m.seen.card, m.seen.fitted
-	m.seen.mu.Unlock()
-	if fitted.Len() > 0 {
-		c.Fit = maps.Collect(figuresOf(fitted))
-	}
-	c.Fields, c.Fit, c.Evaluated = slices.Clone(c.Fields), maps.Clone(c.Fit), maps.Clone(c.Evaluated)
-	c.Versions = maps.Clone(c.Versions)
-	return c
-}
-
-// noteFit has the card say what a Fit came to. Its figures stay on the device until somebody asks.
-func (m *Model) noteFit(set *data.Set, history *loop.History) {
-	if history.Len() == 0 {
-		return
-	}
-	var last loop.Logs
-	for _, last = range history.Rows() {
-	}
-	m.seen.changes.Add(1) // it may have gone on from a checkpoint, and made no step
-	m.seen.mu.Lock()
-	defer m.seen.mu.Unlock()
-	c := &m.seen.card
-	m.seen.fitted, c.Epochs, c.Examples, c.Fields = last, history.Len(), 0, nil
-	if set == nil {
-		return
-	}
-	if c.Examples = set.Len(); set.Mapped() { // what its batches have it does not know
-		return
-	}
-	for _, f := range set.Fields() {
-		c.Fields = append(c.Fields, fmt.Sprint(f.Name, " ", f.Array.DType(), " ", f.Array.Dims[1:]))
-	}
-}
-
-// figuresOf are the finite numbers of a row that are no arrays.
-func figuresOf(logs loop.Logs) func(yield func(string, float64) bool) {
-	return func(yield func(string, float64) bool) {
-		for e := range logs.All() {
-			if _, whole := e.Value.(loop.Payload); whole {
-				continue
-			}
-			if v, err := e.Value.Float(); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && !yield(e.Name, v) {
-				return
-			}
-		}
-	}
-}
-
-func (m *Model) noteEvaluated(found map[string]float64) {
-	finite := maps.Clone(found)
-	maps.DeleteFunc(finite, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	m.seen.mu.Lock()
-	defer m.seen.mu.Unlock()
-	m.seen.card.Evaluated = finite
-}
-
 // describe is what a file is to say of the model.
 func (m *Model) describe() (string, error) {
 	s := &m.set
@@ -213,131 +133,6 @@ func moduleVersion(path string) string {
 		}
 	}
 	return "(devel)"
-}
-
-// WithNetwork gives [Open] the network, in place of that of the file: where the file has none, because it is code that
-// has no name.
-func WithNetwork(network Layer) Option {
-	return func(s *settings) error {
-		if isNil(network) {
-			return errNoNetwork
-		}
-		s.network = network
-		return nil
-	}
-}
-
-// WithLayer gives [Open] a layer of the program's own under the name that the file has for it: that of its type, or of
-// the function of a [Func] or a [Functional]. Of a type with settings any value will do, since the file has these.
-func WithLayer(name string, layer Layer) Option {
-	return func(s *settings) error {
-		if name == "" || isNil(layer) {
-			return fmt.Errorf("WithLayer %q: expected a name and a layer", name)
-		}
-		if s.layers[name] != nil {
-			return fmt.Errorf("WithLayer %q: given twice", name)
-		}
-		if s.layers == nil {
-			s.layers = map[string]Layer{}
-		}
-		s.layers[name] = layer
-		return nil
-	}
-}
-
-// WithClasses names the classes of the model's only output, in the order of their numbers.
-func WithClasses(names ...string) Option { return WithClassesOf("", names...) }
-
-// WithClassesOf names the classes of an output.
-func WithClassesOf(output string, names ...string) Option {
-	names = slices.Clone(names)
-	return func(s *settings) error {
-		if len(names) < 2 {
-			return fmt.Errorf("the classes %q, expected at least two", names)
-		}
-		if s.classes == nil {
-			s.classes = map[string][]string{}
-		}
-		s.classes[output] = names
-		return nil
-	}
-}
-
-// ClassNames are the classes of an output in the order of their numbers, nil if they have no names; "" stands for the
-// only output.
-func (m *Model) ClassNames(output string) []string {
-	return slices.Clone(m.set.classes[m.set.classedAs(output)])
-}
-
-func (s *settings) classedAs(output string) string {
-	if _, ok := s.classes[output]; !ok && output == preds {
-		return ""
-	} else if !ok && output == "" {
-		return preds
-	}
-	return output
-}
-
-// WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
-// value that JSON can have. [Model.Preparation] reads it. Where it has a method Classes of a field's name, which gives
-// those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.
-func WithPreparation(p any) Option {
-	text, err := json.Marshal(p)
-	return func(s *settings) error {
-		if err == nil && (p == nil || string(text) == "null") {
-			err = errors.New("it is nil")
-		}
-		if err != nil {
-			return fmt.Errorf("the preparation: %w", err)
-		}
-		s.preparation = text
-		s.namesClasses, _ = p.(namesClasses)
-		return nil
-	}
-}
-
-// namesClasses is a preparation that knows the classes of a field of labels.
-type namesClasses interface {
-	Classes(field string) ([]string, error)
-}
-
-// nameClasses takes the names of classes of the preparation, for outputs that have none.
-func (s *settings) nameClasses() error {
-	for _, l := range s.losses {
-		if s.namesClasses == nil || s.classes[l.Output] != nil {
-			continue
-		}
-		names, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
-		if err != nil {
-			continue // its labels are no classes
-		}
-		if err := WithClassesOf(l.Output, names...)(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ErrNoPreparation: the model has no preparation of its data.
-var ErrNoPreparation = errors.New("the model has no preparation of its data")
-
-// Preparation reads what [WithPreparation] was given, here or where the model was saved, into a pointer, as
-// new(data.Preparation).
-func (m *Model) Preparation(into any) error {
-	err := error(ErrNoPreparation)
-	if m.set.preparation != nil {
-		err = json.Unmarshal(m.set.preparation, into)
-	}
-	if err != nil {
-		return fmt.Errorf("flaxlike: preparation: %w", err)
-	}
-	return nil
-}
-
-// WithClock has [Model.Save] write down the time by this clock, as time.Now. Without it a file has no time in it, so
-// that two saves of one model are the same to the last bit.
-func WithClock(now func() time.Time) Option {
-	return func(s *settings) error { s.clock = now; return nil }
 }
 
 // Open makes a model of a file that [Model.Save] wrote, in this program or another one: the network, its values, its

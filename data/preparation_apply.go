@@ -1,0 +1,277 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// prepared is a column as it was fitted; it is its own JSON. Missing settings are those of another kind of column.
+type prepared struct {
+	Column string `json:"column"`
+	Field  string `json:"field"`
+	As     string `json:"as"`
+	// Of a number: the value for a missing one, nil if that is an error; (value - Shift) / Scale.
+	Fill      *float64 `json:"fill,omitempty"`
+	Indicator bool     `json:"indicator,omitempty"`
+	Shift     float64  `json:"shift,omitempty"`
+	Scale     float64  `json:"scale,omitempty"`
+	// Of classes.
+	Classes   []string `json:"classes,omitempty"`
+	FillClass string   `json:"fill_class,omitempty"` // "": a missing one is an error
+	Unknown   string   `json:"unknown,omitempty"`
+
+	number map[string]int32 // of the classes
+}
+
+// unknowns are the names of the ways in the file.
+var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
+
+func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget }
+
+// width is the number of values that it has in an example.
+func (c *prepared) width() int { return len(c.names()) }
+
+// names are what the values are.
+func (c *prepared) names() []string {
+	switch {
+	case c.As == asOneHot:
+		names := make([]string, 0, len(c.Classes)+1)
+		for _, class := range c.Classes {
+			names = append(names, c.Column+"="+class)
+		}
+		if c.Unknown == unknowns[UnknownOwn] {
+			names = append(names, c.Column+" unknown")
+		}
+		return names
+	case c.Indicator:
+		return []string{c.Column, c.Column + " missing"}
+	}
+	return []string{c.Column}
+}
+
+// Apply makes the model's fields of a batch of a table, inputs and labels: a change for [Set.Map] and [Map]. A [Mask]
+// stays as it is.
+func (p *Preparation) Apply(table Batch) (Batch, error) { return p.prepare(table, true, "apply") }
+
+// Inputs is Apply for data to predict: it makes no labels, and does not need their columns.
+func (p *Preparation) Inputs(table Batch) (Batch, error) { return p.prepare(table, false, "inputs") }
+
+func (p *Preparation) prepare(table Batch, labels bool, what string) (Batch, error) {
+	b, err := p.fields(table, labels)
+	if err != nil {
+		return Batch{}, fmt.Errorf("data: preparation: %s: %w", what, err)
+	}
+	return b, nil
+}
+
+func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
+	if p == nil || len(p.columns) == 0 {
+		return Batch{}, errors.New("it is empty: data.FitPreparation makes one, or JSON")
+	}
+	table, err := table.OnHost()
+	if err != nil {
+		return Batch{}, err
+	}
+	b := table.alone()
+	b.Fields = nil
+	for _, field := range p.fieldNames() {
+		of := p.of(field)
+		if of[0].label() && !labels {
+			continue
+		}
+		a, err := p.together(of, table)
+		if err != nil {
+			return Batch{}, err
+		}
+		b.Fields = append(b.Fields, Field{field, a})
+	}
+	if len(b.Fields) == 0 {
+		return Batch{}, errors.New("it has labels alone, and no inputs")
+	}
+	if mask, err := find(table.Fields, Mask, "the table"); err == nil {
+		b.Fields = append(b.Fields, Field{Mask, mask})
+	}
+	return b, nil
+}
+
+// fieldNames are those of the fields that it makes, in the order of their first columns.
+func (p *Preparation) fieldNames() (names []string) {
+	seen := map[string]bool{}
+	for _, c := range p.columns {
+		if !seen[c.Field] {
+			names = append(names, c.Field)
+		}
+		seen[c.Field] = true
+	}
+	return names
+}
+
+// of are the columns that a field has.
+func (p *Preparation) of(field string) (columns []*prepared) {
+	for i := range p.columns {
+		if p.columns[i].Field == field {
+			columns = append(columns, &p.columns[i])
+		}
+	}
+	return columns
+}
+
+// together puts columns beside each other.
+func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) {
+	rows, width := 0, 0
+	for _, c := range columns {
+		width += c.width()
+	}
+	var numbers []float32
+	var classes []int32
+	at := 0
+	for i, c := range columns {
+		column, err := p.column(table.Fields, c.Column)
+		if err != nil {
+			return Array{}, fmt.Errorf("%w (it was fitted as a %s)", err, c.As)
+		}
+		if i == 0 {
+			rows = column.Dims[0]
+			size, ok := sized(rows, width)
+			if !ok {
+				return Array{}, fmt.Errorf("field %q has %d numbers for each of %d examples, expected at most %d in all", c.Field, width, rows, mostElements)
+			}
+			if c.integers() {
+				classes = make([]int32, size)
+			} else {
+				numbers = make([]float32, size)
+			}
+		}
+		if column.Dims[0] != rows {
+			return Array{}, fmt.Errorf("column %q has %d examples, but column %q has %d", c.Column, column.Dims[0], columns[0].Column, rows)
+		}
+		if c.integers() {
+			err = c.classes(column, func(row int, n int32) { classes[row*width+at] = n })
+		} else {
+			err = c.numbers(column, numbers[at:], width)
+		}
+		if err != nil {
+			return Array{}, fmt.Errorf("column %q: %w", c.Column, err)
+		}
+		at += c.width()
+	}
+	dims := []int{rows, width}
+	if columns[0].label() || columns[0].integers() && width == 1 {
+		dims = dims[:1]
+	}
+	if classes != nil {
+		return Array{classes, dims}, nil
+	}
+	return Array{numbers, dims}, nil
+}
+
+func (c *prepared) integers() bool { return c.As == asInteger || c.As == asClass }
+
+// numbers writes a column that becomes numbers into to, which has width numbers for each example.
+func (c *prepared) numbers(column Array, to []float32, width int) error {
+	if c.As == asOneHot {
+		return c.classes(column, func(row int, n int32) {
+			if n >= 0 {
+				to[row*width+int(n)] = 1
+			}
+		})
+	}
+	values, err := numbersOf(column)
+	if err != nil {
+		return err
+	}
+	for i, v := range values {
+		switch {
+		case !math.IsNaN(v):
+		case c.As == asTarget:
+			return rowError(i, "the label is missing: leave such examples out (Set.Where)")
+		case c.Fill == nil:
+			return rowError(i, "the value is missing: set Numbers.Fill, and fit the preparation again")
+		default:
+			v = *c.Fill
+			if c.Indicator {
+				to[i*width+1] = 1
+			}
+		}
+		if to[i*width] = float32((v - c.Shift) / c.Scale); math.IsInf(float64(to[i*width]), 0) {
+			return rowError(i, "%v is too large for a float32", v)
+		}
+	}
+	return nil
+}
+
+// classes gives each example's number of the class to put; -1 for an unknown one that is zeros.
+func (c *prepared) classes(column Array, put func(row int, n int32)) error {
+	texts, err := textsOf(column)
+	if err != nil {
+		return err
+	}
+	for i, text := range texts {
+		if text == "" {
+			text = c.FillClass
+		}
+		n, known := c.number[text]
+		switch {
+		case known:
+		case text == "" && c.As == asClass:
+			return rowError(i, "the label is missing: leave such examples out (Set.Where)")
+		case text == "":
+			return rowError(i, "the value is missing: set Categories.Fill, and fit the preparation again")
+		case c.Unknown == unknowns[UnknownOwn]:
+			n = int32(len(c.Classes))
+		case c.Unknown == unknowns[UnknownZeros]:
+			n = -1
+		default:
+			hint := ""
+			if !c.label() {
+				hint = "; to take others, set Categories.Unknown, and fit the preparation again"
+			}
+			return rowError(i, "%s is no class that the training data have: expected one of %d: %s%s", quoted(text), len(c.Classes), some(c.Classes), hint)
+		}
+		put(i, n)
+	}
+	return nil
+}
+
+func rowError(i int, format string, args ...any) error {
+	return fmt.Errorf("row %d: "+format, append([]any{i + 1}, args...)...)
+}
+
+// Classes are the classes whose numbers a field holds, in their order: those of labels, or of a column of integers. An
+// integer may be one more, for an unknown class ([UnknownOwn]).
+func (p *Preparation) Classes(field string) ([]string, error) {
+	of, err := p.columnsOf(field)
+	if err == nil && (len(of) > 1 || !of[0].integers()) {
+		err = fmt.Errorf("field %q holds no numbers of classes of one column, but %s", field, of[0].As)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: preparation: classes: %w", err)
+	}
+	return slices.Clone(of[0].Classes), nil
+}
+
+// Names are what the numbers are that an example has in a field: "mass", "mass missing", "island=Dream".
+func (p *Preparation) Names(field string) ([]string, error) {
+	of, err := p.columnsOf(field)
+	if err != nil {
+		return nil, fmt.Errorf("data: preparation: names: %w", err)
+	}
+	var names []string
+	for _, c := range of {
+		names = append(names, c.names()...)
+	}
+	return names, nil
+}
+
+func (p *Preparation) columnsOf(field string) ([]*prepared, error) {
+	if p == nil {
+		p = &Preparation{}
+	}
+	of := p.of(field)
+	if of == nil {
+		return nil, fmt.Errorf("it makes no field %q; there are %q", field, p.fieldNames())
+	}
+	return of, nil
+}

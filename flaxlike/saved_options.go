@@ -1,0 +1,135 @@
+package flaxlike
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// WithNetwork gives [Open] the network, in place of that of the file: where the file has none, because it is code that
+// has no name.
+func WithNetwork(network Layer) Option {
+	return func(s *settings) error {
+		if isNil(network) {
+			return errNoNetwork
+		}
+		s.network = network
+		return nil
+	}
+}
+
+// WithLayer gives [Open] a layer of the program's own under the name that the file has for it: that of its type, or of
+// the function of a [Func] or a [Functional]. Of a type with settings any value will do, since the file has these.
+func WithLayer(name string, layer Layer) Option {
+	return func(s *settings) error {
+		if name == "" || isNil(layer) {
+			return fmt.Errorf("WithLayer %q: expected a name and a layer", name)
+		}
+		if s.layers[name] != nil {
+			return fmt.Errorf("WithLayer %q: given twice", name)
+		}
+		if s.layers == nil {
+			s.layers = map[string]Layer{}
+		}
+		s.layers[name] = layer
+		return nil
+	}
+}
+
+// WithClasses names the classes of the model's only output, in the order of their numbers.
+func WithClasses(names ...string) Option { return WithClassesOf("", names...) }
+
+// WithClassesOf names the classes of an output.
+func WithClassesOf(output string, names ...string) Option {
+	names = slices.Clone(names)
+	return func(s *settings) error {
+		if len(names) < 2 {
+			return fmt.Errorf("the classes %q, expected at least two", names)
+		}
+		if s.classes == nil {
+			s.classes = map[string][]string{}
+		}
+		s.classes[output] = names
+		return nil
+	}
+}
+
+// ClassNames are the classes of an output in the order of their numbers, nil if they have no names; "" stands for the
+// only output.
+func (m *Model) ClassNames(output string) []string {
+	return slices.Clone(m.set.classes[m.set.classedAs(output)])
+}
+
+func (s *settings) classedAs(output string) string {
+	if _, ok := s.classes[output]; !ok && output == preds {
+		return ""
+	} else if !ok && output == "" {
+		return preds
+	}
+	return output
+}
+
+// WithPreparation has [Model.Save] keep what makes the model's fields of other data, fitted on the training set: any
+// value that JSON can have. [Model.Preparation] reads it. Where it has a method Classes of a field's name, which gives
+// those of the labels or an error, the classes have their names from it, unless [WithClasses] gives others.
+func WithPreparation(p any) Option {
+	text, err := json.Marshal(p)
+	return func(s *settings) error {
+		if err == nil && (p == nil || string(text) == "null") {
+			err = errors.New("it is nil")
+		}
+		if err != nil {
+			return fmt.Errorf("the preparation: %w", err)
+		}
+		s.preparation = text
+		s.namesClasses, _ = p.(namesClasses)
+		return nil
+	}
+}
+
+// namesClasses is a preparation that knows the classes of a field of labels.
+type namesClasses interface {
+	Classes(field string) ([]string, error)
+}
+
+// nameClasses takes the names of classes of the preparation, for outputs that have none.
+func (s *settings) nameClasses() error {
+	for _, l := range s.losses {
+		if s.namesClasses == nil || s.classes[l.Output] != nil {
+			continue
+		}
+		names, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
+		if err != nil {
+			continue // its labels are no classes
+		}
+		if err := WithClassesOf(l.Output, names...)(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrNoPreparation: the model has no preparation of its data.
+var ErrNoPreparation = errors.New("the model has no preparation of its data")
+
+// Preparation reads what [WithPreparation] was given, here or where the model was saved, into a pointer, as
+// new(data.Preparation).
+func (m *Model) Preparation(into any) error {
+	err := error(ErrNoPreparation)
+	if m.set.preparation != nil {
+		err = json.Unmarshal(m.set.preparation, into)
+	}
+	if err != nil {
+		return fmt.Errorf("flaxlike: preparation: %w", err)
+	}
+	return nil
+}
+
+// WithClock has [Model.Save] write down the time by this clock, as time.Now. Without it a file has no time in it, so
+// that two saves of one model are the same to the last bit.
+func WithClock(now func() time.Time) Option {
+	return func(s *settings) error { s.clock = now; return nil }
+}

@@ -1,0 +1,195 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/shield"
+)
+
+// enqueue has the request wait.
+func (b *Batcher) enqueue(ctx context.Context, r *request) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return fmt.Errorf("the batcher: %w", ErrClosed)
+	case b.rows+r.rows > b.set.Queue:
+		return fmt.Errorf("%w: %d of at most %d examples wait: ask again later", ErrFull, b.rows, b.set.Queue)
+	}
+	r.came = time.Now()
+	b.waiting, b.rows = append(b.waiting, r), b.rows+r.rows
+	b.rouse()
+	return nil
+}
+
+// rouse has the goroutine of the batches look at the queue. A wake that is there already serves.
+func (b *Batcher) rouse() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave takes a request out of the queue, if it is still there.
+func (b *Batcher) leave(r *request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at := slices.Index(b.waiting, r); at >= 0 {
+		b.waiting, b.rows = slices.Delete(b.waiting, at, at+1), b.rows-r.rows
+	}
+}
+
+// run makes the batches, one after the other, until Close and an empty queue.
+func (b *Batcher) run() {
+	ended := false
+	defer func() {
+		if ended {
+			close(b.done)
+		} else { // the predictor called runtime.Goexit, which is an error of its batch alone
+			go b.run()
+		}
+	}()
+	for {
+		together, batch, wait, end := b.next(time.Now())
+		switch {
+		case end:
+			ended = true
+			return
+		case len(together) > 0:
+			b.answer(together, batch)
+		case wait > 0:
+			timer := time.NewTimer(wait)
+			select {
+			case <-b.wake:
+			case <-timer.C:
+			}
+			timer.Stop()
+		default:
+			<-b.wake
+		}
+	}
+}
+
+// next takes the requests of a batch from the queue, in their order, and copies them together: their memory is not
+// looked at again. Without any it says for how long to wait, 0 for until there is one.
+func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wait time.Duration, end bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == 0 {
+		return nil, batch, 0, b.closed
+	}
+	wait = b.waiting[0].came.Add(b.set.Delay).Sub(now)
+	if wait > 0 && b.rows < b.set.MaxBatch && !b.closed {
+		return nil, batch, wait, false
+	}
+	n, rows := 0, 0
+	for n < len(b.waiting) && rows+b.waiting[n].rows <= b.set.MaxBatch {
+		rows += b.waiting[n].rows
+		n++
+	}
+	together = slices.Clone(b.waiting[:n])
+	b.waiting, b.rows = slices.Delete(b.waiting, 0, n), b.rows-rows
+	return together, b.stack(together, b.sizeFor(rows)), 0, false
+}
+
+// stack copies the rows of requests into a batch of a size, which copies of the last one fill up.
+func (b *Batcher) stack(together []*request, size int) data.Batch {
+	batch := data.Batch{Fields: make([]data.Field, len(b.inputs))}
+	for i, in := range b.inputs {
+		width := 1
+		for _, d := range in.Dims {
+			width *= d
+		}
+		flat := reflect.MakeSlice(reflect.TypeOf(b.example[i].Array.Flat), size*width, size*width)
+		at := 0
+		for _, r := range together {
+			at += reflect.Copy(flat.Slice(at, flat.Len()), reflect.ValueOf(r.fields[i].Flat))
+		}
+		for at < flat.Len() {
+			at += reflect.Copy(flat.Slice(at, flat.Len()), flat.Slice(at-width, at))
+		}
+		batch.Fields[i] = data.Named(in.Name, flat.Interface(), append([]int{size}, in.Dims...)...)
+	}
+	return batch
+}
+
+// answer predicts for requests that were taken together. If that fails, each is tried alone, so that a fault in one
+// fails no other.
+func (b *Batcher) answer(together []*request, batch data.Batch) {
+	var outputs map[string]data.Array
+	shield.Call(func() (err error) {
+		outputs, err = b.predict(context.Background(), batch)
+		return err
+	}, func(err error) {
+		at := 0
+		for _, r := range together {
+			switch {
+			case err == nil:
+				r.answer <- answer{outputs: rowsOf(outputs, at, at+r.rows)}
+			case len(together) == 1 || errors.Is(err, shield.ErrGoexit):
+				r.answer <- answer{err: err}
+			default:
+				for i, f := range batch.Fields {
+					r.fields[i] = f.Array.Slice(at, at+r.rows)
+				}
+				alone := []*request{r}
+				b.answer(alone, b.stack(alone, b.sizeFor(r.rows)))
+			}
+			at += r.rows
+		}
+	})
+}
+
+// predict runs a batch, and looks whether its outputs have as many rows.
+func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
+	outputs, err := b.of.PredictStep(ctx, batch)
+	if err != nil {
+		for _, own := range b.set.InputErrors {
+			if errors.Is(err, own) {
+				return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
+			}
+		}
+		if errors.Is(err, ErrClosed) {
+			b.mu.Lock()
+			b.gone = true
+			b.mu.Unlock()
+		}
+		return nil, err
+	}
+	rows := batch.Fields[0].Array.Len()
+	for name, a := range outputs {
+		if a.Check() != nil || len(a.Dims) == 0 || a.Len() != rows {
+			return nil, fmt.Errorf("output %q has dims %v for %d examples: expected one row for each, so that each request gets its own", name, a.Dims, rows)
+		}
+	}
+	return outputs, nil
+}
+
+func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {
+	own := make(map[string]data.Array, len(outputs))
+	for name, a := range outputs {
+		own[name] = a.Slice(from, to)
+	}
+	return own
+}
+
+// Close takes no more requests, and waits until those that wait are answered. The predictor stays open. A second Close
+// waits too.
+func (b *Batcher) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.rouse()
+	<-b.done
+	return nil
+}
