@@ -192,7 +192,7 @@ func directionOf(entry string, given loop.Mode) (loop.Mode, error) {
 	switch {
 	case given != loop.Auto:
 		if err := given.Against(entry); err != nil {
-			return given, fmt.Errorf("Direction: %w", err)
+			return given, fmt.Errorf("field Direction: %w", err)
 		}
 		return given.Of(entry)
 	case !ok:

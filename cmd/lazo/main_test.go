@@ -73,7 +73,7 @@ func TestUsage(t *testing.T) {
 		code int
 		want string // in the one line of stderr
 	}{
-		{"nothing", nil, 2, `"install", "doctor", "hlo", "ckpt", "model"`},
+		{"nothing", nil, 2, `"install", "doctor", "hlo", "plan", "ckpt"`},
 		{"unknown command", []string{"train"}, 2, "train"},
 		{"unknown flag", []string{"install", "--nope"}, 2, "--nope"},
 		{"unknown plugin", []string{"install", "rocm"}, 2, `"cuda12"`},
