@@ -117,7 +117,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 	return text, errors.Join(err, p.Close())
 }
 
-var errNoText = fmt.Errorf("%w: the plugin wrote no text", ErrUnimplemented)
+var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: see whether there is room ($TMPDIR), if it should have", ErrUnimplemented)
 
 // optimized has XLA dump what it makes, and takes the one file: the plugin itself gives only a protocol buffer, and
 // nothing that prints it. The program is compiled past the cache.

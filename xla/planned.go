@@ -39,6 +39,9 @@ func (p *describedProgram) plannedStep(name string) error {
 	if p.of.planned == "" || len(p.built.InPlace) == 0 || len(p.built.Host) == 0 || p.module == nil || strings.HasPrefix(name, "test") {
 		return nil
 	}
+	if _, err := os.Stat(p.of.planned); err == nil { // the program went on: its first step is what is planned
+		return ErrPlanned
+	}
 	s := planned.Step{Name: name, Text: p.text, Batch: slices.Clone(p.built.Host), Where: map[int]string{}}
 	for _, parameter := range callersParameters(p.module) {
 		s.Inputs = append(s.Inputs, parameter.Name)

@@ -14,8 +14,6 @@ import (
 
 type planCommand struct {
 	For     []string `required:"" placeholder:"TARGET" help:"Machines, such as v5e:4x4 (a grid of chips) or h100:8 (devices; 64 are 8 hosts of 8)."`
-	Path    string   `arg:"" help:"Folder that was exported, file with a program in StableHLO (.mlir), or folder of a Go program, which is run up to its first training step."`
-	Args    []string `arg:"" optional:"" passthrough:"" help:"Arguments of the Go program."`
 	Devices []int    `placeholder:"N" help:"How the step grows: a line for each of these numbers of devices, of the kinds of --for."`
 	Batch   int      `placeholder:"N" help:"Size of the batch, over all devices: one that the folder was exported with."`
 	JSON    bool     `help:"Print a JSON object a line, one for each target."`
@@ -24,10 +22,17 @@ type planCommand struct {
 	Prefix  string   `placeholder:"DIR" help:"Folder that plugins are installed in."`
 
 	Timeout time.Duration `default:"10m" help:"How long one compilation may take."`
+
+	// Behind the first of them all is the program's, flags too.
+	Step []string `arg:"" name:"path" passthrough:"" help:"Folder that was exported, file with a program in StableHLO (.mlir), or folder of a Go program, which is run up to its first training step; behind it the program's own arguments."`
 }
 
+func (c planCommand) path() string { return c.Step[0] }
+
+func (c planCommand) args() []string { return c.Step[1:] }
+
 // Run prints a table for each target, or a line for each size of it. A target that cannot be planned is said where its
-// table would be, and the others go on.
+// table would be, and the others go on. A step that does not fit is a problem found, for scripts.
 func (c planCommand) Run(s session) error {
 	targets, err := c.targets()
 	if err != nil {
@@ -55,6 +60,7 @@ func (c planCommand) Run(s session) error {
 			continue
 		}
 		reports = append(reports, r)
+		failed = failed || !r.Fit.Fits
 		switch {
 		case c.JSON:
 			text, err := json.Marshal(r)
@@ -85,6 +91,9 @@ func (c planCommand) Run(s session) error {
 // targets are the machines, each in all of the sizes that were asked for.
 func (c planCommand) targets() ([]plan.Target, error) {
 	var all []plan.Target
+	if len(c.For) == 0 {
+		return nil, errors.New("--for names no machine: expected some, such as --for v5e:4x4,h100:8")
+	}
 	for _, name := range c.For {
 		t, err := plan.ParseTarget(name)
 		if err != nil {
@@ -115,25 +124,25 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 	same := func(step plan.Step, err error) (func(plan.Target) (plan.Step, error), func(), error) {
 		return func(plan.Target) (plan.Step, error) { return step, nil }, done, err
 	}
-	info, err := os.Stat(c.Path)
+	info, err := os.Stat(c.path())
 	if err != nil {
 		return nil, done, err
 	}
-	if isPackage(c.Path) {
+	if isPackage(c.path()) {
 		if c.Batch != 0 {
 			return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a program has its own flags")
 		}
-		p, err := buildProgram(s.ctx, c.Path, c.Args, c.Verbose)
+		p, err := buildProgram(s.ctx, c.path(), c.args(), c.Verbose)
 		if err != nil {
 			return nil, done, err
 		}
 		return func(t plan.Target) (plan.Step, error) { return p.step(s, t, c.Prefix, c.Timeout) }, func() { _ = p.close() }, nil
 	}
 	switch {
-	case len(c.Args) > 0:
-		return nil, done, fmt.Errorf("arguments %q: they are for a Go program, and %s is none", c.Args, c.Path)
+	case len(c.args()) > 0:
+		return nil, done, fmt.Errorf("arguments %q: they are for a Go program, and %s is none", c.args(), c.path())
 	case info.IsDir():
-		p, err := export.Load(c.Path)
+		p, err := export.Load(c.path())
 		if err != nil {
 			return nil, done, err
 		}
@@ -141,6 +150,6 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 	case c.Batch != 0:
 		return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a file has one program")
 	}
-	name, text, err := readProgram(c.Path)
+	name, text, err := readProgram(c.path())
 	return same(plan.Step{Name: name, Text: text}, err)
 }

@@ -84,7 +84,8 @@ func divided(i *instruction) bool {
 
 var (
 	iotaGroups = regexp.MustCompile(`^\[(\d+),(\d+)\]<=\[([0-9,]+)\](?:T\(([0-9,]+)\))?$`)
-	meshGroups = regexp.MustCompile(`^@?\w*\[([^\]]*)\] *\{([^}]*)\}$`)
+	meshGroups = regexp.MustCompile(`^@?\w*\[([^\]]*)\](?:, *device_ids=\(([^{}]*)\))? *\{([^}]*)\}$`)
+	meshOrder  = regexp.MustCompile(`^\[([0-9,]+)\](?:T\(([0-9,]+)\))?$`)
 )
 
 // maxDevices is far more than any machine has.
@@ -101,6 +102,9 @@ func (c *counter) groups(i *instruction, kind string) (size int, axes string, er
 		return 2, c.pairAxes(pairs), nil
 	}
 	text := i.attributes["replica_groups"]
+	if devices := i.attributes["device_ids"]; devices != "" { // of a mesh, behind a comma as attributes are
+		text += ", device_ids=" + devices
+	}
 	if text == "" || text == "{}" {
 		return all, c.along([][]int{count(all)}), nil
 	}
@@ -108,7 +112,7 @@ func (c *counter) groups(i *instruction, kind string) (size int, axes string, er
 	if m := iotaGroups.FindStringSubmatch(text); m != nil {
 		found, err = iota(m)
 	} else if m := meshGroups.FindStringSubmatch(text); m != nil {
-		found, err = named(m[1], m[2])
+		found, err = named(m[1], m[2], m[3])
 	} else {
 		found, err = lists(text)
 	}
@@ -159,13 +163,25 @@ func iota(m []string) ([][]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	dims, err := numbers(m[3])
+	flat, err := ordered(m[3], m[4])
+	if err != nil {
+		return nil, err
+	}
+	if groups < 1 || size < 1 || groups > maxDevices || size > maxDevices || groups*size != len(flat) {
+		return nil, fmt.Errorf("%d groups of %d of %d devices", groups, size, len(flat))
+	}
+	return slices.Collect(slices.Chunk(flat, size)), nil
+}
+
+// ordered are devices as an array of dims, "4,2", that is read with its axes in another order, "1,0" or "".
+func ordered(of, as string) ([]int, error) {
+	dims, err := numbers(of)
 	if err != nil {
 		return nil, err
 	}
 	order := count(len(dims))
-	if m[4] != "" {
-		if order, err = numbers(m[4]); err != nil {
+	if as != "" {
+		if order, err = numbers(as); err != nil {
 			return nil, err
 		}
 	}
@@ -176,14 +192,7 @@ func iota(m []string) ([][]int, error) {
 		}
 		n *= d
 	}
-	if groups < 1 || size < 1 || groups > maxDevices || size > maxDevices || groups*size != n {
-		return nil, fmt.Errorf("%d groups of %d of %d devices", groups, size, n)
-	}
-	flat, err := transposed(dims, order)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Collect(slices.Chunk(flat, size)), nil
+	return transposed(dims, order)
 }
 
 // transposed are the numbers of an array of dims, read with its axes in another order.
@@ -215,8 +224,9 @@ func transposed(dims, order []int) ([]int, error) {
 
 var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 
-// named reads groups along axes of a mesh that the text itself names, "mesh['a'=2,'b'=4] {'b'}".
-func named(mesh, along string) ([][]int, error) {
+// named reads groups along axes of a mesh that the text itself names, "mesh['a'=2,'b'=4] {'b'}". Its places may be of
+// other devices than those of the same numbers, "device_ids=([4,2]T(1,0))" or "device_ids=(0,2,1,3)".
+func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int
 	places := map[string]int{}
 	parts, err := split(mesh)
@@ -257,8 +267,18 @@ func named(mesh, along string) ([][]int, error) {
 		}
 	}
 	flat, err := transposed(dims, order)
-	if err != nil {
-		return nil, err
+	if err != nil || devices == "" {
+		return slices.Collect(slices.Chunk(flat, size)), err
+	}
+	ids, err := numbers(devices)
+	if m := meshOrder.FindStringSubmatch(devices); m != nil {
+		ids, err = ordered(m[1], m[2])
+	}
+	if err != nil || len(ids) != n {
+		return nil, fmt.Errorf("device_ids=(%.60s) of a mesh of %d: expected as many devices: %w", devices, n, err)
+	}
+	for i, place := range flat {
+		flat[i] = ids[place]
 	}
 	return slices.Collect(slices.Chunk(flat, size)), nil
 }

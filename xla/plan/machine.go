@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lazo-ml/lazo/xla"
 )
 
 //go:embed machines.tsv
@@ -131,6 +133,11 @@ func (t Target) Hosts() int {
 	return 1
 }
 
+// flat are the kinds of TPUs that lie in a plane, of flatMost chips along an axis at most.
+var flat = map[string]bool{"v5e": true, "v6e": true}
+
+const flatMost = 16
+
 // ParseTarget reads a kind of device and how many there are: "v5e:4x4" is a slice of TPUs by the grid of its chips,
 // "h100:1x8x8" slices, hosts and GPUs of a host, "h100:8" and "h100:64" hosts of eight (of as many as the vendor
 // builds), and a number of devices below that one host. Kinds are those of [Machines].
@@ -158,6 +165,8 @@ func ParseTarget(name string) (Target, error) {
 	switch {
 	case len(t.Grid) > 3:
 		return Target{}, fmt.Errorf("plan: target %q has %d axes, expected 3 at most", name, len(t.Grid))
+	case t.Machine.Plugin == "cuda" && !slices.Contains(xla.DeviceKinds(), kind):
+		return Target{}, fmt.Errorf("plan: target %q: nothing here describes a %s to the compiler: expected one of %s", name, kind, strings.Join(xla.DeviceKinds(), ", "))
 	case t.Machine.Plugin == "cuda" && len(t.Grid) == 1:
 		n, host := t.Grid[0], t.Machine.Host
 		if n > host && n%host != 0 {
@@ -166,6 +175,8 @@ func ParseTarget(name string) (Target, error) {
 		t.Grid = []int{1, max(1, n/host), min(n, host)}
 	case t.Machine.Plugin == "cuda" && len(t.Grid) != 3:
 		return Target{}, fmt.Errorf("plan: target %q: expected %s:DEVICES or %s:SLICESxHOSTSxDEVICES", name, kind, kind)
+	case t.Machine.Plugin == "tpu" && flat[kind] && (len(t.Grid) > 2 || slices.Max(t.Grid) > flatMost):
+		return Target{}, fmt.Errorf("plan: target %q: the chips of a %s lie in a grid of two axes of at most %d", name, kind, flatMost)
 	case t.Machine.Plugin == "tpu" && len(t.Grid) == 1:
 		return Target{}, fmt.Errorf("plan: target %q: expected the grid of chips, as \"%s\"", name, kind+":"+gridOf(kind, max(t.Grid[0], 1)))
 	}

@@ -50,6 +50,7 @@ func TestParseTarget(t *testing.T) {
 	for name, want := range map[string]string{
 		"": "the kinds are v4, v5e", "h100": "the kinds are", "k80:8": "the kinds are", "h100:": `"" is no number`, "h100:0": "no number of devices", "h100:12": "no whole hosts of 8",
 		"h100:2x8": "SLICESxHOSTSxDEVICES", "v5e:16": `as "v5e:4x4"`, "v5e:2x2x2x2": "4 axes", "h100:9999999": "no number of devices",
+		"v5e:2x2x2": "two axes of at most 16", "v6e:32x8": "two axes of at most 16", "h200:8": "expected one of a100, h100",
 	} {
 		_, err := ParseTarget(name)
 		require.ErrorContains(t, err, want, name)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -73,6 +74,8 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, runtime.Close()) }()
+	stop := context.AfterFunc(ctx, func() { _ = runtime.Close() }) // which ends the compiler; it says why
+	defer stop()
 	devices := runtime.NumDevices()
 	text, mesh, batch, division, err := s.divided(devices)
 	if err != nil {
@@ -95,6 +98,9 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 	s.name(r.Counts.Largest)
 	return r, nil
 }
+
+// clientShare of a GPU's memory is what a client of CUDA's plugin takes when nothing else is asked for.
+const clientShare = 0.75
 
 // fill asks the compiled program.
 func (r *Report) fill(program *xla.Program, mesh []Axis, t Target) (err error) {
@@ -119,6 +125,9 @@ func (r *Report) fill(program *xla.Program, mesh []Axis, t Target) (err error) {
 		r.Fit.Fits, r.Fit.By = true, "the compiler"
 	} else {
 		r.Fit.Fits, r.Fit.By = r.Fit.Needs <= r.Fit.Has, "arguments + outputs - in place + temporary against the device's memory"
+		if share := float64(r.Fit.Needs) / float64(r.Fit.Has); r.Fit.Fits && share > clientShare {
+			r.Fit.By += fmt.Sprintf(", of which a client takes %g unless xla.ClientOption(\"memory_fraction\", …) says %.2f at least", clientShare, math.Ceil(100*share)/100)
+		}
 	}
 	r.Estimate = estimate(t, r.Counts)
 	return nil
