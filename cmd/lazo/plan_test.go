@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What lazo plan says is tested in xla/plan. No test has the compilers of TPUs and GPUs: docs/plan.md has what they gave.
+// What lazo plan says is tested in xla/plan. No test has the compilers of TPUs and GPUs: docs/plan.md has what they
+// gave.
 func TestPlanMistakes(t *testing.T) {
 	dir, file := exported(t)
 	root := t.TempDir()

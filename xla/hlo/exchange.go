@@ -11,10 +11,10 @@ import (
 )
 
 // Numbers of 64 bits, as metrics gather them, are not to be reduced on their way between GPUs: version 0.12.0.1 of the
-// CUDA plugin was seen to end the process on an all-reduce of them over 64 devices. So where Shardy divides the work, what is
-// reduced over the axis of the batch is written in two: each device reduces what it has, the results are gathered,
-// which only moves bytes, and each device reduces them in one order. On the CPU an all-reduce is exact and faster, and
-// XLA itself makes this of one for a TPU, where a float64 is two float32.
+// CUDA plugin was seen to end the process on an all-reduce of them over 64 devices. So where Shardy divides the work,
+// what is reduced over the axis of the batch is written in two: each device reduces what it has, the results are
+// gathered, which only moves bytes, and each device reduces them in one order. On the CPU an all-reduce is exact and
+// faster, and XLA itself makes this of one for a TPU, where a float64 is two float32.
 
 // cuts are the axes of the mesh along which a value's first axis is divided.
 type cuts []string

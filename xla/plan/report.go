@@ -45,9 +45,9 @@ type Fit struct {
 // Over is by how many bytes a step does not fit; negative where room is left.
 func (f Fit) Over() int64 { return f.Needs - f.Has }
 
-// Estimate is of the time of a step: from the largest of its parts, as if all went on at once, to their sum, by what the
-// machine's vendor says it does at best. It is an estimate: it knows nothing of latencies, of kernels that do not reach
-// the peak, nor of the host, so a step may take longer than either.
+// Estimate is of the time of a step: from the largest of its parts, as if all went on at once, to their sum, by what
+// the machine's vendor says it does at best. It is an estimate: it knows nothing of latencies, of kernels that do not
+// reach the peak, nor of the host, so a step may take longer than either.
 type Estimate struct {
 	// Compute, Memory and Links are the times that the products of matrices, the traffic of memory and the exchange take
 	// at the machine's peak rates; 0 where there is nothing to do, or the vendor publishes no rate.
