@@ -89,6 +89,9 @@ func (m *Model) report(b *managed.Builder) {
 	var sample *managed.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
+		if !sample.DType().IsFloat() { // whole numbers are more likely labels or identities
+			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, which say how much each example counts", m.set.weights, sample.DType()))
+		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
 	var total *managed.Node

@@ -248,8 +248,8 @@ func WithClassWeights(weights map[int]float64) Option {
 			return errors.New("WithClassWeights: no class is named")
 		}
 		for class, w := range weights {
-			if class < 0 || !(w >= 0) || math.IsInf(w, 0) {
-				return fmt.Errorf("the weight of class %d is %v, expected classes and finite weights of at least 0", class, w)
+			if class < 0 || !(w >= 0) || w > math.MaxFloat32 {
+				return fmt.Errorf("the weight of class %d is %v, expected classes and weights from 0 to what a float32 holds", class, w)
 			}
 		}
 		s.classWeights = weights
