@@ -43,9 +43,10 @@ func Cooldown(p Patience) MonitorOption {
 // lowestRate is the smallest normal float32: below it a rate loses digits, and then is 0.
 const lowestRate = 0x1p-126
 
-// MinRate is the lower bound of the learning rate for [ReduceOnPlateau]; a rate that is below it at the start is an
-// error. It must be 0 or more and finite; it is at least 1.2e-38, the smallest normal float32, which is the default. A
-// rate of a type that cannot hold a smaller number stays as it is ([loop.ErrRateTooSmall]).
+// MinRate is the lower bound of the learning rate for [ReduceOnPlateau]; a rate that is below it at the start, or, of a
+// state that has none before its first step, at the entry's first value, is an error. It must be 0 or more and finite;
+// it is at least 1.2e-38, the smallest normal float32, which is the default. A rate of a type that cannot hold a
+// smaller number stays as it is ([loop.ErrRateTooSmall]).
 func MinRate(rate float64) MonitorOption {
 	return func(m *monitor) {
 		m.plateau.options = append(m.plateau.options, "min rate")
@@ -77,6 +78,7 @@ type plateau struct {
 	cut      loop.Elapsed
 	afterCut int64 // values since the last reduction
 	cools    bool  // there was a reduction, and there is a cooldown
+	unknown  bool  // the rate could not be read at the start: before the first step some optimizers have none
 }
 
 func newPlateau(entry string, mode loop.Mode, factor float64, patience Patience, options []MonitorOption) (*plateau, error) {
@@ -95,6 +97,13 @@ func (p *plateau) Change(ctx context.Context, r loop.Report, s loop.State) error
 	v, err := p.read(r)
 	if err != nil {
 		return err
+	}
+	if p.unknown {
+		if state, ok := loop.StateAs[loop.LearningRater](s); ok {
+			if err := p.belowMinRate(state); err != nil {
+				return err
+			}
+		}
 	}
 	if !p.due(r.Elapsed, v) {
 		return nil
@@ -169,8 +178,9 @@ func (p *plateau) resume(from loop.Beginning) error {
 // 0.4 %.
 func (p *plateau) belowMinRate(state loop.LearningRater) error {
 	rate, err := state.LearningRate()
-	if lowest := p.plateau.minRate; err == nil && rate < lowest*0.99 { // another error the first reduction gives
-		return fmt.Errorf("the learning rate is %g, below MinRate, %g, so that it would never be reduced: expected a lower MinRate", rate, lowest)
+	p.unknown = err != nil // which the first reduction gives, if it is so still
+	if lowest := p.plateau.minRate; err == nil && rate < lowest*0.99 {
+		return fmt.Errorf("the learning rate is %.6g, below MinRate, %g, so that it would never be reduced: expected a lower MinRate", rate, lowest)
 	}
 	return nil
 }

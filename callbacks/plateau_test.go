@@ -171,6 +171,34 @@ func TestReduceOnPlateau_byHand_andErrors(t *testing.T) {
 	}
 }
 
+// unbuilt is a state that has no rate before its first step.
+type unbuilt struct{ *cell }
+
+func (u unbuilt) LearningRate() (float64, error) {
+	if u.n == 0 {
+		return 0, errors.New("no rate yet")
+	}
+	return u.cell.LearningRate()
+}
+
+// Of a state that has no rate at the start, the first value shows that it is below the lowest.
+func TestMinRate_aboveTheRateOfTheFirstStep(t *testing.T) {
+	run := func(lowest float64) error {
+		step := loop.OnFunc(loop.EachStep, func(_ context.Context, u unbuilt, i int) (unbuilt, loop.Logs, error) {
+			var logs loop.Logs
+			logs.Loss("x", 1)
+			u.n = i + 1
+			return u, logs, nil
+		})
+		_, err := loop.New(step).Run(t.Context(), unbuilt{&cell{rate: 0.001}}, numbers(4),
+			callbacks.ReduceOnPlateau("x", loop.Lowest, 0.5, callbacks.Evaluations(1), callbacks.MinRate(lowest)))
+		return err
+	}
+	require.NoError(t, run(0.0009))
+	require.ErrorContains(t, run(1), "step 1: ")
+	require.ErrorContains(t, run(1), "the learning rate is 0.001, below MinRate, 1, so that it would never be reduced: expected a lower MinRate")
+}
+
 // A rate that begins below the lowest would never be reduced; at the lowest it may be, as in a run that goes on.
 func TestMinRate_aboveTheRate(t *testing.T) {
 	run := func(lowest float64) error {
