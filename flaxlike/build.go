@@ -45,8 +45,11 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 	}
 	rows, arrows := layers.rowsOf(m.network, out)
 	m.set.checkClasses(out)
-	of, fields := map[string]odds{}, map[string]string{}
-	for name := range out {
+	of, widths, fields := map[string]odds{}, map[string]int{}, map[string]string{}
+	for name, v := range out {
+		if widths[name] = 1; v.Rank() > 1 {
+			widths[name] = classesOf(v)
+		}
 		of[name] = m.set.oddsOf(out, name)
 		fields[name] = labelOf(out, name, "")
 	}
@@ -64,7 +67,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*managed.Node {
 		variables = append(variables, variable{v.Path(), v.Shape(), v.Trainable})
 	}
 	m.seen.mu.Lock()
-	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds, m.seen.labels = rows, arrows, variables, inputs, of, fields
+	m.seen.layers, m.seen.arrows, m.seen.variables, m.seen.inputs, m.seen.odds, m.seen.widths, m.seen.labels = rows, arrows, variables, inputs, of, widths, fields
 	m.seen.mu.Unlock()
 	return out
 }

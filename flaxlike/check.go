@@ -38,6 +38,7 @@ type seen struct {
 	layers    []layerRow
 	arrows    []Arrow
 	odds      map[string]odds   // of the outputs, by name
+	widths    map[string]int    // of the outputs' last axes, 1 where there is none but the batch's
 	optimizer managed.Optimizer // of SetOptimizer; nil: New's
 	bounds    []bound
 	weighed   []string                  // the fields of labels whose classes have weights

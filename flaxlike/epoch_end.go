@@ -13,17 +13,25 @@ func (f Fit) epochEnd(epoch loop.Steps) loop.Option {
 		return nil
 	}
 	return loop.Watch(loop.Every(epoch), func(_ context.Context, report loop.Report) error {
-		var figures loop.Logs
-		for e := range report.Logs.All() {
-			if _, whole := e.Value.(loop.Payload); whole || e.Collection == progress {
-				continue
-			}
-			v, err := e.Value.Float()
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.Path(), err)
-			}
-			figures.Set(e.Collection, e.Name, loop.Number(v))
+		figures, err := numbersOfEpoch(report.Logs)
+		if err != nil {
+			return err
 		}
 		return f.OnEpochEnd(int(report.Elapsed.Steps/int64(epoch)), figures)
 	})
+}
+
+// numbersOfEpoch are the figures of an epoch's logs that are one number each.
+func numbersOfEpoch(logs loop.Logs) (figures loop.Logs, err error) {
+	for e := range logs.All() {
+		if _, whole := e.Value.(loop.Payload); whole || e.Collection == progress {
+			continue
+		}
+		v, err := e.Value.Float()
+		if err != nil {
+			return figures, fmt.Errorf("%s: %w", e.Path(), err)
+		}
+		figures.Set(e.Collection, e.Name, loop.Number(v))
+	}
+	return figures, nil
 }

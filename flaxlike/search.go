@@ -33,11 +33,12 @@ type Search struct {
 	Training *data.Set
 	// Make gives the model of a trial, a new one each time, and how to fit it. The search does so, and closes it.
 	// With SuccessiveHalving it is called each time a trial goes on, and Epochs and Until must not be set.
-	// Checkpoints, InitialEpoch, EachStep and FastDevRun are not for a search.
+	// Checkpoints, InitialEpoch, EachStep and FastDevRun are not for a search. A search that goes on in its folder calls
+	// it once more for a trial that is there, to see that its Fit is the same.
 	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
-	// Dir is the folder of the search, which is made if it is not there: a record of each trial that ended, its
-	// checkpoints while it goes on, and the best model. A search that ended or was killed, started again with the
-	// same settings, makes what is missing and comes to the same table.
+	// Dir is the folder of the search, which is made if it is not there: a record of each trial that ended
+	// (but see Run about those that fail), its checkpoints while it goes on, and the best model. A search that ended or
+	// was killed, started again with the same settings, makes what is missing and comes to the same table.
 	Dir string
 	// OnTrial, if it is not nil, is called for each trial that ended, or was trained until it may go on, also those
 	// of the folder.
@@ -144,12 +145,14 @@ func (s *Searched) WriteCSV(w io.Writer) error {
 
 // Run makes the trials that are missing, one after the other, and gives the table of all. A trial that fails, by an
 // error or a panic of Make or Fit, or because a loss or the entry is not finite, stands in it with its reason, and
-// the search goes on; so it is when the search is run again, unless its record is taken away. It is an error if all
-// fail.
+// the search goes on; so it is when the search is run again, unless its record is taken away. One that failed before
+// its first epoch ended has no record, and is tried again then. It is an error if all fail.
 //
-// Errors that end the search: another space, method, seed, entry or training set than the folder's, which is named; a
-// name that Make reads and the space lacks; parameters that no trial has read; a record that is damaged or cannot be
-// written; and a context that ends, with its cause. The table has the trials until then.
+// Errors that end the search: another space, method, seed, entry or training set than the folder's, which is named, as
+// is another Fit (Epochs, BatchSize, the validation set, …) of the same parameters; an entry, the search's or a
+// callback's, that the Fit does not log; a name that Make reads and the space lacks; parameters that no trial has read;
+// a record that is damaged or cannot be written; and a context that ends, with its cause. The table has the trials
+// until then. Of sets a sample is compared, as data.Deal has it.
 func (s Search) Run(ctx context.Context) (*Searched, error) {
 	found := &Searched{Entry: s.Entry, dir: s.Dir}
 	err := s.check()
@@ -212,6 +215,18 @@ type plan struct {
 
 const searchVersion = 1
 
+// contentSetting is the name of the checksum of what is trained on. Folders of before it have none.
+const contentSetting = "The checksum of examples of Training"
+
+// contentOf is the checksum of a sample of a set ([data.Deal]), "" where its batches do not tell.
+func contentOf(set *data.Set) string {
+	batch, err := data.Peek(set.Batches(1))
+	if err != nil || batch.Deal == nil {
+		return ""
+	}
+	return batch.Deal.Content
+}
+
 func (s Search) plan(direction loop.Mode) plan {
 	p := plan{Version: searchVersion, Settings: []setting{{"Method", s.Method.String()}, {"Seed", fmt.Sprint(s.Seed)}, {"Entry", s.Entry},
 		{"Direction", direction.String()}}}
@@ -220,6 +235,9 @@ func (s Search) plan(direction loop.Mode) plan {
 		training += fmt.Sprintf(" %s %s%v", f.Name, f.Array.DType(), f.Array.Dims[1:])
 	}
 	p.Settings = append(p.Settings, setting{"Training", training})
+	if content := contentOf(s.Training); content != "" {
+		p.Settings = append(p.Settings, setting{contentSetting, content})
+	}
 	for _, parameter := range s.Space {
 		p.Settings = append(p.Settings, setting{fmt.Sprintf("Space, %q", parameter.name), parameter.String()})
 	}
@@ -230,6 +248,10 @@ func (s Search) plan(direction loop.Mode) plan {
 func (p plan) agree(folder plan) error {
 	if folder.Version != p.Version {
 		return fmt.Errorf("the folder is of version %d, expected %d: it was written by another lazo", folder.Version, p.Version)
+	}
+	without := func(s setting) bool { return s.Name == contentSetting }
+	if !slices.ContainsFunc(folder.Settings, without) {
+		p.Settings = slices.DeleteFunc(slices.Clone(p.Settings), without)
 	}
 	value := func(of plan, name string) string {
 		for _, s := range of.Settings {

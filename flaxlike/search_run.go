@@ -1,14 +1,17 @@
 package flaxlike
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -28,6 +31,9 @@ type trialRecord struct {
 	Figures    map[string]float64 `json:"figures,omitempty"`
 	Failed     string             `json:"failed,omitempty"`
 	Read       []string           `json:"read,omitempty"`
+	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil of records of before
+
+	began bool // an epoch has come to its end
 }
 
 func modelOf(number int) string       { return fmt.Sprintf("trial-%04d.safetensors", number) }
@@ -45,6 +51,8 @@ type searching struct {
 	newest    map[int]*trialRecord // of each trial that has one
 	read      map[string]bool
 	found     *Searched
+	failed    []string // the records of the folder, by file, of trials that failed
+	compared  bool     // the Fit with that of a record of the folder
 }
 
 func (s Search) run(ctx context.Context, files vfs.FS, found *Searched) (err error) {
@@ -70,7 +78,12 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *Searched) (err err
 		return err
 	case there:
 		if err := now.agree(folder); err != nil {
-			return err
+			if begun, listErr := r.begun(); begun || listErr != nil {
+				return errors.Join(err, listErr)
+			}
+			if err := errors.Join(files.Remove("search.json"), r.folder.write("search.json", now)); err != nil { // it had come to nothing
+				return err
+			}
 		}
 	default:
 		if err := r.folder.write("search.json", now); err != nil {
@@ -78,6 +91,12 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *Searched) (err err
 		}
 	}
 	return r.rungs(ctx)
+}
+
+// begun tells whether the folder has anything of a trial.
+func (r *searching) begun() (bool, error) {
+	entries, err := os.ReadDir(r.Dir)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "trial-") }), err
 }
 
 // rungs makes the trials of all rungs that are missing.
@@ -104,8 +123,11 @@ func (r *searching) rungs(ctx context.Context) error {
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
+			if err := r.compare(ctx); err != nil {
+				return err
+			}
 			record, err := r.trial(ctx, number, of.epochs)
-			if err == nil {
+			if err == nil && (record.Failed == "" || record.began) { // else it costs little to try it again, when Make is mended
 				err = r.folder.write(recordOf(number, level), record)
 			}
 			if err != nil {
@@ -131,7 +153,15 @@ func (r *searching) rungs(ctx context.Context) error {
 // end finds what only a whole search shows.
 func (r *searching) end() error {
 	if _, ok := r.found.Best(); !ok {
-		return fmt.Errorf("all %d trials failed; trial %d: %s", len(r.found.Trials), r.found.Trials[0].Number, r.found.Trials[0].Failed)
+		err := fmt.Errorf("all %d trials failed; trial %d: %s", len(r.found.Trials), r.found.Trials[0].Number, r.found.Trials[0].Failed)
+		if n := len(r.failed); n > 0 {
+			files := strings.Join(r.failed[:min(n, 8)], ", ")
+			if n > 8 {
+				files += fmt.Sprintf(" and %d more", n-8)
+			}
+			err = fmt.Errorf("%w\n  %d of them were not made in this run, but are records of the folder: take these files away to make the trials again: %s", err, n, files)
+		}
+		return err
 	}
 	for _, p := range r.Space {
 		if !r.read[p.name] {
@@ -185,6 +215,9 @@ func (r *searching) recorded(number, level int) (bool, error) {
 		return false, fmt.Errorf("the record %s is of trial %d with %v, expected trial %d with %v: it was drawn by another lazo", recordOf(number, level),
 			record.Number, record.Parameters, number, want)
 	}
+	if record.Failed != "" {
+		r.failed = append(r.failed, recordOf(number, level))
+	}
 	r.take(&record)
 	return true, nil
 }
@@ -236,7 +269,13 @@ func (e errOfSearch) Unwrap() error { return e.error }
 func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord, error) {
 	record := &trialRecord{Number: number, Parameters: r.textsOf(number)}
 	p := &Parameters{Number: number, values: r.parametersOf(number), read: map[string]bool{}}
+	checkpoints := filepath.Join(r.Dir, checkpointsOf(number))
+	_, statErr := os.Stat(checkpoints)
 	err := r.fit(ctx, p, epochs, record)
+	if of := (errOfSearch{}); errors.As(err, &of) && !record.began && errors.Is(statErr, fs.ErrNotExist) {
+		// Nothing of it is left: a folder without trials takes other settings.
+		err = errOfSearch{errors.Join(of.error, os.RemoveAll(checkpoints))}
+	}
 	record.Read = slices.Sorted(maps.Keys(p.read))
 	of := errOfSearch{}
 	switch {
@@ -253,27 +292,102 @@ func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord
 	return record, nil
 }
 
+// compare has Make give the Fit of a trial of the folder once more: with other settings, as more epochs, the trials
+// that are missing would not be measured as those that are there. With the same parameters they must be the same.
+func (r *searching) compare(ctx context.Context) error {
+	if r.compared {
+		return nil
+	}
+	r.compared = true
+	for _, number := range slices.Sorted(maps.Keys(r.newest)) {
+		if r.newest[number].Fit == nil {
+			continue
+		}
+		p := &Parameters{Number: number, values: r.parametersOf(number), read: map[string]bool{}}
+		m, f, err := r.make(ctx, p)
+		if m != nil {
+			err = errors.Join(err, m.Close())
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("trial %d, of which the folder has a record, is made again to compare its Fit: %w", number, graphs.Inner(err))
+		}
+		return r.agrees(number, f)
+	}
+	return nil
+}
+
+// agrees names the first difference between a Fit and that of the trial's record, if there is one.
+func (r *searching) agrees(number int, f Fit) error {
+	record := r.newest[number]
+	if record == nil || record.Fit == nil {
+		return nil
+	}
+	now := f.inWords()
+	names := slices.AppendSeq(slices.Collect(maps.Keys(now)), maps.Keys(record.Fit))
+	slices.Sort(names)
+	for _, name := range names {
+		if now, then := cmp.Or(now[name], "nothing"), cmp.Or(record.Fit[name], "nothing"); now != then {
+			return fmt.Errorf("trial %d: %s of Make's Fit is %s, and was %s when the folder's record was made\n  take another folder for another Fit", number, name, now, then)
+		}
+	}
+	return nil
+}
+
+// inWords are the settings of a Fit that decide what a trial comes to, those that are not zero.
+func (f Fit) inWords() map[string]string {
+	words := map[string]string{"Epochs": fmt.Sprint(f.Epochs)}
+	for name, n := range map[string]int{"BatchSize": f.BatchSize, "StepsPerEpoch": f.StepsPerEpoch, "OverfitBatches": f.OverfitBatches,
+		"ValidationEvery": f.ValidationEvery, "ValidationSteps": f.ValidationSteps} {
+		if n != 0 {
+			words[name] = fmt.Sprint(n)
+		}
+	}
+	if f.Until != nil {
+		words["Until"] = fmt.Sprint(f.Until)
+	}
+	if f.InOrder {
+		words["InOrder"] = "true"
+	}
+	if f.ValidationSplit != 0 {
+		words["ValidationSplit"] = inGo(f.ValidationSplit)
+	}
+	if f.Validation != nil && f.Validation.Len() > 0 {
+		words["Validation"] = fmt.Sprintf("a set of %d examples with the checksum %s", f.Validation.Len(), contentOf(f.Validation))
+	}
+	return words
+}
+
+// make has Make make the model of a trial; an error may come with a model, which is to be closed.
+func (r *searching) make(ctx context.Context, p *Parameters) (m *Model, f Fit, err error) {
+	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
+	switch {
+	case err == nil && m == nil:
+		err = errOfSearch{errors.New("the model of Make is nil")}
+	case err == nil:
+		err = p.err
+	}
+	return m, f, err
+}
+
 // fit makes the model and fits it, and has the record say what came of it.
 func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *trialRecord) (err error) {
-	var m *Model
-	var f Fit
-	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
-	if m == nil {
-		if err == nil {
-			err = errOfSearch{errors.New("the model of Make is nil")}
-		}
-		return err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	if err == nil {
-		err = p.err
+	m, f, err := r.make(ctx, p)
+	if m != nil {
+		defer func() { err = errors.Join(err, m.Close()) }()
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.fits(f, epochs); err != nil {
+	if err = r.fits(f, epochs); err == nil {
+		err = r.agrees(p.Number, f)
+	}
+	if err != nil {
 		return errOfSearch{err}
 	}
+	record.Fit = f.inWords()
 	if epochs > 0 {
 		f.Epochs = epochs
 	}
@@ -290,6 +404,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	}))
 	after := f.OnEpochEnd
 	f.OnEpochEnd = func(epoch int, figures loop.Logs) error {
+		record.began = true
 		for _, name := range []string{trained, r.Entry} {
 			if v, err := figures.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				return fmt.Errorf("%s is %v in epoch %d", name, v, epoch)
@@ -303,6 +418,9 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	history, err := m.Fit(ctx, r.Training, f)
 	if closeErr := folder.Close(); err == nil && closeErr != nil {
 		err = errOfSearch{closeErr}
+	}
+	if !record.began && errors.Is(err, loop.ErrNoEntry) { // the search's Entry or a callback's: so it would be of all trials
+		err = errOfSearch{err}
 	}
 	if err != nil {
 		return err
@@ -335,11 +453,12 @@ func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mod
 			continue
 		}
 		best, t.Value, t.Epoch = v, v, int(epoch)
+		figures, err := numbersOfEpoch(logs)
+		if err != nil {
+			return err
+		}
 		t.Figures = map[string]float64{}
-		for e := range logs.All() {
-			if _, whole := e.Value.(loop.Payload); whole || e.Collection != loop.Losses && e.Collection != loop.Metrics {
-				continue
-			}
+		for e := range figures.All() {
 			if v, err := e.Value.Float(); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				t.Figures[e.Name] = v
 			}

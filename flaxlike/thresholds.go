@@ -193,10 +193,21 @@ func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	if err == nil {
 		err = checkThresholds(thresholds)
 	}
+	if err == nil {
+		err = m.seen.checkWidth(output, len(thresholds))
+	}
 	if err != nil {
 		return fmt.Errorf("flaxlike: set thresholds: %w", err)
 	}
 	m.seen.setThresholds(output, thresholds, m.seen.changes.Load())
+	return nil
+}
+
+// checkWidth refuses as many thresholds as an output has no classes; mu is held.
+func (s *seen) checkWidth(output string, thresholds int) error {
+	if width, ok := s.widths[output]; ok && thresholds > 1 && thresholds != width {
+		return fmt.Errorf("output %q: there are %d thresholds for %d classes: expected one, or one for each", output, thresholds, width)
+	}
 	return nil
 }
 
