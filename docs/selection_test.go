@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/janpfeifer/must"
@@ -51,6 +52,25 @@ func TestSelection_crossValidate(t *testing.T) {
 	fmt.Println(found) // a line for each fold, the means and the deviations
 	require.Len(t, found.Figures, 5)
 	require.Equal(t, []int{256, 10}, found.Probabilities["preds"].Dims)
+}
+
+func TestSelection_prepareWithinFolds(t *testing.T) {
+	ctx, strategy := t.Context(), jit()
+	table := must.M1(data.ReadCSV(strings.NewReader("mass,species\n"+strings.Repeat("3.5,a\n,b\n4.5,b\n3,a\n", 6)), data.CSV{Texts: true}))
+	var figures []map[string]float64
+	for fold, err := range table.Folds(3, 1, data.Stratified("species")) {
+		must.M(err)
+		preparation := must.M1(data.FitPreparation(fold.Train, // of what is trained on alone
+			data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard}, data.Labels{Column: "species"}))
+		training, test := must.M1(fold.Train.Map(preparation.Apply)), must.M1(fold.Test.Map(preparation.Apply))
+		model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(2)), flaxlike.WithLoss("sparse_categorical_crossentropy"),
+			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy)))
+		must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))
+		figures = append(figures, must.M1(model.Evaluate(ctx, test)))
+		must.M(model.Close())
+	}
+	require.Len(t, figures, 3)
+	require.Contains(t, figures[0], "accuracy")
 }
 
 func TestSelection_ensemble(t *testing.T) {
