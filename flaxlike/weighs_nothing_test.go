@@ -63,7 +63,8 @@ func TestWeights_byWhichNothingCounts(t *testing.T) {
 	require.ErrorContains(t, err, "WithClassWeights: no class is named")
 }
 
-// Whole numbers as sample weights are more likely labels; a class weight that a float32 does not hold is infinite there.
+// Whole numbers as sample weights are more likely labels; a class weight that a float32 does not hold is infinite
+// there.
 func TestWeights_thatAreNone(t *testing.T) {
 	set := line(t, 64, data.Named("patient", make([]int32, 64), 64))
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("patient"))
