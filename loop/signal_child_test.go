@@ -49,6 +49,9 @@ func TestSignalChild(t *testing.T) {
 		if where == place {
 			fmt.Println("ready")
 		}
+		if where == place && where == "the end" {
+			<-ctx.Done() // behind the last save a signal would find no run, and end the process
+		}
 	}
 	switch place {
 	case "stopped", "parent cancelled":
