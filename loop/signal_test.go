@@ -57,17 +57,18 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 
 // A terminal that is lost saves as a SIGTERM does; under nohup, which ignores it, the run goes on.
 func TestWithSignals_ofALostTerminal(t *testing.T) {
-	child := startSignalled(t, "a save")
-	require.NoError(t, child.Process.Signal(syscall.SIGHUP))
-	status := child.ends(t)
-	require.True(t, status.Exited())
-	require.Equal(t, 129, status.ExitStatus())
-	state, steps := child.saved(t)
-	require.Equal(t, state, steps)
-
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup, and in a second run in this process
+		child := startSignalled(t, "a save")
+		require.NoError(t, child.Process.Signal(syscall.SIGHUP))
+		status := child.ends(t)
+		require.True(t, status.Exited())
+		require.Equal(t, 129, status.ExitStatus())
+		state, steps := child.saved(t)
+		require.Equal(t, state, steps)
+	}
 	signal.Ignore(syscall.SIGHUP) // which a child inherits
 	defer signal.Reset(syscall.SIGHUP)
-	child = startSignalled(t, "a save")
+	child := startSignalled(t, "a save")
 	require.NoError(t, child.Process.Signal(syscall.SIGHUP))
 	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, 143, child.ends(t).ExitStatus(), "the first signal was ignored")
