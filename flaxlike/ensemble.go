@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -67,12 +68,7 @@ func (e *Ensemble) check() error {
 	return nil
 }
 
-func byName(a, b Input) int {
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
-}
+func byName(a, b Input) int { return strings.Compare(a.Name, b.Name) }
 
 // means is what the outputs are of which means are taken.
 func (m *Model) means() map[string]odds {

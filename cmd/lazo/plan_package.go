@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,15 +61,11 @@ const endLimit = 20 * time.Second
 func (p *program) step(s session, t plan.Target, root string, limit time.Duration) (plan.Step, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
-	plugin := t.Plugin
-	if plugin == "" {
-		plugin = t.Machine.Plugin
-	}
 	file := filepath.Join(p.dir, "step")
 	if err := os.RemoveAll(file); err != nil {
 		return plan.Step{}, err
 	}
-	order, err := planned.Order{Plugin: plugin, Topology: t.Topology(), Root: root, File: file}.Environment()
+	order, err := planned.Order{Plugin: cmp.Or(t.Plugin, t.Machine.Plugin), Topology: t.Topology(), Root: root, File: file}.Environment()
 	if err != nil {
 		return plan.Step{}, err
 	}
