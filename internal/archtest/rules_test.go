@@ -139,6 +139,7 @@ var environment = rule{
 		"xla/environment.go":          "what the plugin reads of it is part of the compile cache's key",
 		"xla/planned.go":              "lazo plan asks a program for its step by LAZO_PLAN",
 		"xla/open.go":                 "what a plugin needs is set before it is loaded; glibc's own variables say how much heap is kept",
+		"xla/mpi/library.go":          "which MPI the launcher is of, and where its library lies",
 		"internal/aot/aot.go":         "the environment of the child that compiles",
 		"xla/probe/probe.go":          "XLA_FLAGS, and the environment of the child that tries a plugin",
 		"callbacks/bar.go: os.Getenv": "TERM: whether the line can be written over, NO_COLOR: whether it has colours",

@@ -73,6 +73,8 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrBusy: a buffer is being replaced by a run, or used while a run is to replace it; or a Call runs already.
 	ErrBusy = errors.New("in use by another call")
+	// ErrHandlerTaken: the plugin has another handler of that name ([Plugin.RegisterHandler]).
+	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
 // Error is a failure that the plugin reported. errors.Is tells its kind: see [ErrOutOfMemory] and its neighbours.

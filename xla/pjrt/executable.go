@@ -44,15 +44,37 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 	if err != nil {
 		return nil, err
 	}
+	return c.compile(program, formatMLIR, encoded)
+}
+
+// CompileHLO compiles XLA's own form of programs: a serialized HloModuleProto, as the compiler writes it before its
+// passes or between the first of them ([CompileOptions] with the debug option xla_dump_hlo_as_proto). What came out
+// of the last pass is for other eyes: plugins may end the process over it.
+func (c *Client) CompileHLO(module []byte, options CompileOptions) (*Executable, error) {
+	if len(module) == 0 {
+		return nil, fmt.Errorf("pjrt: compile: %w: the module is empty", ErrInvalidArgument)
+	}
+	if _, err := parseModule(module); err != nil { // a plugin says of any other file that it has no computations, or dies
+		return nil, during(err, "compile: %d bytes, expected a serialized HloModuleProto", len(module))
+	}
+	encoded, err := options.marshal()
+	if err != nil {
+		return nil, err
+	}
+	return c.compile(module, formatHLO, encoded)
+}
+
+func (c *Client) compile(program []byte, format string, encoded []byte) (*Executable, error) {
 	if err := c.use(); err != nil {
 		return nil, err
 	}
 	defer c.done()
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	args := C.lazo_Client_Compile_Args{client: c.ptr, program: pinnedProgram(program, &pin)}
+	args := C.lazo_Client_Compile_Args{client: c.ptr, program: pinnedProgram(program, format, &pin)}
 	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
 	start := time.Now()
+	var err error
 	WithoutSignals(func() { err = invoke(c.plugin, "Client_Compile", c.plugin.api.Client_Compile, &args) })
 	afterCompile(time.Since(start))
 	if err != nil {
@@ -72,11 +94,16 @@ func checked(program []byte, options CompileOptions) (encoded []byte, err error)
 	return options.marshal()
 }
 
-// pinnedProgram is a program in MLIR for the plugin to read until pin lets go.
-func pinnedProgram(program []byte, pin *runtime.Pinner) *C.lazo_Program {
+// What plugins call the forms of programs.
+const (
+	formatMLIR = "mlir"
+	formatHLO  = "hlo"
+)
+
+// pinnedProgram is a program for the plugin to read until pin lets go.
+func pinnedProgram(program []byte, format string, pin *runtime.Pinner) *C.lazo_Program {
 	code := &C.lazo_Program{struct_size: C.sizeof_lazo_Program}
 	code.code, code.code_size = pinned(unsafe.SliceData(program), len(program), pin)
-	const format = "mlir"
 	code.format, code.format_size = pinned(unsafe.StringData(format), len(format), pin)
 	pin.Pin(code)
 	return code
@@ -222,7 +249,7 @@ func signatureOf(module []byte, format string) (signature, error) {
 		if err != nil {
 			return signature{}, err
 		}
-	} else if format != "hlo" {
+	} else if format != formatHLO {
 		return signature{}, fmt.Errorf("pjrt: %w: the optimized program has format %q, expected hlo", ErrUnimplemented, format)
 	}
 	return parseModule(module)

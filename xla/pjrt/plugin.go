@@ -16,6 +16,8 @@ type Plugin struct {
 	path    string
 	version Version
 	api     *C.lazo_Api
+
+	handlers handlers
 }
 
 var loaded struct {

@@ -139,7 +139,7 @@ func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, e
 	p := t.plugin
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	args := C.lazo_Compile_Args{topology: t.ptr, program: pinnedProgram(program, &pin)}
+	args := C.lazo_Compile_Args{topology: t.ptr, program: pinnedProgram(program, formatMLIR, &pin)}
 	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
 	start := time.Now()
 	WithoutSignals(func() { err = invoke(p, "Compile", p.api.Compile, &args) })

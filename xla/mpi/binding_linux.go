@@ -1,0 +1,71 @@
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// warnings holds the processors that this process may use against its share of the machine's.
+func warnings(w *World) []string {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(os.Getpid(), &set) != nil {
+		return nil
+	}
+	return bindingWarnings(set.Count(), available("/"), w.LocalSize())
+}
+
+// bindingWarnings is for a process with so many processors of those that the machine or container has.
+func bindingWarnings(own, machine, processes int) []string {
+	switch {
+	case machine == 0 || own == 0:
+		return nil
+	case processes > machine:
+		return []string{fmt.Sprintf("%d processes share %d processors: each that waits for others keeps one busy: start at most one process for each processor", processes, machine)}
+	case own*processes < machine && own < machine:
+		return []string{fmt.Sprintf("this process may use %d of %d processors, and %d processes share the machine: the launcher bound it: start with mpirun --bind-to none (Open MPI), "+
+			"mpiexec -bind-to none (MPICH) or srun --cpus-per-task", own, machine, processes)}
+	}
+	return nil
+}
+
+// available is the number of processors of the container or machine whose files lie below root, 0 if it is not known.
+func available(root string) int {
+	groups, err := os.ReadFile(root + "proc/self/cgroup")
+	if err == nil {
+		for line := range strings.Lines(string(groups)) {
+			if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+				if text, err := os.ReadFile(root + "sys/fs/cgroup" + strings.TrimSuffix(group, "/") + "/cpuset.cpus.effective"); err == nil {
+					if n := countCPUs(string(text)); n > 0 {
+						return n
+					}
+				}
+			}
+		}
+	}
+	text, err := os.ReadFile(root + "sys/devices/system/cpu/online")
+	if err != nil {
+		return 0
+	}
+	return countCPUs(string(text))
+}
+
+// countCPUs counts a list such as "0-3,8".
+func countCPUs(list string) (n int) {
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if ranged && err == nil {
+			to, err = strconv.Atoi(last)
+		}
+		if err != nil || to < from {
+			return 0
+		}
+		n += to - from + 1
+	}
+	return n
+}

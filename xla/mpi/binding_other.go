@@ -1,0 +1,6 @@
+//go:build !linux
+
+package mpi
+
+// warnings are none where processes are not bound to processors.
+func warnings(*World) []string { return nil }

@@ -1,0 +1,33 @@
+package mpi_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/lazo-ml/lazo/xla/mpi"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// A process that mpirun started joins its job, and lets a plugin's programs call MPI.
+func Example() {
+	library, err := mpi.Open("")
+	if err != nil {
+		log.Fatal(err)
+	}
+	world, err := library.Init()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer world.Finalize()
+	fmt.Println(library.Version(), "rank", world.Rank(), "of", world.Size(), world.Warnings())
+
+	plugin, err := pjrt.Load("/opt/pjrt/cpu.so")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, h := range world.Handlers() {
+		if err := plugin.RegisterHandler(h.Name, "Host", h.Function); err != nil {
+			log.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package mpi
+
+import (
+	"debug/elf"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// launcher is what started this process, as the environment says.
+type launcher struct {
+	name  string // for messages, "" if there is none that is known
+	open  bool   // of Open MPI; otherwise of MPICH and its kin
+	major string // of Open MPI, "" if not known
+	dirs  []string
+}
+
+// launcherOf reads what launchers tell the processes that they start.
+func launcherOf(getenv func(string) string) launcher {
+	switch {
+	case getenv("OMPI_VERSION") != "" && getenv("OMPI_COMM_WORLD_SIZE") != "": // Open MPI 5 says where it is
+		l := launcher{name: "mpirun of Open MPI " + getenv("OMPI_VERSION"), open: true}
+		l.major, _, _ = strings.Cut(getenv("OMPI_VERSION"), ".")
+		if dir := getenv("OMPI_LIBDIR_LOC"); dir != "" {
+			l.dirs = append(l.dirs, dir)
+		}
+		if dir := getenv("OPAL_PREFIX"); dir != "" {
+			l.dirs = append(l.dirs, filepath.Join(dir, "lib"))
+		}
+		return l
+	case getenv("OMPI_COMM_WORLD_SIZE") != "":
+		l := launcher{name: "mpirun of Open MPI", open: true}
+		if getenv("OMPI_MCA_orte_launch") != "" { // its parts have this name up to version 4
+			l.name, l.major = "mpirun of Open MPI 4", "4"
+		}
+		if dir := getenv("OPAL_PREFIX"); dir != "" {
+			l.dirs = append(l.dirs, filepath.Join(dir, "lib"))
+		}
+		return l
+	case getenv("PMI_RANK") != "" && getenv("SLURM_PROCID") != "":
+		return launcher{name: "srun --mpi=pmi2"}
+	case getenv("PMI_RANK") != "":
+		return launcher{name: "mpiexec of MPICH"}
+	case getenv("PMIX_RANK") != "" && getenv("SLURM_PROCID") != "":
+		return launcher{name: "srun --mpi=pmix", open: true}
+	}
+	return launcher{}
+}
+
+// check tells whether a library can work with the launcher.
+func (by launcher) check(l *Library) error {
+	name, version := l.implementation()
+	major, _, _ := strings.Cut(version, ".")
+	if by.fits(name == "Open MPI", major) {
+		return nil
+	}
+	return fmt.Errorf("mpi: %s is %s: %w: this process was started by %s: start it by the mpirun of the library, or name the other library by LAZO_MPI",
+		l.path, l.Version(), ErrLauncher, by.name)
+}
+
+func (by launcher) fits(open bool, major string) bool {
+	return by.name == "" || by.open == open && (by.major == "" || major == "" || by.major == major)
+}
+
+// names are the libraries' files. That of the MPI 5 interface has no version that is settled.
+var names = map[string][]string{
+	"linux":  {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so", "libmpi.so"},
+	"darwin": {"libmpi.40.dylib", "libmpi.12.dylib", "libmpi_abi.1.dylib", "libmpi_abi.0.dylib", "libmpi_abi.dylib", "libmpi.dylib"},
+}
+
+// search finds the first library that fits the launcher, among the files of a root.
+func search(by launcher, getenv func(string) string, root fs.FS) (string, error) {
+	if path := getenv("LAZO_MPI"); path != "" {
+		return path, nil
+	}
+	dirs := append([]string{}, by.dirs...)
+	dirs = append(dirs, filepath.SplitList(getenv("LD_LIBRARY_PATH"))...)
+	machine := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
+	for _, bin := range filepath.SplitList(getenv("PATH")) {
+		for _, program := range []string{"mpirun", "mpiexec"} {
+			if _, err := fs.Stat(root, rooted(filepath.Join(bin, program))); err == nil {
+				prefix := filepath.Dir(bin)
+				dirs = append(dirs, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"), filepath.Join(prefix, "lib", machine))
+			}
+		}
+	}
+	dirs = append(dirs, "/usr/lib/"+machine, "/usr/lib64", "/usr/lib64/openmpi/lib", "/usr/lib64/mpich/lib", "/usr/local/lib", "/usr/lib", "/opt/homebrew/lib")
+	var unfit []string
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) { // it would be another folder for each place that the program is started in
+			continue
+		}
+		for _, name := range names[runtime.GOOS] {
+			path := filepath.Join(dir, name)
+			if _, err := fs.Stat(root, rooted(path)); err != nil {
+				continue
+			}
+			if open, major := inspect(path); by.fits(open, major) {
+				return path, nil
+			}
+			unfit = append(unfit, path)
+		}
+	}
+	if len(unfit) > 0 {
+		return "", fmt.Errorf("mpi: %w for %s, which started this process: found %s, of another: name its library by LAZO_MPI, or start by another mpirun",
+			ErrNotFound, by.name, strings.Join(unfit, ", "))
+	}
+	return "", fmt.Errorf("mpi: %w in LD_LIBRARY_PATH, beside the mpirun in PATH, or in the system's folders: install Open MPI or MPICH (or use lazo run, which brings one), or name the library by LAZO_MPI", ErrNotFound)
+}
+
+// rooted is an absolute path as the name of a file of fs.FS.
+func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path), "/") }
+
+// inspect tells, without loading it, whether a library is Open MPI's, and of which major version, "" if that is not
+// known: its own parts have names that changed.
+func inspect(path string) (open bool, major string) {
+	file, err := elf.Open(path)
+	if err != nil { // no ELF: another system's, which is known when it is loaded
+		return strings.Contains(path, "libmpi.40."), ""
+	}
+	defer file.Close()
+	libraries, err := file.ImportedLibraries()
+	if err != nil {
+		return false, ""
+	}
+	for _, name := range libraries {
+		switch {
+		case strings.HasPrefix(name, "libopen-rte.so"):
+			return true, "4"
+		case strings.HasPrefix(name, "libopen-pal.so"):
+			open = true
+		}
+	}
+	if open {
+		major = "5"
+	}
+	return open, major
+}
+
+// isABI tells whether a library has the interface of MPI 5, which its name says.
+func isABI(path string) bool {
+	if file, err := elf.Open(path); err == nil {
+		defer file.Close()
+		if name, err := file.DynString(elf.DT_SONAME); err == nil && len(name) == 1 {
+			return strings.HasPrefix(name[0], "libmpi_abi.")
+		}
+	}
+	return strings.HasPrefix(filepath.Base(path), "libmpi_abi.")
+}

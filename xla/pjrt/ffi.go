@@ -1,0 +1,72 @@
+package pjrt
+
+// #include "ffi.h"
+// #include "run.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// handlers are those that were registered, for the life of the process as the plugins are.
+type handlers struct {
+	sync.Mutex
+	byTarget map[[2]string]unsafe.Pointer // by name and platform
+}
+
+// RegisterHandler makes a function of C callable by programs: a custom call of StableHLO or HLO with the target name
+// and API version 4 (typed FFI) calls it, on a thread of XLA's. handler is an XLA_FFI_Handler, of XLA's header
+// xla/ffi/api/c_api.h; it must answer the query for its metadata. platform is the plugin's name for what it is for:
+// "Host" for CPUs. There is no way to take a handler back: it stays for the life of the process.
+//
+// The same handler may be registered again. Another one under a name that is taken is [ErrHandlerTaken]: the plugin
+// would keep the first and say nothing. A plugin without the FFI extension gives [ErrUnimplemented].
+func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) error {
+	if name == "" || platform == "" || handler == nil {
+		return fmt.Errorf("pjrt: register the handler %q for %q: %w: it needs a name, a platform and a function", name, platform, ErrInvalidArgument)
+	}
+	p.handlers.Lock()
+	defer p.handlers.Unlock()
+	target := [2]string{name, platform}
+	if before, ok := p.handlers.byTarget[target]; ok {
+		if before == handler {
+			return nil
+		}
+		return fmt.Errorf("pjrt: register the handler %q for %q: %w", name, platform, ErrHandlerTaken)
+	}
+	extension := p.extension(C.LAZO_EXTENSION_FFI)
+	if extension == nil {
+		return fmt.Errorf("pjrt: register the handler %q for %q: %w: %s has no FFI extension", name, platform, ErrUnimplemented, p.path)
+	}
+	ffi := (*C.lazo_FFI_Extension)(unsafe.Pointer(extension))
+	if uintptr(extension.struct_size) < unsafe.Sizeof(*ffi) || ffi.Register_Handler == nil {
+		return fmt.Errorf("pjrt: register the handler %q for %q: %w: the FFI extension of %s cannot register handlers (%d bytes, expected %d)",
+			name, platform, ErrUnimplemented, p.path, extension.struct_size, unsafe.Sizeof(*ffi))
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	args := C.lazo_FFI_Register_Handler_Args{struct_size: C.LAZO_FFI_REGISTER_SIZE, handler: handler}
+	args.target_name, args.target_name_size = pinned(unsafe.StringData(name), len(name), &pin)
+	args.platform_name, args.platform_name_size = pinned(unsafe.StringData(platform), len(platform), &pin)
+	if err := p.failure("FFI_Register_Handler", C.lazo_invoke(ffi.Register_Handler, unsafe.Pointer(&args))); err != nil {
+		return during(err, "register the handler %q for %q", name, platform)
+	}
+	if p.handlers.byTarget == nil {
+		p.handlers.byTarget = map[[2]string]unsafe.Pointer{}
+	}
+	p.handlers.byTarget[target] = handler
+	return nil
+}
+
+// extension finds an addition to the API, nil if the plugin has it not.
+func (p *Plugin) extension(number C.int) *C.lazo_Extension_Base {
+	for e := (*C.lazo_Extension_Base)(p.api.head.extension_start); e != nil; e = e.next {
+		if e._type == number {
+			return e
+		}
+	}
+	return nil
+}
