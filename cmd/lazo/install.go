@@ -16,7 +16,7 @@ import (
 )
 
 type installCommand struct {
-	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cpu106,cuda,cuda12,cuda_compile,tpu" help:"What to install: cpu, cpu106 (PJRT API 0.106), cuda (CUDA 13), cuda12, cuda_compile (of cuda what compiling for it needs, where there is no such device) or tpu."`
+	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cpu106,cuda,cuda12,cuda_compile,tpu,mpi,mpich" help:"What to install: cpu, cpu106 (PJRT API 0.106), cuda (CUDA 13), cuda12, cuda_compile (of cuda what compiling for it needs, where there is no such device), tpu, or for jobs of several processes mpi (Open MPI) or mpich."`
 	Check    bool   `help:"Install nothing; say whether the installed plugin is whole."`
 	Prefix   string `placeholder:"DIR" help:"Folder to install in, in place of lazo's folder in the home directory."`
 	From     string `placeholder:"FILE" help:"Install from a wheel, a folder of wheels or a library on this machine, without network."`
@@ -44,6 +44,9 @@ func (c installCommand) Run(s session) error {
 // probe is [xla.Probe], except that a plugin for a device may be installed where
 // there is none, to make an image for other machines.
 func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
+	if c.Plugin == install.MPI || c.Plugin == install.MPICH {
+		return tryMPI
+	}
 	return func(ctx context.Context, path string) error {
 		err := xla.Probe(ctx, path)
 		failed := (*probe.Error)(nil)
@@ -66,7 +69,11 @@ func check(ctx context.Context, w io.Writer, kind, root string) error {
 	if err != nil {
 		return err
 	}
-	line(w, "plugin", "%s %s, PJRT API %s: %s", found.Kind, found.Version, found.API, found.Path)
+	if launcher := found.Launcher(); launcher != "" {
+		line(w, "mpi", "%s %s: %s, launcher %s", found.Kind, found.Version, found.Path, launcher)
+	} else {
+		line(w, "plugin", "%s %s, PJRT API %s: %s", found.Kind, found.Version, found.API, found.Path)
+	}
 	line(w, "digest", "ok, sha256 %s", found.SHA256)
 	return nil
 }

@@ -47,11 +47,12 @@ var readAtOnce = map[string]bool{
 	"safetensors.Write":        true, "safetensors.ReadInto": true,
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
+	"dist.Agree": true, "dist.Broadcast": true, "dist.AllGather": true,
 	"xla.Run": true, "xla.Start": true, // but for a block's, of which the doc speaks
 }
 
 // fills are functions that are there to fill a list of the caller.
-var fills = map[string]bool{"safetensors.Sort": true}
+var fills = map[string]bool{"safetensors.Sort": true, "dist.Agree": true}
 
 // What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would
 // else change what was made of it before (R11). The test reads the source: a parameter that is a slice may be looked
@@ -109,7 +110,7 @@ var fieldsThatAreLists = map[string]string{
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
-	"nn.Recurrent.Initial": "call",
+	"nn.Recurrent.Initial": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
 	// A value that a sequence or a set is made of, which its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
 	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
@@ -52,7 +53,7 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 		return nil, fmt.Errorf("%w: not a zip that can be read: %w", ErrArchive, fetch.Short(err))
 	}
 	source.left = -1
-	if err := judge(archive.File, info.Size()); err != nil {
+	if err := judge(archive.File, info.Size(), patterns); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrArchive, fetch.Short(err))
 	}
 	members, err := match(archive.File, patterns)
@@ -87,7 +88,7 @@ func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // judge looks at every member, wanted or not.
-func judge(members []*zip.File, packed int64) error {
+func judge(members []*zip.File, packed int64, patterns []string) error {
 	if len(members) > maxMembers {
 		return fmt.Errorf("%d members, the limit is %d", len(members), maxMembers)
 	}
@@ -114,12 +115,13 @@ func judge(members []*zip.File, packed int64) error {
 		if unpacked += int64(m.UncompressedSize64); unpacked > most {
 			return fmt.Errorf("unpacks to more than %d bytes, out of %d", most, packed)
 		}
-		// Upper and lower case are one on some file systems, so two such names are one file.
+		// Upper and lower case are one on some file systems, so two such names are one file, unless neither is written:
+		// Open MPI's wheel has a compiler mpicc and one mpiCC.
 		above := name
 		if !folder {
 			above = path.Dir(name)
 			key := strings.ToLower(name)
-			if other, twice := files[key]; twice {
+			if other, twice := files[key]; twice && (other == name || wanted(name, patterns) || wanted(other, patterns)) {
 				return fmt.Errorf("%q and %q are one file", other, name)
 			}
 			files[key] = name
@@ -151,7 +153,7 @@ func checkName(name string) error {
 }
 
 func match(members []*zip.File, patterns []string) ([]*zip.File, error) {
-	var wanted []*zip.File
+	var found []*zip.File
 	matched := make([]bool, len(patterns))
 	for _, m := range members {
 		take := false
@@ -161,7 +163,7 @@ func match(members []*zip.File, patterns []string) ([]*zip.File, error) {
 			}
 		}
 		if take {
-			wanted = append(wanted, m)
+			found = append(found, m)
 		}
 	}
 	for i, pattern := range patterns {
@@ -169,7 +171,11 @@ func match(members []*zip.File, patterns []string) ([]*zip.File, error) {
 			return nil, fmt.Errorf("no member %q", pattern)
 		}
 	}
-	return wanted, nil
+	return found, nil
+}
+
+func wanted(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok })
 }
 
 func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, error) {

@@ -179,6 +179,16 @@ func TestF26_HostileArchives(t *testing.T) {
 	t.Logf("F26: %d of %d hostile archives refused, 0 files outside the target", refused, len(archives))
 }
 
+// Two names that differ by case alone are refused where one of them is to be written, and only there.
+func TestExtract_caseOfWhatIsNotWritten(t *testing.T) {
+	wheel := filepath.Join(t.TempDir(), "x.whl")
+	beside := []member{{name: "lib/a.so", data: []byte("library")}, {name: "bin/mpicc", data: []byte("C")}, {name: "bin/mpiCC", data: []byte("C++")}}
+	require.NoError(t, os.WriteFile(wheel, archiveOf(beside...), 0o600))
+	target := filepath.Join(t.TempDir(), "target")
+	require.NoError(t, extractTo(t.Context(), wheel, target))
+	require.Equal(t, []string{"lib"}, namesIn(t, target))
+}
+
 func TestF26_Memory(t *testing.T) {
 	dir := t.TempDir()
 	o := order{Root: filepath.Join(dir, "target")}

@@ -1,4 +1,4 @@
-// Package install puts PJRT plugins on this machine and finds them again.
+// Package install puts PJRT plugins, and implementations of MPI, on this machine and finds them again.
 //
 // What may be installed stands in plugins.tsv: wheels by exact name, size and SHA-256. A wheel is downloaded (or taken
 // from a local file), checked, opened as a zip by this package alone, and the few files that are needed are written,

@@ -39,16 +39,25 @@ var (
 	ErrNotFound = errors.New("not in the package index")
 )
 
-// Plugin is an installed plugin.
+// Plugin is an installed plugin, or an implementation of MPI.
 type Plugin struct {
-	Kind     string // "cpu", "cpu106", "cuda", "cuda12", "cuda_compile", "tpu"
+	Kind     string // "cpu", "cpu106", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
 	Version  string // of the package that it came in; "" for a bare library
-	API      string // version of PJRT's C API, as in "0.81"; "" if the file is not in the table
+	API      string // version of PJRT's C API, as in "0.81"; "" of MPI, and if the file is not in the table
 	Path     string // of the library, absolute
 	SHA256   string // of the library, lower-case hex
 	Licence  string // of the package, as in the table
 	Platform string // operating system and processor, as in "linux/amd64"
 	Stamp    string // changes when a file of the plugin was written to or replaced, whatever time it bears
+}
+
+// Launcher is the program that starts processes with an implementation of MPI, mpirun, as [MPI] and [MPICH] have it;
+// "" of a plugin. It finds what it needs from its own place.
+func (p Plugin) Launcher() string {
+	if p.Kind != MPI && p.Kind != MPICH {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(p.Path)), "bin", "mpirun")
 }
 
 // Stage says what an installation is doing.

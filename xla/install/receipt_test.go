@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -260,12 +261,18 @@ func TestTable(t *testing.T) {
 		libraries[w.Kind+" "+w.Platform] += len(w.Library) / max(1, len(w.Library))
 		if w.Library != "" {
 			require.Contains(t, w.Members, w.Library)
+			if w.Kind == MPI || w.Kind == MPICH {
+				require.Empty(t, w.API)
+				require.Contains(t, w.Members, path.Join(path.Dir(path.Dir(w.Library)), "bin", "mpirun"), "its launcher")
+				continue
+			}
 			require.Regexp(t, regexp.MustCompile(`^0\.\d+$`), w.API)
 		}
 	}
 	require.Equal(t, map[string]int{
 		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cpu106 linux/amd64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
 		"cuda12 linux/amd64": 1, "cuda12 linux/arm64": 1, "cuda_compile linux/amd64": 1, "cuda_compile linux/arm64": 1, "tpu linux/amd64": 1,
+		"mpi linux/amd64": 1, "mpi linux/arm64": 1, "mpich linux/amd64": 1, "mpich linux/arm64": 1,
 	}, libraries)
 	require.NotContains(t, plugins, "://")
 }

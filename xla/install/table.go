@@ -24,8 +24,8 @@ type Wheel struct {
 	SHA256   string // lower-case hex
 	// Members are the files to take, as path.Match patterns; each must match something.
 	Members []string
-	// Library is the member that PJRT loads, with its own digest and PJRT API version; "" in wheels that only hold what
-	// the library needs.
+	// Library is the member that is loaded, with its own digest, and the version of its PJRT API ("" of [MPI] and
+	// [MPICH]); "" in wheels that only hold what the library needs.
 	Library, LibrarySHA256, API string
 	Licence                     string
 }
@@ -33,11 +33,19 @@ type Wheel struct {
 // Table returns the wheels that can be installed, all platforms.
 func Table() ([]Wheel, error) { return parseTable(plugins) }
 
-// Kinds returns the names of the plugins in the table, in its order.
+// Kinds returns the names of the plugins in the table, in its order: without [MPI] and [MPICH].
 func Kinds() []string {
 	table, _ := Table() // a test holds that the table can be read
-	return kinds(table)
+	return slices.DeleteFunc(kinds(table), func(kind string) bool {
+		return !slices.ContainsFunc(table, func(w Wheel) bool { return w.Kind == kind && w.API != "" })
+	})
 }
+
+// Kinds of the table that are no plugins: implementations of MPI, each with its launcher (see [Plugin.Launcher]).
+const (
+	MPI   = "mpi"   // Open MPI
+	MPICH = "mpich" // MPICH
+)
 
 func kinds(table []Wheel) []string {
 	var names []string

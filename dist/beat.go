@@ -1,0 +1,201 @@
+package dist
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// beat is what a rank says four times a second. Times are durations before it was sent: clocks of hosts differ.
+type beat struct {
+	Step     int64
+	Doing    string        `json:",omitempty"`
+	DoingFor time.Duration // since At was called
+	Busy     string        `json:",omitempty"` // a phase of Busy
+	BusyLeft time.Duration // of its limit; 0: none, or over
+	// Calls of the Job's own agreements, and the one that the rank waits in.
+	Calls     uint64
+	Call      string        `json:",omitempty"`
+	CallFor   time.Duration `json:",omitempty"`
+	CallLimit time.Duration `json:",omitempty"` // how long others may keep it waiting
+	// Exchanges of programs that the rank has begun, and the one that it waits in.
+	Begun       uint64
+	Waits       bool          `json:",omitempty"`
+	Kind        string        `json:",omitempty"`
+	Site        int64         `json:",omitempty"`
+	ExchangeFor time.Duration `json:",omitempty"`
+	Bytes       int64         `json:",omitempty"`
+}
+
+// doing is what the rank was doing, in words.
+func (b *beat) doing() string {
+	switch {
+	case b.Call != "":
+		return b.Call
+	case b.Waits:
+		return fmt.Sprintf("%s (collective %d of its program, exchange %d of the job)", b.Kind, b.Site, b.Begun)
+	case b.Busy != "":
+		return b.Busy
+	}
+	return b.Doing
+}
+
+// sentence is what it was doing, with step and time, behind a name: "at step 3, in data for 10.2s".
+func (b *beat) sentence(age time.Duration) string {
+	since := b.DoingFor
+	switch {
+	case b.Call != "":
+		since = b.CallFor
+	case b.Waits:
+		since = b.ExchangeFor
+	}
+	text := fmt.Sprintf("at step %d", b.Step)
+	if doing := b.doing(); doing != "" {
+		text += ", in " + doing
+	}
+	return fmt.Sprintf("%s for %v", text, round(since+age))
+}
+
+// activity is what this process is doing, written by the goroutines that do it and read by the one that sends beats.
+type activity struct {
+	start time.Time
+	step  atomic.Int64
+	doing atomic.Pointer[string]
+	at    atomic.Int64 // nanoseconds behind start
+
+	mu    sync.Mutex
+	busy  []*phase
+	calls uint64
+	call  string // "": in none
+	since time.Time
+	limit time.Duration
+}
+
+type phase struct {
+	doing string
+	until time.Time
+}
+
+func (a *activity) now() int64 { return int64(time.Since(a.start)) }
+
+func (a *activity) set(step int64, doing string) {
+	a.step.Store(step)
+	if last := a.doing.Load(); doing != "" && (last == nil || *last != doing) {
+		a.doing.Store(&doing)
+	}
+	a.at.Store(a.now())
+}
+
+func (a *activity) begin(doing string, limit time.Duration) (done func()) {
+	p := &phase{doing, time.Now().Add(limit)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy = append(a.busy, p)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i, other := range a.busy {
+			if other == p {
+				a.busy = append(a.busy[:i:i], a.busy[i+1:]...)
+				a.at.Store(a.now()) // what follows begins now
+				return
+			}
+		}
+	}
+}
+
+func (a *activity) enter(call string, limit time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls++
+	a.call, a.since, a.limit = call, time.Now(), limit
+}
+
+func (a *activity) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.call = ""
+	a.at.Store(a.now())
+}
+
+// beat is what there is to say now.
+func (a *activity) beat() beat {
+	b := beat{Step: a.step.Load(), DoingFor: time.Duration(a.now() - a.at.Load())}
+	if doing := a.doing.Load(); doing != nil {
+		b.Doing = *doing
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b.Calls = a.calls
+	if a.call != "" {
+		b.Call, b.CallFor, b.CallLimit = a.call, time.Since(a.since), a.limit
+	}
+	for _, p := range a.busy {
+		if left := time.Until(p.until); b.Busy == "" || left > b.BusyLeft {
+			b.Busy, b.BusyLeft = p.doing, max(0, left)
+		}
+	}
+	return b
+}
+
+const (
+	mostGoroutines = 4
+	mostFrames     = 8
+)
+
+// stacks are the innermost lines of the goroutines that matter to a user: the loop's, main's, and others that run code
+// which is neither Go's nor lazo's.
+func stacks() string {
+	buffer := make([]byte, 1<<20)
+	return pick(string(buffer[:runtime.Stack(buffer, true)]))
+}
+
+const lazoModule = "github.com/lazo-ml/lazo/"
+
+func pick(dump string) string {
+	var loops, mains, others []string
+	for _, trace := range strings.Split(dump, "\n\n") {
+		lines := strings.Split(strings.TrimSpace(trace), "\n")
+		var kept []string
+		frames, loop, main, users := 0, false, false, false
+		for i := 1; i+1 < len(lines); i += 2 {
+			function, _, _ := strings.Cut(strings.TrimPrefix(lines[i], "created by "), "(0x")
+			if strings.HasPrefix(lines[i], "created by ") || standard(function) {
+				continue
+			}
+			users = users || !strings.HasPrefix(function, lazoModule) || strings.Contains(lines[i+1], "_test.go:")
+			loop = loop || strings.HasPrefix(function, lazoModule+"loop.")
+			main = main || strings.HasPrefix(function, "main.")
+			where, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
+			if frames++; frames <= mostFrames {
+				kept = append(kept, "    "+strings.TrimSuffix(function, "(...)")+"\n      "+where)
+			}
+		}
+		if !loop && !users {
+			continue // lazo's own, as those of the control connections
+		}
+		text := "  " + lines[0] + "\n" + strings.Join(kept, "\n")
+		switch {
+		case loop:
+			loops = append(loops, text)
+		case main:
+			mains = append(mains, text)
+		default:
+			others = append(others, text)
+		}
+	}
+	all := append(append(loops, mains...), others...)
+	return strings.Join(all[:min(len(all), mostGoroutines)], "\n")
+}
+
+// standard tells of a function whether it is of Go's own library: the first part of its import path has no dot.
+func standard(function string) bool {
+	first, _, path := strings.Cut(function, "/")
+	if path {
+		return !strings.Contains(first, ".")
+	}
+	return !strings.HasPrefix(function, "main.")
+}

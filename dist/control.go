@@ -1,0 +1,677 @@
+package dist
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	beatEvery = 250 * time.Millisecond
+	lookEvery = 100 * time.Millisecond
+	// answerWithin is how long rank 0 waits for the stack of a rank that is stuck, and for its last messages to go.
+	answerWithin = 500 * time.Millisecond
+)
+
+// link is one side of a control connection, once the other is known.
+type link struct {
+	conn net.Conn
+	out  chan message // to the goroutine that writes: nobody waits for a peer that does not read
+	done chan struct{}
+
+	mu     sync.Mutex
+	closed bool // out is
+}
+
+func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
+	l := &link{conn: c, out: make(chan message, 64), done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		for m := range l.out {
+			if err := write(c, m, limit); err != nil {
+				failed(err)
+				for range l.out { // what is left has no reader
+				}
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// send hands a message over; false where the peer has not read the last 64, or nothing is sent any more.
+func (l *link) send(m message) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	select {
+	case l.out <- m:
+		return true
+	default:
+		return false
+	}
+}
+
+// flush ends the writing, and waits for what was handed over, no longer than limit.
+func (l *link) flush(limit time.Duration) {
+	l.mu.Lock()
+	if !l.closed {
+		close(l.out)
+	}
+	l.closed = true
+	l.mu.Unlock()
+	select {
+	case <-l.done:
+	case <-time.After(limit):
+	}
+}
+
+// hub is rank 0's side of all control connections.
+type hub struct {
+	j        *Job
+	listener net.Listener
+	hello    hello // of rank 0, which the others' must fit
+
+	mu    sync.Mutex
+	links []*link // by rank; nil for rank 0
+	views []view
+	over  bool // no message is sent any more
+	calls []call
+	stack chan string
+}
+
+// call is a rank's part in an agreement by control connections.
+type call struct {
+	here bool
+	text string
+	data []byte
+	done chan message // rank 0's own
+}
+
+func newHub(j *Job, address string, h hello) (*hub, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("dist: rank 0 cannot listen for the others: %w", err)
+	}
+	return &hub{
+		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]call, j.size),
+		stack: make(chan string, j.size),
+	}, nil
+}
+
+// gather waits until all ranks have come. A connection that is none of the job's is refused, and the others go on.
+func (h *hub) gather(ctx context.Context) error {
+	type comer struct {
+		conn  net.Conn
+		hello hello
+	}
+	comers := make(chan comer)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for {
+			c, err := h.listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				if c.SetReadDeadline(time.Now().Add(10*time.Second)) != nil {
+					c.Close()
+					return
+				}
+				m, err := read(c, mostHello)
+				if err != nil || m.Kind != kindHello || m.Hello == nil {
+					c.Close() // no rank of any job
+					return
+				}
+				select {
+				case comers <- comer{c, *m.Hello}:
+				case <-ctx.Done():
+					c.Close()
+				}
+			}()
+		}
+	}()
+	hellos := make([]*hello, h.j.size)
+	hellos[0] = &h.hello
+	conns := make([]net.Conn, h.j.size)
+	for missing := h.j.size - 1; missing > 0; {
+		select {
+		case <-ctx.Done():
+			var absent []int
+			for r := range hellos {
+				if hellos[r] == nil {
+					absent = append(absent, r)
+				}
+			}
+			err := fmt.Errorf("dist: %d of %d ranks have not come to rank 0 at %s (ranks %s): %w", len(absent), h.j.size, h.listener.Addr(), list(absent), context.Cause(ctx))
+			refuseAll(conns, err.Error())
+			return err
+		case c := <-comers:
+			if text := h.refuses(c.hello, hellos); text != "" {
+				refuse(c.conn, text)
+				continue
+			}
+			hellos[c.hello.Rank], conns[c.hello.Rank] = &c.hello, c.conn
+			missing--
+		}
+	}
+	if err := samePrograms(hellos); err != nil {
+		refuseAll(conns, err.Error())
+		return err
+	}
+	h.j.peers = peers(hellos)
+	now := time.Now()
+	for r, c := range conns {
+		h.views[r].seen = now
+		if c == nil {
+			continue
+		}
+		if err := c.SetReadDeadline(time.Time{}); err != nil {
+			return fmt.Errorf("dist: the connection of rank %d: %w", r, err)
+		}
+		h.links[r] = newLink(c, h.j.deadline, func(err error) { h.lost(r, err) })
+		h.links[r].send(message{Kind: kindWelcome, Welcome: &welcome{h.j.deadline, h.j.peers}})
+	}
+	return nil
+}
+
+// refuses says why a comer is none of the job's ranks; "" if it is one.
+func (h *hub) refuses(c hello, hellos []*hello) string {
+	switch w := &h.hello; {
+	case c.Protocol != w.Protocol:
+		return fmt.Sprintf("it speaks protocol %d of lazo's control connections, rank 0 on %s speaks %d: build all ranks from one version", c.Protocol, w.Host, w.Protocol)
+	case c.Secret != w.Secret || c.Job != w.Job:
+		return fmt.Sprintf("it is of job %q, this is job %q: a process of an earlier job, or two jobs have one address", c.Job, w.Job)
+	case c.Attempt != w.Attempt:
+		return fmt.Sprintf("it is of attempt %q, this is attempt %q: a process of an earlier start", c.Attempt, w.Attempt)
+	case c.Size != w.Size:
+		return fmt.Sprintf("it says that the job has %d ranks, rank 0 that it has %d", c.Size, w.Size)
+	case c.Rank <= 0 || c.Rank >= w.Size:
+		return fmt.Sprintf("rank %d of %d is none that comes to rank 0", c.Rank, w.Size)
+	case hellos[c.Rank] != nil:
+		o := hellos[c.Rank]
+		return fmt.Sprintf("rank %d is there already: host %s, pid %d; this is host %s, pid %d", c.Rank, o.Host, o.PID, c.Host, c.PID)
+	}
+	return ""
+}
+
+func refuse(c net.Conn, text string) {
+	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // who does not hear it sees the end of the connection
+	c.Close()
+}
+
+func refuseAll(conns []net.Conn, text string) {
+	for _, c := range conns {
+		if c != nil {
+			refuse(c, strings.TrimPrefix(text, "dist: "))
+		}
+	}
+}
+
+// samePrograms compares what Go noted in the executables.
+func samePrograms(hellos []*hello) error {
+	zero := hellos[0]
+	for r, h := range hellos[1:] {
+		for i := range max(len(h.Program), len(zero.Program)) {
+			var a, b string
+			if i < len(zero.Program) {
+				a = zero.Program[i]
+			}
+			if i < len(h.Program) {
+				b = h.Program[i]
+			}
+			if a != b {
+				return fmt.Errorf("dist: rank %d (host %s) runs another program than rank 0 (host %s): %q against %q: start all ranks from one build", r+1, h.Host, zero.Host, b, a)
+			}
+		}
+	}
+	return nil
+}
+
+// peers gives each rank its place on its host, where the launcher did not say it.
+func peers(hellos []*hello) []peer {
+	list := make([]peer, len(hellos))
+	here := map[string]int{}
+	for r, h := range hellos {
+		list[r] = peer{h.Host, h.PID, h.LocalRank, h.LocalSize}
+		if h.LocalRank < 0 {
+			list[r].LocalRank = here[h.Host]
+		}
+		here[h.Host]++
+	}
+	for r := range list {
+		if list[r].LocalSize < 0 || hellos[r].LocalRank < 0 {
+			list[r].LocalSize = here[list[r].Host]
+		}
+	}
+	return list
+}
+
+// watch reads from all ranks and looks whether one keeps the others waiting, until the job ends.
+func (h *hub) watch() {
+	for r, l := range h.links {
+		if l == nil {
+			continue
+		}
+		go func() {
+			for {
+				m, err := read(l.conn, mostMessage)
+				if err != nil {
+					h.lost(r, err)
+					return
+				}
+				h.take(r, m)
+			}
+		}()
+	}
+	go h.look()
+}
+
+// look judges what the ranks said, and lets them know that rank 0 lives.
+func (h *hub) look() {
+	last, sent := time.Now(), time.Time{}
+	pardon := last
+	for {
+		time.Sleep(lookEvery)
+		now := time.Now()
+		if now.Sub(last) > time.Second { // this process was stopped, so what others said lies unread
+			pardon = now
+		}
+		last = now
+		h.mu.Lock()
+		if h.over {
+			h.mu.Unlock()
+			return
+		}
+		h.views[0].beat, h.views[0].seen = h.j.beat(), now
+		if now.Sub(sent) >= beatEvery {
+			for r, l := range h.links {
+				if l != nil && !h.views[r].left {
+					l.send(message{Kind: kindBeat})
+				}
+			}
+			sent = now
+		}
+		f, busy := h.j.judge(h.views, now, pardon)
+		if busy {
+			pardon = now
+		}
+		h.mu.Unlock()
+		if f != nil {
+			h.fail(f)
+			return
+		}
+	}
+}
+
+// take is a message of rank r.
+func (h *hub) take(r int, m message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.views[r].seen = time.Now()
+	switch m.Kind {
+	case kindBeat:
+		if m.Beat != nil {
+			h.views[r].beat = *m.Beat
+		}
+	case kindCall:
+		h.answer(r, call{here: true, text: m.Call, data: m.Data})
+	case kindStack:
+		select {
+		case h.stack <- m.Text:
+		default:
+		}
+	case kindFail:
+		if m.Failure != nil {
+			f := *m.Failure
+			go h.fail(&f)
+		}
+	case kindBye:
+		h.views[r].left = true
+	}
+}
+
+// lost: the connection of rank r has ended.
+func (h *hub) lost(r int, err error) {
+	h.mu.Lock()
+	if h.over || h.views[r].left {
+		h.mu.Unlock()
+		return
+	}
+	v := h.views[r]
+	h.mu.Unlock()
+	reason := "its connection ended"
+	if !errors.Is(err, net.ErrClosed) && !strings.HasSuffix(err.Error(), "EOF") {
+		reason = "its connection broke (" + err.Error() + ")"
+	}
+	h.fail(h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
+		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen)))))
+}
+
+// fail ends the job on all ranks, and this process. The first failure counts; it returns where there was one, or where
+// rank 0 has left.
+func (h *hub) fail(f *Failure) {
+	h.mu.Lock()
+	if h.over {
+		h.mu.Unlock()
+		return
+	}
+	h.over = true
+	links := slices.Clone(h.links)
+	h.mu.Unlock()
+	f.Here = true
+	if f.Code == ExitStuck || f.Code == ExitDisagree {
+		f.Stack = h.stackOf(f.Rank, links)
+	}
+	told := *f
+	told.Here = false
+	var flushed sync.WaitGroup
+	for _, l := range links {
+		if l == nil {
+			continue
+		}
+		l.send(message{Kind: kindEnd, Failure: &told})
+		flushed.Go(func() { l.flush(answerWithin) })
+	}
+	flushed.Wait()
+	h.j.end(f)
+}
+
+// stackOf asks a rank for the stack of what it does; "" if it does not answer.
+func (h *hub) stackOf(r int, links []*link) string {
+	if r == 0 {
+		return stacks()
+	}
+	if links[r] == nil || !links[r].send(message{Kind: kindStack}) {
+		return ""
+	}
+	select {
+	case text := <-h.stack:
+		return text
+	case <-time.After(answerWithin):
+		return ""
+	}
+}
+
+// call is rank 0's own part in an agreement.
+func (h *hub) call(text string, data []byte) message {
+	done := make(chan message, 1)
+	h.mu.Lock()
+	h.answer(0, call{here: true, text: text, data: data, done: done})
+	h.mu.Unlock()
+	return <-done
+}
+
+// answer notes a rank's part, and sends all parts to all ranks once the last has come. The caller holds mu.
+func (h *hub) answer(r int, c call) {
+	h.calls[r] = c
+	if slices.ContainsFunc(h.calls, func(c call) bool { return !c.here }) {
+		return
+	}
+	result := message{Kind: kindResult}
+	for other := range h.calls {
+		if h.calls[other].text != h.calls[0].text {
+			result.Text = differ(h.texts())
+			break
+		}
+		result.Parts = append(result.Parts, h.calls[other].data)
+	}
+	if result.Text != "" {
+		result.Parts = nil
+	}
+	own := h.calls[0].done
+	clear(h.calls)
+	for _, l := range h.links {
+		if l != nil {
+			l.send(result)
+		}
+	}
+	own <- result
+}
+
+func (h *hub) texts() []string {
+	var texts []string
+	for _, c := range h.calls {
+		texts = append(texts, c.text)
+	}
+	return texts
+}
+
+// differ says which ranks made which calls.
+func differ(texts []string) string {
+	var distinct []string
+	by := map[string][]int{}
+	for r, text := range texts {
+		if by[text] == nil {
+			distinct = append(distinct, text)
+		}
+		by[text] = append(by[text], r)
+	}
+	var parts []string
+	for _, text := range distinct {
+		parts = append(parts, fmt.Sprintf("%s by rank %s", text, list(by[text])))
+	}
+	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
+}
+
+// close says to all that rank 0 leaves, and ends the connections.
+func (h *hub) close() {
+	h.mu.Lock()
+	if h.over {
+		h.mu.Unlock()
+		return
+	}
+	h.over = true
+	links := slices.Clone(h.links)
+	h.mu.Unlock()
+	var flushed sync.WaitGroup
+	for _, l := range links {
+		if l != nil {
+			l.send(message{Kind: kindBye})
+			flushed.Go(func() {
+				l.flush(answerWithin)
+				l.conn.Close()
+			})
+		}
+	}
+	flushed.Wait()
+	h.listener.Close()
+}
+
+// spoke is the side of any other rank.
+type spoke struct {
+	j       *Job
+	link    *link
+	results chan message
+
+	mu   sync.Mutex
+	seen time.Time // when rank 0 said something last
+	left bool      // it leaves, or this rank does
+}
+
+// connect goes to rank 0 at one of the addresses, and waits to be welcome.
+func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, error) {
+	var last error
+	for {
+		for _, address := range addresses {
+			c, err := dial(ctx, address, h)
+			if err == nil {
+				return welcomed(ctx, j, c, address)
+			}
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("dist: rank %d cannot reach rank 0 at %s: %w (%w)", h.Rank, strings.Join(addresses, " or "), context.Cause(ctx), last)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func dial(ctx context.Context, address string, h hello) (net.Conn, error) {
+	d := net.Dialer{Timeout: 2 * time.Second}
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if err := write(c, message{Kind: kindHello, Hello: &h}, 5*time.Second); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func welcomed(ctx context.Context, j *Job, c net.Conn, address string) (_ *spoke, err error) {
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	m, err := read(c, mostMessage)
+	if !stop() {
+		return nil, fmt.Errorf("dist: rank 0 at %s waits for other ranks: %w", address, context.Cause(ctx))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("dist: rank 0 at %s gave no answer: %w", address, err)
+	case m.Kind == kindRefused:
+		return nil, fmt.Errorf("dist: rank 0 at %s refuses this process (rank %d): %s", address, j.rank, m.Text)
+	case m.Kind != kindWelcome || m.Welcome == nil || len(m.Welcome.Peers) != j.size:
+		return nil, fmt.Errorf("dist: rank 0 at %s answers with %q, expected a welcome", address, m.Kind)
+	}
+	j.deadline, j.peers = m.Welcome.Deadline, m.Welcome.Peers
+	s := &spoke{j: j, results: make(chan message, 1), seen: time.Now()}
+	s.link = newLink(c, j.deadline, s.lost)
+	return s, nil
+}
+
+// watch says what this rank does, and hears what rank 0 says, until the job ends.
+func (s *spoke) watch() {
+	go func() {
+		for {
+			m, err := read(s.link.conn, mostMessage)
+			if err != nil {
+				s.lost(err)
+				return
+			}
+			s.take(m)
+		}
+	}()
+	go func() {
+		last := time.Now()
+		for {
+			b := s.j.beat()
+			now := time.Now()
+			s.mu.Lock()
+			if s.left {
+				s.mu.Unlock()
+				return
+			}
+			if now.Sub(last) > time.Second+beatEvery { // this process was stopped
+				s.seen = now
+			}
+			last = now
+			silent := now.Sub(s.seen)
+			s.link.send(message{Kind: kindBeat, Beat: &b})
+			s.mu.Unlock()
+			if silent > s.j.deadline {
+				s.gone(fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(silent)), true)
+			}
+			time.Sleep(beatEvery)
+		}
+	}()
+}
+
+func (s *spoke) take(m message) {
+	s.mu.Lock()
+	s.seen = time.Now()
+	s.left = s.left || m.Kind == kindBye
+	s.mu.Unlock()
+	switch m.Kind {
+	case kindResult:
+		s.results <- m
+	case kindStack:
+		s.send(message{Kind: kindStack, Text: stacks()})
+	case kindEnd:
+		if m.Failure != nil {
+			s.j.end(m.Failure)
+		}
+	}
+}
+
+// send hands a message over, unless this rank has left.
+func (s *spoke) send(m message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.left {
+		s.link.send(m)
+	}
+}
+
+func (s *spoke) lost(err error) {
+	s.mu.Lock()
+	left := s.left
+	s.mu.Unlock()
+	if left {
+		return
+	}
+	reason := ""
+	if !errors.Is(err, net.ErrClosed) && !strings.HasSuffix(err.Error(), "EOF") {
+		reason = " (" + err.Error() + ")"
+	}
+	s.gone(fmt.Sprintf("%s was lost: its connection ended before Job.Close%s: it died, was killed, or its program ended early", s.j.who(0), reason), false)
+}
+
+// gone ends this process, for rank 0 cannot. One of those that are left says why: rank 1, or the first rank on another
+// host where that of rank 0 may be down.
+func (s *spoke) gone(text string, host bool) {
+	speaker := 1
+	if host {
+		for r, p := range s.j.peers {
+			if p.Host != s.j.peers[0].Host {
+				speaker = r
+				break
+			}
+		}
+	}
+	b := s.j.beat()
+	f := s.j.failure(ExitLost, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", text, s.j.who(s.j.rank), b.sentence(0)))
+	f.Here = s.j.rank == speaker
+	s.j.end(f)
+}
+
+// call is this rank's part in an agreement.
+func (s *spoke) call(text string, data []byte) message {
+	s.send(message{Kind: kindCall, Call: text, Data: data})
+	return <-s.results
+}
+
+// leave says that this rank goes, and ends the connection.
+func (s *spoke) leave() {
+	s.mu.Lock()
+	if !s.left {
+		s.link.send(message{Kind: kindBye})
+	}
+	s.left = true
+	s.mu.Unlock()
+	s.link.flush(answerWithin)
+	s.link.conn.Close()
+}
+
+// secret is what a process must know to be taken for a rank, where MPI can hand it round.
+func secret() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

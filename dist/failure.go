@@ -1,0 +1,85 @@
+package dist
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Exit codes of the processes of a job that ended. They lie above those that shells and Go's runtime use.
+const (
+	ExitLost     = 75 // a rank died, ended before Close, was stopped, or its link was cut
+	ExitStuck    = 76 // a rank did not come where the others wait for it, within the deadline
+	ExitDisagree = 77 // ranks wait for each other at different places: they do not run the same
+	ExitFailed   = 78 // a rank ended the job by [Job.Fail]
+)
+
+// Failure is why a job ended.
+type Failure struct {
+	Code  int           // one of the exit codes
+	Rank  int           // whose fault it is, as far as can be told
+	Host  string        // where it runs
+	PID   int           // its process there
+	Step  int64         // its step, as [Job.At] said last
+	Doing string        // what it was doing, as [Job.At] and [Job.Busy] said last
+	For   time.Duration // for how long
+	Text  string        // the message, one line
+	Stack string        // of the goroutines of the rank that is stuck; "" where it could not answer
+	// Here tells whether this is the one process that says it: rank 0, or the lowest rank that is left.
+	Here bool
+}
+
+// Error is the whole message: its line, and the stack behind it.
+func (f *Failure) Error() string {
+	if f.Stack == "" {
+		return f.Text
+	}
+	return f.Text + "\n" + strings.TrimRight(f.Stack, "\n")
+}
+
+// exit ends this process, as every rank does when the job has failed. It is a variable for tests alone.
+var exit = os.Exit
+
+// end says what happened and ends the process. It is the end of a program, so it prints where nobody has taken the
+// message.
+func (j *Job) end(f *Failure) {
+	j.ending.Do(func() {
+		switch {
+		case j.onFailure != nil:
+			told := make(chan struct{})
+			go func() {
+				defer close(told)
+				j.onFailure(f)
+			}()
+			select {
+			case <-told:
+			case <-time.After(lastWords):
+			}
+		case f.Here:
+			fmt.Fprintf(os.Stderr, "lazo: %v\n", f)
+		}
+		exit(f.Code)
+	})
+}
+
+// lastWords is how long the function of [OnFailure] may take.
+const lastWords = 2 * time.Second
+
+// who names a rank in a message.
+func (j *Job) who(rank int) string {
+	p := j.peers[rank]
+	return fmt.Sprintf("rank %d (host %s, pid %d)", rank, p.Host, p.PID)
+}
+
+// failure is one of a rank whose last sign of life is b.
+func (j *Job) failure(code, rank int, b beat, age time.Duration, text string) *Failure {
+	f := &Failure{Code: code, Rank: rank, Step: b.Step, Doing: b.doing(), For: round(b.DoingFor + age)}
+	if rank < len(j.peers) {
+		f.Host, f.PID = j.peers[rank].Host, j.peers[rank].PID
+	}
+	f.Text = "the job of " + fmt.Sprint(j.size) + " ranks has ended: " + text
+	return f
+}
+
+func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

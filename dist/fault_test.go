@@ -1,0 +1,191 @@
+package dist_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/ranks"
+)
+
+// patience is the deadline of these jobs.
+const patience = 2 * time.Second
+
+// slack is what the end of a job may take beyond the deadline: a beat, the stack of the one that is stuck, and what
+// mpirun needs to look after the others.
+const slack = 3 * time.Second
+
+// fault is what one rank does at step 3, while the others wait for it.
+type fault struct {
+	rank int
+	do   func(job *dist.Job)
+	code int      // of the process that says it
+	says []string // parts of the one message
+	// at once: the end comes without waiting for the deadline.
+	atOnce bool
+}
+
+func killSelf(s syscall.Signal) func(*dist.Job) {
+	return func(*dist.Job) {
+		_ = syscall.Kill(os.Getpid(), s)
+		select {} // until it comes
+	}
+}
+
+// readData stands for a source of data that never answers.
+func readData(*dist.Job) { <-make(chan int) }
+
+var faults = map[string]fault{
+	"killed":       {1, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
+	"exits early":  {1, func(*dist.Job) { os.Exit(0) }, dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
+	"panics":       {2, func(*dist.Job) { go panic("no luck"); select {} }, dist.ExitLost, []string{"rank 2", "was lost", "at step 3"}, true},
+	"stopped":      {1, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 1", "no sign of life for 2", "stopped", "at step 3"}, false},
+	"hangs":        {1, readData, dist.ExitStuck, []string{"rank 1", "is stuck at step 3, in data for ", "waits for it at step 3, in Agree of 1 words", "deadline of 2s", "dist_test.readData", "fault_test.go:"}, false},
+	"hangs, last":  {2, readData, dist.ExitStuck, []string{"rank 2", "is stuck at step 3", "dist_test.readData"}, false},
+	"0 hangs":      {0, readData, dist.ExitStuck, []string{"rank 0", "is stuck at step 3, in data for ", "dist_test.readData"}, false},
+	"0 is killed":  {0, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 0", "was lost", "rank 1", "was at step 3, in Agree of 1 words"}, true},
+	"0 is stopped": {0, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 0", "no sign of life for 2", "was at step 3"}, false},
+	"fails":        {1, func(j *dist.Job) { j.Fail(errors.New("the disk is full")) }, dist.ExitFailed, []string{"rank 1", "failed at step 3: the disk is full"}, true},
+	"other call":   {1, func(j *dist.Job) { j.Fail(j.Barrier("validation")) }, dist.ExitFailed, []string{"different calls: Agree of 1 words by rank 0, 2, Barrier \"validation\" by rank 1"}, true},
+	"ends first":   {1, func(j *dist.Job) { j.Fail(j.Close()) }, dist.ExitFailed, []string{"different calls: Agree of 1 words by rank 0, 2, Close by rank 1"}, true},
+}
+
+// quick are those that make check runs, by how the ranks are joined; nightly runs all of them 20 times.
+var quick = map[string][]string{
+	"MPI":     {"killed", "hangs"},
+	"control": {"killed", "exits early", "stopped", "hangs", "0 is killed", "0 hangs", "fails", "other call"},
+}
+
+// F54 to F59: whatever a rank does, all processes of the job are gone within the deadline and a little more, and one
+// message says which rank it was, at which step, and what it was doing.
+func TestF54_nobodyHangs(t *testing.T) {
+	for name, by := range joins {
+		for what, f := range faults {
+			if !everything && !slices.Contains(quick[name], what) {
+				continue
+			}
+			t.Run(name+", "+what, func(t *testing.T) {
+				if everything {
+					for range 20 {
+						f.run(t, by)
+					}
+					return
+				}
+				t.Parallel() // they wait for the deadline
+				f.run(t, by)
+			})
+		}
+	}
+}
+
+// place is the variable with the folder in which ranks note themselves.
+const placeVariable = "LAZO_TEST_PLACE"
+
+func (f fault) run(t *testing.T, by func(*launch.Options)) {
+	if ranks.Inside(t) {
+		f.rankOf(t)
+		return
+	}
+	place := t.TempDir()
+	said, err := ranks.Start(t, 3, by, func(o *launch.Options) {
+		o.Env = append(o.Env, placeVariable+"="+place, "LAZO_DEADLINE="+patience.String())
+	})
+	now := time.Now()
+	failed := (*launch.ExitError)(nil)
+	require.ErrorAs(t, err, &failed, said)
+	info, err := os.Stat(filepath.Join(place, "fault"))
+	require.NoError(t, err, said)
+	took := now.Sub(info.ModTime())
+	t.Logf("all processes were gone after %v, exit code %d:\n%s", took.Round(time.Millisecond), failed.Code, said)
+	most := patience + slack
+	if f.atOnce {
+		most = slack
+	}
+	require.Less(t, took, most)
+	for r := range 3 {
+		text, err := os.ReadFile(filepath.Join(place, strconv.Itoa(r)))
+		require.NoError(t, err)
+		pid, err := strconv.Atoi(string(text))
+		require.NoError(t, err)
+		require.False(t, lives(pid), "rank %d lives", r)
+	}
+	require.Equal(t, 1, strings.Count(said, "lazo: the job of 3 ranks has ended: "), said)
+	for _, part := range f.says {
+		require.Contains(t, said, part)
+	}
+}
+
+// lives tells of a process whether it runs: one whose parent has not asked for its end does not.
+func lives(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+}
+
+func (f fault) rankOf(t *testing.T) {
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	place := os.Getenv(placeVariable)
+	require.NoError(t, os.WriteFile(filepath.Join(place, strconv.Itoa(job.Rank())), fmt.Append(nil, os.Getpid()), 0o600))
+	words := []int64{0}
+	for step := range int64(3) {
+		job.At(step+1, "data")
+		require.NoError(t, job.Agree(words))
+	}
+	// The last step is in a beat, so that a rank that is killed is known to have come so far.
+	<-time.After(600 * time.Millisecond)
+	if job.Rank() == f.rank {
+		require.NoError(t, os.WriteFile(filepath.Join(place, "fault"), nil, 0o600))
+		f.do(job)
+		return
+	}
+	job.Fail(job.Agree(words))
+}
+
+// A phase that was announced may take longer than the deadline.
+func TestBusy_isWaitedFor(t *testing.T) {
+	if !ranks.Over(t, 2, joins["control"], func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=1s") }) {
+		return
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	if job.Rank() == 1 {
+		done := job.Busy("compile", time.Minute)
+		<-time.After(2500 * time.Millisecond)
+		done()
+	}
+	require.NoError(t, job.Barrier("compiled"))
+	require.NoError(t, job.Close())
+}
+
+func TestJoin_wrongLibrary(t *testing.T) {
+	for name, library := range map[string]struct{ path, says string }{
+		"no library": {"/nowhere/libmpi.so.40", "/nowhere/libmpi.so.40"},
+		"no MPI":     {"/lib/x86_64-linux-gnu/libc.so.6", "libc.so.6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if ranks.Inside(t) {
+				_, err := dist.Join(t.Context())
+				require.ErrorContains(t, err, "dist: Open MPI started this process")
+				t.Fatal(err)
+			}
+			said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Command = append([]string{"env", "LAZO_MPI=" + library.path}, o.Command...) })
+			require.Error(t, err)
+			require.Contains(t, said, library.says)
+		})
+	}
+}

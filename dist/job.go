@@ -1,0 +1,333 @@
+package dist
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lazo-ml/lazo/xla/mpi"
+)
+
+// Job is one process's view of its job: one of Size ranks, which run the same program. [Join] makes it. Its methods may
+// be called by several goroutines, but all ranks must make the calls that wait for others (Agree, Barrier, Broadcast,
+// AllGather, Close) in the same order.
+type Job struct {
+	rank, size int
+	launcher   string
+	peers      []peer // by rank
+	deadline   time.Duration
+	world      *mpi.World // nil: no MPI
+	hub        *hub       // of rank 0 of many
+	spoke      *spoke     // of any other rank
+	onFailure  func(*Failure)
+
+	activity activity
+	together sync.Mutex // one call that waits for others at a time
+	ending   sync.Once
+	closing  sync.Once
+	closed   error
+}
+
+// Rank is this process's number, from 0 to Size-1.
+func (j *Job) Rank() int { return j.rank }
+
+// Size is the number of processes, at least 1.
+func (j *Job) Size() int { return j.size }
+
+// LocalRank is this process's number among those of its host, from 0 to LocalSize-1.
+func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
+
+// LocalSize is the number of the job's processes on this host.
+func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
+
+// MPI is the library's world of this job, nil where the job has one process or goes by its control connections alone.
+func (j *Job) MPI() *mpi.World { return j.world }
+
+// String says which rank this is, on which host, by what the ranks are joined, and what will slow the job down, such as
+// a launcher that binds each process to a processor.
+func (j *Job) String() string {
+	if j.size == 1 {
+		return "one process"
+	}
+	by := "control connections, no MPI"
+	if j.world != nil {
+		by = j.world.Library().Version()
+	}
+	text := fmt.Sprintf("rank %d of %d, %d of %d on host %s, started by %s, joined by %s", j.rank, j.size, j.LocalRank(), j.LocalSize(), j.peers[j.rank].Host, j.launcher, by)
+	if j.world != nil {
+		for _, warning := range j.world.Warnings() {
+			text += "; " + warning
+		}
+	}
+	return text
+}
+
+// At notes what this rank is doing, for the messages of a job that ends: its step, and a word for what follows, such as
+// "data"; "" keeps the last word. It costs an atomic store or two.
+func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
+
+// Busy announces a phase on this rank that may take longer than the deadline, such as "compile" or "save": the others
+// wait that long for it, and the deadline more. done ends it.
+func (j *Job) Busy(doing string, limit time.Duration) (done func()) {
+	return j.activity.begin(doing, limit)
+}
+
+// beat is what this rank is doing.
+func (j *Job) beat() beat {
+	b := j.activity.beat()
+	if j.world != nil {
+		e := j.world.Exchanges()
+		b.Begun = e.Begun
+		if b.Waits = e.Begun > e.Ended; b.Waits {
+			b.Kind, b.Site, b.ExchangeFor, b.Bytes = e.Kind, e.Site, e.Since, e.Bytes
+		}
+	}
+	return b
+}
+
+// Agree makes each word the largest that any rank has there, in place: what a clock, a signal or an error decides is
+// decided by all ranks. words has the same length on all ranks; another length is an error on all of them. A job of one
+// process has nothing to agree on.
+func (j *Job) Agree(words []int64) error {
+	return j.call(fmt.Sprintf("Agree of %d words", len(words)), 0, words, func() error {
+		if len(words) <= freeWords {
+			return nil // they went with the comparison
+		}
+		return j.world.Max(words)
+	}, func(parts [][]byte) error {
+		for _, part := range parts {
+			if len(part) != 8*len(words) {
+				return fmt.Errorf("a rank sent %d bytes, expected %d", len(part), 8*len(words))
+			}
+			for i := range words {
+				words[i] = max(words[i], int64(binary.LittleEndian.Uint64(part[8*i:])))
+			}
+		}
+		return nil
+	}, func() []byte { return bytesOf(words) })
+}
+
+// Barrier waits until all ranks have come to the barrier of that name. Another name on another rank is an error on all.
+func (j *Job) Barrier(what string) error {
+	return j.call(fmt.Sprintf("Barrier %q", what), 0, nil, nothing, ignore, none)
+}
+
+// Broadcast gives rank 0's data, of any length, on all ranks. What other ranks hand over is not looked at.
+func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
+	if j.size == 1 {
+		return slices.Clone(data), nil
+	}
+	length := []int64{-1}
+	if j.rank == 0 {
+		length[0] = int64(len(data))
+	} else {
+		data = nil
+	}
+	err = j.call("Broadcast", 0, length, func() error {
+		if j.rank != 0 {
+			data = make([]byte, length[0])
+		} else {
+			data = slices.Clone(data)
+		}
+		for part := range slices.Chunk(data, mostMessage) {
+			if err := j.world.Broadcast(0, part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(parts [][]byte) error { data = slices.Clone(parts[0]); return nil }, func() []byte { return data })
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// AllGather gives the parts of all ranks, of any lengths, by rank, on all ranks.
+func (j *Job) AllGather(part []byte) (parts [][]byte, err error) {
+	if j.size == 1 {
+		return [][]byte{slices.Clone(part)}, nil
+	}
+	longest := []int64{int64(len(part))}
+	err = j.call("AllGather", 0, longest, func() error {
+		// Parts of one length, each behind its own.
+		own := make([]byte, 8+longest[0])
+		binary.LittleEndian.PutUint64(own, uint64(len(part)))
+		copy(own[8:], part)
+		all, err := j.world.AllGather(own)
+		if err != nil {
+			return err
+		}
+		for block := range slices.Chunk(all, len(own)) {
+			n := binary.LittleEndian.Uint64(block)
+			if n > uint64(longest[0]) {
+				return fmt.Errorf("a rank sent a part of %d bytes, expected at most %d", n, longest[0])
+			}
+			parts = append(parts, block[8:8+n:8+n])
+		}
+		return nil
+	}, func(all [][]byte) error { parts = all; return nil }, func() []byte { return part })
+	if err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
+
+// freeWords are those that go with the comparison of calls.
+const freeWords = 10
+
+// call makes a call that all ranks make. By MPI, one exchange of a fixed length compares what they call, and carries
+// the first words; then byMPI does what is left. By the control connections, parts are what part gives on each rank.
+func (j *Job) call(text string, limit time.Duration, words []int64, byMPI func() error, byControl func(parts [][]byte) error, part func() []byte) error {
+	if j.size == 1 {
+		return nil
+	}
+	j.together.Lock()
+	defer j.together.Unlock()
+	if j.hub == nil && j.spoke == nil {
+		return fmt.Errorf("dist: %s: the job is closed", text)
+	}
+	j.activity.enter(text, limit)
+	defer j.activity.leave()
+	err := j.meet(text, words, byMPI, byControl, part)
+	if err != nil {
+		return fmt.Errorf("dist: %s: %w", text, err)
+	}
+	return nil
+}
+
+func (j *Job) meet(text string, words []int64, byMPI func() error, byControl func(parts [][]byte) error, part func() []byte) error {
+	if j.world == nil {
+		result := j.control(text, part())
+		if result.Text != "" {
+			return fmt.Errorf("%s", result.Text)
+		}
+		if len(result.Parts) != j.size {
+			return fmt.Errorf("%d parts came, expected %d", len(result.Parts), j.size)
+		}
+		return byControl(result.Parts)
+	}
+	sum := fnv.New64a()
+	sum.Write([]byte(text)) // never fails
+	hash := int64(sum.Sum64() >> 1)
+	var head [2 + freeWords]int64
+	for i := range head {
+		head[i] = math.MinInt64
+	}
+	head[0], head[1] = hash, -hash // their maxima are the largest and the negative of the smallest
+	carried := words[:0]
+	if len(words) <= freeWords {
+		carried = words
+	}
+	copy(head[2:], carried)
+	if err := j.world.Max(head[:]); err != nil {
+		return err
+	}
+	if head[0] != -head[1] {
+		return j.differ(text)
+	}
+	copy(carried, head[2:])
+	return byMPI()
+}
+
+// control makes the call by the control connections.
+func (j *Job) control(text string, data []byte) message {
+	if j.hub != nil {
+		return j.hub.call(text, data)
+	}
+	return j.spoke.call(text, data)
+}
+
+// differ asks all ranks what they called.
+func (j *Job) differ(text string) error {
+	const length = 200
+	own := make([]byte, length)
+	copy(own, text)
+	all, err := j.world.AllGather(own)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	for one := range slices.Chunk(all, length) {
+		texts = append(texts, strings.TrimRight(string(one), "\x00"))
+	}
+	return fmt.Errorf("%s", differ(texts))
+}
+
+func nothing() error        { return nil }
+func ignore([][]byte) error { return nil }
+func none() []byte          { return nil }
+
+func bytesOf(words []int64) []byte {
+	var data []byte
+	for _, w := range words {
+		data = binary.LittleEndian.AppendUint64(data, uint64(w))
+	}
+	return data
+}
+
+// Fail ends the job: all ranks exit with [ExitFailed], and the message has this rank's error. It does not return where
+// there are other ranks; in a job of one process it does nothing.
+func (j *Job) Fail(err error) {
+	if j.size == 1 {
+		return
+	}
+	b := j.beat()
+	f := j.failure(ExitFailed, j.rank, b, 0, fmt.Sprintf("%s failed at step %d: %v", j.who(j.rank), b.Step, err))
+	if j.hub != nil {
+		j.hub.fail(f)
+	} else {
+		j.spoke.send(message{Kind: kindFail, Failure: f})
+		time.Sleep(lastWords) // rank 0 ends this process
+		f.Here = true
+	}
+	j.end(f)
+}
+
+// closeWithin is how many deadlines a rank may come later to Close than the others: behind the last step, one writes
+// what the others do not.
+const closeWithin = 6
+
+// Close leaves the job, when all ranks have come to it: the program may end then, and no earlier. A rank that comes
+// more than six deadlines behind the others, without [Job.Busy], ends the job as one that is stuck. A job of one
+// process has nothing to leave.
+func (j *Job) Close() error {
+	if j.size == 1 {
+		return nil
+	}
+	j.closing.Do(func() { j.closed = j.close() })
+	return j.closed
+}
+
+func (j *Job) close() error {
+	if err := j.call("Close", closeWithin*j.deadline, nil, nothing, ignore, none); err != nil {
+		return err
+	}
+	j.together.Lock()
+	defer j.together.Unlock()
+	hub, spoke := j.hub, j.spoke
+	j.hub, j.spoke = nil, nil
+	if hub != nil {
+		hub.close()
+	} else {
+		spoke.leave()
+	}
+	if j.world == nil {
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- j.world.Finalize() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("dist: Close: %w", err)
+		}
+		return nil
+	case <-time.After(max(j.deadline, 10*time.Second)):
+		return fmt.Errorf("dist: Close: MPI_Finalize does not end: another rank died while it left")
+	}
+}

@@ -1,0 +1,110 @@
+package dist_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/ranks"
+)
+
+// joins are the ways in which ranks are joined.
+var joins = map[string]func(*launch.Options){
+	"MPI":     func(*launch.Options) {},
+	"control": func(o *launch.Options) { o.NoMPI = true },
+}
+
+func TestJob_agreement(t *testing.T) {
+	for name, by := range joins {
+		t.Run(name, func(t *testing.T) {
+			if !ranks.Over(t, 3, by) {
+				return
+			}
+			job, err := dist.Join(t.Context())
+			require.NoError(t, err)
+			r := job.Rank()
+			require.Equal(t, 3, job.Size())
+			require.Equal(t, r, job.LocalRank())
+			require.Equal(t, 3, job.LocalSize())
+			require.Equal(t, name == "MPI", job.MPI() != nil)
+			t.Log(job)
+
+			for _, n := range []int{0, 1, 10, 11, 1000} {
+				words := make([]int64, n)
+				for i := range words {
+					words[i] = int64((i*7+r*5)%11) - 100
+				}
+				require.NoError(t, job.Agree(words))
+				for i := range words {
+					require.Equal(t, max(int64(i*7%11), int64((i*7+5)%11), int64((i*7+10)%11))-100, words[i])
+				}
+			}
+			require.NoError(t, job.Barrier("here"))
+
+			for _, n := range []int{0, 1, 100_000} {
+				data := make([]byte, n)
+				for i := range data {
+					data[i] = byte(i + r)
+				}
+				got, err := job.Broadcast(data)
+				require.NoError(t, err)
+				require.Len(t, got, n)
+				for i := range got {
+					require.Equal(t, byte(i), got[i])
+				}
+			}
+
+			part := []byte(fmt.Sprint("rank ", r))[:5+r%2]
+			parts, err := job.AllGather(part)
+			require.NoError(t, err)
+			require.Equal(t, []string{"rank ", "rank 1", "rank "}, []string{string(parts[0]), string(parts[1]), string(parts[2])})
+
+			// Calls that differ are an error on all ranks, and the job goes on.
+			err = job.Agree(make([]int64, 2+r/2))
+			require.ErrorContains(t, err, "Agree of 2 words by rank 0, 1, Agree of 3 words by rank 2")
+			name := "validation"
+			if r == 1 {
+				name = "test"
+			}
+			err = job.Barrier(name)
+			require.ErrorContains(t, err, `Barrier "validation" by rank 0, 2, Barrier "test" by rank 1`)
+			if r == 0 {
+				_, err = job.Broadcast(nil)
+			} else {
+				err = job.Agree(nil)
+			}
+			require.ErrorContains(t, err, `Broadcast by rank 0, Agree of 0 words by rank 1, 2`)
+			require.NoError(t, job.Barrier("end"))
+			require.NoError(t, job.Close())
+			require.NoError(t, job.Close())
+			require.ErrorContains(t, job.Barrier("later"), "closed")
+		})
+	}
+}
+
+func TestJob_alone(t *testing.T) {
+	job, err := dist.Join(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, job.Size())
+	require.Zero(t, job.Rank())
+	require.Equal(t, 1, job.LocalSize())
+	require.Nil(t, job.MPI())
+	words := []int64{3}
+	require.NoError(t, job.Agree(words))
+	require.Equal(t, []int64{3}, words)
+	parts, err := job.AllGather([]byte("x"))
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{[]byte("x")}, parts)
+	data, err := job.Broadcast([]byte("x"))
+	require.NoError(t, err)
+	require.Equal(t, []byte("x"), data)
+	job.At(1, "data")
+	job.Busy("save", 1)()
+	job.Fail(nil)
+	require.NoError(t, job.Barrier("x"))
+	require.NoError(t, job.Close())
+	require.Equal(t, "one process", job.String())
+}

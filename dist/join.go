@@ -1,0 +1,279 @@
+package dist
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/mpi"
+)
+
+// Option changes how [Join] makes a job.
+type Option func(*options)
+
+type options struct {
+	deadline  time.Duration
+	start     time.Duration
+	onFailure func(*Failure)
+}
+
+const (
+	defaultDeadline = 10 * time.Second
+	defaultStart    = 5 * time.Minute
+)
+
+// Deadline is how long ranks wait for one that does not come, and for a sign of life, before the job ends: 10 s without
+// it. $LAZO_DEADLINE comes before it. Rank 0's counts for all.
+func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
+
+// StartWithin is how long [Join] waits for all ranks to come: 5 minutes without it.
+func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d } }
+
+// OnFailure takes the message of a job that ends, in place of the standard error. It is called in each process, which
+// exits when it returns, or after 2 s. [Failure.Here] is true in one of them.
+func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure = f } }
+
+// Join makes this process one of its job's ranks, as the launcher's variables say (docs/processes.md has them), and
+// waits for all others; without a launcher the job has this one process, and nothing is opened. Where the launcher has
+// prepared MPI (mpirun, srun --mpi), its library is opened and initialized: that of $LAZO_MPI, else the first that fits
+// the launcher of those that [mpi.Open] finds, else the one that lazo installed. It is an error where the variables are
+// not complete, where the library is not the launcher's ([mpi.ErrLauncher]), where the ranks do not all come, and where
+// they run different programs. ctx is for the joining alone. Close the job at the end of the program.
+func Join(ctx context.Context, opts ...Option) (*Job, error) {
+	o := options{deadline: defaultDeadline, start: defaultStart}
+	for _, option := range opts {
+		if option != nil {
+			option(&o)
+		}
+	}
+	if o.deadline <= 0 || o.start <= 0 {
+		return nil, fmt.Errorf("dist: a deadline of %v and a start within %v: expected times above 0", o.deadline, o.start)
+	}
+	p, err := find(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("dist: the name of this host: %w", err)
+	}
+	j := &Job{
+		rank: p.rank, size: p.size, launcher: p.launcher, deadline: cmp.Or(p.deadline, o.deadline), onFailure: o.onFailure,
+		activity: activity{start: time.Now()},
+		peers:    []peer{{Host: host, PID: os.Getpid(), LocalSize: 1}},
+	}
+	if j.size == 1 {
+		return j, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.start, fmt.Errorf("not all ranks came within %v", o.start))
+	defer cancel()
+	me := hello{
+		Protocol: protocol, Job: p.job, Attempt: p.attempt, Rank: p.rank, Size: p.size, Host: host, PID: os.Getpid(),
+		LocalRank: p.localRank, LocalSize: p.localSize, Program: program(),
+	}
+	addresses := []string{p.coordinator}
+	listen := p.coordinator
+	if p.byMPI {
+		if err := j.open(ctx, p); err != nil {
+			return nil, err
+		}
+		me.LocalRank, me.LocalSize = j.world.LocalRank(), j.world.LocalSize()
+		listen = ":0"
+		if j.world.LocalSize() == j.size {
+			listen = "127.0.0.1:0"
+		}
+	} else if j.rank == 0 {
+		// Its own name may not be its own address, as behind a service of Kubernetes.
+		_, port, err := net.SplitHostPort(p.coordinator)
+		if err != nil {
+			return nil, fmt.Errorf("dist: the address of rank 0: %w: expected host:port", err)
+		}
+		listen = ":" + port
+	}
+	if j.rank == 0 {
+		err = j.lead(ctx, listen, me)
+	} else {
+		err = j.follow(ctx, addresses, me)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// meeting is what rank 0 hands round by MPI.
+type meeting struct {
+	Addresses []string
+	Secret    string
+	Failed    string
+}
+
+const meetingBytes = 2048
+
+// lead is rank 0's way.
+func (j *Job) lead(ctx context.Context, listen string, me hello) error {
+	if j.world != nil {
+		me.Secret = secret()
+	}
+	h, err := newHub(j, listen, me)
+	if j.world != nil {
+		m := meeting{Secret: me.Secret}
+		if err != nil {
+			m.Failed = err.Error()
+		} else {
+			m.Addresses = reachable(h.listener.Addr())
+		}
+		if err := m.share(j.world); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	j.hub = h
+	if err := h.gather(ctx); err != nil {
+		h.listener.Close()
+		return err
+	}
+	h.watch()
+	return nil
+}
+
+// follow is the way of any other rank.
+func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
+	if j.world != nil {
+		var m meeting
+		if err := m.share(j.world); err != nil {
+			return err
+		}
+		if m.Failed != "" {
+			return fmt.Errorf("dist: rank 0 could not begin: %s", m.Failed)
+		}
+		me.Secret, addresses = m.Secret, m.Addresses
+	}
+	s, err := connect(ctx, j, addresses, me)
+	if err != nil {
+		return err
+	}
+	j.spoke = s
+	s.watch()
+	return nil
+}
+
+// share makes m that of rank 0, by MPI.
+func (m *meeting) share(w *mpi.World) error {
+	data := make([]byte, meetingBytes)
+	if w.Rank() == 0 {
+		text, err := json.Marshal(m)
+		if err != nil || len(text) > len(data) {
+			m.Addresses, m.Failed = nil, "too many addresses"
+			text, _ = json.Marshal(meeting{Failed: m.Failed})
+		}
+		copy(data, text)
+	}
+	if err := w.Broadcast(0, data); err != nil {
+		return fmt.Errorf("dist: the address of rank 0, by MPI: %w", err)
+	}
+	if err := json.Unmarshal(bytes.TrimRight(data, "\x00"), m); err != nil {
+		return fmt.Errorf("dist: the address of rank 0, by MPI: %w", err)
+	}
+	return nil
+}
+
+// reachable are the addresses by which others may come to a listener.
+func reachable(a net.Addr) (list []string) {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return []string{a.String()}
+	}
+	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+		return []string{a.String()}
+	}
+	own, _ := net.InterfaceAddrs() // none: by its name alone
+	for _, address := range own {
+		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && len(list) < 16 {
+			list = append(list, net.JoinHostPort(n.IP.String(), port))
+		}
+	}
+	if name, err := os.Hostname(); err == nil {
+		list = append(list, net.JoinHostPort(name, port))
+	}
+	return list
+}
+
+// open finds the library of MPI, and initializes it.
+func (j *Job) open(ctx context.Context, p place) error {
+	library, err := openLibrary(p)
+	if err != nil {
+		return err
+	}
+	type initialized struct {
+		world *mpi.World
+		err   error
+	}
+	done := make(chan initialized, 1)
+	go func() {
+		w, err := library.Init()
+		done <- initialized{w, err}
+	}()
+	var w *mpi.World
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("dist: MPI_Init of %s (%s) does not end, other ranks may not have been started: %w", library.Path(), library.Version(), context.Cause(ctx))
+	case i := <-done:
+		if i.err != nil {
+			return fmt.Errorf("dist: %w", i.err)
+		}
+		w = i.world
+	}
+	if w.Rank() != p.rank || w.Size() != p.size {
+		return fmt.Errorf("dist: %s (%s) says rank %d of %d, and %s rank %d of %d: %w: each process would be a job of its own. Set $%s to the library of the launcher",
+			library.Path(), library.Version(), w.Rank(), w.Size(), p.launcher, p.rank, p.size, mpi.ErrLauncher, variableMPI)
+	}
+	j.world = w
+	return nil
+}
+
+// openLibrary opens one library: a second one would find the parts of the first.
+func openLibrary(p place) (*mpi.Library, error) {
+	l, err := mpi.Open(p.library)
+	if errors.Is(err, mpi.ErrNotFound) && p.library == "" {
+		installed, missing := install.Find(p.kind, "")
+		switch {
+		case missing == nil:
+			l, err = mpi.Open(installed.Path)
+		case !errors.Is(missing, install.ErrNotInstalled):
+			err = missing
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dist: %s started this process: %w", p.launcher, err)
+	}
+	return l, nil
+}
+
+// program is what Go noted in this executable: its package, the modules and their versions, the settings of the build.
+func program() []string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	list := []string{info.Path, info.GoVersion}
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		list = append(list, m.Path+" "+m.Version+" "+m.Sum)
+	}
+	for _, s := range info.Settings {
+		if s.Key == "GOOS" || s.Key == "GOARCH" || s.Key == "-tags" || s.Key == "-race" || s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			list = append(list, s.Key+"="+s.Value)
+		}
+	}
+	return list
+}

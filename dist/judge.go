@@ -1,0 +1,127 @@
+package dist
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// view is what rank 0 knows of a rank.
+type view struct {
+	beat beat
+	seen time.Time // when its last message came
+	left bool      // it has said that it leaves, in order
+}
+
+// slowest is the rate, in bytes a second, at which an exchange may still be at work when all ranks have come to it.
+const slowest = 10e6
+
+// judge tells which rank, if any, keeps the others waiting for longer than the deadline. pardon is a time before which
+// nobody waited in vain: this process did not run, or a rank was in a phase that it had announced. It gives the failure
+// and what to say of it; nil if all is well, and busy whether a rank is in such a phase now.
+func (j *Job) judge(views []view, now, pardon time.Time) (f *Failure, busy bool) {
+	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
+	for r := range views {
+		v := &views[r]
+		if silent := now.Sub(latest(v.seen, pardon)); r != 0 && !v.left && silent > j.deadline {
+			return j.failure(ExitLost, r, v.beat, age(r), fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
+				j.who(r), round(silent), v.beat.sentence(0))), false
+		}
+	}
+	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
+	for r := range views {
+		// The phase that is over counts no longer, even if its end was not said.
+		if b := &views[r].beat; !views[r].left && b.Busy != "" && !waits(r) && b.BusyLeft > age(r) {
+			return nil, true
+		}
+	}
+	for w := range views {
+		b := &views[w].beat
+		if views[w].left || !waits(w) {
+			continue
+		}
+		waited, limit := b.ExchangeFor, j.deadline
+		if b.Call != "" {
+			waited, limit = b.CallFor, max(b.CallLimit, j.deadline)
+		}
+		from := latest(now.Add(-waited-age(w)), pardon)
+		if now.Sub(from) <= limit {
+			continue
+		}
+		var behind, waiting []int
+		for x := range views {
+			c := &views[x].beat
+			if x == w || b.Call != "" && c.Calls >= b.Calls || b.Call == "" && c.Begun >= b.Begun {
+				continue
+			}
+			if waits(x) || views[x].left {
+				waiting = append(waiting, x)
+			} else {
+				behind = append(behind, x)
+			}
+		}
+		switch {
+		case len(behind) > 0:
+			return j.stuck(views, now, w, behind), false
+		case len(waiting) > 0:
+			// Those that wait elsewhere may wait for one that is behind both.
+			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
+				continue
+			}
+			return j.disagree(views, now, append([]int{w}, waiting...)), false
+		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
+			continue // all are in it, and it is a large one
+		default:
+			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no rank is behind it: the link to it, or the library of MPI, does not answer",
+				j.who(w), b.sentence(age(w)))), false
+		}
+	}
+	return nil, false
+}
+
+// stuck is the failure of the ranks behind, for which w waits.
+func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
+	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
+	first := behind[0]
+	text := fmt.Sprintf("%s is stuck %s. %s waits for it %s", j.who(first), views[first].beat.sentence(age(first)), j.who(w), views[w].beat.sentence(age(w)))
+	if len(behind) > 1 {
+		text += fmt.Sprintf(" (and for ranks %s)", list(behind[1:]))
+	}
+	text += fmt.Sprintf(", longer than the deadline of %v", j.deadline)
+	if b := views[first].beat; b.Busy != "" {
+		text += fmt.Sprintf("; the limit that it gave %q is over", b.Busy)
+	}
+	return j.failure(ExitStuck, first, views[first].beat, age(first), text)
+}
+
+// disagree is the failure of ranks that wait for each other at different places.
+func (j *Job) disagree(views []view, now time.Time, ranks []int) *Failure {
+	slices.Sort(ranks)
+	var parts []string
+	for _, r := range ranks[:min(len(ranks), 4)] {
+		parts = append(parts, fmt.Sprintf("%s waits %s", j.who(r), views[r].beat.sentence(now.Sub(views[r].seen))))
+	}
+	r := ranks[len(ranks)-1]
+	return j.failure(ExitDisagree, r, views[r].beat, now.Sub(views[r].seen), "ranks wait for each other at different places, so they do not run the same: "+strings.Join(parts, "; "))
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// list of ranks, the first of many.
+func list(ranks []int) string {
+	var parts []string
+	for i, r := range ranks {
+		if i == 8 {
+			parts = append(parts, fmt.Sprintf("… %d in all", len(ranks)))
+			break
+		}
+		parts = append(parts, fmt.Sprint(r))
+	}
+	return strings.Join(parts, ", ")
+}

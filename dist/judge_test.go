@@ -1,0 +1,257 @@
+package dist
+
+import (
+	"context"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func three() *Job {
+	j := &Job{size: 3, deadline: 10 * time.Second}
+	for r := range 3 {
+		j.peers = append(j.peers, peer{Host: "h" + string(rune('0'+r)), PID: 100 + r})
+	}
+	return j
+}
+
+const second = time.Second
+
+func TestJudge(t *testing.T) {
+	now := time.Now()
+	computes := func(step int64) beat { return beat{Step: step, Doing: "data", DoingFor: 20 * second} }
+	exchanges := func(n uint64, wait time.Duration) beat {
+		return beat{Step: int64(n), Begun: n, Waits: true, Kind: "all_reduce", Site: 3, ExchangeFor: wait}
+	}
+	calls := func(n uint64, wait time.Duration) beat {
+		return beat{Step: int64(n), Calls: n, Call: "Agree of 2 words", CallFor: wait}
+	}
+	busy := func(left time.Duration) beat { return beat{Step: 5, Busy: "compile", BusyLeft: left, DoingFor: second} }
+	for name, c := range map[string]struct {
+		beats  [3]beat
+		silent time.Duration // of rank 2
+		left   bool          // rank 2 has
+		pardon time.Duration // so long ago
+		code   int
+		rank   int
+		says   string
+		busy   bool
+	}{
+		"all compute":                  {beats: [3]beat{computes(5), computes(5), computes(4)}},
+		"waits, not long":              {beats: [3]beat{exchanges(5, 9*second), exchanges(5, 9*second), computes(4)}},
+		"one is behind":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), computes(4)}, code: ExitStuck, rank: 2, says: "rank 2 (host h2, pid 102) is stuck at step 4, in data for 20s. rank 0 (host h0, pid 100) waits for it at step 5, in all_reduce (collective 3 of its program, exchange 5 of the job) for 11s"},
+		"two are":                      {beats: [3]beat{exchanges(5, 11*second), computes(4), computes(4)}, code: ExitStuck, rank: 1, says: "(and for ranks 2)"},
+		"rank 0 is":                    {beats: [3]beat{computes(4), calls(5, 11*second), calls(5, 11*second)}, code: ExitStuck, says: "rank 0 (host h0, pid 100) is stuck"},
+		"a phase":                      {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(second)}, busy: true},
+		"a phase is over":              {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, code: ExitStuck, rank: 2, says: `the limit that it gave "compile" is over`},
+		"it was, a second ago":         {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, pardon: second},
+		"one behind what others do":    {beats: [3]beat{exchanges(5, 11*second), calls(1, 11*second), computes(4)}, code: ExitStuck, rank: 2, says: "is stuck"},
+		"different places":             {beats: [3]beat{exchanges(5, 11*second), {Step: 7, Begun: 4, Calls: 1, Call: "Close", CallFor: 11 * second, CallLimit: 60 * second}, exchanges(5, 11*second)}, code: ExitDisagree, rank: 1, says: "do not run the same: rank 0 (host h0, pid 100) waits at step 5, in all_reduce"},
+		"Close waits longer":           {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 50 * second, CallLimit: 60 * second}, computes(5)}},
+		"but not for ever":             {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 61 * second, CallLimit: 60 * second}, computes(5)}, code: ExitStuck, rank: 0, says: "waits for it at step 0, in Close"},
+		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no rank is behind it"},
+		"silent":                       {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) gives no sign of life for 11s"},
+		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, pardon: second},
+		"silent, and left":             {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, left: true},
+		"what it said last grows old":  {beats: [3]beat{computes(4), computes(4), exchanges(5, 2*second)}, silent: 9 * second, code: ExitStuck, rank: 0, says: "for 11s (and for ranks 1), longer than the deadline"},
+		"a phase that it said, ran on": {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(3 * second)}, silent: 4 * second, code: ExitStuck, rank: 2, says: "is stuck"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var views []view
+			for r := range 3 {
+				views = append(views, view{beat: c.beats[r], seen: now})
+			}
+			views[2].seen, views[2].left = now.Add(-c.silent), c.left
+			pardon := now.Add(-time.Hour)
+			if c.pardon > 0 {
+				pardon = now.Add(-c.pardon)
+			}
+			f, busy := three().judge(views, now, pardon)
+			require.Equal(t, c.busy, busy)
+			if c.code == 0 {
+				require.Nil(t, f)
+				return
+			}
+			require.NotNil(t, f)
+			require.Equal(t, c.code, f.Code, f)
+			require.Equal(t, c.rank, f.Rank, f)
+			require.Contains(t, f.Error(), c.says)
+		})
+	}
+	large := exchanges(5, 11*second)
+	large.Bytes = 100e6 // ten seconds more
+	f, _ := three().judge([]view{{beat: large, seen: now}, {beat: large, seen: now}, {beat: large, seen: now}}, now, now.Add(-time.Hour))
+	require.Nil(t, f, "a large exchange may be at work")
+}
+
+// Whoever is not of this job, or of an earlier start of it, is refused, and the job goes on without a look at it.
+func TestHub_refuses(t *testing.T) {
+	j := &Job{size: 2, deadline: time.Second, activity: activity{start: time.Now()}}
+	me := hello{Protocol: protocol, Job: "a", Attempt: "1", Secret: "s", Size: 2, Host: "h", PID: 1, LocalRank: -1, LocalSize: -1, Program: []string{"x", "y"}}
+	h, err := newHub(j, "127.0.0.1:0", me)
+	require.NoError(t, err)
+	defer h.listener.Close()
+	gathered := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { gathered <- h.gather(ctx) }()
+	address := h.listener.Addr().String()
+
+	stranger, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	_, err = stranger.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+	require.NoError(t, err)
+	_, err = read(stranger, mostMessage)
+	require.Error(t, err, "its connection is ended")
+
+	comer := func(change func(*hello)) error {
+		c := me
+		c.Rank = 1
+		change(&c)
+		own := &Job{rank: 1, size: 2}
+		_, err := connect(ctx, own, []string{address}, c)
+		return err
+	}
+	for says, change := range map[string]func(*hello){
+		`of job "b", this is job "a"`:         func(h *hello) { h.Job = "b" },
+		`of job "a", this is job "a"`:         func(h *hello) { h.Secret = "" },
+		`of attempt "0", this is attempt "1"`: func(h *hello) { h.Attempt = "0" },
+		"has 3 ranks, rank 0 that it has 2":   func(h *hello) { h.Size = 3 },
+		"rank 0 of 2 is none that comes":      func(h *hello) { h.Rank = 0 },
+		"rank 2 of 2 is none that comes":      func(h *hello) { h.Rank = 2 },
+		"speaks protocol 9":                   func(h *hello) { h.Protocol = 9 },
+	} {
+		require.ErrorContains(t, comer(change), says)
+	}
+	// It comes, and all are told that it runs something else.
+	err = comer(func(h *hello) { h.Program = []string{"x", "z"} })
+	require.ErrorContains(t, err, `rank 1 (host h) runs another program than rank 0 (host h): "z" against "y"`)
+	require.ErrorContains(t, <-gathered, "another program")
+}
+
+func TestHub_saysWhoIsMissing(t *testing.T) {
+	j := &Job{size: 3, deadline: time.Second}
+	h, err := newHub(j, "127.0.0.1:0", hello{Protocol: protocol, Size: 3})
+	require.NoError(t, err)
+	defer h.listener.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, h.gather(ctx), "2 of 3 ranks have not come to rank 0")
+}
+
+func TestPeers_onHosts(t *testing.T) {
+	host := func(name string) *hello { return &hello{Host: name, LocalRank: -1, LocalSize: -1} }
+	got := peers([]*hello{host("a"), host("b"), host("a")})
+	require.Equal(t, []peer{{Host: "a", LocalSize: 2}, {Host: "b", LocalSize: 1}, {Host: "a", LocalRank: 1, LocalSize: 2}}, got)
+}
+
+func TestFind(t *testing.T) {
+	env := func(text string) func(string) string {
+		values := map[string]string{}
+		for _, pair := range strings.Fields(text) {
+			name, value, _ := strings.Cut(pair, "=")
+			values[name] = value
+		}
+		return func(name string) string { return values[name] }
+	}
+	for text, want := range map[string]place{
+		"": {size: 1, localSize: 1},
+		"SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_ID=1":                                      {size: 1, localSize: 1}, // a batch script
+		"LAZO_RANK=1 LAZO_SIZE=2 LAZO_COORDINATOR=h:1 LAZO_JOB=x LAZO_ATTEMPT=3 PMI_RANK=0": {launcher: "LAZO_RANK", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "h:1", job: "x", attempt: "3"},
+		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=n PMIX_RANK=1 SLURM_STEP_NUM_TASKS=1 LAZO_DEADLINE=3s": {launcher: "Open MPI", rank: 1, size: 4, localRank: 0, localSize: 2, byMPI: true, kind: "mpi", job: "n", deadline: 3 * second},
+		"PMI_RANK=2 PMI_SIZE=3 SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=2":                                                       {launcher: "PMI (MPICH)", rank: 2, size: 3, localRank: -1, localSize: -1, byMPI: true, kind: "mpich"},
+		"SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3 SLURM_JOB_ID=70 SLURM_STEP_ID=2 PMIX_RANK=3":                                 {launcher: "Slurm", rank: 3, size: 4, localRank: -1, localSize: -1, byMPI: true, kind: "mpi", job: "70"},
+		"SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3 SLURM_JOB_ID=70 SLURM_STEP_ID=2 SLURM_STEP_NODELIST=n[03-05,9],x":            {launcher: "Slurm", rank: 3, size: 4, localRank: -1, localSize: -1, coordinator: "n03:62122", job: "70"},
+		"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 SLURM_JOB_ID=70 SLURM_STEP_NODELIST=login,n[1-2]":                            {launcher: "Slurm", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "login:62120", job: "70"},
+		"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=m MASTER_PORT=9 TORCHELASTIC_USE_AGENT_STORE=True": {launcher: "torchrun", rank: 1, size: 2, localRank: 1, localSize: 2, coordinator: "m:10"},
+		"RANK=1 WORLD_SIZE=2 MASTER_ADDR=m MASTER_PORT=9":                                                                   {launcher: "torchrun", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "m:9"},
+		"COORDINATOR_ADDRESS=c COORDINATOR_PORT=6 NUM_PROCESSES=2 PROCESS_ID=0":                                             {launcher: "Kubeflow JAXJob", size: 2, localRank: -1, localSize: -1, coordinator: "c:6"},
+		"JOB_COMPLETION_INDEX=1 LAZO_SIZE=2 LAZO_COORDINATOR=j-0.s:1":                                                       {launcher: "Kubernetes Indexed Job", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "j-0.s:1"},
+		"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LAZO_MPI=none LAZO_COORDINATOR=h:1":                                  {launcher: "Open MPI", size: 2, localRank: -1, localSize: -1, coordinator: "h:1", library: "none"},
+	} {
+		got, err := find(env(text))
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, says := range map[string]string{
+		"LAZO_RANK=1":                             "lacks $LAZO_SIZE",
+		"LAZO_SIZE=2":                             "set $LAZO_RANK too",
+		"LAZO_COORDINATOR=h:1":                    "set $LAZO_RANK too",
+		"LAZO_RANK=2 LAZO_SIZE=2":                 "rank 2 ($LAZO_RANK) of 2 ($LAZO_SIZE)",
+		"LAZO_RANK=x LAZO_SIZE=2":                 `a number of at least 0 in $LAZO_RANK (it is "x")`,
+		"LAZO_RANK=0 LAZO_SIZE=2":                 "set $LAZO_COORDINATOR",
+		"OMPI_COMM_WORLD_RANK=0":                  "Open MPI started this process, and it lacks $OMPI_COMM_WORLD_SIZE",
+		"WORLD_SIZE=2":                            "lacks $RANK",
+		"WORLD_SIZE=2 RANK=0":                     "MASTER_ADDR or MASTER_PORT is missing: set $LAZO_COORDINATOR",
+		"JOB_COMPLETION_INDEX=0":                  "lacks $LAZO_SIZE",
+		"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0":   "SLURM_STEP_NODELIST or SLURM_JOB_ID is missing",
+		"COORDINATOR_ADDRESS=c NUM_PROCESSES=2":   "lacks $PROCESS_ID",
+		"LAZO_DEADLINE=10":                        `$LAZO_DEADLINE is "10", expected a time such as 30s`,
+		"LAZO_DEADLINE=-1s LAZO_RANK=0":           "expected a time",
+		"PMI_RANK=0 PMI_SIZE=2 LAZO_MPI=none A=b": "nothing says where rank 0 is",
+	} {
+		_, err := find(env(text))
+		require.ErrorContains(t, err, says, text)
+	}
+}
+
+// What the stack of a rank that is stuck shows: the loop first, and no goroutine of lazo's own.
+func TestPick(t *testing.T) {
+	dump := `goroutine 1 [chan receive]:
+main.main()
+	/u/main.go:20 +0x1d
+
+goroutine 7 [select]:
+internal/poll.runtime_pollWait(0x1, 0x72)
+	/go/src/runtime/netpoll.go:351 +0x85
+github.com/lazo-ml/lazo/dist.read({0x1, 0x2})
+	/l/dist/frame.go:90 +0x1d
+created by github.com/lazo-ml/lazo/dist.(*spoke).watch in goroutine 1
+	/l/dist/control.go:400 +0x1
+
+goroutine 9 [IO wait, 2 minutes]:
+os.(*File).Read(0xc000, {0x1})
+	/go/src/os/file.go:10 +0x5
+example.org/mine/source.(*Reader).next(0xc00)
+	/u/source/reader.go:33 +0x1d
+
+goroutine 8 [chan receive]:
+github.com/lazo-ml/lazo/data.Prefetch.func1()
+	/l/data/prefetch.go:5 +0x1d
+github.com/lazo-ml/lazo/loop.(*run).turns(...)
+	/l/loop/run.go:70
+`
+	require.Equal(t, `  goroutine 8 [chan receive]:
+    github.com/lazo-ml/lazo/data.Prefetch.func1()
+      /l/data/prefetch.go:5
+    github.com/lazo-ml/lazo/loop.(*run).turns
+      /l/loop/run.go:70
+  goroutine 1 [chan receive]:
+    main.main()
+      /u/main.go:20
+  goroutine 9 [IO wait, 2 minutes]:
+    example.org/mine/source.(*Reader).next
+      /u/source/reader.go:33`, pick(dump))
+	require.Contains(t, stacks(), "judge_test.go", "this one")
+}
+
+// The function of OnFailure has the message in place of the standard error, and a limit.
+func TestEnd_tells(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	code := 0
+	exit = func(c int) { code = c }
+	var told *Failure
+	j := &Job{onFailure: func(f *Failure) { told = f }}
+	f := &Failure{Code: ExitStuck, Text: "why", Stack: "  where\n", Here: true}
+	j.end(f)
+	require.Same(t, f, told)
+	require.Equal(t, ExitStuck, code)
+	require.EqualError(t, told, "why\n  where")
+	told = nil
+	j.end(f)
+	require.Nil(t, told, "once")
+}

@@ -1,0 +1,214 @@
+package dist
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/xla/install"
+)
+
+// Variables of lazo's own. Those of a rank come before a launcher's; the others hold beside any launcher.
+const (
+	variableRank        = "LAZO_RANK"
+	variableSize        = "LAZO_SIZE"
+	variableCoordinator = "LAZO_COORDINATOR" // host:port at which rank 0 listens
+	variableMPI         = "LAZO_MPI"         // path of libmpi, or "none"
+	variableJob         = "LAZO_JOB"
+	variableAttempt     = "LAZO_ATTEMPT"
+	variableDeadline    = "LAZO_DEADLINE" // as time.ParseDuration has it
+)
+
+// noMPI is the value of LAZO_MPI by which the ranks have their control connections alone.
+const noMPI = "none"
+
+// place is what a launcher says of this process.
+type place struct {
+	launcher             string
+	rank, size           int
+	localRank, localSize int    // -1: not said
+	coordinator          string // host:port of rank 0; "": handed round by MPI
+	byMPI                bool   // the launcher prepared MPI
+	kind                 string // of its library among what lazo installs
+	job, attempt         string
+	library              string        // $LAZO_MPI
+	deadline             time.Duration // $LAZO_DEADLINE; 0: not said
+}
+
+// launcher is a row of the table: the variables by which a launcher tells a process its place.
+type launcher struct {
+	name string
+	mark string // set: this launcher started the process
+	rank, size,
+	localRank, localSize string
+	// without is what says, where there is no MPI, at which address rank 0 listens; nil: $LAZO_COORDINATOR alone.
+	without func(get func(string) string) (string, error)
+	// mpi is the implementation that the launcher has prepared, as install names it; "" if it has not.
+	mpi func(get func(string) string) string
+	// job and attempt are variables that tell one start from another.
+	job, attempt string
+}
+
+func always(kind string) func(func(string) string) string {
+	return func(func(string) string) string { return kind }
+}
+
+// launchers in the order in which they are asked: a launcher that another one starts comes before it.
+var launchers = []launcher{
+	{
+		name: "LAZO_RANK", mark: variableRank, rank: variableRank, size: variableSize,
+		localRank: "LAZO_LOCAL_RANK", localSize: "LAZO_LOCAL_SIZE",
+	},
+	{
+		name: "Open MPI", mark: "OMPI_COMM_WORLD_RANK", rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE",
+		localRank: "OMPI_COMM_WORLD_LOCAL_RANK", localSize: "OMPI_COMM_WORLD_LOCAL_SIZE",
+		mpi: always(install.MPI), job: "PMIX_NAMESPACE",
+	},
+	{ // MPICH's hydra, and srun --mpi=pmi2
+		name: "PMI (MPICH)", mark: "PMI_RANK", rank: "PMI_RANK", size: "PMI_SIZE",
+		localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS",
+		mpi: always(install.MPICH), job: "PMI_JOBID",
+	},
+	{ // SLURM_PROCID is set in a batch script too, which is no rank: the number of tasks of a step is not
+		name: "Slurm", mark: "SLURM_STEP_NUM_TASKS", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS",
+		localRank: "SLURM_LOCALID", without: slurmAddress, mpi: slurmMPI, job: "SLURM_JOB_ID", attempt: "SLURM_RESTART_COUNT",
+	},
+	{ // and Kubeflow's PyTorchJob
+		name: "torchrun", mark: "WORLD_SIZE", rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
+		without: torchAddress, job: "TORCHELASTIC_RUN_ID", attempt: "TORCHELASTIC_RESTART_COUNT",
+	},
+	{
+		name: "Kubeflow JAXJob", mark: "COORDINATOR_ADDRESS", rank: "PROCESS_ID", size: "NUM_PROCESSES", without: jaxAddress,
+	},
+	{ // and JobSet: the number of completions is not said, so the Job's file has it in LAZO_SIZE
+		name: "Kubernetes Indexed Job", mark: "JOB_COMPLETION_INDEX", rank: "JOB_COMPLETION_INDEX", size: variableSize,
+	},
+}
+
+// find asks the variables for this process's place. size is 1 and launcher "" where no launcher is.
+func find(get func(string) string) (place, error) {
+	p := place{size: 1, localSize: 1, library: get(variableMPI), job: get(variableJob), attempt: get(variableAttempt)}
+	if text := get(variableDeadline); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return place{}, fmt.Errorf("dist: $%s is %q, expected a time such as 30s", variableDeadline, text)
+		}
+		p.deadline = d
+	}
+	i := slices.IndexFunc(launchers, func(l launcher) bool { return get(l.mark) != "" })
+	if i < 0 {
+		for _, lone := range []string{variableSize, variableCoordinator} {
+			if get(lone) != "" {
+				return place{}, fmt.Errorf("dist: $%s is set, and no variable says this process's rank: set $%s too", lone, variableRank)
+			}
+		}
+		return p, nil
+	}
+	l := launchers[i]
+	p.launcher = l.name
+	var missing []string
+	number := func(name string, least int) (n int) {
+		text := get(name)
+		if text == "" {
+			missing = append(missing, "$"+name)
+			return 0
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least {
+			missing = append(missing, fmt.Sprintf("a number of at least %d in $%s (it is %q)", least, name, text))
+		}
+		return n
+	}
+	p.rank, p.size = number(l.rank, 0), number(l.size, 1)
+	p.localRank, p.localSize = -1, -1
+	if l.localRank != "" && l.localSize != "" && get(l.localRank) != "" && get(l.localSize) != "" {
+		p.localRank, p.localSize = number(l.localRank, 0), number(l.localSize, 1)
+	}
+	if len(missing) > 0 {
+		return place{}, fmt.Errorf("dist: $%s says that %s started this process, and it lacks %s", l.mark, l.name, strings.Join(missing, " and "))
+	}
+	if p.rank >= p.size {
+		return place{}, fmt.Errorf("dist: %s gives rank %d ($%s) of %d ($%s): expected one below it", l.name, p.rank, l.rank, p.size, l.size)
+	}
+	if p.job == "" && l.job != "" {
+		p.job = get(l.job)
+	}
+	if p.attempt == "" && l.attempt != "" {
+		p.attempt = get(l.attempt)
+	}
+	if l.mpi != nil && p.library != noMPI {
+		p.kind = l.mpi(get)
+		p.byMPI = p.kind != ""
+	}
+	if p.size == 1 || p.byMPI {
+		return p, nil
+	}
+	p.coordinator = get(variableCoordinator)
+	if p.coordinator == "" && l.without != nil {
+		var err error
+		if p.coordinator, err = l.without(get); err != nil {
+			return place{}, fmt.Errorf("dist: %s: %w: set $%s to the host:port at which rank 0 can be reached", l.name, err, variableCoordinator)
+		}
+	}
+	if p.coordinator == "" {
+		return place{}, fmt.Errorf("dist: %s gives rank %d of %d, and nothing says where rank 0 is: set $%s to its host:port on all ranks",
+			l.name, p.rank, p.size, variableCoordinator)
+	}
+	return p, nil
+}
+
+// slurmMPI: srun tells by a variable what --mpi chose; --mpi=pmi2 sets what MPICH's own launcher does.
+func slurmMPI(get func(string) string) string {
+	if get("PMIX_RANK") != "" {
+		return install.MPI
+	}
+	return ""
+}
+
+// slurmAddress is the first host of the step, and a port that is the step's own.
+func slurmAddress(get func(string) string) (string, error) {
+	host := firstHost(get("SLURM_STEP_NODELIST"))
+	job, err := strconv.ParseUint(get("SLURM_JOB_ID"), 10, 64)
+	if host == "" || err != nil {
+		return "", errors.New("SLURM_STEP_NODELIST or SLURM_JOB_ID is missing")
+	}
+	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64) // none: 0
+	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
+}
+
+// firstHost is that of Slurm's list: "node[03-05,9],login" has node03.
+func firstHost(list string) string {
+	head, rest, bracket := strings.Cut(list, "[")
+	if before, _, comma := strings.Cut(head, ","); comma || !bracket {
+		return before
+	}
+	inside, tail, _ := strings.Cut(rest, "]")
+	tail, _, _ = strings.Cut(tail, ",")
+	first := strings.FieldsFunc(inside, func(r rune) bool { return r == ',' || r == '-' })
+	if len(first) == 0 {
+		return ""
+	}
+	return head + first[0] + tail
+}
+
+// torchAddress is MASTER_PORT, or the port behind it where torchrun's own store listens at that.
+func torchAddress(get func(string) string) (string, error) {
+	port, err := strconv.Atoi(get("MASTER_PORT"))
+	if err != nil || get("MASTER_ADDR") == "" {
+		return "", errors.New("MASTER_ADDR or MASTER_PORT is missing")
+	}
+	if strings.EqualFold(get("TORCHELASTIC_USE_AGENT_STORE"), "true") {
+		port++
+	}
+	return fmt.Sprintf("%s:%d", get("MASTER_ADDR"), port), nil
+}
+
+func jaxAddress(get func(string) string) (string, error) {
+	if get("COORDINATOR_ADDRESS") == "" || get("COORDINATOR_PORT") == "" {
+		return "", errors.New("COORDINATOR_ADDRESS or COORDINATOR_PORT is missing")
+	}
+	return get("COORDINATOR_ADDRESS") + ":" + get("COORDINATOR_PORT"), nil
+}

@@ -1,0 +1,98 @@
+// Package ranks runs tests over several processes: the test binary again, as the ranks of a job.
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lazo-ml/lazo/dist/launch"
+)
+
+// variable has, in a rank, the name of the test that it is to run.
+const variable = "LAZO_TEST_RANKS"
+
+// limit is how long a job of a test may take, all in all.
+const limit = 2 * time.Minute
+
+// Over runs the calling test on n ranks, by the MPI that `make setup` installs, and tells each of these processes that
+// it is one: the test goes on in them alone, and joins the job by dist.Join.
+//
+//	if !ranks.Over(t, 2) {
+//		return
+//	}
+//
+// In the process that go test started, Over waits for the ranks and fails the test if one fails. options change how
+// they are started.
+func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
+	t.Helper()
+	if Inside(t) {
+		return true
+	}
+	said, err := Start(t, n, options...)
+	if err != nil {
+		t.Fatalf("%d ranks: %v\n%s", n, err, said)
+	}
+	return false
+}
+
+// Inside tells whether this process is a rank that [Over] or [Start] started for this test.
+func Inside(t *testing.T) bool { return os.Getenv(variable) == t.Name() }
+
+// Start is the part of [Over] in the process that go test started, for tests of ranks that fail: it gives what all
+// ranks wrote, each line behind its rank, and the error of [launch.Run].
+func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, err error) {
+	t.Helper()
+	if other := os.Getenv(variable); other != "" {
+		t.Fatalf("a rank of %s would start ranks", other)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, part := range strings.Split(t.Name(), "/") {
+		parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	out := new(output)
+	o := launch.Options{
+		N: n, Command: []string{self, "-test.run=" + strings.Join(parts, "/"), "-test.timeout=" + limit.String()},
+		Env: []string{variable + "=" + t.Name()}, Stdout: out, Stderr: out, Verbose: true, Grace: 10 * time.Second,
+	}
+	for _, option := range options {
+		if option != nil {
+			option(&o)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	err = launch.Run(ctx, o)
+	if ctx.Err() != nil {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	return out.String(), err
+}
+
+// output is written by several ranks at once.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
