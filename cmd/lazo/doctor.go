@@ -21,7 +21,7 @@ import (
 )
 
 type doctorCommand struct {
-	Plugin string `default:"cpu" help:"Plugin to look at: cpu, cuda, tpu, go or the path of a library."`
+	Plugin string `default:"cpu" help:"Plugin to look at: cpu, cuda, tpu, go or the path of a library; or mpi or mpich, by which lazo run starts jobs."`
 	Prefix string `placeholder:"DIR" help:"Folder that plugins are installed in."`
 }
 
@@ -34,7 +34,12 @@ func (c doctorCommand) Run(s session) error {
 	if text := limits(); text != "" {
 		line(s.stdout, "limits", "%s", text)
 	}
-	err := c.examine(s.ctx, s.stdout)
+	var err error
+	if isMPI(c.Plugin) {
+		err = examineMPI(s.ctx, s.stdout, c.Plugin, c.Prefix)
+	} else if err = c.examine(s.ctx, s.stdout); err == nil {
+		printMPI(s.stdout, c.Prefix)
+	}
 	if err == nil {
 		line(s.stdout, "result", "ok")
 		return nil

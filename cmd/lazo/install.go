@@ -44,7 +44,7 @@ func (c installCommand) Run(s session) error {
 // probe is [xla.Probe], except that a plugin for a device may be installed where
 // there is none, to make an image for other machines.
 func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
-	if c.Plugin == install.MPI || c.Plugin == install.MPICH {
+	if isMPI(c.Plugin) {
 		return tryMPI
 	}
 	return func(ctx context.Context, path string) error {

@@ -1,9 +1,9 @@
 // Command lazo installs the plugins that the library runs on, and checks whether
-// they work on this machine. It also prints programs that were exported, and
-// looks after folders of checkpoints.
+// they work on this machine. It also prints programs that were exported, looks
+// after folders of checkpoints, and starts jobs of several processes.
 //
 // Exit status: 0 done, 1 a failure or a problem found, 2 wrong usage, 130 after
-// Ctrl-C.
+// Ctrl-C; that of lazo run is the job's: docs/processes.md.
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 const (
@@ -31,12 +33,14 @@ type commands struct {
 	Plan    planCommand    `cmd:"" help:"Say what a step will cost on a machine that is not there."`
 	Ckpt    ckptCommand    `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
 	Model   modelCommand   `cmd:"" help:"Show saved models, and predict with them."`
+	Run     runCommand     `cmd:"" help:"Start a program as the ranks of a job on this machine."`
 	Version versionCommand `cmd:"" help:"Print versions."`
 }
 
 // session is what a command may use of the outside.
 type session struct {
 	ctx            context.Context // kong binds values, and a command has one context
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string
 	child          bool // this is the process that may crash
@@ -44,7 +48,7 @@ type session struct {
 
 func main() {
 	ctx, status := interruptible(context.Background())
-	code := run(session{ctx: ctx, stdout: os.Stdout, stderr: os.Stderr, args: os.Args[1:], child: beChild()})
+	code := run(session{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, args: os.Args[1:], child: beChild()})
 	if ctx.Err() != nil {
 		code = status()
 	}
@@ -60,13 +64,16 @@ func run(s session) int {
 		fmt.Fprintln(s.stderr, "lazo:", err)
 		return failure
 	}
-	parsed, err := parser.Parse(s.args)
+	parsed, err := parser.Parse(dashes(s.args))
 	if err != nil {
 		fmt.Fprintf(s.stderr, "lazo: %s (lazo --help lists what there is)\n", plainLines(err.Error()))
 		return usage
 	}
 	err = parsed.Run(s)
+	ended := exitCode(0)
 	switch {
+	case errors.As(err, &ended):
+		return int(ended)
 	case errors.Is(err, errProblem): // already said
 		return failure
 	case err != nil && s.ctx.Err() != nil:
@@ -88,18 +95,10 @@ func interruptible(parent context.Context) (ctx context.Context, status func() i
 	go func() {
 		received := <-signals
 		signal.Stop(signals)
-		cancel(interrupted{received})
+		number, _ := received.(syscall.Signal)
+		cancel(&loop.SignalError{Signal: number})
 	}()
 	return ctx, func() int {
-		if by, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
-			if number, ok := by.Signal.(syscall.Signal); ok {
-				return 128 + int(number)
-			}
-		}
-		return failure
+		return loop.ExitCode(context.Cause(ctx))
 	}
 }
-
-type interrupted struct{ os.Signal }
-
-func (i interrupted) Error() string { return "signal: " + i.String() }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/child"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 	Env []string
 	// Dir is the folder that the ranks are started in; "": this process's.
 	Dir string
+	// Stdin is rank 0's standard input; nil: none.
+	Stdin io.Reader
 	// Stdout and Stderr take what the ranks write; nil drops it. Without Verbose, Stdout is rank 0's alone, and lines of
 	// the other ranks' standard error have their number before them.
 	Stdout, Stderr io.Writer
@@ -82,8 +85,8 @@ const defaultGrace = 30 * time.Second
 const told = 3 * time.Second
 
 // Run starts the ranks and waits until all have ended. An error of the job is an [*ExitError]. When the context ends,
-// the ranks get the signal that ended it, where its cause is one (an os.Signal that is an error), else SIGTERM, and are
-// killed when the time of grace is over.
+// the ranks get the signal that ended it, where its cause is a [*loop.SignalError], else SIGTERM, and are killed when the
+// time of grace is over.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:
@@ -185,7 +188,13 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	said := new(child.Tail)
+	// To a file and not through a pipe: where this process is killed, mpirun still has to end the ranks, and would die of
+	// what it says of that.
+	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	defer said.Close()
 	if m.library != "" {
 		env = append(env, "LAZO_MPI="+m.library)
 	}
@@ -200,7 +209,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	}
 	cmd := exec.Command(m.path, append(append(args, "sh", "-c", wrapper, "sh", dir), m.Command...)...)
 	cmd.Dir, cmd.Env = m.Dir, env
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = m.Stdin, said, said
 	cmd.SysProcAttr = attributes(syscall.SIGTERM)
 	cmd.WaitDelay = time.Second
 	var pipes pipes
@@ -235,23 +244,33 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 					signalAll(pid, syscall.SIGKILL)
 				}
 			}
-			signalAll(cmd.Process.Pid, syscall.SIGTERM)
-			select {
-			case err = <-ended:
-			case <-time.After(5 * time.Second):
-				signalAll(cmd.Process.Pid, syscall.SIGKILL)
-				err = <-ended
-			}
+			err = m.endHard(cmd, ended)
 		}
 	}
 	pipes.drain()
 	if err == nil {
 		return nil
 	}
-	if m.Verbose || !pipes.complained {
-		fmt.Fprintln(m.Stderr, strings.TrimSpace(said.String()))
+	var last child.Tail
+	_, reading := io.Copy(&last, io.NewSectionReader(said, 0, 1<<20))
+	words := strings.TrimSpace(last.String())
+	if words != "" && (m.Verbose || !pipes.complained) {
+		fmt.Fprintln(m.Stderr, words)
 	}
-	return exitError(err, said.String())
+	return errors.Join(exitError(err, words), reading)
+}
+
+// endHard waits for mpirun, whose ranks were killed: it ends then, is asked to, or made to.
+func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(told):
+			signalAll(cmd.Process.Pid, s)
+		}
+	}
+	return <-ended
 }
 
 // noted is the process of a rank, 0 if it has not begun.
@@ -274,16 +293,8 @@ func signalAll(pid int, s syscall.Signal) {
 
 // signalOf is what ended a context.
 func signalOf(ctx context.Context) syscall.Signal {
-	var s os.Signal
-	if errors.As(context.Cause(ctx), &s) {
-		if number, ok := s.(syscall.Signal); ok {
-			return number
-		}
-		for number := syscall.Signal(1); number < 32; number++ {
-			if number.String() == s.String() {
-				return number
-			}
-		}
+	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok {
+		return by.Signal
 	}
 	return syscall.SIGTERM
 }
@@ -330,6 +341,9 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 		cmd.Dir = a.Dir
 		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("LAZO_RANK=%d", r), fmt.Sprintf("LAZO_SIZE=%d", n), "LAZO_COORDINATOR="+coordinator)
 		cmd.Stdout, cmd.Stderr = a.output(r, 1), a.output(r, 2)
+		if r == 0 {
+			cmd.Stdin = a.Stdin
+		}
 		cmd.SysProcAttr = attributes(syscall.SIGKILL)
 		cmd.WaitDelay = time.Second
 		if err := cmd.Start(); err != nil {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/lazo-ml/lazo/dist/launch"
+)
+
+type runCommand struct {
+	NP       int      `name:"np" short:"n" required:"" placeholder:"N" help:"Number of ranks."`
+	Restarts int      `placeholder:"K" help:"Start a job that failed again, up to K times; the program sees the number of its start in LAZO_ATTEMPT."`
+	Min      int      `placeholder:"N" help:"Each restart has a rank fewer, down to N."`
+	Verbose  bool     `short:"v" help:"Print the output of all ranks, each line behind its rank. Otherwise the standard output is that of rank 0."`
+	Mpirun   string   `placeholder:"PATH" help:"The mpirun of an Open MPI or MPICH, in place of the one that lazo installed."`
+	NoMPI    bool     `name:"no-mpi" help:"Start the ranks without MPI."`
+	Command  []string `arg:"" passthrough:"" help:"The program and its arguments."`
+}
+
+// Run starts the ranks, and gives their exit code.
+func (c runCommand) Run(s session) error {
+	err := launch.Run(s.ctx, launch.Options{
+		N: c.NP, Command: c.Command, Mpirun: c.Mpirun, NoMPI: c.NoMPI, Restarts: c.Restarts, Min: c.Min,
+		Verbose: c.Verbose, Stdin: piped(s.stdin), Stdout: s.stdout, Stderr: s.stderr,
+	})
+	if failed := (*launch.ExitError)(nil); errors.As(err, &failed) {
+		return exitCode(failed.Code) // what happened was said by the ranks, or by mpirun
+	}
+	return err
+}
+
+// piped is a standard input that is no terminal: the ranks are in a group of processes of their own, which the terminal
+// would stop when it reads.
+func piped(r io.Reader) io.Reader {
+	if file, ok := r.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return nil
+	}
+	return r
+}
+
+// exitCode is an error that was said already, with the exit status that it gives.
+type exitCode int
+
+func (exitCode) Error() string { return errProblem.Error() }
+
+// dashes makes of the flags of `lazo run` those that kong reads: -np, as mpirun has it, would be -n with the value "p".
+func dashes(args []string) []string {
+	if len(args) == 0 || args[0] != "run" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i := 1; i < len(args) && strings.HasPrefix(args[i], "-"); i++ {
+		name, _, valued := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		if slices.Contains([]string{"np", "restarts", "min", "mpirun", "verbose", "no-mpi"}, name) {
+			args[i] = "--" + strings.TrimLeft(args[i], "-")
+		}
+		if !valued && slices.Contains([]string{"np", "n", "restarts", "min", "mpirun"}, name) {
+			i++ // its value
+		}
+	}
+	return args
+}

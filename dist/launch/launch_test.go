@@ -1,0 +1,165 @@
+package launch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// ways to start ranks. Each has the variable of the rank in $R.
+var ways = map[string]func(*launch.Options){
+	"MPI":    func(o *launch.Options) { o.Command[2] = "R=$OMPI_COMM_WORLD_RANK; " + o.Command[2] },
+	"no MPI": func(o *launch.Options) { o.NoMPI, o.Command[2] = true, "R=$LAZO_RANK; "+o.Command[2] },
+}
+
+func shell(text string) launch.Options {
+	return launch.Options{N: 2, Command: []string{"sh", "-c", text}, Grace: 20 * time.Second}
+}
+
+// run gives what was written and the exit code.
+func run(t *testing.T, way func(*launch.Options), o launch.Options) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, said bytes.Buffer
+	o.Stdout, o.Stderr = &out, &said
+	way(&o)
+	err := launch.Run(t.Context(), o)
+	if failed := (*launch.ExitError)(nil); errors.As(err, &failed) {
+		code = failed.Code
+	} else {
+		require.NoError(t, err)
+	}
+	return out.String(), said.String(), code
+}
+
+func sorted(text string) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+func TestRun_output(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			out, said, code := run(t, way, shell("echo out $R; echo error $R >&2; printf end"))
+			require.Zero(t, code)
+			require.Equal(t, "out 0\nend", out)
+			require.Equal(t, []string{"[1] error 1", "error 0"}, sorted(said))
+
+			o := shell("echo out $R; echo error $R >&2; printf end")
+			o.Verbose = true
+			out, said, code = run(t, way, o)
+			require.Zero(t, code)
+			require.Equal(t, []string{"[0] end", "[0] out 0", "[1] end", "[1] out 1"}, sorted(out))
+			require.Equal(t, []string{"[0] error 0", "[1] error 1"}, sorted(said))
+
+			// More than a pipe holds.
+			o = shell("yes | head -c 300000")
+			o.Verbose = true
+			out, _, code = run(t, way, o)
+			require.Zero(t, code)
+			require.Len(t, out, 2*300_000*3)
+		})
+	}
+}
+
+func TestRun_codes(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			_, _, code := run(t, way, shell("exit 76"))
+			require.Equal(t, 76, code)
+			_, _, code = run(t, way, shell("kill -KILL $$"))
+			require.Equal(t, 128+9, code)
+			_, said, code := run(t, way, launch.Options{N: 2, Command: []string{"sh", "-c", "exec /nowhere/program"}})
+			require.Equal(t, 127, code)
+			require.Contains(t, said, "/nowhere/program")
+		})
+	}
+}
+
+func TestRun_restarts(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			o := shell(`[ $R != 0 ] || echo start $LAZO_ATTEMPT of $LAZO_JOB on ${OMPI_COMM_WORLD_SIZE:-$LAZO_SIZE}; exit $((2 - LAZO_ATTEMPT))`)
+			o.N, o.Restarts, o.Min = 3, 5, 2
+			out, said, code := run(t, way, o)
+			require.Zero(t, code)
+			lines := sorted(out)
+			job := strings.Fields(lines[0])[3]
+			require.Len(t, job, 16)
+			require.Equal(t, []string{"start 0 of " + job + " on 3", "start 1 of " + job + " on 2", "start 2 of " + job + " on 2"}, lines)
+			require.Contains(t, said, "start 1 of 6 ended with exit code 2: again, on 2 ranks")
+		})
+	}
+	o := shell("exit 4")
+	o.Restarts = 2
+	err := launch.Run(t.Context(), func() launch.Options { ways["no MPI"](&o); return o }())
+	failed := (*launch.ExitError)(nil)
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, launch.ExitError{Code: 4, Attempts: 3}, *failed)
+	require.EqualError(t, err, "launch: the job ended with exit code 4, after 3 starts")
+}
+
+func TestRun_passesSignals(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, c := range []struct {
+				text  string
+				cause error
+				grace time.Duration
+				code  int
+			}{
+				{`trap 'exit 5' INT`, &loop.SignalError{Signal: syscall.SIGINT}, 20 * time.Second, 5},
+				{`trap 'exit 6' TERM`, context.Canceled, 20 * time.Second, 6},
+				{`trap '' TERM INT`, &loop.SignalError{Signal: syscall.SIGINT}, 100 * time.Millisecond, 128 + 9},
+			} {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				o := shell(c.text + `; touch ` + dir + `/$R; while :; do sleep 0.05; done`)
+				o.Grace = c.grace
+				way(&o)
+				go func() {
+					for r := 0; r < 2 && ctx.Err() == nil; {
+						if os.Remove(filepath.Join(dir, string(rune('0'+r)))) == nil {
+							r++
+						}
+						<-time.After(time.Millisecond)
+					}
+					cancel(c.cause)
+				}()
+				failed := (*launch.ExitError)(nil)
+				require.ErrorAs(t, launch.Run(ctx, o), &failed, c.text)
+				require.Equal(t, c.code, failed.Code, c.text)
+				cancel(nil)
+			}
+		})
+	}
+}
+
+func TestRun_refuses(t *testing.T) {
+	for says, change := range map[string]func(*launch.Options){
+		"0 ranks, expected at least 1":    func(o *launch.Options) { o.N = 0 },
+		"no command":                      func(o *launch.Options) { o.Command = nil },
+		"-1 restarts":                     func(o *launch.Options) { o.Restarts = -1 },
+		"at least 3 of 2 ranks":           func(o *launch.Options) { o.Min = 3 },
+		"one of the two":                  func(o *launch.Options) { o.Mpirun, o.NoMPI = "mpirun", true },
+		"/nowhere/mpirun":                 func(o *launch.Options) { o.Mpirun = "/nowhere/mpirun" },
+		"neither Open MPI's nor MPICH's":  func(o *launch.Options) { o.Mpirun = "true" },
+		"executable file not found in $P": func(o *launch.Options) { o.NoMPI, o.Command = true, []string{"nosuchprogram"} },
+	} {
+		o := shell("exit 0")
+		change(&o)
+		require.ErrorContains(t, launch.Run(t.Context(), o), says)
+	}
+}
