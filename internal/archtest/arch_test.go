@@ -60,6 +60,7 @@ var allowed = map[string][]string{
 	"xla/probe":             {"internal/child", "xla/pjrt"},
 	"xla/export":            {"safetensors", "internal/dtype", "internal/gate", "internal/vfs", "xla", "xla/pjrt"},
 	"xla/plan":              {"xla", "xla/export"},
+	"xla/spmd":              {"xla/pjrt"},
 	"xla":                   {"internal/aot", "internal/gate", "internal/graphs", "internal/owners", "internal/planned", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe"},
 	"dist":                  {"xla/install", "xla/mpi"},
 	"dist/launch":           {"dist", "internal/child", "loop", "xla/install"},

@@ -48,7 +48,8 @@ var readAtOnce = map[string]bool{
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
 	"dist.Agree": true, "dist.Broadcast": true, "dist.AllGather": true,
-	"xla.Run": true, "xla.Start": true, // but for a block's, of which the doc speaks
+	"xla/spmd.Rewrite": true,
+	"xla.Run":          true, "xla.Start": true, // but for a block's, of which the doc speaks
 }
 
 // fills are functions that are there to fill a list of the caller.
@@ -126,6 +127,7 @@ var fieldsThatAreLists = map[string]string{
 	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train/outer.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/plan.Counts.Exchanged": "given", "xla/plan.Counts.Largest": "given", "xla/plan.Counts.Uncounted": "given", "xla/plan.Counts.Unknown": "given",
+	"xla/spmd.Summary.Calls": "given", "xla/spmd.Call.Instructions": "given",
 	"xla/plan.Estimate.Missing": "given", "xla/plan.Target.Grid": "given",
 	"xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
 }

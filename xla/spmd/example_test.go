@@ -1,0 +1,53 @@
+package spmd_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/xla/spmd"
+)
+
+// The sum of all numbers of an array of which each of two partitions has one half.
+const sum = `module @sum {
+  sdy.mesh @mesh = <["data"=2]>
+  func.func public @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}]>}) -> tensor<f32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %y = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}`
+
+// From one program to that of each of two processes. Package xla does this for GoMLX graphs.
+func Example() {
+	installed, err := install.Find("cpu", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plugin, err := pjrt.Load(installed.Path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := plugin.NewClient(map[string]any{"cpu_device_count": int64(2)}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	part, err := spmd.Partition(client, []byte(sum), pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for rank := range 2 {
+		_, found, err := spmd.Rewrite(part, rank, 2) // what each rank compiles
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, call := range found.Calls {
+			fmt.Printf("rank %d: %s of %d bytes\n", rank, call.Target, call.Bytes)
+		}
+	}
+	// Output:
+	// rank 0: lazo.all_reduce of 4 bytes
+	// rank 1: lazo.all_reduce of 4 bytes
+}

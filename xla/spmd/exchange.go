@@ -1,0 +1,598 @@
+package spmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The handlers that calls name.
+const (
+	AllReduce         = "lazo.all_reduce"
+	AllGather         = "lazo.all_gather"
+	ReduceScatter     = "lazo.reduce_scatter"
+	AllToAll          = "lazo.all_to_all"
+	CollectivePermute = "lazo.collective_permute"
+)
+
+// operations are the numbers of the attribute op, by the opcode of the computation that an exchange reduces by.
+var operations = map[string]int64{"add": 0, "multiply": 1, "minimum": 2, "maximum": 3, "and": 4, "or": 5}
+
+// types are the number types that are exchanged: their names, bytes, and which of the operations they have.
+var types = map[int64]struct {
+	name       string
+	bytes      int64
+	operations string
+}{
+	1: {"pred", 1, "and or minimum maximum"},
+	2: {"s8", 1, integers}, 3: {"s16", 2, integers}, 4: {"s32", 4, integers}, 5: {"s64", 8, integers},
+	6: {"u8", 1, integers}, 7: {"u16", 2, integers}, 8: {"u32", 4, integers}, 9: {"u64", 8, integers},
+	10: {"f16", 2, floats}, 16: {"bf16", 2, floats}, 11: {"f32", 4, floats}, 12: {"f64", 8, floats},
+	15: {"c64", 8, "add multiply"}, 18: {"c128", 16, "add multiply"},
+}
+
+const (
+	integers = "add multiply minimum maximum and or"
+	floats   = "add multiply minimum maximum"
+)
+
+// exchange is what a collective instruction asks for.
+type exchange struct {
+	in     *instruction
+	target string
+	op     int64
+	groups groups
+	pairs  []int64
+	axis   int64 // that is gathered, scattered or divided
+	tuple  bool  // the instruction's result is a tuple of as many arrays as it has operands
+	arrays []shape
+}
+
+// groups are partitions that exchange with each other: so many groups of one size, one behind the other.
+type groups struct {
+	members []int64
+	size    int64
+}
+
+func (g groups) String() string { return fmt.Sprint(g.size, g.members) }
+
+// isExchange tells whether an opcode may be that of an exchange between partitions. Those that are not known are
+// among them.
+func isExchange(opcode string) bool {
+	for _, prefix := range []string{"all-", "collective-", "ragged-", "reduce-scatter", "send", "recv", "async-"} {
+		if strings.HasPrefix(opcode, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// known are the fields of a collective instruction whose meaning is known here: another one may change what is
+// exchanged with whom.
+var known = []protowire.Number{
+	fieldMetadata, fieldDimensions, fieldBackendConfig, fieldAllReduceID, fieldReplicaGroups, fieldPairs, fieldConstrainLayout,
+	fieldFrontendAttributes, fieldGlobalIDs, fieldStatistics, fieldDeviceList, fieldOriginalValue, fieldIotaGroups, fieldMeshGroups,
+	fieldPrecision, fieldResultAccuracy,
+}
+
+// exchange reads a collective instruction.
+func (r *rewriter) exchange(c *computation, in *instruction) (x *exchange, err error) {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s %s of %s%s: %s", ErrUnsupported, in.opcode, in.name, c.name, r.where(in), fmt.Sprintf(format, args...))
+	}
+	x = &exchange{in: in}
+	switch in.opcode {
+	case "all-reduce":
+		x.target = AllReduce
+	case "all-gather", "collective-broadcast":
+		x.target = AllGather
+	case "reduce-scatter":
+		x.target = ReduceScatter
+	case "all-to-all":
+		x.target = AllToAll
+	case "collective-permute":
+		x.target = CollectivePermute
+	default:
+		return nil, refuse("the exchange is not known here")
+	}
+	for _, f := range in.rest {
+		if !slices.Contains(known, f.number) {
+			return nil, refuse("its field %d is not known here", f.number)
+		}
+	}
+	if in.channel <= 0 {
+		return nil, refuse("it has no channel, and so is between replicas; expected an exchange between the %d partitions", r.ranks)
+	}
+	if len(in.operands) == 0 {
+		return nil, refuse("it has no operand")
+	}
+	for _, id := range in.operands {
+		s := c.byID[id].shape
+		_, ok := types[s.element]
+		switch {
+		case !ok:
+			return nil, refuse("arrays of XLA's type %d are not exchanged; expected pred, s8 to s64, u8 to u64, f16, bf16, f32, f64, c64 or c128", s.element)
+		case s.dynamic:
+			return nil, refuse("an operand has an axis whose length is not known before the run")
+		case len(x.arrays) > 0 && x.target == AllToAll && !slices.Equal(s.dims, x.arrays[0].dims):
+			return nil, refuse("its operands have different shapes")
+		}
+		x.arrays = append(x.arrays, s.inRows())
+	}
+	x.tuple = in.shape.element == typeTuple
+	if err := r.reduction(x, refuse); err != nil {
+		return nil, err
+	}
+	if x.target == CollectivePermute {
+		if err := r.permutation(x, refuse); err != nil {
+			return nil, err
+		}
+	} else if err := r.members(x, refuse); err != nil {
+		return nil, err
+	}
+	return x, r.shapes(x, refuse)
+}
+
+// refusal makes an error about an instruction.
+type refusal func(format string, args ...any) error
+
+// reduction reads by what an exchange reduces.
+func (r *rewriter) reduction(x *exchange, refuse refusal) error {
+	if x.target != AllReduce && x.target != ReduceScatter {
+		if len(x.in.called) > 0 {
+			return refuse("it calls a computation")
+		}
+		return nil
+	}
+	if len(x.in.called) != 1 {
+		return refuse("it has %d computations to reduce by, expected one", len(x.in.called))
+	}
+	by := r.byID[x.in.called[0]]
+	root := by.byID[by.root]
+	op, ok := operations[root.opcode]
+	ok = ok && len(by.instructions) == 3 && len(root.operands) == 2 && root.operands[0] != root.operands[1]
+	if ok {
+		for _, id := range root.operands {
+			ok = ok && by.byID[id].opcode == "parameter"
+		}
+	}
+	if !ok {
+		return refuse("it reduces by the computation %s, whose root is %s; expected add, multiply, minimum, maximum, and or or of its two parameters", by.name, root.opcode)
+	}
+	for _, s := range x.arrays {
+		kind := types[s.element]
+		if !slices.Contains(strings.Fields(kind.operations), root.opcode) {
+			return refuse("%s of %s is not exchanged", root.opcode, kind.name)
+		}
+		if root.shape.element != s.element {
+			return refuse("it reduces %s in another type", kind.name)
+		}
+	}
+	x.op = op
+	return nil
+}
+
+// permutation reads who sends to whom.
+func (r *rewriter) permutation(x *exchange, refuse refusal) error {
+	from, to := map[int64]bool{}, map[int64]bool{}
+	for _, f := range x.in.rest {
+		if f.number != fieldPairs {
+			continue
+		}
+		data, err := f.bytes()
+		if err != nil {
+			return err
+		}
+		fields, err := fieldsOf(data)
+		if err != nil {
+			return err
+		}
+		var pair [2]int64
+		for _, f := range fields {
+			if f.number == fieldSource || f.number == fieldDestination {
+				if pair[f.number-1], err = f.number64(); err != nil {
+					return err
+				}
+			}
+		}
+		if n := int64(r.ranks); pair[0] < 0 || pair[0] >= n || pair[1] < 0 || pair[1] >= n || from[pair[0]] || to[pair[1]] {
+			return refuse("the pair %d to %d is not one of %d partitions, or names one twice", pair[0], pair[1], r.ranks)
+		}
+		from[pair[0]], to[pair[1]] = true, true
+		x.pairs = append(x.pairs, pair[:]...)
+	}
+	return nil
+}
+
+// members reads who exchanges with whom.
+func (r *rewriter) members(x *exchange, refuse refusal) error {
+	lists, err := x.in.groups()
+	if err != nil {
+		return refuse("%v", err)
+	}
+	global, _ := x.in.find(fieldGlobalIDs)
+	reduces := x.in.opcode != "all-to-all" && x.in.opcode != "collective-broadcast"
+	if reduces && global.value == 0 {
+		// The groups are of replicas, of which there is one: each group stands for all its partitions.
+		for _, list := range lists {
+			if len(list) > 1 || list[0] != 0 {
+				return refuse("its groups %v are of replicas; expected one replica", lists)
+			}
+		}
+		lists = nil
+	}
+	if len(lists) == 0 {
+		all := make([]int64, r.ranks)
+		for i := range all {
+			all[i] = int64(i)
+		}
+		lists = [][]int64{all}
+	}
+	met := make([]bool, r.ranks)
+	for _, list := range lists {
+		for _, member := range list {
+			if member < 0 || member >= int64(r.ranks) || met[member] {
+				return refuse("its groups %v name the partition %d, expected each of %d once", lists, member, r.ranks)
+			}
+			met[member] = true
+		}
+		if len(list) != len(lists[0]) {
+			return refuse("its groups %v have different sizes", lists)
+		}
+		x.groups.members = append(x.groups.members, list...)
+	}
+	if len(x.groups.members) != r.ranks {
+		return refuse("its groups %v have not each of %d partitions", lists, r.ranks)
+	}
+	x.groups.size = int64(len(lists[0]))
+	return nil
+}
+
+// shapes compares the results of an exchange with what follows from its operands.
+func (r *rewriter) shapes(x *exchange, refuse refusal) error {
+	if x.in.opcode == "all-gather" || x.in.opcode == "reduce-scatter" || x.in.opcode == "all-to-all" {
+		axes, err := x.in.numbers(fieldDimensions)
+		switch {
+		case err != nil:
+			return err
+		case len(axes) > 1, len(axes) == 0 && x.in.opcode != "all-to-all":
+			return refuse("it names %d axes, expected one", len(axes))
+		case len(axes) == 1:
+			x.axis = axes[0]
+			for _, s := range x.arrays {
+				if x.axis < 0 || x.axis >= int64(len(s.dims)) {
+					return refuse("it has no axis %d", x.axis)
+				}
+			}
+		}
+		if x.in.opcode == "all-to-all" && (len(axes) == 0) != x.tuple {
+			return refuse("it names %d axes beside a result that is a tuple (%v)", len(axes), x.tuple)
+		}
+	}
+	if x.in.opcode == "all-to-all" && x.tuple && int64(len(x.arrays)) != x.groups.size {
+		return refuse("it has %d operands for groups of %d", len(x.arrays), x.groups.size)
+	}
+	results := []shape{x.in.shape}
+	if x.tuple {
+		results = x.in.shape.tuple
+	}
+	if len(results) != len(x.arrays) {
+		return refuse("it has %d operands and %d results", len(x.arrays), len(results))
+	}
+	for i, s := range x.arrays {
+		want := slices.Clone(s.dims)
+		divided := false
+		switch {
+		case x.in.opcode == "all-gather":
+			want[x.axis] *= x.groups.size
+		case x.in.opcode == "reduce-scatter":
+			divided, want[x.axis] = true, want[x.axis]/x.groups.size
+		case x.in.opcode == "all-to-all" && !x.tuple:
+			divided = true
+		}
+		if divided && s.dims[x.axis]%x.groups.size != 0 {
+			return refuse("the axis %d of %v is not divided by groups of %d", x.axis, s.dims, x.groups.size)
+		}
+		if results[i].element != s.element || results[i].dynamic || !slices.Equal(results[i].dims, want) {
+			return refuse("its result %d has the shape %v, expected %v", i, results[i].dims, want)
+		}
+	}
+	return nil
+}
+
+// groups are the lists of partitions that an instruction names, by whichever field; nil for none.
+func (in *instruction) groups() (lists [][]int64, err error) {
+	sources := 0
+	for _, f := range in.rest {
+		var found [][]int64
+		switch f.number {
+		case fieldReplicaGroups:
+			var one []int64
+			if one, err = listIn(f, fieldReplicas); err == nil {
+				if sources == 0 {
+					sources = 1
+				}
+				lists = append(lists, one)
+			}
+		case fieldDeviceList:
+			found, err = deviceList(f)
+		case fieldIotaGroups:
+			found, err = iotaGroups(f)
+		case fieldMeshGroups:
+			found, err = meshGroups(f)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			if sources++; sources > 1 && !slices.EqualFunc(lists, found, slices.Equal[[]int64]) {
+				return nil, fmt.Errorf("its fields say different groups: %v and %v", lists, found)
+			}
+			lists = found
+		}
+	}
+	for _, list := range lists {
+		if len(list) == 0 {
+			return nil, fmt.Errorf("a group of %v is empty", lists)
+		}
+	}
+	return lists, nil
+}
+
+// listIn is the repeated number in a message.
+func listIn(message field, number protowire.Number) (list []int64, err error) {
+	data, err := message.bytes()
+	if err != nil {
+		return nil, err
+	}
+	fields, err := fieldsOf(data)
+	for _, f := range fields {
+		if f.number == number && err == nil {
+			list, err = f.appendTo(list)
+		}
+	}
+	return list, err
+}
+
+func deviceList(message field) (lists [][]int64, err error) {
+	data, err := message.bytes()
+	if err != nil {
+		return nil, err
+	}
+	fields, err := fieldsOf(data)
+	for _, f := range fields {
+		if err != nil {
+			return nil, err
+		}
+		switch f.number {
+		case fieldGroups:
+			var one []int64
+			one, err = listIn(f, fieldReplicas)
+			lists = append(lists, one)
+		case fieldListIota:
+			// Older plugins write the groups both ways at once.
+			var found [][]int64
+			if found, err = iotaGroups(f); err == nil && len(found) > 0 {
+				if len(lists) > 0 && !slices.EqualFunc(lists, found, slices.Equal[[]int64]) {
+					return nil, fmt.Errorf("its list of devices says different groups: %v and %v", lists, found)
+				}
+				lists = found
+			}
+		default:
+			return nil, fmt.Errorf("the field %d of its list of devices is not known here", f.number)
+		}
+	}
+	return lists, err
+}
+
+// most is how many partitions a list may have: a million, so that a broken module does not take all memory.
+const most = 1 << 20
+
+// iotaGroups are the numbers 0, 1, …, laid out over axes, with the axes in another order, cut into groups.
+func iotaGroups(message field) ([][]int64, error) {
+	reshape, err := listIn(message, fieldReshape)
+	if err != nil {
+		return nil, err
+	}
+	order, err := listIn(message, fieldTranspose)
+	if err != nil {
+		return nil, err
+	}
+	count, err := listIn(message, fieldGroupCount)
+	if err != nil {
+		return nil, err
+	}
+	size, err := listIn(message, fieldGroupSize)
+	if err != nil {
+		return nil, err
+	}
+	if len(reshape)+len(order)+len(count)+len(size) == 0 {
+		return nil, nil
+	}
+	list, err := transposed(nil, reshape, order)
+	if err != nil {
+		return nil, err
+	}
+	if len(count) != 1 || len(size) != 1 || size[0] < 1 || count[0] < 1 || count[0] > most || size[0] > most || count[0]*size[0] != int64(len(list)) {
+		return nil, fmt.Errorf("%v groups of %v do not have the %d partitions of the axes %v", count, size, len(list), reshape)
+	}
+	return slices.Collect(slices.Chunk(list, int(size[0]))), nil
+}
+
+// transposed lays numbers out over axes, puts the axes in another order, and reads the numbers again. nil are 0, 1, ….
+func transposed(list, axes, order []int64) ([]int64, error) {
+	n := int64(1)
+	for _, a := range axes {
+		if a < 1 || a > most || n*a > most {
+			return nil, fmt.Errorf("axes %v of partitions", axes)
+		}
+		n *= a
+	}
+	met := make([]bool, len(axes))
+	for _, a := range order {
+		if a < 0 || a >= int64(len(axes)) || met[a] {
+			return nil, fmt.Errorf("the order %v of %d axes", order, len(axes))
+		}
+		met[a] = true
+	}
+	if len(order) != len(axes) || list != nil && int64(len(list)) != n {
+		return nil, fmt.Errorf("the order %v of the axes %v, and %d partitions", order, axes, len(list))
+	}
+	strides := make([]int64, len(axes))
+	stride := int64(1)
+	for i, a := range slices.Backward(axes) {
+		strides[i], stride = stride, stride*a
+	}
+	out := make([]int64, n)
+	for i := range out {
+		at, left := int64(0), int64(i)
+		for _, a := range slices.Backward(order) {
+			at, left = at+left%axes[a]*strides[a], left/axes[a]
+		}
+		if out[i] = at; list != nil {
+			out[i] = list[at]
+		}
+	}
+	return out, nil
+}
+
+// meshGroups are those that lie along some axes, or parts of axes, of a mesh of devices.
+func meshGroups(message field) ([][]int64, error) {
+	data, err := message.bytes()
+	if err != nil {
+		return nil, err
+	}
+	fields, err := fieldsOf(data)
+	if err != nil {
+		return nil, err
+	}
+	var sizes, ids []int64
+	var along []axisPart
+	for _, f := range fields {
+		switch f.number {
+		case fieldMesh:
+			if sizes, ids, err = mesh(f); err != nil {
+				return nil, err
+			}
+		case fieldAxes:
+			part, err := partOf(f)
+			if err != nil {
+				return nil, err
+			}
+			along = append(along, part)
+		default:
+			return nil, fmt.Errorf("the field %d of its groups of a mesh is not known here", f.number)
+		}
+	}
+	if len(sizes) == 0 {
+		return nil, nil
+	}
+	// Each axis of the mesh is laid out as those of its parts that are named, and what lies between them.
+	var axes, order, rest []int64
+	place := make([]int64, len(along))
+	for i, size := range sizes {
+		var parts []int
+		for k := range along {
+			if along[k].axis == int64(i) {
+				if along[k].size == 0 {
+					along[k].before, along[k].size = 1, size
+				}
+				parts = append(parts, k)
+			}
+		}
+		slices.SortFunc(parts, func(a, b int) int { return int(along[a].before - along[b].before) })
+		done := int64(1)
+		between := func(upTo int64) error {
+			if upTo < done || upTo%done != 0 || size%upTo != 0 {
+				return fmt.Errorf("a part of the axis %d of the mesh does not divide it", i)
+			}
+			if upTo > done {
+				rest, axes = append(rest, int64(len(axes))), append(axes, upTo/done)
+			}
+			return nil
+		}
+		for _, k := range parts {
+			if along[k].before < 1 || along[k].before > most || along[k].size < 1 || along[k].size > most {
+				return nil, fmt.Errorf("a part of the axis %d of the mesh has no size", i)
+			}
+			if err := between(along[k].before); err != nil {
+				return nil, err
+			}
+			place[k], axes = int64(len(axes)), append(axes, along[k].size)
+			done = along[k].before * along[k].size
+		}
+		if err := between(size); err != nil {
+			return nil, err
+		}
+	}
+	group := int64(1)
+	order = append(order, rest...)
+	for k, part := range along {
+		if part.axis < 0 || part.axis >= int64(len(sizes)) {
+			return nil, fmt.Errorf("the mesh has no axis %d", part.axis)
+		}
+		order, group = append(order, place[k]), group*part.size
+	}
+	if len(ids) == 0 {
+		ids = nil
+	}
+	list, err := transposed(ids, axes, order)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(list, int(group))), nil
+}
+
+// axisPart is a part of an axis of a mesh: so many, size, behind the product of what is left of it; 0 is the whole.
+type axisPart struct{ axis, before, size int64 }
+
+func mesh(message field) (sizes, ids []int64, err error) {
+	data, err := message.bytes()
+	if err != nil {
+		return nil, nil, err
+	}
+	fields, err := fieldsOf(data)
+	for _, f := range fields {
+		if err != nil {
+			return nil, nil, err
+		}
+		switch f.number {
+		case fieldMeshAxes:
+			var size []int64
+			if size, err = listIn(f, fieldAxisSize); err == nil && (len(size) != 1 || size[0] < 1 || size[0] > most) {
+				err = fmt.Errorf("an axis of its mesh has the size %v", size)
+			}
+			sizes = append(sizes, size...)
+		case fieldMeshIDs:
+			ids, err = f.appendTo(ids)
+		}
+	}
+	return sizes, ids, err
+}
+
+func partOf(message field) (part axisPart, err error) {
+	fields, err := fieldsOf(message.data)
+	for _, f := range fields {
+		if err != nil {
+			return part, err
+		}
+		switch f.number {
+		case fieldAxis:
+			part.axis, err = f.number64()
+		case fieldSubAxis:
+			var before, size []int64
+			if before, err = listIn(f, fieldPreSize); err == nil {
+				size, err = listIn(f, fieldSubSize)
+			}
+			if err == nil && (len(before) != 1 || len(size) != 1) {
+				err = fmt.Errorf("a part of an axis of its mesh says not how large it is")
+			}
+			if err == nil {
+				part.before, part.size = before[0], size[0]
+			}
+		}
+	}
+	return part, err
+}

@@ -1,0 +1,81 @@
+package spmd
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// partitioner is XLA's pass that divides a program.
+const partitioner = "spmd-partitioning"
+
+// Partition gives the program that one partition of a StableHLO program runs, as XLA's partitioner makes it: a
+// serialized HloModuleProto with collective instructions, the same for all partitions; see [Rewrite]. options have SPMD
+// and two Partitions or more, and the client has as many devices. What the compiler makes of the module behind the
+// partitioner is thrown away, and is made as cheaply as it can be.
+//
+// The plugin writes the module into a folder of the system's temporary ones, which nobody else may read, and which is
+// removed.
+func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions) (module []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("spmd: partition: %w", err)
+		}
+	}()
+	if !options.SPMD || options.Partitions < 2 || options.Replicas > 1 {
+		return nil, fmt.Errorf("%w: %d replicas of %d partitions (SPMD: %v): expected one of two partitions or more, with SPMD", pjrt.ErrInvalidArgument, max(options.Replicas, 1), options.Partitions, options.SPMD)
+	}
+	dir, err := os.MkdirTemp("", "lazo-partition-*") // of mode 0700
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	debug := maps.Clone(options.Debug)
+	if debug == nil {
+		debug = map[string]any{}
+	}
+	maps.Copy(debug, cheap)
+	debug["xla_dump_to"], debug["xla_dump_hlo_pass_re"], debug["xla_dump_hlo_as_proto"] = dir, "^"+partitioner+"$", true
+	options.Debug = debug
+	compiled, err := client.Compile(program, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := compiled.Close(); err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.after_"+partitioner+".*.hlo.pb"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, fmt.Errorf("the plugin wrote the module behind its pass %s %d times, expected once", partitioner, len(files))
+	}
+	dump, err := os.ReadFile(files[0])
+	if err != nil {
+		return nil, err
+	}
+	fields, err := fieldsOf(dump)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if f.number == fieldModule && err == nil {
+			module, err = f.bytes()
+		}
+	}
+	if err == nil && len(module) == 0 {
+		err = fmt.Errorf("%w: what the plugin wrote has none", errMalformed)
+	}
+	return module, err
+}
+
+// cheap are the options by which the compiler does least behind the partitioner.
+var cheap = map[string]any{
+	"xla_backend_optimization_level":    0,
+	"xla_llvm_disable_expensive_passes": true,
+}
