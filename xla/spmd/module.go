@@ -210,7 +210,7 @@ func (c *computation) add(opcode, name string, s shape, operands []int64, extra 
 	} else {
 		in.id = max(c.id<<32, c.last+1)
 	}
-	in.name = fmt.Sprintf("%s.lazo.%d", name, in.id&(1<<32-1))
+	in.name = fmt.Sprintf("%s.lazo.%d.%d", name, c.id, in.id&(1<<32-1)) // the module has each name once
 	c.last, c.instructions, c.byID[in.id] = in.id, append(c.instructions, in), in
 	return in
 }

@@ -482,11 +482,11 @@ func (in *instruction) inherit(from *instruction, computations []int64) {
 
 // loop leads the chain through a loop: its tuple has one element more.
 func (r *rewriter) loop(c *computation, in *instruction, after int64) (last int64, err error) {
-	if len(in.called) != 2 || len(in.operands) != 1 || in.shape.element != typeTuple {
-		return 0, fmt.Errorf("%w: the loop %s of %s%s is not over a tuple", ErrUnsupported, in.name, c.name, r.where(in))
+	if len(in.called) != 2 || len(in.operands) != 1 {
+		return 0, fmt.Errorf("%w: the loop %s of %s calls %d computations", errMalformed, in.name, c.name, len(in.called))
 	}
 	body, condition := in.called[0], in.called[1]
-	if r.holds[condition] {
+	if r.holds[condition] || in.shape.element != typeTuple {
 		return r.loopByTest(c, in, after)
 	}
 	if err := r.reform(body, carried); err != nil {
@@ -590,8 +590,8 @@ func (r *rewriter) reform(id int64, as form) error {
 	return nil
 }
 
-// loopByTest leads the chain through a loop whose condition exchanges. A condition gives no token back, so it becomes
-// a call before the loop and one at the end of its body, and the loop carries what it found.
+// loopByTest leads the chain through a loop whose condition exchanges, or which is over one array. A condition gives no
+// token back, so it becomes a call before the loop and one at the end of its body, and the loop carries what it found.
 func (r *rewriter) loopByTest(c *computation, in *instruction, after int64) (last int64, err error) {
 	for _, id := range in.called {
 		if err := r.reform(id, called); err != nil {

@@ -1,0 +1,143 @@
+package spmd_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flow"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// sample is a step of a model that is divided over devices.
+type sample struct {
+	build    managed.Build
+	batch    data.Batch
+	test     bool
+	optimize optim.Chain
+	options  []strategies.ParallelOption
+}
+
+// samples are steps whose programs have exchanges of each kind that the strategies come to.
+func samples(t testing.TB, devices int) map[string]sample {
+	batch := func(dims ...int) data.Batch {
+		b, err := managed.ZeroBatch(data.X([]float32(nil), append([]int{16}, dims...)...), data.Y([]float32(nil), 16, 1))
+		require.NoError(t, err)
+		return b
+	}
+	tokens, err := managed.ZeroBatch(data.X([]int32(nil), 16, 8), data.Y([]int32(nil), 16, 8))
+	require.NoError(t, err)
+	end := func(b *managed.Builder, h *managed.Node) {
+		h = nn.Dense{Units: 1}.Apply(b.Scope().In("last"), h)
+		b.Loss("loss", graph.ReduceAllMean(graph.Square(graph.Sub(h, b.Node("y")))))
+	}
+	mlp := func(b *managed.Builder) {
+		h := graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Node("x")))
+		end(b, graph.Tanh(nn.Dense{Units: 16}.Apply(b.Scope().In("second"), h)))
+	}
+	layer := func(apply func(s *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
+		return func(b *managed.Builder) { end(b, apply(b.Scope().In("layer"), b.Node("x"))) }
+	}
+	model := []strategies.ParallelOption{strategies.ModelDevices(2), strategies.ShardState(func(_ string, shape shapes.Shape) xla.Split {
+		if shape.Rank() == 2 && shape.Dimensions[1]%2 == 0 {
+			return xla.Split{nil, {strategies.ModelAxis}}
+		}
+		return nil
+	})}
+	figures := func(b *managed.Builder) {
+		y, x := graph.Squeeze(b.Node("y"), 1), graph.ReduceSum(b.Node("x"), 1)
+		b.Track("mean", metrics.Mean(), nil, y)
+		b.Track("r2", metrics.R2(), nil, y, x)
+		b.Track("auc", metrics.AUC(50), nil, graph.GreaterThan(y, graph.ScalarZero(y.Graph(), y.DType())), graph.Sigmoid(x))
+		b.Track("accuracy", metrics.Accuracy(), nil, graph.ConvertDType(y, dtypes.Int32), graph.ArgMax(b.Node("x"), 1))
+	}
+	all := map[string]sample{
+		"mlp":            {build: mlp, batch: batch(8)},
+		"fsdp":           {build: mlp, batch: batch(8), options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
+		"tensor":         {build: mlp, batch: batch(8), options: model},
+		"clipped":        {build: mlp, batch: batch(8), optimize: optim.Chain{optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}}},
+		"metrics":        {build: figures, batch: batch(8), test: true},
+		"tokens":         {build: transformer, batch: tokens},
+		"sharded tokens": {build: transformer, batch: tokens, options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
+		"lstm": {batch: batch(6, 4), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+			out, _ := nn.LSTM{Units: 8, Last: true}.Apply(s, x)
+			return out
+		})},
+		"convolution": {batch: batch(12, 4), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+			return graph.ReduceMean(nn.Conv{Channels: 4, Window: []int{3}, Strides: []int{2}}.Apply(s, x), 1)
+		})},
+		"batch norm": {batch: batch(8), build: func(b *managed.Builder) {
+			h := nn.Dense{Units: 16}.Apply(b.Scope().In("first"), b.Node("x"))
+			end(b, managed.BatchNorm(b.Scope().In("norm"), h))
+		}},
+		"dropout": {batch: batch(8), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+			return layers.Dropout(s, x, graph.Scalar(x.Graph(), x.DType(), 0.5))
+		})},
+		"sort": {batch: batch(8), build: layer(func(s *managed.Scope, x *managed.Node) *managed.Node {
+			return graph.Add(x, graph.Sort(graph.StopGradient(x), 0, true))
+		})},
+		// How long it goes on, all examples decide: the condition of the loop exchanges too.
+		"while": {batch: batch(8), build: func(b *managed.Builder) {
+			x := b.Node("x")
+			zero := graph.ScalarZero(x.Graph(), x.DType())
+			out := flow.While(func(s []*managed.Node) *managed.Node {
+				return graph.LessThan(graph.ReduceAllSum(s[0]), graph.AddScalar(zero, 1e4))
+			}, func(s []*managed.Node) []*managed.Node {
+				return []*managed.Node{graph.Add(s[0], graph.AddScalar(graph.Mul(s[0], graph.ReduceAllMax(s[0])), 1))}
+			}, x)
+			end(b, graph.MulScalar(graph.StopGradient(out[0]), 1e-4))
+		}},
+	}
+	return all
+}
+
+// transformer is a block of attention and a layer on each place, and the logits of tokens.
+func transformer(b *managed.Builder) {
+	scope := b.Scope()
+	embedding := nn.Embedding{Vocabulary: 64, Width: 32}
+	x := embedding.Apply(scope.In("tokens"), b.Node("x"))
+	x = graph.Add(x, nn.Attention{Heads: 4, Causal: true, Rotary: 1e4}.Apply(scope.In("attention"), nn.LayerNorm{}.Apply(scope.In("norm"), x)))
+	x = graph.Add(x, nn.Dense{Units: 32}.Apply(scope.In("narrow"), graph.Tanh(nn.Dense{Units: 64}.Apply(scope.In("wide"), x))))
+	logits := graph.LogSoftmax(embedding.Logits(scope.Shared("tokens"), x))
+	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Node("y"), 64, dtypes.Float32)))))
+}
+
+// programs are the StableHLO texts of the samples, over so many devices. No device is needed for them.
+func programs(t *testing.T, devices int) map[string]string {
+	r := plugintest.Described(t, devices)
+	texts := map[string]string{}
+	all := samples(t, devices)
+	for name := range maps.Keys(all) {
+		s := all[name]
+		on, err := strategies.DataParallel(r, s.options...)
+		require.NoError(t, err)
+		chain := s.optimize
+		if chain == nil {
+			chain = optim.Chain{optim.Adam{}}
+		}
+		state, err := managed.New(on, managed.WithOptimizer(optim.New(1e-3, chain...)))
+		require.NoError(t, err)
+		step := managed.TrainStep(s.build)
+		if s.test {
+			step = managed.TestStep(s.build)
+		}
+		program, err := step.Program(t.Context(), state, s.batch)
+		require.NoError(t, err, name)
+		texts[name] = program.StableHLO()
+		require.NoError(t, step.Close())
+		require.NoError(t, state.Close())
+	}
+	return texts
+}
