@@ -81,10 +81,11 @@ var workloads = []struct {
 	{"gpt", trainSequences("gpt", gptSizes())},
 	{"generate", generates(bigGenerator)},
 	{"growth", growth},
+	{"ranks", ranks},
 }
 
 // notByDefault are measured when they are asked for alone: they take minutes.
-var notByDefault = []string{"growth", "gpt"}
+var notByDefault = []string{"growth", "gpt", "ranks"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,6 +15,9 @@ const (
 	ExitDisagree = 77 // ranks wait for each other at different places: they do not run the same
 	ExitFailed   = 78 // a rank ended the job by [Job.Fail]
 )
+
+// ErrDisagree: the ranks of a job call, compile or run different things.
+var ErrDisagree = errors.New("the ranks disagree")
 
 // Failure is why a job ended.
 type Failure struct {

@@ -255,7 +255,7 @@ func (j *Job) differ(text string) error {
 	for one := range slices.Chunk(all, length) {
 		texts = append(texts, strings.TrimRight(string(one), "\x00"))
 	}
-	return fmt.Errorf("%s", differ(texts))
+	return fmt.Errorf("%w: %s", ErrDisagree, differ(texts))
 }
 
 func nothing() error        { return nil }

@@ -37,10 +37,13 @@ func (f *firstDevice) String() string        { return f.name }
 func (f *firstDevice) Runtime() *xla.Runtime { return f.runtime }
 func (f *firstDevice) NumDevices() int       { return 1 }
 
-// ready refuses a runtime that is nil.
+// ready refuses a runtime that is nil, and one of several processes, each of which would train a model of its own.
 func (f *firstDevice) ready() error {
 	if f.runtime == nil {
 		return fmt.Errorf("strategies: %s: the runtime is nil: open one with xla.Open", f.name)
+	}
+	if job := f.runtime.Job(); job != nil {
+		return fmt.Errorf("strategies: %s: the runtime is of %d processes, each of which would train alone: take DataParallel, or open a runtime without xla.Across", f.name, job.Size())
 	}
 	return nil
 }

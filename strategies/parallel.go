@@ -3,6 +3,7 @@ package strategies
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -21,6 +22,10 @@ import (
 // exchange between the devices where it is needed. So a mean over the batch, a gradient, the statistics of a batch
 // normalisation and a metric are those of all examples, and each example has random numbers of its own, the same as on
 // one device. It agrees with [Jit] up to the order of sums.
+//
+// On a runtime of several processes ([xla.Across]) the devices are those of all of them. Each process runs the same
+// program on the same batches, of which its devices take their part, and puts the same values; it fetches what is cut
+// over the devices in the same order as the others. Values that differ between processes are [xla.ErrDisagree].
 func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) {
 	autodiff.Install()
 	if on == nil {
@@ -41,6 +46,9 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	case p.model < 1 || p.devices%p.model != 0:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
 			"the runtime has %d devices, see Devices and ModelDevices", p.model, p.devices, p.devices, has)
+	case on.Job() != nil && p.devices != has:
+		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices: the runtime has %d over %d processes: expected all, since each process has a part",
+			p.devices, has, on.Job().Size())
 	}
 	p.first = firstDevice{on, "data_parallel"}
 	p.place = xla.Placement{Split: p.split}
@@ -51,6 +59,7 @@ func DataParallel(on *xla.Runtime, options ...ParallelOption) (Strategy, error) 
 	if p.devices == 1 {
 		p.place = xla.Placement{}
 	}
+	p.from, p.local = on.Local(p.place.Mesh)
 	return p, nil
 }
 
@@ -115,6 +124,8 @@ type parallel struct {
 	runtime  *xla.Runtime
 	first    firstDevice // for what one device has, whole or in part
 	devices  int
+	from     int // the first of this process's devices
+	local    int // how many it has
 	model    int
 	leftover Leftover
 	rule     func(name string, shape shapes.Shape) xla.Split
@@ -142,7 +153,7 @@ func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.pla
 
 // divided is a value of which each device has a part, or all.
 type divided struct {
-	parts []Buffer
+	parts []Buffer // of this process's devices
 	split xla.Split
 	shape shapes.Shape // of the whole; not known of what a step gave
 }
@@ -197,7 +208,10 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 	if err != nil {
 		return err
 	}
-	for d := range p.devices {
+	if err := p.same(t); err != nil {
+		return err
+	}
+	for d := range p.local {
 		if p.runtime.Topology() != "" { // the numbers are not wanted
 			b, err := p.runtime.Abstract(compute.DeviceNum(d), shape)
 			if err != nil {
@@ -208,7 +222,7 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 		}
 		part := t
 		if !shape.Equal(v.shape) {
-			if part, err = cut(t, shape, p.place.Mesh.Start(d, shape, v.split)); err != nil {
+			if part, err = cut(t, shape, p.place.Mesh.Start(p.from+d, shape, v.split)); err != nil {
 				return err
 			}
 		}
@@ -221,22 +235,84 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 	return t.FinalizeAll()
 }
 
+// same tells whether all processes have the same numbers of a value.
+func (p *parallel) same(t *tensors.Tensor) error {
+	job := p.runtime.Job()
+	if job == nil {
+		return nil
+	}
+	var sum int64
+	if err := t.ConstBytes(func(data []byte) { sum = int64(crc32.Checksum(data, castagnoli)) }); err != nil {
+		return err
+	}
+	words := [2]int64{sum, -sum}
+	if err := job.Agree(words[:]); err != nil {
+		return err
+	}
+	if words[0] != -words[1] {
+		return fmt.Errorf("%w: it has other numbers in other processes: give all the same seed and the same initial values", xla.ErrDisagree)
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 func (p *parallel) Fetch(b Buffer) (*tensors.Tensor, error) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.Fetch(partOf(b, 0))
 	}
 	whole := tensors.FromShape(v.shape)
-	for d, b := range v.parts {
-		part, err := p.first.Fetch(b)
-		if err != nil {
-			return nil, err
-		}
+	parts, err := p.fetchParts(v)
+	if err != nil {
+		return nil, err
+	}
+	for d, part := range parts {
 		if err := paste(whole, part, p.place.Mesh.Start(d, part.Shape(), v.split)); err != nil {
 			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w", v.shape, err)
 		}
 	}
 	return whole, nil
+}
+
+// fetchParts are the parts of all devices, those of other processes too, which must all ask for them.
+func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
+	for _, b := range v.parts {
+		part, err := p.first.Fetch(b)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	job := p.runtime.Job()
+	if job == nil {
+		return parts, nil
+	}
+	var own []byte
+	for _, part := range parts {
+		if err := part.ConstBytes(func(data []byte) { own = append(own, data...) }); err != nil {
+			return nil, err
+		}
+	}
+	all, err := job.AllGather(own)
+	if err != nil {
+		return nil, fmt.Errorf("strategies: data_parallel: fetch %s, of which each process has a part: %w", v.shape, err)
+	}
+	shape := parts[0].Shape()
+	parts = nil
+	for rank, bytes := range all {
+		if len(bytes) != len(own) {
+			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w: rank %d fetches a part of %d bytes, expected %d", v.shape, xla.ErrDisagree, rank, len(bytes), len(own))
+		}
+		for len(bytes) > 0 {
+			part := tensors.FromShape(shape)
+			if err := part.MutableBytes(func(data []byte) { bytes = bytes[copy(data, bytes):] }); err != nil {
+				return nil, err
+			}
+			parts = append(parts, part)
+		}
+	}
+	return parts, nil
 }
 
 // FetchInto puts a divided value together first, and then copies it.

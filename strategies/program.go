@@ -18,7 +18,9 @@ import (
 type program struct {
 	on       Strategy
 	name     string
-	devices  int
+	mesh     int // how many devices, of all processes
+	from     int // the first of this process's
+	devices  int // how many it has
 	compiled *xla.Program
 	batch    []field
 	state    int    // how many values the state has
@@ -75,7 +77,8 @@ func small(batch []Input, state []Slot) bool {
 }
 
 func compile(on Strategy, s Step, place xla.Placement) (Program, error) {
-	p := &program{on: on, name: s.Name, devices: place.Mesh.Devices()}
+	p := &program{on: on, name: s.Name, mesh: place.Mesh.Devices()}
+	p.from, p.devices = on.Runtime().Local(place.Mesh)
 	for _, in := range s.Batch {
 		f, err := newField(in, place)
 		if err != nil {
@@ -135,11 +138,11 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 	r.wait()
 	host := s.host[:0]
 	if p.Block() > 1 {
-		host = r.stack(p.batch, batches, p.Block(), p.devices)
+		host = r.stack(p.batch, batches, p.Block(), p.from, p.devices)
 	} else {
 		for d := range p.devices {
 			for i, f := range p.batch {
-				host = append(host, f.part(d, batches[0].Fields[i].Array.Flat))
+				host = append(host, f.part(p.from+d, batches[0].Fields[i].Array.Flat))
 			}
 		}
 		s.host = host
@@ -184,7 +187,7 @@ func (p *program) replaced(state []Buffer, s *staging) []Buffer {
 		if from == fromHost || !p.changed[from] {
 			continue
 		}
-		if p.devices == 1 {
+		if p.mesh == 1 {
 			changed[from] = s.buffers[i]
 		} else {
 			changed[from] = state[from] // its parts are the same buffers, with new contents
@@ -195,7 +198,7 @@ func (p *program) replaced(state []Buffer, s *staging) []Buffer {
 
 // whole makes one value of the parts that the devices have.
 func (p *program) whole(outputs []Buffer) []Buffer {
-	if p.devices == 1 {
+	if p.mesh == 1 {
 		return outputs
 	}
 	n := len(outputs) / p.devices

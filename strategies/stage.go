@@ -65,11 +65,11 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack gives the batches of a block, up to k, one behind the other, for each field and each device after the other.
+// stack gives the batches of a block, up to k, one behind the other, for each field and each device from one on.
 // Where they already lie like that, in memory for all k, the device reads that memory; it does not read what lies
 // behind them.
-func (r *stagedRun) stack(fields []field, batches []data.Batch, k, devices int) []any {
-	if devices == 1 {
+func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
+	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool
 		if r.host, ok = data.Stacked(r.host[:0], batches, k); ok {
 			return r.host
@@ -86,7 +86,7 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, devices int) 
 	for j, to := range r.stacks {
 		d, f := j/len(fields), j%len(fields)
 		for i := range batches {
-			to.put(i, batches[i].Fields[f].Array.Flat, fields[f].starts[d])
+			to.put(i, batches[i].Fields[f].Array.Flat, fields[f].starts[from+d])
 		}
 		r.host = append(r.host, to.flat)
 	}

@@ -60,7 +60,7 @@ func TestSlot_stack(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			s := &stagedRun{}
-			host := s.stack(fields, row.batches, k, 1)
+			host := s.stack(fields, row.batches, k, 0, 1)
 			require.Equal(t, row.copied, s.stacks != nil)
 			require.Len(t, host[0], k*size*wide)
 			require.Len(t, host[1], k*size)

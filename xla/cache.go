@@ -123,10 +123,10 @@ func (c *cache) file(program string, options pjrt.CompileOptions) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%x", key.Sum(nil))+cacheSuffix)
 }
 
-// compile loads a program from the cache, or compiles it and puts it there. A nil cache compiles.
-func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+// compile loads a program from the cache, or has it compiled and puts it there. A nil cache compiles.
+func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
 	if c == nil {
-		e, err := client.Compile([]byte(program), options)
+		e, err := compile()
 		return e, cacheOff, err
 	}
 	name := c.file(program, options)
@@ -138,7 +138,7 @@ func (c *cache) compile(client *pjrt.Client, program string, options pjrt.Compil
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.warn("load", name, err)
 	}
-	if e, err = client.Compile([]byte(program), options); err != nil {
+	if e, err = compile(); err != nil {
 		return nil, cacheMiss, err
 	}
 	c.warn("keep", name, c.keep(e, name))

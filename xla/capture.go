@@ -98,7 +98,10 @@ func (c *client) prepare(p *Program, m *hlo.Module) (compute.Executable, error) 
 	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > goOnBytes:
 		p.mode = goOnShared
 	}
-	p.runs, p.took, p.text = runs, e.took, e.text
+	if c.exchanges(m) {
+		p.across = c.across
+	}
+	p.runs, p.took, p.text, p.devices = runs, e.took, e.text, runs.devices
 	return e, nil
 }
 

@@ -25,6 +25,7 @@ type client struct {
 	devices []*pjrt.Device
 	cache   *cache // nil: none
 	shared  shared
+	across  *across // nil for a process alone
 	log     *slog.Logger
 	closed  atomic.Bool
 
@@ -107,7 +108,7 @@ func (c *client) close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	return errors.Join(c.shared.close(), c.client.Close())
+	return errors.Join(c.shared.close(), c.across.close(), c.client.Close())
 }
 
 func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {

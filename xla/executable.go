@@ -62,7 +62,10 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	options := baseOptions(c.plugin.Kind)
 	options.Portable = portable
 	if !portable {
-		if err := forDevices(&options, m, len(c.devices), func(n compute.DeviceNum) (int, error) {
+		if err := forDevices(&options, m, c.runtime.NumDevices(), func(n compute.DeviceNum) (int, error) {
+			if c.exchanges(m) {
+				return int(n), nil
+			}
 			d, err := c.device(n)
 			if err != nil {
 				return 0, err
@@ -76,7 +79,12 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	e := &executable{of: c, module: m, text: m.Text(), portable: portable, options: options}
 	from := cacheShared
 	compile := func() (p *pjrt.Executable, err error) {
-		if p, from, err = c.cache.compile(c.client, e.text, options); err != nil {
+		if c.exchanges(m) {
+			p, from, err = c.across.compile(c, m.Name, e.text, options)
+		} else {
+			p, from, err = c.compileText(e.text, options)
+		}
+		if err != nil {
 			return nil, located(m, err)
 		}
 		return p, nil
@@ -102,6 +110,14 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	}
 	return e, nil
 }
+
+// compileText compiles a text, or has it from the cache.
+func (c *client) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
+}
+
+// exchanges tells whether a module is divided over several processes.
+func (c *client) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
 
 // forDevices says for which of so many devices a module is compiled; id gives the ID of one.
 func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id func(compute.DeviceNum) (int, error)) error {
@@ -157,6 +173,9 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 // writes over is copied first unless it is donated; what is donated is freed.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
+	if e.of.exchanges(e.module) {
+		return nil, fmt.Errorf("xla: run %s: %w: GoMLX's own runs do not go over several processes: use Runtime.CompileOver", e.module.Name, ErrUnimplemented)
+	}
 	n := len(callersParameters(e.module))
 	if len(inputs) != n*devices || donate != nil && len(donate) != len(inputs) {
 		return nil, fmt.Errorf("xla: run %s: expected %d inputs for each of %d devices, got %d, and %d marks of donation", e.module.Name, n, devices, len(inputs), len(donate))

@@ -87,7 +87,7 @@ func (r *Runtime) compileText(name, text string, built Built) (*Program, error) 
 	switch on := r.Backend.(type) {
 	case *client:
 		options := on.textOptions()
-		compiled, _, err := on.cache.compile(on.client, text, options)
+		compiled, _, err := on.compileText(text, options)
 		if err != nil {
 			return nil, err
 		}
@@ -96,13 +96,13 @@ func (r *Runtime) compileText(name, text string, built Built) (*Program, error) 
 			return nil, errors.Join(err, compiled.Close())
 		}
 		runs.executable.text, runs.executable.options = text, options
-		return &Program{name: name, built: built, runs: runs, text: text, block: 1}, nil
+		return &Program{name: name, built: built, runs: runs, text: text, block: 1, devices: 1}, nil
 	case *described:
 		runs, err := on.textProgram(name, text, &built)
 		if err != nil {
 			return nil, err
 		}
-		return &Program{name: name, built: built, runs: runs, text: text, block: 1}, nil
+		return &Program{name: name, built: built, runs: runs, text: text, block: 1, devices: 1}, nil
 	}
 	return nil, fmt.Errorf("%w: the plugin %s takes no StableHLO", ErrUnimplemented, r.plugin.Kind)
 }

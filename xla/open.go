@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -30,6 +31,7 @@ type options struct {
 	programs int           // how many are kept, see KeepPrograms
 	limit    time.Duration // see CompileTimeout
 	log      *slog.Logger
+	job      *dist.Job // see Across
 	err      error
 }
 
@@ -126,6 +128,9 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if len(o.client) > 0 {
 		return nil, fmt.Errorf("xla: the plugin %q takes no client options", Go)
 	}
+	if o.job != nil && o.job.Size() > 1 {
+		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected the plugin %q", Go, o.job.Size(), ErrUnimplemented, CPU)
+	}
 	// One operation at a time: in parallel, products of matrices wait for workers of a pool that such waiting products
 	// have filled, for ever (seen on two cores).
 	start := time.Now()
@@ -165,6 +170,10 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	if plugin.Kind == CPU {
 		pjrt.KeepHeap(os.Getenv)
 	}
+	across, err := newAcross(library, plugin, o)
+	if err != nil {
+		return nil, err
+	}
 	made, err := newClient(library, plugin, o.client)
 	if err != nil {
 		return nil, err
@@ -173,7 +182,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	if len(devices) == 0 {
 		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
-	c := &client{plugin: plugin, client: made, devices: devices, log: o.log}
+	c := &client{plugin: plugin, client: made, devices: devices, across: across, log: o.log}
 	c.shared.keep = o.programs
 	if plugin.Kind == CUDA {
 		about, err := devices[0].Attributes()
@@ -203,10 +212,13 @@ func (r *Runtime) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
 }
 
-// Devices describes each device, in the order of their numbers. It is empty
+// Devices describes each device of this process, in the order of their numbers. It is empty
 // after Close.
 func (r *Runtime) Devices() []string {
-	described := make([]string, r.NumDevices())
+	if r.closed.Load() {
+		return nil
+	}
+	described := make([]string, r.Backend.NumDevices())
 	for i := range described {
 		described[i] = r.DeviceDescription(compute.DeviceNum(i))
 	}
@@ -249,10 +261,14 @@ func (r *Runtime) Close() error {
 // Finalize is GoMLX's name for [Runtime.Close].
 func (r *Runtime) Finalize() { _ = r.Close() }
 
-// NumDevices is the number of devices, 0 after Close.
+// NumDevices is the number of devices, of all processes ([Across]), 0 after Close. The numbers that values are put to
+// ([compute.DeviceNum]) count those of this process alone.
 func (r *Runtime) NumDevices() int {
 	if r.closed.Load() {
 		return 0
+	}
+	if job := r.Job(); job != nil {
+		return job.Size() * r.Backend.NumDevices()
 	}
 	return r.Backend.NumDevices()
 }

@@ -26,6 +26,9 @@ type Program struct {
 	took  time.Duration
 	text  string
 	block int
+	// devices are those of this process.
+	devices int
+	across  *across // nil where no other process has a part in the program
 	// mode is how Start starts a run.
 	mode runMode
 	// counts are the numbers from 1 to the size of a block.
@@ -75,7 +78,8 @@ func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Progr
 
 // CompileOver is Compile for the devices of a mesh. The graph is one of whole arrays: XLA divides the work by how the
 // inputs are divided, and has the devices exchange what they need. Inputs and outputs of the program are lists of each
-// device's part, one device after the other.
+// device's part, one device after the other; of several processes ([Across]) each gives and gets its own
+// ([Runtime.Local]). The mesh of a program across processes is all devices.
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "compile %s", name)
@@ -83,7 +87,11 @@ func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.
 	if err := place.Mesh.check(r.NumDevices()); err != nil {
 		return nil, during(err, "compile %s", name)
 	}
-	p := &Program{name: name, place: place}
+	if n := place.Mesh.Devices(); r.Job() != nil && n > 1 && n != r.NumDevices() {
+		return nil, fmt.Errorf("xla: compile %s: the mesh has %d devices: across %d processes expected all %d, or 1 for a program that each runs alone",
+			name, n, r.Job().Size(), r.NumDevices())
+	}
+	p := &Program{name: name, place: place, devices: place.Mesh.Devices()}
 	c := &capture{Runtime: r, program: p}
 	err := graphs.Catch(func() {
 		g := graph.NewGraph(c, name)
@@ -175,7 +183,7 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode) (
 	if n < 1 || n > p.block {
 		return nil, nil, fmt.Errorf("xla: run %s: %d runs at once: the program makes up to %d", p.name, n, p.block)
 	}
-	devices := p.place.Mesh.Devices()
+	devices := p.devices
 	if p.block > 1 {
 		pooled, _ := p.lists.Get().(*lists)
 		if pooled == nil {
@@ -193,6 +201,13 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode) (
 	}
 	if len(host) != devices*len(p.built.Host) {
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
+	}
+	if p.across != nil {
+		leave, err := p.across.enter(p, n)
+		if err != nil {
+			return nil, nil, during(err, "run %s", p.name)
+		}
+		defer leave()
 	}
 	if outputs, running, err = p.runs.run(inputs, host, mode); err != nil {
 		return nil, nil, during(p.explained(err), "run %s", p.name)

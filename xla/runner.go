@@ -122,7 +122,8 @@ func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
 }
 
 func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
-	c := &calls{executable: e, devices: place.Mesh.Devices(), options: pjrt.CallOptions{InPlace: b.InPlace}}
+	_, devices := e.of.runtime.Local(place.Mesh)
+	c := &calls{executable: e, devices: devices, options: pjrt.CallOptions{InPlace: b.InPlace}}
 	for _, i := range b.Host {
 		s, err := e.module.Parameters[i].Part()
 		if err != nil {

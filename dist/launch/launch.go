@@ -85,8 +85,8 @@ const defaultGrace = 30 * time.Second
 const told = 3 * time.Second
 
 // Run starts the ranks and waits until all have ended. An error of the job is an [*ExitError]. When the context ends,
-// the ranks get the signal that ended it, where its cause is a [*loop.SignalError], else SIGTERM, and are killed when the
-// time of grace is over.
+// the ranks get the signal that ended it, where its cause is a [*loop.SignalError], else SIGTERM, and are killed when
+// the time of grace is over.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:
@@ -203,6 +203,9 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		args = append(args, "--bind-to", "none") // else each rank has one core, and XLA's threads share it
 		// More ranks than cores are the user's choice: versions 4 and 5 have it under other names.
 		env = append(env, "OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+		if n > runtime.NumCPU() {
+			env = append(env, "OMPI_MCA_mpi_yield_when_idle=1") // who waits would keep the processor from those it waits for
+		}
 		if os.Geteuid() == 0 {
 			args = append(args, "--allow-run-as-root")
 		}

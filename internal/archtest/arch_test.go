@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"xla/export":            {"safetensors", "internal/dtype", "internal/gate", "internal/vfs", "xla", "xla/pjrt"},
 	"xla/plan":              {"xla", "xla/export"},
 	"xla/spmd":              {"xla/pjrt"},
-	"xla":                   {"internal/aot", "internal/gate", "internal/graphs", "internal/owners", "internal/planned", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe"},
+	"xla":                   {"dist", "internal/aot", "internal/gate", "internal/graphs", "internal/owners", "internal/planned", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe", "xla/spmd"},
 	"dist":                  {"xla/install", "xla/mpi"},
 	"dist/launch":           {"dist", "internal/child", "loop", "xla/install"},
 	"strategies":            {"data", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/graphs", "xla"},
@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"examples/text":         {"data", "flaxlike", "loop", "nn", "text"},
 	"examples/serve":        {"data", "flaxlike", "loop", "serve"},
 	"cmd/lazo":              {"checkpoint", "data", "dist/launch", "flaxlike", "safetensors", "internal/child", "internal/planned", "loop", "xla", "xla/export", "xla/install", "xla/mpi", "xla/pjrt", "xla/plan", "xla/probe"},
-	"examples/mnist":        {"callbacks", "callbacks/tensorboard", "checkpoint", "checkpoint/runs", "data", "loop", "managed", "strategies", "xla"},
+	"examples/mnist":        {"callbacks", "callbacks/tensorboard", "checkpoint", "checkpoint/runs", "data", "dist", "loop", "managed", "strategies", "xla"},
 	"examples/quickstart":   {"callbacks", "data", "loop", "managed", "strategies", "xla"},
 	"docs":                  {},
 	"examples":              {},
@@ -103,7 +103,7 @@ var allowed = map[string][]string{
 	"examples/tabular":      {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"data", "flaxlike", "loop", "optim"},
-	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla"},
+	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "dist", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla"},
 }
 
 type pkg struct {

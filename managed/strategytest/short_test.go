@@ -3,3 +3,6 @@
 package strategytest
 
 const parallelRuns = 5
+
+// rankCounts are the numbers of processes of TestRanks.
+var rankCounts = []int{2}

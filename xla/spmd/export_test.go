@@ -61,7 +61,8 @@ func Line(t testing.TB, rewritten []byte) (line []string) {
 	return line
 }
 
-// Loops counts the loops of a module that carry a token; it fails if the shapes of one differ from those of its computations.
+// Loops counts the loops of a module that carry a token; it fails if the shapes of one differ from those of its
+// computations.
 func Loops(t testing.TB, rewritten []byte) (loops int) {
 	t.Helper()
 	m, err := parseModule(rewritten)
