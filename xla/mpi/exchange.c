@@ -608,15 +608,20 @@ static void *exchange_arrays(call *c) {
 	return n ? exchange_packed(c, small, n, total, target, source) : NULL;
 }
 
-static void *handle(ffi_call *ffi, int kind) {
+// runs tells whether XLA calls a handler to run it, and not to ask about it.
+static bool runs(ffi_call *ffi) {
 	for (ffi_extension *e = ffi->extension_start; e; e = e->next)
 		if (e->type == FFI_EXTENSION_METADATA) { // XLA asks which version this was made for: the answer is its own
 			ffi_metadata *metadata = ((ffi_metadata_extension *)e)->metadata;
 			metadata->version = ffi->api->version;
 			metadata->traits = 0;
-			return NULL;
+			return false;
 		}
-	if (ffi->stage != FFI_STAGE_EXECUTE) return NULL;
+	return ffi->stage == FFI_STAGE_EXECUTE;
+}
+
+static void *handle(ffi_call *ffi, int kind) {
+	if (!runs(ffi)) return NULL;
 	call c = {.ffi = ffi, .kind = kind};
 	void *error = read_attributes(&c);
 	if (error) return error;
@@ -643,3 +648,16 @@ void *lazo_all_gather(void *call) { return handle(call, LAZO_ALL_GATHER); }
 void *lazo_reduce_scatter(void *call) { return handle(call, LAZO_REDUCE_SCATTER); }
 void *lazo_all_to_all(void *call) { return handle(call, LAZO_ALL_TO_ALL); }
 void *lazo_collective_permute(void *call) { return handle(call, LAZO_PERMUTE); }
+
+void *lazo_rank(void *call) {
+	ffi_call *ffi = call;
+	if (!runs(ffi)) return NULL;
+	const ffi_buffer *to = ffi->results.size == 1 && ffi->results.types[0] == FFI_BUFFER ? ffi->results.values[0] : NULL;
+	if (!world.ready || !to || to->dtype != FFI_U32 || to->rank) {
+		ffi_error_create error = {.struct_size = sizeof error, .code = FFI_FAILED_PRECONDITION,
+			.message = world.ready ? "mpi: rank: expected one result of type u32[]" : "mpi: rank: this process is in no job of MPI, or has left it"};
+		return ffi->api->error_create(&error);
+	}
+	*(uint32_t *)to->data = (uint32_t)world.place.rank;
+	return NULL;
+}

@@ -53,6 +53,7 @@ void *lazo_all_gather(void *call);
 void *lazo_reduce_scatter(void *call);
 void *lazo_all_to_all(void *call);
 void *lazo_collective_permute(void *call);
+void *lazo_rank(void *call); // gives the rank as u32[]; exchanges nothing
 
 // lazo_set_limits sets how many elements go into one call of MPI, and how large an array may be to be packed with others;
 // 0 leaves one as it is.

@@ -175,6 +175,7 @@ func handlers() []Handler {
 		{"lazo.reduce_scatter", unsafe.Pointer(C.lazo_reduce_scatter)},
 		{"lazo.all_to_all", unsafe.Pointer(C.lazo_all_to_all)},
 		{"lazo.collective_permute", unsafe.Pointer(C.lazo_collective_permute)},
+		{"lazo.rank", unsafe.Pointer(C.lazo_rank)}, // no collective: which rank this is
 	}
 }
 
