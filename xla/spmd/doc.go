@@ -17,6 +17,9 @@
 //	lazo.all_to_all          [n] + a shape  the same shape
 //	lazo.collective_permute  any shape      the same shape; zeros where nobody sends
 //
+// lazo.rank takes nothing and gives the number of the process's partition as u32[], without a token. So all ranks
+// compile one program, and what they compute alike has the same bits.
+//
 // Attributes are site, the number of the call in the program; groups, the partitions that exchange, groups of
 // group_size one behind the other; op of what reduces (0 sum, 1 product, 2 min, 3 max, 4 and, 5 or); and pairs of
 // collective_permute, source and target in turns. Which element type has which op: pred has min, max, and, or; integers

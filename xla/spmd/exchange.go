@@ -15,6 +15,7 @@ const (
 	ReduceScatter     = "lazo.reduce_scatter"
 	AllToAll          = "lazo.all_to_all"
 	CollectivePermute = "lazo.collective_permute"
+	Rank              = "lazo.rank"
 )
 
 // operations are the numbers of the attribute op, by the opcode of the computation that an exchange reduces by.

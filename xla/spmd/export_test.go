@@ -49,7 +49,7 @@ func Line(t testing.TB, rewritten []byte) (line []string) {
 			if in.opcode == "after-all" || in.opcode == "parameter" && in.shape.element == typeToken {
 				tokens = append(tokens, in)
 			}
-			if target, ok := in.find(fieldTarget); ok && strings.HasPrefix(string(target.data), "lazo.") {
+			if target, ok := in.find(fieldTarget); ok && strings.HasPrefix(string(target.data), "lazo.") && string(target.data) != Rank {
 				config, _ := in.find(fieldBackendConfig)
 				line = append(line, string(target.data)+" "+string(config.data))
 				require.Equal(t, int64(typeToken), c.byID[in.operands[len(in.operands)-1]].shape.element, in.name)

@@ -331,7 +331,7 @@ func compare(t *testing.T, w *mpi.World, folder string) {
 		var x expectation
 		require.NoError(t, gob.NewDecoder(file).Decode(&x))
 		require.NoError(t, file.Close())
-		rewritten, found, err := spmd.Rewrite(x.Module, w.Rank(), w.Size())
+		rewritten, found, err := spmd.Rewrite(x.Module, w.Size())
 		require.NoError(t, err, name)
 		compiled, err := client.CompileHLO(rewritten, pjrt.CompileOptions{})
 		require.NoError(t, err, name)

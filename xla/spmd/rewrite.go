@@ -30,20 +30,19 @@ type Call struct {
 	Computation  string   // in which it stands: that of a loop runs more than once
 }
 
-// Rewrite makes of one partition's program, as [Partition] gives it, the program that the process of one rank runs.
-// Both are serialized HloModuleProtos; of ranks partitions, rank is the number of the process's own, and all ranks
-// rewrite the same module. The result is for one partition. Each exchange in it is a typed custom call (see the
-// package), and a chain of tokens has all ranks make them in one order; all else stays as it is. If an exchange is not
-// known here, the error matches [ErrUnsupported] and names it.
-func Rewrite(partitioned []byte, rank, ranks int) (rewritten []byte, found Summary, err error) {
-	if ranks < 1 || ranks > most || rank < 0 || rank >= ranks {
-		return nil, Summary{}, fmt.Errorf("spmd: rewrite for rank %d of %d: expected a rank from 0 and fewer than the ranks", rank, ranks)
+// Rewrite makes of one partition's program, as [Partition] gives it, the program that each of so many processes runs,
+// one for each partition. Both are serialized HloModuleProtos; the result is for one partition, and the same for all
+// ranks. Each exchange in it is a typed custom call (see the package), and a chain of tokens has all ranks make them in
+// one order; all else stays as it is. If an exchange is not known here, the error matches [ErrUnsupported] and names it.
+func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
+	if ranks < 1 || ranks > most {
+		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
 	}
 	m, err := parseModule(partitioned)
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite: %w", err)
 	}
-	r := &rewriter{module: m, rank: rank, ranks: ranks, exchanges: map[*instruction]*exchange{}, holds: map[int64]bool{}, forms: map[int64]form{}}
+	r := &rewriter{module: m, ranks: ranks, exchanges: map[*instruction]*exchange{}, holds: map[int64]bool{}, forms: map[int64]form{}}
 	if err := r.rewrite(); err != nil {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite %s: %w", m.name, err)
 	}
@@ -53,11 +52,11 @@ func Rewrite(partitioned []byte, rank, ranks int) (rewritten []byte, found Summa
 // rewriter rewrites a module.
 type rewriter struct {
 	*module
-	rank, ranks int
-	exchanges   map[*instruction]*exchange
-	holds       map[int64]bool // computations that exchange, by themselves or by what they call
-	forms       map[int64]form // of computations that were given a token
-	found       Summary
+	ranks     int
+	exchanges map[*instruction]*exchange
+	holds     map[int64]bool // computations that exchange, by themselves or by what they call
+	forms     map[int64]form // of computations that were given a token
+	found     Summary
 }
 
 // form is how a computation takes a token and gives it back.
@@ -114,7 +113,8 @@ func (r *rewriter) calls(called *computation) bool {
 	return false
 }
 
-// read finds the exchanges of a computation, and puts constants for the number of the partition.
+// read finds the exchanges of a computation, and asks a handler for the number of the partition. It is no constant: with
+// one, the compiler would make other programs for other ranks, and sums of the same numbers could have other bits.
 func (r *rewriter) read(c *computation) error {
 	for _, in := range c.instructions {
 		inner := slices.ContainsFunc(in.called, func(id int64) bool { return r.holds[id] })
@@ -123,13 +123,13 @@ func (r *rewriter) read(c *computation) error {
 			if in.shape.element != typeU32 || len(in.shape.dims) > 0 {
 				return fmt.Errorf("%w: %s %s of %s is no u32", errMalformed, in.opcode, in.name, c.name)
 			}
-			number := 0
-			if in.opcode == "partition-id" {
-				number = r.rank
+			if in.opcode == "replica-id" { // there is one
+				literal := appendNumbers(appendBytes(nil, fieldLiteralShape, in.shape.marshal()), fieldU32s, []int64{0})
+				in.become("constant", nil, appendBytes(nil, fieldLiteral, literal))
+				break
 			}
-			literal := appendBytes(nil, fieldLiteralShape, in.shape.marshal())
-			literal = appendNumbers(literal, fieldU32s, []int64{int64(number)})
-			in.become("constant", nil, appendBytes(nil, fieldLiteral, literal))
+			extra := appendBytes(appendBytes(nil, fieldTarget, Rank), fieldBackendConfig, "{}")
+			in.become("custom-call", nil, appendNumber(extra, fieldAPIVersion, typedFFI))
 		case isExchange(in.opcode):
 			x, err := r.exchange(c, in)
 			if err != nil {

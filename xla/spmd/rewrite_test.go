@@ -26,25 +26,23 @@ func partition(t testing.TB, name string, partitions int) []byte {
 
 func TestRewrite_division(t *testing.T) {
 	module := partition(t, "division", 2)
-	for rank := range 2 {
-		rewritten, found, err := spmd.Rewrite(module, rank, 2)
-		require.NoError(t, err)
-		require.Equal(t, []string{
-			"lazo.all_reduce {site = 0 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
-			"lazo.all_gather {site = 1 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
-		}, spmd.Line(t, rewritten))
-		require.Equal(t, 2, found.Exchanges)
-		require.Equal(t, spmd.Call{0, spmd.AllReduce, []string{"all-reduce (dot.1)"}, 1, 64, 2, "main.0_spmd"}, found.Calls[0])
-	}
-	_, _, err := spmd.Rewrite(module, 2, 2)
-	require.EqualError(t, err, "spmd: rewrite for rank 2 of 2: expected a rank from 0 and fewer than the ranks")
-	_, _, err = spmd.Rewrite(module, 2, 3)
+	rewritten, found, err := spmd.Rewrite(module, 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"lazo.all_reduce {site = 0 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
+		"lazo.all_gather {site = 1 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
+	}, spmd.Line(t, rewritten))
+	require.Equal(t, 2, found.Exchanges)
+	require.Equal(t, spmd.Call{0, spmd.AllReduce, []string{"all-reduce (dot.1)"}, 1, 64, 2, "main.0_spmd"}, found.Calls[0])
+	_, _, err = spmd.Rewrite(module, 0)
+	require.EqualError(t, err, "spmd: rewrite for 0 ranks: expected 1 to 1048576")
+	_, _, err = spmd.Rewrite(module, 3)
 	require.ErrorIs(t, err, spmd.ErrUnsupported)
 	require.EqualError(t, err, "spmd: rewrite division: the exchange is not supported: all-reduce all-reduce of main.0_spmd (dot.1): its groups [[0 1]] have not each of 3 partitions")
 }
 
 func TestRewrite_loop(t *testing.T) {
-	rewritten, found, err := spmd.Rewrite(partition(t, "loop", 4), 3, 4)
+	rewritten, found, err := spmd.Rewrite(partition(t, "loop", 4), 4)
 	require.NoError(t, err)
 	require.Equal(t, []string{"lazo.all_reduce {site = 0 : i64, op = 0 : i64, groups = array<i64: 0, 1, 2, 3>, group_size = 4 : i64}"}, spmd.Line(t, rewritten))
 	require.Equal(t, "region_0.0_spmd", found.Calls[0].Computation)
@@ -52,7 +50,7 @@ func TestRewrite_loop(t *testing.T) {
 }
 
 func TestRewrite_eachKind(t *testing.T) {
-	rewritten, _, err := spmd.Rewrite(partition(t, "each_kind", 2), 0, 2)
+	rewritten, _, err := spmd.Rewrite(partition(t, "each_kind", 2), 2)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"lazo.all_to_all {site = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
