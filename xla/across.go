@@ -114,7 +114,7 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 	if err != nil {
 		return nil, cacheOff, err
 	}
-	module, _, err = spmd.Rewrite(module, a.job.Rank(), a.job.Size())
+	module, _, err = spmd.Rewrite(module, a.job.Size())
 	if err != nil {
 		return nil, cacheOff, err
 	}
