@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#ifdef __linux__
+#include <link.h>
+#endif
 
 // Open MPI's handles are addresses of variables that it exports.
 static const char *open_mpi(lazo_mpi *mpi, void *library) {
@@ -57,6 +60,8 @@ static void standard(lazo_mpi *mpi) {
 
 const char *lazo_resolve(lazo_mpi *mpi, void *library, int flavour) {
 	memset(mpi, 0, sizeof *mpi);
+	mpi->library = library;
+	mpi->flavour = flavour;
 #define LAZO_FIND(name, params) \
 	if (!(mpi->name = (int (*) params)dlsym(library, "MPI_" #name))) return "MPI_" #name;
 	LAZO_MPI_FUNCTIONS(LAZO_FIND)
@@ -66,4 +71,21 @@ const char *lazo_resolve(lazo_mpi *mpi, void *library, int flavour) {
 	case LAZO_MPICH: mpich(mpi); return NULL;
 	default: standard(mpi); return NULL;
 	}
+}
+
+void lazo_run_exit(const lazo_mpi *mpi) {
+#ifdef __linux__
+	// The compiler's own destructor is among these: it runs what the library gave to atexit, once.
+	struct link_map *map = NULL;
+	if (dlinfo(mpi->library, RTLD_DI_LINKMAP, &map)) return;
+	size_t count = 0;
+	void (**functions)(void) = NULL;
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_FINI_ARRAY) functions = (void (**)(void))(map->l_addr + entry->d_un.d_ptr);
+		if (entry->d_tag == DT_FINI_ARRAYSZ) count = entry->d_un.d_val / sizeof *functions;
+	}
+	while (functions && count) functions[--count]();
+#else
+	(void)mpi;
+#endif
 }

@@ -55,9 +55,15 @@ typedef struct {
 	lazo_handle op[LAZO_OPS];
 	void *in_place, *no_status;
 	int thread_multiple, type_shared;
+	void *library;
+	int flavour;
 } lazo_mpi;
 
 // lazo_resolve fills the table from a library that was loaded. It gives the name that the library lacks, null for none.
 const char *lazo_resolve(lazo_mpi *mpi, void *library, int flavour);
+
+// lazo_run_exit runs what the library has for the end of the process. Go ends without: MPICH 5, which tells its launcher
+// there that the process is done, would have it taken for one that crashed, and the other ranks killed.
+void lazo_run_exit(const lazo_mpi *mpi);
 
 #endif

@@ -46,8 +46,8 @@ static inline uint16_t to_bf16(float value) {
 static inline float of_f16(uint16_t bits) {
 	uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = bits & 0x7fff;
 	if (rest >= 0x7c00) return of_bits(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-	// The exponent's bias is moved by a product, which has subnormal numbers too.
-	return of_bits(sign | to_bits(of_bits(rest << 13) * 0x1p112f));
+	if (rest < 0x400) return of_bits(sign | to_bits((float)rest * 0x1p-24f)); // subnormal here, and not with 32 bits
+	return of_bits(sign | ((rest << 13) + (112 << 23)));
 }
 
 static inline uint16_t to_f16(float value) {

@@ -3,6 +3,7 @@ package mpi
 import (
 	"debug/elf"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -97,7 +98,7 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 			if _, err := fs.Stat(root, rooted(path)); err != nil {
 				continue
 			}
-			if open, major := inspect(path); by.fits(open, major) {
+			if open, major := inspect(root, path); by.fits(open, major) {
 				return path, nil
 			}
 			unfit = append(unfit, path)
@@ -115,12 +116,20 @@ func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path)
 
 // inspect tells, without loading it, whether a library is Open MPI's, and of which major version, "" if that is not
 // known: its own parts have names that changed.
-func inspect(path string) (open bool, major string) {
-	file, err := elf.Open(path)
-	if err != nil { // no ELF: another system's, which is known when it is loaded
+func inspect(root fs.FS, path string) (open bool, major string) {
+	opened, err := root.Open(rooted(path))
+	if err != nil {
+		return false, ""
+	}
+	defer opened.Close()
+	reader, ok := opened.(io.ReaderAt)
+	if !ok {
+		return false, ""
+	}
+	file, err := elf.NewFile(reader)
+	if err != nil { // no ELF: another system's, whose names say it
 		return strings.Contains(path, "libmpi.40."), ""
 	}
-	defer file.Close()
 	libraries, err := file.ImportedLibraries()
 	if err != nil {
 		return false, ""

@@ -201,3 +201,6 @@ func (w *World) Exchanges() Exchange {
 	}
 	return e
 }
+
+// setLimits sets how many elements go into one call of MPI, and up to how many bytes an array is packed with others.
+func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }
