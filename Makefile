@@ -17,8 +17,9 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## install the PJRT plugin for the CPU, if there is none
+setup: ## install the PJRT plugin for the CPU, and the MPI by which tests start several processes, if there are none
 	sh scripts/install_pjrt.sh cpu
+	sh scripts/install_pjrt.sh mpi
 
 # Their tests are about what Go does around programs, and most of their time would be the compilation of hundreds:
 # without XLA's newer code for fused operations that takes half as long, and the programs run at three quarters of the

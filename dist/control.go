@@ -84,17 +84,10 @@ type hub struct {
 	mu    sync.Mutex
 	links []*link // by rank; nil for rank 0
 	views []view
-	over  bool // no message is sent any more
-	calls []call
+	over  bool         // no message is sent any more
+	calls []*message   // each rank's part in an agreement; nil: it has not come
+	own   chan message // what came of it, for rank 0
 	stack chan string
-}
-
-// call is a rank's part in an agreement by control connections.
-type call struct {
-	here bool
-	text string
-	data []byte
-	done chan message // rank 0's own
 }
 
 func newHub(j *Job, address string, h hello) (*hub, error) {
@@ -103,8 +96,8 @@ func newHub(j *Job, address string, h hello) (*hub, error) {
 		return nil, fmt.Errorf("dist: rank 0 cannot listen for the others: %w", err)
 	}
 	return &hub{
-		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]call, j.size),
-		stack: make(chan string, j.size),
+		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
+		own: make(chan message, 1), stack: make(chan string, j.size),
 	}, nil
 }
 
@@ -325,7 +318,7 @@ func (h *hub) take(r int, m message) {
 			h.views[r].beat = *m.Beat
 		}
 	case kindCall:
-		h.answer(r, call{here: true, text: m.Call, data: m.Data})
+		h.answer(r, m)
 	case kindStack:
 		select {
 		case h.stack <- m.Text:
@@ -341,8 +334,12 @@ func (h *hub) take(r int, m message) {
 	}
 }
 
+// atOnce is how long a rank waits with the news that another is gone: where all end by one error, it ends itself.
+const atOnce = 30 * time.Millisecond
+
 // lost: the connection of rank r has ended.
 func (h *hub) lost(r int, err error) {
+	time.Sleep(atOnce)
 	h.mu.Lock()
 	if h.over || h.views[r].left {
 		h.mu.Unlock()
@@ -404,47 +401,47 @@ func (h *hub) stackOf(r int, links []*link) string {
 }
 
 // call is rank 0's own part in an agreement.
-func (h *hub) call(text string, data []byte) message {
-	done := make(chan message, 1)
+func (h *hub) call(m message) message {
 	h.mu.Lock()
-	h.answer(0, call{here: true, text: text, data: data, done: done})
+	h.answer(0, m)
 	h.mu.Unlock()
-	return <-done
+	return <-h.own
 }
 
-// answer notes a rank's part, and sends all parts to all ranks once the last has come. The caller holds mu.
-func (h *hub) answer(r int, c call) {
-	h.calls[r] = c
-	if slices.ContainsFunc(h.calls, func(c call) bool { return !c.here }) {
+// answer notes a rank's part, and sends what came of it to all ranks once the last has come: the largest of each word,
+// or the data of all. The caller holds mu.
+func (h *hub) answer(r int, m message) {
+	h.calls[r] = &m
+	if slices.Contains(h.calls, nil) {
 		return
 	}
 	result := message{Kind: kindResult}
-	for other := range h.calls {
-		if h.calls[other].text != h.calls[0].text {
-			result.Text = differ(h.texts())
-			break
+	var texts []string
+	same := true
+	for _, c := range h.calls {
+		texts = append(texts, c.Call)
+		same = same && c.Call == m.Call && len(c.Words) == len(m.Words)
+	}
+	if !same {
+		result.Text = differ(texts)
+	} else if result.Words = slices.Clone(m.Words); result.Words == nil {
+		for _, c := range h.calls {
+			result.Parts = append(result.Parts, c.Data)
 		}
-		result.Parts = append(result.Parts, h.calls[other].data)
+	} else {
+		for _, c := range h.calls {
+			for i, word := range c.Words {
+				result.Words[i] = max(result.Words[i], word)
+			}
+		}
 	}
-	if result.Text != "" {
-		result.Parts = nil
-	}
-	own := h.calls[0].done
 	clear(h.calls)
 	for _, l := range h.links {
 		if l != nil {
 			l.send(result)
 		}
 	}
-	own <- result
-}
-
-func (h *hub) texts() []string {
-	var texts []string
-	for _, c := range h.calls {
-		texts = append(texts, c.text)
-	}
-	return texts
+	h.own <- result
 }
 
 // differ says which ranks made which calls.
@@ -620,6 +617,7 @@ func (s *spoke) send(m message) {
 }
 
 func (s *spoke) lost(err error) {
+	time.Sleep(atOnce)
 	s.mu.Lock()
 	left := s.left
 	s.mu.Unlock()
@@ -652,8 +650,8 @@ func (s *spoke) gone(text string, host bool) {
 }
 
 // call is this rank's part in an agreement.
-func (s *spoke) call(text string, data []byte) message {
-	s.send(message{Kind: kindCall, Call: text, Data: data})
+func (s *spoke) call(m message) message {
+	s.send(m)
 	return <-s.results
 }
 

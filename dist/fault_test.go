@@ -70,6 +70,7 @@ var quick = map[string][]string{
 // F54 to F59: whatever a rank does, all processes of the job are gone within the deadline and a little more, and one
 // message says which rank it was, at which step, and what it was doing.
 func TestF54_nobodyHangs(t *testing.T) {
+	t.Parallel() // jobs wait for deadlines more than they work
 	for name, by := range joins {
 		for what, f := range faults {
 			if !everything && !slices.Contains(quick[name], what) {
@@ -82,7 +83,7 @@ func TestF54_nobodyHangs(t *testing.T) {
 					}
 					return
 				}
-				t.Parallel() // they wait for the deadline
+				t.Parallel()
 				f.run(t, by)
 			})
 		}
@@ -158,6 +159,7 @@ func (f fault) rankOf(t *testing.T) {
 
 // A phase that was announced may take longer than the deadline.
 func TestBusy_isWaitedFor(t *testing.T) {
+	t.Parallel()
 	if !ranks.Over(t, 2, joins["control"], func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=1s") }) {
 		return
 	}
@@ -173,6 +175,7 @@ func TestBusy_isWaitedFor(t *testing.T) {
 }
 
 func TestJoin_wrongLibrary(t *testing.T) {
+	t.Parallel()
 	for name, library := range map[string]struct{ path, says string }{
 		"no library": {"/nowhere/libmpi.so.40", "/nowhere/libmpi.so.40"},
 		"no MPI":     {"/lib/x86_64-linux-gnu/libc.so.6", "libc.so.6"},

@@ -2,12 +2,14 @@ package dist
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lazo-ml/lazo/xla/mpi"
@@ -31,6 +33,7 @@ type Job struct {
 	ending   sync.Once
 	closing  sync.Once
 	closed   error
+	left     atomic.Bool // by Close
 }
 
 // Rank is this process's number, from 0 to Size-1.
@@ -94,27 +97,17 @@ func (j *Job) beat() beat {
 // decided by all ranks. words has the same length on all ranks; another length is an error on all of them. A job of one
 // process has nothing to agree on.
 func (j *Job) Agree(words []int64) error {
-	return j.call(fmt.Sprintf("Agree of %d words", len(words)), 0, words, func() error {
+	return j.call(part{text: fmt.Sprintf("Agree of %d words", len(words)), words: words}, func() error {
 		if len(words) <= freeWords {
 			return nil // they went with the comparison
 		}
 		return j.world.Max(words)
-	}, func(parts [][]byte) error {
-		for _, part := range parts {
-			if len(part) != 8*len(words) {
-				return fmt.Errorf("a rank sent %d bytes, expected %d", len(part), 8*len(words))
-			}
-			for i := range words {
-				words[i] = max(words[i], int64(binary.LittleEndian.Uint64(part[8*i:])))
-			}
-		}
-		return nil
-	}, func() []byte { return bytesOf(words) })
+	}, nil)
 }
 
 // Barrier waits until all ranks have come to the barrier of that name. Another name on another rank is an error on all.
 func (j *Job) Barrier(what string) error {
-	return j.call(fmt.Sprintf("Barrier %q", what), 0, nil, nothing, ignore, none)
+	return j.call(part{text: fmt.Sprintf("Barrier %q", what)}, nothing, nil)
 }
 
 // Broadcast gives rank 0's data, of any length, on all ranks. What other ranks hand over is not looked at.
@@ -128,7 +121,7 @@ func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 	} else {
 		data = nil
 	}
-	err = j.call("Broadcast", 0, length, func() error {
+	err = j.call(part{text: "Broadcast", words: length, data: &data}, func() error {
 		if j.rank != 0 {
 			data = make([]byte, length[0])
 		} else {
@@ -140,7 +133,7 @@ func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 			}
 		}
 		return nil
-	}, func(parts [][]byte) error { data = slices.Clone(parts[0]); return nil }, func() []byte { return data })
+	}, func(parts [][]byte) { data = slices.Clone(parts[0]) })
 	if err != nil {
 		return nil, err
 	}
@@ -148,16 +141,16 @@ func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 }
 
 // AllGather gives the parts of all ranks, of any lengths, by rank, on all ranks.
-func (j *Job) AllGather(part []byte) (parts [][]byte, err error) {
+func (j *Job) AllGather(data []byte) (parts [][]byte, err error) {
 	if j.size == 1 {
-		return [][]byte{slices.Clone(part)}, nil
+		return [][]byte{slices.Clone(data)}, nil
 	}
-	longest := []int64{int64(len(part))}
-	err = j.call("AllGather", 0, longest, func() error {
+	longest := []int64{int64(len(data))}
+	err = j.call(part{text: "AllGather", words: longest, data: &data}, func() error {
 		// Parts of one length, each behind its own.
 		own := make([]byte, 8+longest[0])
-		binary.LittleEndian.PutUint64(own, uint64(len(part)))
-		copy(own[8:], part)
+		binary.LittleEndian.PutUint64(own, uint64(len(data)))
+		copy(own[8:], data)
 		all, err := j.world.AllGather(own)
 		if err != nil {
 			return err
@@ -170,7 +163,7 @@ func (j *Job) AllGather(part []byte) (parts [][]byte, err error) {
 			parts = append(parts, block[8:8+n:8+n])
 		}
 		return nil
-	}, func(all [][]byte) error { parts = all; return nil }, func() []byte { return part })
+	}, func(all [][]byte) { parts = all })
 	if err != nil {
 		return nil, err
 	}
@@ -180,66 +173,85 @@ func (j *Job) AllGather(part []byte) (parts [][]byte, err error) {
 // freeWords are those that go with the comparison of calls.
 const freeWords = 10
 
+// part is a rank's part in a call that all ranks make.
+type part struct {
+	text  string        // what is called, the same on all ranks
+	limit time.Duration // how long the others may take to come, if longer than the deadline
+	words []int64       // of which all ranks get the largest, but for the control connections where there are data
+	data  *[]byte       // what goes to all ranks by the control connections, in place of the words; nil: none
+}
+
 // call makes a call that all ranks make. By MPI, one exchange of a fixed length compares what they call, and carries
-// the first words; then byMPI does what is left. By the control connections, parts are what part gives on each rank.
-func (j *Job) call(text string, limit time.Duration, words []int64, byMPI func() error, byControl func(parts [][]byte) error, part func() []byte) error {
+// the first words; then byMPI does what is left. By the control connections, taken gets the data of all ranks.
+func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error {
 	if j.size == 1 {
 		return nil
 	}
 	j.together.Lock()
 	defer j.together.Unlock()
-	if j.hub == nil && j.spoke == nil {
-		return fmt.Errorf("dist: %s: the job is closed", text)
+	if j.left.Load() {
+		return fmt.Errorf("dist: %s: the job is closed", p.text)
 	}
-	j.activity.enter(text, limit)
+	j.activity.enter(p.text, p.limit)
 	defer j.activity.leave()
-	err := j.meet(text, words, byMPI, byControl, part)
-	if err != nil {
-		return fmt.Errorf("dist: %s: %w", text, err)
+	meet := func() error { return j.byControl(p, taken) }
+	if j.world != nil {
+		meet = func() error { return j.byMPI(p, byMPI) }
+	}
+	if err := meet(); err != nil {
+		return fmt.Errorf("dist: %s: %w", p.text, err)
 	}
 	return nil
 }
 
-func (j *Job) meet(text string, words []int64, byMPI func() error, byControl func(parts [][]byte) error, part func() []byte) error {
-	if j.world == nil {
-		result := j.control(text, part())
-		if result.Text != "" {
-			return fmt.Errorf("%s", result.Text)
-		}
-		if len(result.Parts) != j.size {
-			return fmt.Errorf("%d parts came, expected %d", len(result.Parts), j.size)
-		}
-		return byControl(result.Parts)
-	}
+func (j *Job) byMPI(p part, rest func() error) error {
 	sum := fnv.New64a()
-	sum.Write([]byte(text)) // never fails
+	sum.Write([]byte(p.text)) // never fails
 	hash := int64(sum.Sum64() >> 1)
 	var head [2 + freeWords]int64
 	for i := range head {
 		head[i] = math.MinInt64
 	}
 	head[0], head[1] = hash, -hash // their maxima are the largest and the negative of the smallest
-	carried := words[:0]
-	if len(words) <= freeWords {
-		carried = words
+	carried := p.words[:0]
+	if len(p.words) <= freeWords {
+		carried = p.words
 	}
 	copy(head[2:], carried)
 	if err := j.world.Max(head[:]); err != nil {
 		return err
 	}
 	if head[0] != -head[1] {
-		return j.differ(text)
+		return j.differ(p.text)
 	}
 	copy(carried, head[2:])
-	return byMPI()
+	return rest()
 }
 
-// control makes the call by the control connections.
-func (j *Job) control(text string, data []byte) message {
-	if j.hub != nil {
-		return j.hub.call(text, data)
+func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
+	m := message{Kind: kindCall, Call: p.text, Words: p.words}
+	if p.data != nil {
+		m.Words, m.Data = nil, *p.data
 	}
-	return j.spoke.call(text, data)
+	var result message
+	if j.hub != nil {
+		result = j.hub.call(m)
+	} else {
+		result = j.spoke.call(m)
+	}
+	switch {
+	case result.Text != "":
+		return errors.New(result.Text)
+	case p.data == nil && len(result.Words) != len(p.words):
+		return fmt.Errorf("%d words came, expected %d", len(result.Words), len(p.words))
+	case p.data == nil:
+		copy(p.words, result.Words)
+		return nil
+	case len(result.Parts) != j.size:
+		return fmt.Errorf("%d parts came, expected %d", len(result.Parts), j.size)
+	}
+	taken(result.Parts)
+	return nil
 }
 
 // differ asks all ranks what they called.
@@ -258,22 +270,12 @@ func (j *Job) differ(text string) error {
 	return fmt.Errorf("%w: %s", ErrDisagree, differ(texts))
 }
 
-func nothing() error        { return nil }
-func ignore([][]byte) error { return nil }
-func none() []byte          { return nil }
-
-func bytesOf(words []int64) []byte {
-	var data []byte
-	for _, w := range words {
-		data = binary.LittleEndian.AppendUint64(data, uint64(w))
-	}
-	return data
-}
+func nothing() error { return nil }
 
 // Fail ends the job: all ranks exit with [ExitFailed], and the message has this rank's error. It does not return where
-// there are other ranks; in a job of one process it does nothing.
+// there are other ranks; in a job of one process, or one that was closed, it does nothing.
 func (j *Job) Fail(err error) {
-	if j.size == 1 {
+	if j.size == 1 || j.left.Load() {
 		return
 	}
 	b := j.beat()
@@ -304,17 +306,14 @@ func (j *Job) Close() error {
 }
 
 func (j *Job) close() error {
-	if err := j.call("Close", closeWithin*j.deadline, nil, nothing, ignore, none); err != nil {
+	if err := j.call(part{text: "Close", limit: closeWithin * j.deadline}, nothing, nil); err != nil {
 		return err
 	}
-	j.together.Lock()
-	defer j.together.Unlock()
-	hub, spoke := j.hub, j.spoke
-	j.hub, j.spoke = nil, nil
-	if hub != nil {
-		hub.close()
+	j.left.Store(true)
+	if j.hub != nil {
+		j.hub.close()
 	} else {
-		spoke.leave()
+		j.spoke.leave()
 	}
 	if j.world == nil {
 		return nil

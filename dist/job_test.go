@@ -18,6 +18,7 @@ var joins = map[string]func(*launch.Options){
 }
 
 func TestJob_agreement(t *testing.T) {
+	t.Parallel()
 	for name, by := range joins {
 		t.Run(name, func(t *testing.T) {
 			if !ranks.Over(t, 3, by) {
