@@ -25,6 +25,9 @@ type Callback struct {
 	Monitor bool
 	// Place orders the callbacks of a run.
 	Place Place
+	// AtRank0 says that of several processes (see [Joined]) only the one of rank 0 starts and calls it, as what writes
+	// or shows: the others hold the same numbers. It must not do what needs all of them, as reading a state that is cut.
+	AtRank0 bool
 	// Start is called when a run starts and returns what is called in its turns. An error ends the run. An error that
 	// wraps [ErrStop] ends it before its first turn, without an error: the earlier run that this one resumes was over.
 	Start func(Beginning) (Attendant, error)
@@ -154,6 +157,7 @@ type hook struct {
 	// These are the attendant, if it is one.
 	interrupter Interrupter
 	observer    Observer
+	interrupted bool // where processes agree: it has asked for a call
 }
 
 // everywhere is the schedule of what waits for an entry alone.

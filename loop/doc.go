@@ -34,6 +34,11 @@
 // several batches at once where nothing else is due between them; the results are the same with or without.
 // (The tests compare runs with a plain model of all this: model_reference_test.go.)
 //
+// # Several processes
+//
+// Where the state is a [Joined] one of several processes, all of them run the same loop and agree on what a clock, a
+// signal, the data or an error of one decides.
+//
 // # Purity
 //
 // A schedule is a pure function of what had elapsed before and after a turn. It keeps nothing, so one value can be used

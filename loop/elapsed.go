@@ -136,6 +136,8 @@ type clock struct {
 	start time.Time
 	date  Date          // of the start
 	base  time.Duration // active time of the runs before this one
+	// agreed, if not nil, is the time since the start that the processes of a run have agreed on.
+	agreed *time.Duration
 }
 
 func newClock(from Elapsed) clock {
@@ -145,7 +147,12 @@ func newClock(from Elapsed) clock {
 
 // at is e with the present time and date.
 func (c clock) at(e Elapsed) Elapsed {
-	d := time.Since(c.start)
+	var d time.Duration
+	if c.agreed != nil {
+		d = *c.agreed
+	} else {
+		d = time.Since(c.start)
+	}
 	e.Time, e.Date = c.base+d, c.date+Date(d)
 	return e
 }

@@ -114,7 +114,7 @@ func (e Evaluation[S, B]) Err() error {
 	if e.Length != nil && e.Length.Length() <= 0 {
 		errs = append(errs, fmt.Errorf("length: period must be positive, got %s", e.Length))
 	} else {
-		r := &run[S, B]{settings: newSettings(e.options()), tasks: e.Loop.tasks}
+		r := &run[S, B]{settings: newSettings(e.options(), nil), tasks: e.Loop.tasks}
 		errs = append(errs, r.check(false)) // the data is made for each evaluation
 	}
 	return errors.Join(errs...)

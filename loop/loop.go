@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -40,19 +41,25 @@ type Result[S any] struct {
 // the data becomes a [*PanicError], and so does a [runtime.Goexit]; the turns run on their own goroutine for that
 // reason.
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...Option) (Result[S], error) {
-	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks, turn: Turn[S, B]{State: state}}
+	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
+	job, err := jobOf(state, &r.turn.State)
+	r.settings = newSettings(options, job)
+	leave := r.join(ctx, job)
+	defer leave()
 	r.elapsed, r.history = r.from, r.resumed
 	if r.history == nil {
 		r.history = &History{}
 	}
-	if err := r.check(data == nil); err != nil {
-		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, fmt.Errorf("loop: %w", err)
+	if err = errors.Join(err, r.check(data == nil)); err != nil {
+		err = fmt.Errorf("loop: %w", err)
 	}
-	err := r.start()
-	if err == nil {
+	if err = r.agreeOnStart(err); err != nil {
+		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, err
+	}
+	if err = r.agreeOnStarted(r.start()); err == nil {
 		err = r.makeTurns(ctx, data)
 	}
-	err = r.endHooks(ctx, err)
+	err = r.agreeOnEnd(err, r.endHooks(ctx, err))
 	result := Result[S]{State: r.turn.State, History: r.history, Elapsed: r.elapsed, Reason: r.reason}
 	if r.reason == Stopped {
 		result.Stop = r.stop

@@ -59,13 +59,16 @@ type settings struct {
 	errs  []error
 }
 
-func newSettings(options []Option) settings {
+// newSettings are those of a run, of a job or nil.
+func newSettings(options []Option, job Job) settings {
 	s := settings{keep: EachStep}
 	Options(options...).apply(&s)
+	from := s.beginning()
+	from.Job = job
 	count := map[string]int{}
 	for i := range s.hooks {
 		h := &s.hooks[i]
-		h.setSchedule(s.beginning())
+		h.setSchedule(from)
 		count[h.kind]++
 		h.number = count[h.kind]
 	}

@@ -47,7 +47,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {
-		s := newSettings(options)
+		s := newSettings(options, nil)
 		p := Pass[B]{Before: s.from, Elapsed: s.from, from: s.from, until: s.until}
 		if err := s.checkOver(data == nil); err != nil {
 			yield(p, err)

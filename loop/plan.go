@@ -34,7 +34,7 @@ type Planned struct {
 // Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules, BlockSize,
 // and the functions of [EachRun] and [Callback].WhenRun.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
-	r := &run[S, B]{settings: newSettings(options), tasks: l.tasks}
+	r := &run[S, B]{settings: newSettings(options, nil), tasks: l.tasks}
 	if err := r.check(false); err != nil {
 		return Plan{}, fmt.Errorf("loop: %w", err)
 	}

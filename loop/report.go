@@ -65,7 +65,9 @@ type Beginning struct {
 	Until Period
 	// MonitorsWhen is the schedule of the option of that name, nil without it.
 	MonitorsWhen *Schedule
-	state        State
+	// Job is the processes that make the run together, nil where this one is alone (see [Joined]).
+	Job   Job
+	state State
 }
 
 // State is the state that the run begins with, nil in a loop written by hand.

@@ -35,6 +35,8 @@ type run[S, B any] struct {
 	partial                  bool  // the run ended in the middle of a turn that counts
 	expected                 expectedEntries
 	blocks                   blocks[B]
+	party                    *party // nil where this process is alone
+	made                     B      // where processes agree, the batch of the newest turn: others may have been taken
 	// activity is set before each call of code that is not the loop's, for the error of a panic in it.
 	activity  Activity
 	stage     string // "at the start: " or "at the end: "
@@ -59,7 +61,9 @@ func (r *run[S, B]) start() error {
 	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
 		return err
 	}
-	r.clock = newClock(r.from)
+	if r.party == nil {
+		r.clock = newClock(r.from)
+	}
 	r.elapsed.Date = cmp.Or(r.elapsed.Date, r.clock.date) // or all dates since 1970 would be due at once
 	r.lastTurn = lastTurn{r.elapsed, r.elapsed, r.elapsed}
 	return r.startHooks()
@@ -67,9 +71,15 @@ func (r *run[S, B]) start() error {
 
 func (r *run[S, B]) startHooks() error {
 	from := r.beginning()
+	if r.party != nil {
+		from.Job = r.party.Job
+	}
 	from.state = StateAt(&r.turn.State)
 	for i := range r.hooks {
 		h := &r.hooks[i]
+		if h.AtRank0 && r.party != nil && r.party.rank != 0 {
+			continue
+		}
 		var failure error
 		if err := r.shielded(func() error { r.at(Activity{hook: h}); failure = h.start(from); return nil }); err != nil {
 			return err
@@ -127,13 +137,11 @@ func (r *run[S, B]) makeTurns(ctx context.Context, data Data[B]) error {
 		return nil
 	}
 	err := r.eachBatch(ctx, data)
-	if err == nil {
-		err = r.shielded(func() error { return r.completeRun(ctx) })
+	if r.party != nil {
+		err = r.endTurns(err)
+	} else {
+		err = r.endTurnsAlone(ctx, err)
 	}
-	if r.blocks.pending() {
-		err = r.shielded(func() error { return r.flushBeforeError(ctx, err) })
-	}
-	err = r.await(ctx, err)
 	if err != nil {
 		if again := r.shielded(func() error { r.countFailedTurn(); return nil }); again != nil { // a schedule can panic there
 			err = errors.Join(err, again)
@@ -141,6 +149,16 @@ func (r *run[S, B]) makeTurns(ctx context.Context, data Data[B]) error {
 	}
 	r.elapsed = r.clock.at(r.elapsed)
 	return err
+}
+
+func (r *run[S, B]) endTurnsAlone(ctx context.Context, err error) error {
+	if err == nil {
+		err = r.shielded(func() error { return r.completeRun(ctx) })
+	}
+	if r.blocks.pending() {
+		err = r.shielded(func() error { return r.flushBeforeError(ctx, err) })
+	}
+	return r.await(ctx, err)
 }
 
 // endedBefore reports whether the run that this one resumes was over, by [Ended].
@@ -207,6 +225,10 @@ func (r *run[S, B]) countFailedTurn() {
 // for; the error of a failed turn is kept here and does not pass through the source.
 func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	cancelled := func() error { _, err := r.cancelled(ctx); return err }
+	if r.party != nil { // all of them decide how it ends
+		ctx = r.party.ctx
+		cancelled = func() error { return nil }
+	}
 	if ctx.Err() != nil {
 		return r.shielded(cancelled)
 	}
@@ -230,7 +252,10 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 	err, left := s.wait(ctx, startShielded(func() error { return s.all(data) }))
 	switch {
 	case left && !r.over:
-		r.failure = r.shielded(cancelled)
+		if r.failure = r.shielded(cancelled); r.party != nil {
+			r.party.left = true
+			return nil
+		}
 	case r.failure == nil:
 		return r.located(err)
 	}
@@ -243,6 +268,9 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 // receive handles what the data yields: a batch or a failure. A batch has its turn even if the context ended meanwhile:
 // the data's position is then that of the state.
 func (r *run[S, B]) receive(ctx context.Context, batch B, failure error) (more bool) {
+	if r.party != nil {
+		return r.receiveAgreed(batch, failure)
+	}
 	end, err := false, error(nil)
 	if failure == nil {
 		r.taken++
@@ -302,6 +330,12 @@ func (r *run[S, B]) cancelled(ctx context.Context) (end bool, err error) {
 func (r *run[S, B]) begin(ctx context.Context) (end bool, err error) {
 	r.begun = true
 	stop, err := r.runAtEdge(ctx, Schedule.startsAt)
+	if err != nil {
+		return false, err
+	}
+	if r.party != nil {
+		stop, err = r.agreeOnTurn(stop)
+	}
 	if err != nil {
 		return false, err
 	}

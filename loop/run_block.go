@@ -121,7 +121,7 @@ func (r *run[S, B]) flush(ctx context.Context) (end bool, err error) {
 	}
 	if len(done) == 0 && !r.changed { // it stopped before its first step, and no other task ran in that turn
 		r.elapsed = r.lastTurn.tasks
-		return r.isLast(stop), nil
+		return r.concluded(stop)
 	}
 	r.adaptBlockLimit(time.Since(begin), logs)
 	count := max(len(done), 1)
@@ -186,8 +186,18 @@ func (r *run[S, B]) adaptBlockLimit(took time.Duration, logs []Logs) {
 	if len(logs) == 0 || t.limit == 1 && r.watchedName(logs[0]) != "" {
 		return
 	}
+	if p := r.party; p != nil { // the longest time decides, once it is known
+		p.block, p.steps, p.took = r.blocks.current, len(logs), time.Since(p.gathered)
+		return
+	}
+	r.limitBlock(r.blocks.current, took, len(logs))
+}
+
+// limitBlock sets the limit of a task whose newest block took so long.
+func (r *run[S, B]) limitBlock(task int, took time.Duration, steps int) {
+	t := &r.blocks.tasks[task]
 	most := int64(t.size)
-	if perStep := int64(took) / int64(len(logs)); perStep > 0 {
+	if perStep := int64(took) / int64(steps); perStep > 0 {
 		most = min(most, int64(blockTime)/perStep)
 	}
 	t.limit = int(max(min(most, 2*int64(t.limit)), 1))

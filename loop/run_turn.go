@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // makeTurn makes the turn of a batch, whose examples it counts, or adds the batch to a block if its turn has nothing
@@ -11,8 +12,13 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 	samples := int64(1)
 	if r.size != nil {
 		if samples = int64(r.size()); samples < 0 {
+			err = r.wrap(errNegative(samples))
+			if r.party != nil {
+				r.party.failed, r.taken = err, r.taken-1
+				return false, nil
+			}
 			r.reason = Failed
-			return false, r.wrap(errNegative(samples))
+			return false, err
 		}
 	}
 	b := &r.blocks
@@ -24,9 +30,20 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 	if b.on {
 		task = r.blockOf(last, now)
 	}
+	if r.party != nil {
+		r.party.samples = now.Samples
+		if task < 0 || b.pending() && task != b.current || r.dueBefore(task, last, now) {
+			if end, err := r.agreeOnBatches(1); end || err != nil {
+				return end, err
+			}
+		}
+	}
 	if b.pending() && task != b.current {
 		batch := r.turn.Batch
 		r.nextTaken = true
+		if r.party != nil { // all have the batch of this turn, so nothing else would ask whether the block stopped
+			r.party.asked = true
+		}
 		end, err := r.flush(ctx)
 		if r.nextTaken = false; end || err != nil {
 			return end, err
@@ -48,6 +65,9 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 		case task >= 0 && i > task:
 			b.dueAfter = append(b.dueAfter, i)
 		default: // in a turn without a block, or before the block
+			if r.party != nil && task >= 0 {
+				r.party.asked = true
+			}
 			if err := r.runTask(ctx, i, &stop); err != nil {
 				return false, err
 			}
@@ -55,6 +75,14 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 	}
 	if task < 0 {
 		return r.afterTasks(ctx, samples, stop)
+	}
+	if r.party != nil {
+		if stop, err = r.agreeOnTurn(stop); err != nil {
+			return false, err
+		}
+		if !b.pending() {
+			r.party.gathered = time.Now()
+		}
 	}
 	b.current = task
 	b.batches, b.turns = append(b.batches, r.turn.Batch), append(b.turns, pendingTurn{now, samples})
@@ -64,25 +92,60 @@ func (r *run[S, B]) makeTurn(ctx context.Context) (end bool, err error) {
 		}
 		return true, err
 	}
-	if len(b.dueAfter) == 0 && len(b.batches) < b.tasks[task].limit && now.Time-b.turns[0].elapsed.Time < blockTime &&
+	if len(b.dueAfter) == 0 && len(b.batches) < b.tasks[task].limit && !r.tooLong(now.Time-b.turns[0].elapsed.Time) &&
 		!now.Reached(r.until) && !r.callbackDue(last, now) &&
 		(len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		return false, nil
 	}
+	if r.party != nil {
+		if end, err := r.agreeOnBatches(0); end || err != nil {
+			return end, err
+		}
+	}
 	return r.flush(ctx)
+}
+
+// tooLong reports whether a block has waited long enough for batches. Where processes agree, no clock ends it.
+func (r *run[S, B]) tooLong(waited time.Duration) bool {
+	if r.party != nil {
+		return r.party.interrupted
+	}
+	return waited >= blockTime
+}
+
+// dueBefore reports whether a task before that of the block, of which none is pending, is due.
+func (r *run[S, B]) dueBefore(task int, last, now Elapsed) bool {
+	for i := range max(task, 0) {
+		if r.tasks[i].when.Due(last, now) {
+			return true
+		}
+	}
+	return false
 }
 
 // afterTasks makes the rest of a turn.
 func (r *run[S, B]) afterTasks(ctx context.Context, samples int64, stop bool) (end bool, err error) {
 	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // nobody reads lastTurn.callbacks
 		r.lastTurn.tasks, r.lastTurn.history = r.elapsed, r.elapsed
-		return r.isLast(stop), nil
+		return r.concluded(stop)
 	}
 	tasks := r.elapsed
 	if err := r.callHooks(ctx, samples, &stop); err != nil {
 		return false, err
 	}
 	r.lastTurn.tasks = tasks
+	return r.concluded(stop)
+}
+
+// concluded reports whether a turn whose tasks and callbacks have run was the last one.
+func (r *run[S, B]) concluded(stop bool) (end bool, err error) {
+	if r.party != nil {
+		r.changed, r.made = false, r.turn.Batch
+		r.party.asked = r.party.asked || r.party.halted // nothing behind it would ask
+		if stop, err = r.agreeOnTurn(stop); err != nil {
+			return false, err
+		}
+	}
 	return r.isLast(stop), nil
 }
 
@@ -134,6 +197,9 @@ func (r *run[S, B]) callHooks(ctx context.Context, samples int64, stop *bool) er
 		return nil
 	}
 	r.lastTurn.callbacks = r.elapsed
+	if r.party != nil {
+		r.answerInterrupts()
+	}
 	return nil
 }
 
@@ -168,6 +234,12 @@ func (r *run[S, B]) callDue(ctx context.Context, changes bool, is func(Schedule)
 		if is == nil && !r.isDue(h, r.lastTurn.callbacks, r.elapsed) || is != nil && !is(h.When) {
 			continue
 		}
+		if r.party != nil {
+			r.party.asked = true
+			if !h.started() { // it is another process's
+				continue
+			}
+		}
 		r.at(Activity{hook: h})
 		if err := r.stopOrFail(ctx, h.call(ctx, r.report()), stop); err != nil {
 			return err
@@ -184,6 +256,9 @@ func (r *run[S, B]) isDue(h *hook, before, after Elapsed) bool {
 	if h.interrupter == nil {
 		return false
 	}
+	if r.party != nil {
+		return h.interrupted
+	}
 	r.activity = Activity{hook: h} // for a panic in it; the question is too short for observers
 	return h.interrupter.Interrupts()
 }
@@ -194,6 +269,9 @@ func (r *run[S, B]) runAtEdge(ctx context.Context, is func(Schedule) bool) (stop
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
 		if is(r.tasks[i].when) {
+			if r.party != nil {
+				r.party.asked = true
+			}
 			if err := r.runTask(ctx, i, &stop); err != nil {
 				return false, err
 			}
@@ -219,6 +297,9 @@ func (r *run[S, B]) runTask(ctx context.Context, i int, stop *bool) error {
 	t := &r.tasks[i]
 	r.at(Activity{when: &t.when, name: t.name})
 	r.expected.ran(i)
+	if r.party != nil && !t.steps {
+		r.party.asked = true
+	}
 	var err error
 	switch {
 	case r.blocks.on && r.blocks.tasks[i].size > 1:
@@ -254,10 +335,15 @@ func (r *run[S, B]) stopOrFail(ctx context.Context, err error, stop *bool) error
 		return nil
 	}
 	r.reason = Failed
-	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+	if ended(ctx, err) || r.party != nil && r.party.cancelledIn(err) {
 		r.reason = Cancelled // the task noticed it before the loop
 	}
 	return r.wrap(err)
+}
+
+// ended reports whether an error says that the context has.
+func ended(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 func (r *run[S, B]) noteLatest(logs Logs) {

@@ -368,4 +368,12 @@ var controls = []control{
 		edits: []edit{{"signalAll(pid, signalOf(ctx))", "_ = pid"}}},
 	{name: "a file of a wheel over another", file: "xla/install/archive.go", pkg: "xla/install", test: "TestF26_HostileArchives",
 		edits: []edit{{"(other == name || wanted(name, patterns) || wanted(other, patterns))", "other == name"}}},
+	{name: "processes whose schedules each ask their own clock", file: "loop/elapsed.go", pkg: "loop", test: "TestJob_agrees",
+		edits: []edit{{"d = *c.agreed", "d = time.Since(c.start)"}}},
+	{name: "data that ends in one process and is over in all", file: "loop/run_agree.go", pkg: "loop", test: "TestJob_messages",
+		edits: []edit{{"first == 1 && most == least:", "first <= 1:"}}},
+	{name: "a block of which one process makes more steps", file: "loop/run_agree.go", pkg: "loop", test: "TestJob_agrees",
+		edits: []edit{{"r.leaveOut(r.taken - least - inHand)", "r.leaveOut(0)"}}},
+	{name: "a wish to stop that one process follows at once", file: "loop/run_turn.go", pkg: "loop", test: "TestJob_messages",
+		edits: []edit{{"if stop, err = r.agreeOnTurn(stop); err != nil {\n\t\t\treturn false, err\n\t\t}\n\t}\n\treturn", "_, err = r.agreeOnTurn(stop)\n\t}\n\treturn"}}},
 }

@@ -1,0 +1,445 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// meeting is the job of goroutines in place of processes.
+type meeting struct {
+	mu      sync.Mutex
+	met     *sync.Cond
+	size    int
+	came    int
+	number  int
+	words   []int64
+	result  []int64
+	unequal bool
+}
+
+func newMeeting(size int) *meeting {
+	m := &meeting{size: size}
+	m.met = sync.NewCond(&m.mu)
+	return m
+}
+
+func (m *meeting) agree(words []int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.came == 0 {
+		m.words = slices.Clone(words)
+	}
+	m.unequal = m.unequal || len(words) != len(m.words)
+	for i := range min(len(words), len(m.words)) {
+		m.words[i] = max(m.words[i], words[i])
+	}
+	m.came++
+	if m.came == m.size {
+		m.result, m.came = m.words, 0
+		m.number++
+		m.met.Broadcast()
+	} else {
+		for n := m.number; n == m.number; {
+			m.met.Wait()
+		}
+	}
+	if m.unequal {
+		return errors.New("messages of unequal length")
+	}
+	copy(words, m.result)
+	return nil
+}
+
+type oneOf struct {
+	*meeting
+	rank int
+}
+
+func (o oneOf) Rank() int                 { return o.rank }
+func (o oneOf) Size() int                 { return o.size }
+func (o oneOf) Agree(words []int64) error { return o.agree(words) }
+
+// member is the state of one of several runs.
+type member struct {
+	value uint64
+	job   loop.Job
+}
+
+func (m member) Job() loop.Job { return m.job }
+
+// memberRun is the run of a program by one member.
+type memberRun struct {
+	program
+	rank    int
+	faulty  bool // what does something to a part does it here
+	jitter  *rand.Rand
+	cancel  context.CancelCauseFunc
+	trace   []string
+	blocks  int
+	ending  loop.Ending
+	source  sync.WaitGroup // the data has come back
+	result  loop.Result[member]
+	err     error
+	outcome outcome
+}
+
+func (m *memberRun) sleep(most time.Duration) {
+	if m.jitter != nil {
+		time.Sleep(time.Duration(m.jitter.Int64N(int64(most))))
+	}
+}
+
+func (m *memberRun) run(job loop.Job, timed bool) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	m.cancel = cancel
+	var tasks []loop.Task[member, batch]
+	for i := range m.tasks {
+		tasks = append(tasks, m.taskOf(&m.tasks[i]))
+	}
+	options := []loop.Option{loop.Keep(m.keep)}
+	if m.until != nil {
+		options = append(options, loop.Until(m.until))
+	}
+	if timed { // what happens when is seen in the state
+		tasks = append(tasks, loop.OnFunc(loop.Every(loop.Time(100*time.Millisecond)), func(_ context.Context, s member, _ batch) (member, loop.Logs, error) {
+			s.value = s.value*31 + 11
+			return s, loop.Logs{}, nil
+		}))
+		options = append(options, loop.Change{When: loop.Every(loop.Time(70 * time.Millisecond)), Start: func(loop.Beginning) (loop.Changer, error) { return timedChange{}, nil }},
+			loop.Watch(loop.Every(loop.Time(30*time.Millisecond)), func(_ context.Context, r loop.Report) error {
+				m.trace = append(m.trace, fmt.Sprint("at ", r.Elapsed.Time))
+				return nil
+			}))
+	}
+	for i := range m.watchers {
+		w := &m.watchers[i]
+		c := attend(w.name, w.when, func() loop.Attendant { return memberWatch{w, m} })
+		if w.entry != "" {
+			c.When, c.Entry = loop.Schedule{}, w.entry
+		}
+		options = append(options, c)
+	}
+	m.result, m.err = loop.New(tasks...).Run(ctx, member{0, job}, m.data, options...)
+	r := m.result
+	m.outcome = outcome{state: r.State.value, at: counts(r.Elapsed), reason: r.Reason}
+	if r.Stop != nil {
+		m.outcome.stop = r.Stop.Error()
+	}
+}
+
+type timedChange struct{}
+
+func (timedChange) Change(_ context.Context, _ loop.Report, s loop.State) error {
+	m := s.Get().(member)
+	m.value = m.value*31 + 13
+	return s.Set(m)
+}
+func (timedChange) End(context.Context, loop.Ending, loop.State) error { return nil }
+
+func (m *memberRun) data(yield func(batch, error) bool) {
+	m.source.Add(1)
+	defer m.source.Done()
+	for i := 0; i <= len(m.sizes); i++ {
+		m.sleep(30 * time.Millisecond)
+		var err error
+		size := 0
+		if i < len(m.sizes) {
+			size = m.sizes[i]
+		}
+		if i == m.faultAt && m.faulty {
+			switch m.fault {
+			case "error":
+				err = errBoom
+			case "panic":
+				panic("boom")
+			case "cancel":
+				m.cancel(errHome)
+			case "hang":
+				m.cancel(errHome)
+				time.Sleep(time.Hour)
+			case "negative":
+				size = -1
+			case "ends":
+				return
+			case "larger":
+				size++
+			}
+		}
+		if i == len(m.sizes) && err == nil || !yield(batch{i, size}, err) {
+			return
+		}
+	}
+}
+
+func (m *memberRun) taskOf(p *part) loop.Task[member, batch] {
+	switch {
+	case p.turn:
+		return loop.OnTurn(p.when, func(_ context.Context, turn *loop.Turn[member, batch]) error {
+			s, logs, err := m.compute(p, turn.State, turn.Batch, read(turn.Logs))
+			if err == nil || errors.Is(err, loop.ErrStop) {
+				turn.State = s
+				turn.Logs.Merge(logs)
+			}
+			return err
+		}).Named(p.name)
+	case p.block > 0:
+		return loop.On[member, batch](p.when, memberBlock{memberStep{p, m}}).Named(p.name)
+	}
+	return loop.On[member, batch](p.when, memberStep{p, m}).Named(p.name)
+}
+
+func (m *memberRun) compute(p *part, s member, b batch, seen []logged) (member, loop.Logs, error) {
+	time.Sleep(p.takes)
+	m.sleep(time.Millisecond)
+	var err error
+	if b.index == p.at {
+		err = m.happens(p)
+	}
+	if err != nil && !errors.Is(err, loop.ErrStop) {
+		return member{}, loop.Logs{}, err
+	}
+	m.trace = append(m.trace, fmt.Sprint(p.name, " ", b.index, " ", s.value))
+	var values []logged
+	s.value, values = p.computed(s.value, b, seen)
+	var logs loop.Logs
+	for _, l := range values {
+		logs.Metric(l.name, l.value)
+	}
+	return s, logs, err
+}
+
+func (m *memberRun) happens(p *part) error {
+	if !m.faulty {
+		return nil
+	}
+	switch p.does {
+	case "error":
+		return errBoom
+	case "panic":
+		panic("boom")
+	case "cancel":
+		m.cancel(errHome)
+	case "stop":
+		return loop.ErrStop
+	}
+	return nil
+}
+
+type memberStep struct {
+	*part
+	run *memberRun
+}
+
+func (s memberStep) Step(_ context.Context, state member, b batch) (member, loop.Logs, error) {
+	return s.run.compute(s.part, state, b, nil)
+}
+
+type memberBlock struct{ memberStep }
+
+func (s memberBlock) BlockSize() int { return s.block }
+
+func (s memberBlock) StepBlock(ctx context.Context, state member, batches []batch) (member, []loop.Logs, error) {
+	if len(batches) > 1 {
+		s.run.blocks++
+	}
+	var all []loop.Logs
+	for _, b := range batches {
+		next, logs, err := s.Step(ctx, state, b)
+		if err != nil && !errors.Is(err, loop.ErrStop) {
+			return state, all, err
+		}
+		if state, all = next, append(all, logs); err != nil {
+			return state, all, err
+		}
+	}
+	return state, all, nil
+}
+
+type memberWatch struct {
+	*part
+	run *memberRun
+}
+
+func (w memberWatch) Watch(_ context.Context, r loop.Report) error {
+	w.run.trace = append(w.run.trace, fmt.Sprint(w.name, " ", r.Elapsed.Steps, " ", r.State().(member).value))
+	if int(r.Elapsed.Steps) == w.at {
+		return w.run.happens(w.part)
+	}
+	return nil
+}
+
+func (w memberWatch) End(_ context.Context, e loop.Ending) error {
+	w.run.ending = e
+	if w.does == "end" && w.run.faulty {
+		return errBoom
+	}
+	return nil
+}
+
+// runMembers runs a program by so many members at once; faulty says which of them have its faults.
+func runMembers(p program, n int, faulty func(rank int) bool, seed uint64, timed, together bool) []*memberRun {
+	m := newMeeting(n)
+	runs := make([]*memberRun, n)
+	var all sync.WaitGroup
+	for rank := range runs {
+		r := &memberRun{program: p, rank: rank, faulty: faulty(rank)}
+		if seed > 0 {
+			r.jitter = rand.New(rand.NewPCG(seed, uint64(rank)))
+		}
+		runs[rank] = r
+		var job loop.Job
+		if together {
+			job = oneOf{m, rank}
+		}
+		all.Go(func() { r.run(job, timed) })
+	}
+	all.Wait()
+	for _, r := range runs {
+		r.source.Wait()
+	}
+	return runs
+}
+
+// Several runs of random programs do together what the reference says of one, where all meet the same.
+func TestJob_asAlone(t *testing.T) {
+	seen := map[string]int{}
+	for seen["programs"] < modelPrograms {
+		rapid.Check(t, func(t *rapid.T) {
+			p := drawProgram(t)
+			n, seed := 2+evenly(t, 2, "members"), uint64(evenly(t, 1000, "seed"))
+			rapid.SyncTest(t, func(t *rapid.T) {
+				want := p.follow(outcome{})
+				runs := runMembers(p, n, func(int) bool { return true }, seed, false, true)
+				for _, r := range runs {
+					seen["blocks"] += r.blocks
+					seen[r.result.Reason.String()]++
+					if p.cancels() { // seen at the next border at which all meet
+						require.Equal(t, runs[0].outcome, r.outcome)
+						continue
+					}
+					require.Equal(t, len(want.errs) > 0, r.err != nil, "%v", r.err)
+					for _, e := range want.errs {
+						require.Contains(t, r.err.Error(), e)
+					}
+					got := r.outcome
+					require.Equal(t, outcome{state: want.state, at: want.at, reason: want.reason, stop: want.stop}, got)
+				}
+			})
+			seen["programs"]++
+		})
+	}
+	for _, what := range []string{"blocks", "data ended", "until reached", "stopped", "cancelled", "failed"} {
+		require.Positive(t, seen[what], "no program had this: %s", what)
+	}
+	t.Logf("job: %v", seen)
+}
+
+func (p program) cancels() bool {
+	does := func(x part) bool { return x.does == "cancel" }
+	return p.fault == "cancel" || p.fault == "hang" || slices.ContainsFunc(p.tasks, does) || slices.ContainsFunc(p.watchers, does)
+}
+
+// With clocks that differ and something that comes over one of them alone, all make the same steps, none waits for ever
+// (the test would be a deadlock), and those that it did not come over say who it was.
+func TestJob_agrees(t *testing.T) {
+	seen := map[string]int{}
+	for seen["programs"] < modelPrograms {
+		rapid.Check(t, func(t *rapid.T) {
+			p := drawProgram(t)
+			if oneIn(t, 4, "own fault") && len(p.sizes) > 0 {
+				p.fault, p.faultAt = pick(t, []string{"ends", "larger", "cancel", "error", "hang"}, "own fault"), evenly(t, len(p.sizes)-1, "own fault at")
+			}
+			n, seed := 2+evenly(t, 2, "members"), 1+uint64(evenly(t, 1000, "seed"))
+			culprit := evenly(t, n-1, "culprit")
+			rapid.SyncTest(t, func(t *rapid.T) {
+				checkMembers(t, runMembers(p, n, func(rank int) bool { return rank == culprit }, seed, true, true), culprit, seen)
+			})
+			seen["programs"]++
+		})
+	}
+	for _, what := range []string{"blocks", "data ended", "until reached", "stopped", "cancelled", "failed", "uneven", "samples", "rank", "stopped by another"} {
+		require.Positive(t, seen[what], "no program had this: %s", what)
+	}
+	t.Logf("job: %v", seen)
+}
+
+func checkMembers(t require.TestingT, runs []*memberRun, culprit int, seen map[string]int) {
+	c := runs[culprit]
+	seen[c.result.Reason.String()]++
+	if c.err != nil && strings.Contains(c.err.Error(), "not at the same place") { // one stopped within a block
+		for _, r := range runs {
+			require.Error(t, r.err) // the same, or what ends the run at this border
+		}
+		require.True(t, slices.ContainsFunc(c.tasks, func(p part) bool { return p.block > 1 && p.does == "stop" }), "%v; %v; %v; %v; %s at %d", c.err, runs[(culprit+1)%len(runs)].err, c.tasks, c.watchers, c.fault, c.faultAt)
+		seen["apart"]++
+		return
+	}
+	var witness *memberRun
+	for _, r := range runs {
+		seen["blocks"] += r.blocks
+		require.Equal(t, c.err == nil, r.err == nil, "rank %d: %v; rank %d: %v", culprit, c.err, r.rank, r.err)
+		if c.err != nil && r != c {
+			text := r.err.Error()
+			switch {
+			case strings.HasPrefix(text, fmt.Sprintf("loop: rank %d: ", culprit)):
+				seen["rank"]++
+				var ranked *loop.RankError
+				require.ErrorAs(t, r.err, &ranked)
+				require.Equal(t, culprit, ranked.Rank)
+			case strings.Contains(text, "must have equally many"):
+				seen["uneven"]++
+			case strings.Contains(text, "must count the same number of samples"):
+				seen["samples"]++
+			default: // what all of them meet, but who failed before
+				require.True(t, strings.HasPrefix(c.err.Error(), text) || strings.Contains(text, "all tasks had a turn"), "%v; %v", c.err, text)
+			}
+		}
+		if r == c && c.err != nil {
+			continue // it may have failed in the midst of a turn
+		}
+		if witness == nil {
+			witness = r
+		}
+		require.Equal(t, witness.outcome.state, r.outcome.state)
+		require.Equal(t, witness.result.Elapsed, r.result.Elapsed)
+		require.Equal(t, witness.result.Reason, r.result.Reason)
+		require.Equal(t, witness.trace, r.trace)
+		if r.result.Stop != nil && r != c {
+			require.ErrorIs(t, r.result.Stop, loop.ErrStop)
+			if strings.Contains(r.result.Stop.Error(), "rank ") {
+				seen["stopped by another"]++
+			}
+		}
+	}
+}
+
+// Without a job the same runs differ: the control of the tests above.
+func TestJob_alone(t *testing.T) {
+	different := 0
+	for i := range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			p := program{keep: loop.EachStep, sizes: make([]int, 40), tasks: []part{{name: "task1", when: loop.EachStep, takes: time.Millisecond}}}
+			runs := runMembers(p, 2, func(int) bool { return false }, uint64(1+i), true, false)
+			if runs[0].outcome.state != runs[1].outcome.state {
+				different++
+			}
+			together := runMembers(p, 2, func(int) bool { return false }, uint64(1+i), true, true)
+			require.Equal(t, together[0].outcome, together[1].outcome)
+		})
+	}
+	require.Greater(t, different, 15)
+}

@@ -1,0 +1,274 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// finished is how the run of one member ended.
+type finished struct {
+	loop.Result[member]
+	err error
+}
+
+// together runs a function for each of n members at once.
+func together(n int, run func(rank int, s member) (loop.Result[member], error)) []finished {
+	m, all := newMeeting(n), make([]finished, n)
+	var group sync.WaitGroup
+	for rank := range all {
+		group.Go(func() {
+			result, err := run(rank, member{0, oneOf{m, rank}})
+			all[rank] = finished{result, err}
+		})
+	}
+	group.Wait()
+	return all
+}
+
+func memberAdd(_ context.Context, s member, n int) (member, loop.Logs, error) {
+	s.value += uint64(n)
+	var logs loop.Logs
+	logs.Metric("n", float64(n))
+	return s, logs, nil
+}
+
+var memberLoop = loop.New(loop.OnFunc(loop.EachStep, memberAdd))
+
+func TestJob_messages(t *testing.T) {
+	fails := func(when loop.Schedule, err error) loop.Option {
+		return loop.Watch(when, func(context.Context, loop.Report) error { return err })
+	}
+	ends := func(err error) loop.Option {
+		return attend("file", loop.Never, func() loop.Attendant { return endsWith{err} })
+	}
+	for _, row := range []struct {
+		name        string
+		option      func(rank int) loop.Option // beside Until(Steps(6)), of each rank
+		data        func(rank int) int         // how many batches
+		own, others string
+		steps       int64
+		reason      loop.Reason
+	}{
+		{name: "a callback fails", option: func(rank int) loop.Option { return fails(loop.At(loop.Steps(3)), onRank(1, rank, errBoom)) },
+			own: "loop: step 3: at 3 steps: boom", others: "loop: rank 1: step 3: at 3 steps: boom", steps: 3, reason: loop.Failed},
+		{name: "a callback fails at the start of the run", option: func(rank int) loop.Option {
+			return loop.Callback{When: loop.Never, Start: func(loop.Beginning) (loop.Attendant, error) { return endsWith{}, onRank(1, rank, errBoom) }}
+		}, own: "loop: at the start: step 0: never: boom", others: "loop: rank 1: at the start: step 0: never: boom", reason: loop.Failed},
+		{name: "a callback fails at its end", option: func(rank int) loop.Option { return ends(onRank(1, rank, errBoom)) },
+			own: "loop: at the end: step 6: never: file: boom", others: "loop: rank 1: at the end: step 6: never: file: boom", steps: 6, reason: loop.Failed},
+		{name: "an option is wrong", option: func(rank int) loop.Option {
+			if rank == 1 {
+				return loop.Until(loop.Steps(-1))
+			}
+			return nil
+		}, own: "loop: until: period must be zero or positive, got -1 steps", others: "loop: rank 1: until: period must be zero or positive, got -1 steps", reason: loop.Failed},
+		{name: "the schedules differ", option: func(rank int) loop.Option { return fails(loop.Every(loop.Steps(int64(2+rank))), nil) },
+			own: "the processes do not run the same loop: ranks ", others: "what only one is to do is a Callback with AtRank0", reason: loop.Failed},
+		{name: "a wish to stop", option: func(rank int) loop.Option { return fails(loop.At(loop.Steps(3)), onRank(1, rank, loop.ErrPause)) },
+			steps: 3, reason: loop.Stopped},
+		{name: "data that ends", data: func(rank int) int { return 5 - 3*rank },
+			own:    "loop: step 2: data: the data of rank 1 ended after 2 batches, rank 2 has had 3: it must have equally many in each process",
+			others: "loop: step 2: data: the data of rank 1 ended after 2 batches, rank 2 has had 3: it must have equally many in each process", steps: 2, reason: loop.Failed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := together(3, func(rank int, s member) (loop.Result[member], error) {
+					n := 10
+					if row.data != nil {
+						n = row.data(rank % 2)
+					}
+					var o loop.Option
+					if row.option != nil {
+						o = row.option(rank)
+					}
+					return memberLoop.Run(t.Context(), s, numbers(n), loop.Until(loop.Steps(6)), o)
+				})
+				for rank, e := range all {
+					require.Equal(t, row.reason, e.Reason)
+					require.Equal(t, row.steps, e.Elapsed.Steps)
+					require.Equal(t, all[0].State.value, e.State.value)
+					want := row.others
+					if rank == 1 {
+						want = row.own
+					}
+					if want == "" {
+						require.NoError(t, e.err)
+						require.ErrorIs(t, e.Stop, loop.ErrPause)
+						continue
+					}
+					require.ErrorContains(t, e.err, want)
+				}
+			})
+		})
+	}
+}
+
+func onRank(which, rank int, err error) error {
+	if rank == which {
+		return err
+	}
+	return nil
+}
+
+type endsWith struct{ err error }
+
+func (endsWith) Watch(context.Context, loop.Report) error { return nil }
+func (e endsWith) End(context.Context, loop.Ending) error { return e.err }
+
+// A signal in one process ends the runs of all at one border, with its exit code, even in the midst of an evaluation.
+func TestJob_signal(t *testing.T) {
+	for _, within := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			all := together(3, func(rank int, s member) (loop.Result[member], error) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				steps := 0
+				counted := func(c context.Context, s member, n int) (member, loop.Logs, error) {
+					if steps++; steps == 4 && rank == 1 {
+						cancel(&loop.SignalError{Signal: syscall.SIGTERM})
+						require.NoError(t, c.Err(), "a step is not broken off")
+					}
+					return memberAdd(c, s, n)
+				}
+				l := loop.New(loop.OnFunc(loop.EachStep, counted))
+				if within {
+					test := loop.Evaluation[member, int]{Name: "test", Loop: l, Data: loop.Fixed(numbers(3))}
+					l = loop.New(test.On(loop.EachStep))
+				}
+				return l.Run(ctx, s, numbers(100))
+			})
+			for rank, e := range all {
+				require.Equal(t, loop.Cancelled, e.Reason, "%d: %v", rank, e.err)
+				require.Equal(t, all[0].Elapsed, e.Elapsed)
+				require.Equal(t, 143, loop.ExitCode(e.err), "%v", e.err)
+			}
+			require.ErrorContains(t, all[0].err, "rank 1: cancelled: terminated")
+		})
+	}
+}
+
+// A source that blocks in one process does not hold the others once its run is cancelled.
+func TestJob_sourceLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := make(chan struct{})
+		all := together(2, func(rank int, s member) (loop.Result[member], error) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			return memberLoop.Run(ctx, s, func(yield func(int, error) bool) {
+				for i := 0; rank == 0 || i < 3; i++ {
+					if !yield(i, nil) {
+						return
+					}
+				}
+				cancel(errHome)
+				<-back
+			})
+		})
+		close(back)
+		require.ErrorContains(t, all[1].err, "loop: step 3: cancelled: the user went home; the data source did not come back")
+		require.ErrorIs(t, all[1].err, loop.ErrSourceLeft)
+		require.EqualError(t, all[0].err, "loop: rank 1: cancelled: the user went home")
+		require.Equal(t, loop.Cancelled, all[0].Reason)
+		require.Equal(t, all[1].State.value, all[0].State.value)
+	})
+}
+
+// What has AtRank0 is started and called in one process, in the turns in which it would be alone.
+func TestJob_atRank0(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		together(3, func(rank int, s member) (loop.Result[member], error) {
+			c := loop.Watch(loop.Every(loop.Steps(4)).AndAtEnd(), func(_ context.Context, r loop.Report) error {
+				seen = append(seen, fmt.Sprint(rank, " ", r.Elapsed.Steps))
+				return nil
+			})
+			c.AtRank0 = true
+			result, err := memberLoop.Run(t.Context(), s, numbers(10), c)
+			require.NoError(t, err)
+			return result, err
+		})
+		require.Equal(t, []string{"0 4", "0 8", "0 10"}, seen)
+	})
+}
+
+// interrupts asks for a call after some time, in one process.
+type interrupts struct {
+	asks bool
+	till time.Time
+	err  error
+}
+
+func (i interrupts) Interrupts() bool                         { return i.asks && time.Now().After(i.till) }
+func (i interrupts) Watch(context.Context, loop.Report) error { return i.err }
+func (interrupts) End(context.Context, loop.Ending) error     { return nil }
+
+// What fails in the background of one process ends all of them.
+func TestJob_interrupter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := together(2, func(rank int, s member) (loop.Result[member], error) {
+			slow := loop.OnFunc(loop.EachStep, func(c context.Context, s member, n int) (member, loop.Logs, error) {
+				time.Sleep(time.Second)
+				return memberAdd(c, s, n)
+			})
+			return loop.New(slow).Run(t.Context(), s, numbers(10), loop.Callback{Name: "save", Start: func(loop.Beginning) (loop.Attendant, error) {
+				return interrupts{rank == 1, time.Now().Add(3500 * time.Millisecond), fs.ErrPermission}, nil
+			}})
+		})
+		require.EqualError(t, all[1].err, "loop: step 5: save: permission denied")
+		require.EqualError(t, all[0].err, "loop: rank 1: step 5: save: permission denied")
+	})
+}
+
+// lost is a job that breaks.
+type lost struct {
+	oneOf
+	left *int
+}
+
+func (l lost) Agree(words []int64) error {
+	if *l.left--; *l.left < 0 {
+		return errors.New("rank 1 is silent")
+	}
+	return l.oneOf.Agree(words)
+}
+
+func TestJob_lost(t *testing.T) {
+	for n := range 12 {
+		left := n
+		result, err := memberLoop.Run(t.Context(), member{0, lost{oneOf{newMeeting(1), 0}, &left}}, numbers(3))
+		require.NoError(t, err, "a job of one")
+		require.EqualValues(t, 3, result.Elapsed.Steps)
+		_, err = memberLoop.Run(t.Context(), member{0, two{lost{oneOf{newMeeting(1), 0}, &left}}}, numbers(3))
+		if left < 0 {
+			require.ErrorContains(t, err, "agreement with the other processes: rank 1 is silent")
+			require.Equal(t, -1, left, "it is asked no more")
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// two is a job whose other process always agrees.
+type two struct{ lost }
+
+func (two) Size() int { return 2 }
+
+// BenchmarkJobTurn is a turn of steps alone, of two members.
+func BenchmarkJobTurn(b *testing.B) {
+	together(2, func(_ int, s member) (loop.Result[member], error) {
+		result, err := memberLoop.Run(b.Context(), s, forever, loop.Until(loop.Steps(b.N)), loop.Keep(loop.Never))
+		if err != nil {
+			b.Error(err)
+		}
+		return result, err
+	})
+}

@@ -1,0 +1,551 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+)
+
+// party is what a run keeps where several processes make it together.
+//
+// All of them meet at the same places: at the start, where batches that not all are known to have are to become steps,
+// behind a turn in which anything but steps ran, and at the end. At each they exchange a few words, and what follows is
+// a function of these alone. Whoever fails goes to the end at once; the others learn it at the place that they reach
+// next. Between two places nothing asks the clock, so that batches go into the same blocks everywhere.
+type party struct {
+	Job
+	rank  int64
+	words [facts]int64
+	ctx   context.Context // of the run; tasks and callbacks have one that does not end
+	task  context.Context
+	// passed is the time since the start of the run that all have agreed on.
+	passed time.Duration
+	taken  int64 // the batches that all have
+	// samples is what was counted with the newest batch that was taken.
+	samples     int64
+	asked       bool // something besides steps ran since the last place
+	interrupted bool // an Interrupter asked for a call, in one of the processes
+	// The newest block: its task, its steps, and how long it took to gather and to make.
+	block, steps int
+	gathered     time.Time
+	took         time.Duration
+	made         int64 // the steps before the batches that are not made yet
+	failed       error // of the data of this process
+	left         bool  // the source was left behind
+	halted       bool  // the run ends behind the steps of the batches that all have
+	halt         halt
+	over         bool // the processes met for the last time before the end: one has failed
+	broken       bool // they can meet no more
+}
+
+// halt is why a run ends that the processes agreed to end at a border.
+type halt struct {
+	reason Reason
+	err    error
+	// cancelled: the context of this process ended; its error is made where the steps are counted.
+	cancelled bool
+}
+
+// place is where the processes meet.
+type place int64
+
+const (
+	atBegin place = iota
+	atStarted
+	atBatch
+	behindTurn
+	atEnd
+	atOver
+	atClosed
+)
+
+var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "behind the tasks and callbacks of the step",
+	"at what is due at the end", "at the end of its turns", "at the end of its callbacks"}
+
+// The words. Those of a pair are the largest and the smallest of a number, each with a process that has it.
+const (
+	factTime = iota
+	factDate
+	factFailed // 1 plus the rank
+	factInterrupt
+	factTook
+	factPairs
+	facts = factPairs + 2*pairs
+)
+
+const (
+	pairPlace = iota
+	pairSetup
+	pairTaken
+	pairSamples
+	pairEnded // 1: the data ended, 2: it failed
+	pairStop  // 1: ErrPause, 2: another ErrStop
+	pairCancelled
+	pairs
+)
+
+const rankBits = 16
+
+func (p *party) set(pair int, v int64) {
+	w := v<<rankBits | p.rank
+	p.words[factPairs+2*pair], p.words[factPairs+2*pair+1] = w, -w
+}
+
+// of is the largest and the smallest number of a pair, and processes that have them.
+func (p *party) of(pair int) (most, least int64, highest, lowest int) {
+	a, b := p.words[factPairs+2*pair], -p.words[factPairs+2*pair+1]
+	const ranks = 1<<rankBits - 1
+	return a >> rankBits, b >> rankBits, int(a & ranks), int(b & ranks)
+}
+
+// join makes the party of a job, which may be nil.
+func (r *run[S, B]) join(ctx context.Context, job Job) (leave context.CancelFunc) {
+	if job == nil {
+		return func() {}
+	}
+	ctx, leave = released(ctx)
+	r.party = &party{Job: job, rank: int64(job.Rank()), ctx: ctx, task: held(ctx)}
+	r.clock = newClock(r.from)
+	r.clock.agreed = &r.party.passed
+	return leave
+}
+
+// agreeOnStart compares how the processes begin, and agrees on their date.
+func (r *run[S, B]) agreeOnStart(failure error) error {
+	if r.party == nil {
+		return failure
+	}
+	return r.shielded(func() error {
+		err := r.agree(atBegin, failure)
+		if err == nil {
+			r.clock.date = Date(r.party.words[factDate])
+		}
+		return err
+	})
+}
+
+// agreeOnStarted is called when the callbacks are started.
+func (r *run[S, B]) agreeOnStarted(failure error) error {
+	if r.party == nil {
+		return failure
+	}
+	if r.stop == nil && r.endedBefore() {
+		r.stop = r.endedBy
+	}
+	return r.shielded(func() error { return r.agree(atStarted, failure) })
+}
+
+// setup is a number for what must be the same in all processes.
+func (r *run[S, B]) setup() int64 {
+	h := fnv.New32a()
+	fmt.Fprintln(h, r.from.Steps, r.from.Samples, int64(r.from.Time), int64(r.from.Date), r.until, r.keep, r.endedBy != nil, r.endedUntil, len(r.tasks))
+	for i := range r.tasks {
+		fmt.Fprintln(h, r.tasks[i].when)
+	}
+	for i := range r.hooks {
+		fmt.Fprintln(h, r.hooks[i].kind, r.hooks[i].When, r.hooks[i].Entry, r.hooks[i].AtRank0)
+	}
+	return int64(h.Sum32())
+}
+
+// agree is one meeting of the processes. An error of this process is given to the others and comes back; what comes
+// back otherwise is the error of another one, or says that they are not at the same place.
+func (r *run[S, B]) agree(where place, failure error) error {
+	p := r.party
+	w := &p.words
+	w[factTime], w[factDate], w[factTook] = int64(time.Since(r.clock.start)), int64(r.clock.date), int64(p.took)
+	w[factFailed] = 0
+	if failure != nil {
+		w[factFailed] = p.rank + 1
+	}
+	steps := r.elapsed.Steps
+	if where == atBatch {
+		steps = p.made
+	}
+	p.set(pairPlace, steps<<3|int64(where))
+	p.set(pairSetup, 0)
+	if where == atBegin && failure == nil {
+		p.set(pairSetup, r.setup())
+	}
+	stop := int64(0)
+	if r.stop != nil {
+		stop = 2
+		if errors.Is(r.stop, ErrPause) {
+			stop = 1
+		}
+	}
+	p.set(pairStop, stop)
+	if where != atBatch {
+		p.set(pairTaken, 0)
+		p.set(pairSamples, 0)
+		p.set(pairEnded, 0)
+		p.set(pairCancelled, 0)
+		w[factInterrupt] = 0
+	}
+	p.asked = false
+	if err := p.Agree(w[:]); err != nil {
+		p.over, p.broken = true, true
+		return r.unlessFailed(failure, r.errorAt("agreement with the other processes", err))
+	}
+	p.passed = max(p.passed, time.Duration(w[factTime]))
+	if w[factFailed] > 0 {
+		p.over = true
+		rank := int(w[factFailed] - 1)
+		message, err := r.tell(rank, failure)
+		if err != nil {
+			return r.unlessFailed(failure, err)
+		}
+		return r.unlessFailed(failure, &RankError{Rank: rank, Message: message, reason: Failed})
+	}
+	if err := r.samePlace(); err != nil {
+		p.over = true
+		return r.unlessFailed(nil, err)
+	}
+	return r.agreeOnStop()
+}
+
+func (r *run[S, B]) unlessFailed(failure, err error) error {
+	if failure != nil {
+		return failure
+	}
+	r.reason = Failed
+	return err
+}
+
+func (r *run[S, B]) samePlace() error {
+	p := r.party
+	if most, least, a, b := p.of(pairPlace); most != least {
+		name := func(v int64) string { return fmt.Sprintf("%s (step %d)", placeNames[v&7], v>>3) }
+		return r.errorAt("the processes are not at the same place", fmt.Errorf(
+			"rank %d is %s, rank %d %s: tasks, callbacks, their schedules and what they log must be the same in all of them", a, name(most), b, name(least)))
+	}
+	if most, least, a, b := p.of(pairSetup); most != least {
+		return r.errorAt("the processes do not run the same loop", fmt.Errorf(
+			"ranks %d and %d differ in the step at which they begin, Until, Keep, their tasks or their callbacks, "+
+				"or in the schedules of these: all ranks are given the same ones; what only one is to do is a Callback with AtRank0", b, a))
+	}
+	return nil
+}
+
+// agreeOnStop takes over the wish to stop of another process.
+func (r *run[S, B]) agreeOnStop() error {
+	most, least, rank, _ := r.party.of(pairStop)
+	if most == 0 || least > 0 {
+		return nil
+	}
+	message, err := r.tell(rank, r.stop)
+	if err != nil {
+		return r.unlessFailed(nil, err)
+	}
+	if r.stop == nil {
+		cause := ErrStop
+		if most == 1 {
+			cause = ErrPause
+		}
+		r.stop = &RankError{Rank: rank, Message: message, cause: cause, reason: Stopped}
+	}
+	return nil
+}
+
+// stops reports whether a process wished to stop, by the last meeting.
+func (p *party) stops() bool {
+	most, _, _, _ := p.of(pairStop)
+	return most > 0
+}
+
+const (
+	messageWords = 64
+	bytesInWord  = 7
+)
+
+// tell gives the text of an error of one process to all.
+func (r *run[S, B]) tell(from int, err error) (string, error) {
+	var words [messageWords]int64
+	if int(r.party.rank) == from && err != nil {
+		text := point(err)
+		for i := range min(len(text), messageWords*bytesInWord) {
+			words[i/bytesInWord] |= int64(text[i]) << (8 * (i % bytesInWord))
+		}
+	}
+	if err := r.party.Agree(words[:]); err != nil {
+		r.party.over, r.party.broken = true, true
+		return "", r.errorAt("agreement with the other processes", err)
+	}
+	var text strings.Builder
+	for i := range messageWords * bytesInWord {
+		b := byte(words[i/bytesInWord] >> (8 * (i % bytesInWord)))
+		if b == 0 {
+			break
+		}
+		text.WriteByte(b)
+	}
+	return strings.ToValidUTF8(text.String(), ""), nil
+}
+
+// receiveAgreed is receive where processes agree.
+func (r *run[S, B]) receiveAgreed(batch B, failure error) (more bool) {
+	p := r.party
+	if failure != nil {
+		p.failed = r.wrap(failure)
+		return false
+	}
+	r.taken++
+	r.turn.Batch = batch
+	end, err := false, error(nil)
+	if !r.begun {
+		p.samples = r.elapsed.Samples + 1
+		if r.size != nil {
+			p.samples += int64(r.size()) - 1
+		}
+		if end, err = r.agreeOnBatches(1); !end && err == nil {
+			r.made = batch
+			end, err = r.begin(p.task)
+		}
+	}
+	if !end && err == nil {
+		end, err = r.makeTurn(p.task)
+	}
+	if p.failed != nil { // the batch is none
+		return false
+	}
+	if end && r.reason != DataEnded { // the turn ended the run, before what else was to end it
+		p.halted = false
+	}
+	if end || err != nil || p.halted {
+		r.over, r.failure = true, err
+		return false
+	}
+	return true
+}
+
+// agreeOnBatches is called before a batch is used that not all processes are known to have. end says that what was
+// taken last is not to be used: the run ends behind the batches that all have. inHand is 1 if the batch of the turn is in no block yet.
+func (r *run[S, B]) agreeOnBatches(inHand int64) (end bool, err error) {
+	if r.taken == r.party.taken {
+		return false, nil
+	}
+	return r.agreeOnData(0, inHand)
+}
+
+// agreeOnData agrees on the batches, and on what ends the run at the border before they are used. ended is 1 if the
+// data of this process did, 2 if it failed.
+func (r *run[S, B]) agreeOnData(ended, inHand int64) (end bool, err error) {
+	p := r.party
+	p.made = r.from.Steps + r.taken - int64(len(r.blocks.batches)) - inHand
+	p.set(pairTaken, r.taken)
+	p.set(pairSamples, p.samples)
+	p.set(pairEnded, ended)
+	p.set(pairCancelled, causeCode(p.ctx))
+	p.words[factInterrupt] = 0
+	for i := range r.hooks {
+		if h := &r.hooks[i]; h.interrupter != nil {
+			r.activity = Activity{hook: h} // for a panic in it
+			if h.interrupted = h.interrupter.Interrupts(); h.interrupted {
+				p.words[factInterrupt] = 1
+			}
+		}
+	}
+	if err := r.agree(atBatch, nil); err != nil {
+		r.leaveOut(r.taken)
+		return false, err
+	}
+	p.interrupted = p.words[factInterrupt] > 0
+	if p.steps > 0 {
+		r.limitBlock(p.block, time.Duration(p.words[factTook]), p.steps)
+		p.steps, p.took = 0, 0
+	}
+	if p.stops() { // in a turn of steps alone
+		r.leaveOut(r.taken)
+		r.reason = Stopped
+		return true, nil
+	}
+	most, least, a, b := p.of(pairTaken)
+	end = r.taken > least
+	r.leaveOut(r.taken - least - inHand)
+	p.taken = least
+	if up, low, a, b := p.of(pairSamples); most == least && up != low {
+		r.leaveOut(r.taken)
+		p.over, r.reason = true, Failed
+		return false, r.errorAt("data", fmt.Errorf("the batches of the processes differ: rank %d has counted %d samples and rank %d %d: "+
+			"each batch must count the same number of samples in all of them", a, up, b, low))
+	}
+	if code, all, rank, _ := p.of(pairCancelled); code > 0 {
+		return end, r.haltCancelled(code, all, rank)
+	}
+	latest, first, by, _ := p.of(pairEnded)
+	switch {
+	case latest == 2:
+		return end, r.haltFailed(by)
+	case latest == 1 && first == 1 && most == least:
+		p.halted, p.halt = true, halt{reason: DataEnded}
+	case latest == 0 && most != least: // as where their batches count unequally many samples
+		r.leaveOut(r.taken)
+		p.over, r.reason = true, Failed
+		return false, r.errorAt("data", fmt.Errorf("the batches of the processes differ: rank %d makes a step of batch %d and rank %d only behind batch %d: "+
+			"each batch must count the same number of samples in all of them", b, least, a, most))
+	case latest == 1:
+		p.halted, p.halt = true, halt{reason: Failed, err: r.uneven(most, least, a, b)}
+	}
+	return end, nil
+}
+
+// uneven is the error for data that ends earlier in one process.
+func (r *run[S, B]) uneven(most, least int64, a, b int) error {
+	if most == least {
+		return r.errorAt("data", fmt.Errorf("the data ended after %d batches in some of the processes and not in others: it must have equally many in each", most))
+	}
+	return r.errorAt("data", fmt.Errorf("the data of rank %d ended after %d batches, rank %d has had %d: it must have equally many in each process", b, least, a, most))
+}
+
+func (r *run[S, B]) haltCancelled(code, all int64, rank int) error {
+	p := r.party
+	p.halted, p.halt = true, halt{reason: Cancelled, cancelled: p.ctx.Err() != nil}
+	if all > 0 {
+		return nil
+	}
+	var own error
+	if p.halt.cancelled {
+		own = context.Cause(p.ctx)
+	}
+	message, err := r.tell(rank, own)
+	if err != nil {
+		return r.unlessFailed(nil, err)
+	}
+	p.halt.err = &RankError{Rank: rank, Message: "cancelled: " + message, cause: causeOf(code), reason: Cancelled}
+	return nil
+}
+
+func (r *run[S, B]) haltFailed(rank int) error {
+	p := r.party
+	p.halted, p.halt = true, halt{reason: Failed}
+	message, err := r.tell(rank, p.failed)
+	if err != nil {
+		return r.unlessFailed(nil, err)
+	}
+	if p.halt.err = p.failed; p.failed == nil {
+		p.halt.err = &RankError{Rank: rank, Message: message, reason: Failed}
+	}
+	return nil
+}
+
+// leaveOut leaves the newest n batches of a block out, which make no step.
+func (r *run[S, B]) leaveOut(n int64) {
+	b := &r.blocks
+	if n > 0 && b.pending() {
+		keep := max(int64(len(b.batches))-n, 0)
+		clear(b.batches[keep:])
+		b.batches, b.turns, b.dueAfter = b.batches[:keep], b.turns[:keep], b.dueAfter[:0]
+	}
+	if !b.pending() && !r.changed { // elapsed is that of the first batch of a block
+		r.elapsed = r.lastTurn.tasks
+	}
+}
+
+// agreeOnTurn agrees on the wish to stop behind a turn. Where only steps ran, that waits for the next batch.
+func (r *run[S, B]) agreeOnTurn(stop bool) (bool, error) {
+	p := r.party
+	if !p.asked {
+		return false, nil
+	}
+	if err := r.agree(behindTurn, nil); err != nil {
+		return false, err
+	}
+	return p.stops(), nil
+}
+
+// endTurns ends the turns of a run in which processes agree; err is that of this one's turn or source.
+func (r *run[S, B]) endTurns(err error) error {
+	p := r.party
+	if !r.over { // the data ended or failed here, or was left behind
+		ended := int64(1)
+		switch {
+		case err != nil:
+			p.failed = err
+			fallthrough
+		case p.failed != nil:
+			ended = 2
+		case p.left || p.ctx.Err() != nil:
+			ended = 0
+		}
+		err = r.shielded(func() error { _, err := r.agreeOnData(ended, 0); return err })
+	}
+	known := error(nil) // the error that all processes have, each in its own words
+	switch {
+	case err != nil || p.over:
+		r.leaveOut(r.taken)
+	case p.halted:
+		end := false
+		if err = r.shielded(func() (err error) { end, err = r.flush(p.task); return err }); err == nil && !end {
+			r.reason = p.halt.reason
+			if err = p.halt.err; p.halt.cancelled {
+				r.at(Activity{name: "cancelled"})
+				err = r.wrap(context.Cause(p.ctx))
+				if p.left {
+					err = fmt.Errorf("%w; %w", err, ErrSourceLeft)
+				}
+			}
+			known = err
+		}
+	}
+	r.turn.Batch = r.made
+	if err == nil && r.begun {
+		err = r.shielded(func() error {
+			if err := r.agree(atEnd, nil); err != nil {
+				return err
+			}
+			if p.stops() { // in the last turn, of steps alone
+				r.reason = Stopped
+			}
+			_, err := r.runAtEdge(p.task, Schedule.endsAt)
+			return err
+		})
+	}
+	err = r.await(p.task, err)
+	if !p.over {
+		err = r.agreeOnError(atOver, known, err)
+		p.over = true
+	}
+	return err
+}
+
+// agreeOnError tells the others an error that is not known to them.
+func (r *run[S, B]) agreeOnError(where place, known, err error) error {
+	failure, reason := err, r.reason
+	if err == known {
+		failure = nil
+	}
+	again := r.shielded(func() error { return r.agree(where, failure) })
+	if err == nil {
+		return again
+	}
+	r.reason = reason
+	return err
+}
+
+// agreeOnEnd tells the others what failed when the callbacks of this process ended; before is the error of the turns.
+func (r *run[S, B]) agreeOnEnd(before, err error) error {
+	if r.party == nil || r.party.broken {
+		return err
+	}
+	return r.agreeOnError(atClosed, before, err)
+}
+
+// answerInterrupts is called when the callbacks of a turn have been, those that had asked for it among them.
+func (r *run[S, B]) answerInterrupts() {
+	if !r.party.interrupted {
+		return
+	}
+	r.party.interrupted, r.party.asked = false, true
+	for i := range r.hooks {
+		r.hooks[i].interrupted = false
+	}
+}
+
+// cancelledIn reports whether an error says that the context of some process ended, in a run within this one.
+func (p *party) cancelledIn(err error) bool {
+	var ranked *RankError
+	return errors.As(err, &ranked) && ranked.reason == Cancelled || ended(p.ctx, err)
+}
