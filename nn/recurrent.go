@@ -195,7 +195,8 @@ func (r Recurrent) scan(scope *Scope, x *Node, mask, initial []*Node, c cell, ba
 	dims, wide := x.Shape().Dimensions, c.gates*r.Units
 	kernel := variable(scope, x, "kernel", r.Kernel, GlorotUniform, dims[2], wide)
 	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, Orthogonal, r.Units, wide)
-	in := graph.Reshape(graph.Dot(graph.Reshape(x, -1, dims[2]), kernel).Product(), dims[0], dims[1], wide)
+	// Places and examples stay two axes: as one they could not be divided over devices.
+	in := graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)
 	var bias *Node // of what the state contributes
 	if !r.NoBias {
 		if c.biases == 1 {

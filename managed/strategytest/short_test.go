@@ -2,7 +2,17 @@
 
 package strategytest
 
+import "slices"
+
 const parallelRuns = 5
 
 // rankCounts are the numbers of processes of TestRanks.
 var rankCounts = []int{2}
+// exchangesCounted takes the models whose examples were seen to be gathered, and some beside them.
+func exchangesCounted(model string, devices int) bool {
+	few := []string{"LSTM", "GRU"}
+	if devices == 4 {
+		few = append(few, "LSTM, both directions", "LSTM, mask", "GRU, reset before", "SimpleRNN", "BatchNorm", "Conv, groups", "Attention, mask", "tied embeddings")
+	}
+	return slices.Contains(few, model)
+}

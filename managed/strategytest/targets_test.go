@@ -4,6 +4,7 @@ package strategytest
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +28,10 @@ import (
 
 // targets are the machines that the corpus is compiled for. Their plugins are those that lazo installs, or lie in
 // $PJRT_PLUGIN_LIBRARY_PATH; without them the test fails.
-var targets = []struct{ plugin, topology string }{{xla.TPU, "v5e:2x2"}, {xla.CUDA, "h100:1x1x8"}}
+var targets = []struct {
+	plugin, topology string
+	padded           float64 // how much larger an exchanged array may be than its elements
+}{{xla.TPU, "v5e:2x2", 1.25}, {xla.CUDA, "h100:1x1x8", 1}}
 
 // sample is a training or test step of the corpus.
 type sample struct {
@@ -54,30 +58,40 @@ func TestTargets(t *testing.T) {
 			sharded, err := strategies.DataParallel(r, strategies.ShardState(strategies.FullyShard(r.NumDevices(), 64)))
 			require.NoError(t, err)
 			compiled, failed := 0, 0
+			said := func(t *testing.T, strategy, name string, err error) {
+				key := strings.Join([]string{target.topology, strategy, name}, "\t")
+				reason, listed := known[key]
+				met[key] = true
+				switch {
+				case err == nil && listed:
+					t.Error("it compiles now: take its row out of testdata/targets.tsv")
+				case err == nil:
+					compiled++
+				case listed && strings.Contains(err.Error(), reason):
+					failed++
+				default:
+					t.Error(err)
+				}
+			}
 			for _, s := range corpus(t) {
 				for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "data_parallel": all, "sharded": sharded} {
 					model := strings.HasPrefix(s.name, "model ")
 					if name == "sharded" && !model || name == "jit" && !model && testing.Short() {
 						continue // over all devices it is the same program, and more
 					}
-					t.Run(s.name+" "+name, func(t *testing.T) {
-						key := strings.Join([]string{target.topology, name, s.name}, "\t")
-						err := s.compile(t, on)
-						reason, listed := known[key]
-						met[key] = true
-						switch {
-						case err == nil && listed:
-							t.Error("it compiles now: take its row out of testdata/targets.tsv")
-						case err == nil:
-							compiled++
-						case listed && strings.Contains(err.Error(), reason):
-							failed++
-						default:
-							t.Error(err)
-						}
-					})
+					t.Run(s.name+" "+name, func(t *testing.T) { said(t, name, s.name, s.compile(t, on)) })
 				}
 			}
+			var exchanges strings.Builder
+			for _, m := range layerModels() {
+				t.Run("exchanges of "+m.name, func(t *testing.T) {
+					exchanged, parameters, err := m.exchanges(t, all, r.NumDevices())
+					if said(t, "data_parallel", m.name, err); err == nil {
+						fmt.Fprintln(&exchanges, m.requireGradients(t, exchanged, parameters, target.padded))
+					}
+				})
+			}
+			t.Logf("bytes exchanged on each device, and over those of the parameters:\n%s", exchanges.String())
 			t.Logf("%s: %d programs compiled, %d failed as listed, %v", target.topology, compiled, failed, time.Since(begin).Round(time.Second))
 		})
 	}

@@ -47,28 +47,56 @@ func (f *Function) ConvGeneral(
 		if err != nil {
 			return nil, err
 		}
-		convolve := func(input, kernel *value) (*value, error) {
+		convolve := func(input, kernel *value, channelGroupCount int) (*value, error) {
 			return stablehlo.Convolution(input, kernel, strides, paddings, inputDilations, kernelDilations,
 				axes.InputBatch, axes.InputChannels, axes.InputSpatial,
 				axes.KernelInputChannels, axes.KernelOutputChannels, axes.KernelSpatial,
 				axes.OutputBatch, axes.OutputChannels, axes.OutputSpatial,
 				channelGroupCount, batchGroupCount, types.DotGeneralPrecisionDefault, types.DotGeneralPrecisionDefault)
 		}
+		together := func(input, kernel *value) (*value, error) { return convolve(input, kernel, channelGroupCount) }
 		t := v[0].Shape().DType
 		switch {
 		case f.b.tpu && classes[t]&integer != 0 && t.Bits() == 64:
 			return nil, fmt.Errorf("elements of type %s, but a TPU convolves integers of 32 bits at most: convert them (graph.ConvertDType)", t)
 		case f.b.gpu && classes[t]&complexes != 0:
-			return convolveParts(v[0], v[1], convolve)
+			return convolveParts(v[0], v[1], together)
 		case f.b.gpu && classes[t]&integer != 0:
 			if terms := v[1].Shape().Size() / max(1, dims(v[1])[axes.KernelOutputChannels]); terms > mostTerms {
 				return nil, fmt.Errorf("elements of type %s and %d products for each output, but a GPU adds up %d integers at most: convert them (graph.ConvertDType)",
 					t, terms, mostTerms)
 			}
-			return f.convolveIntegers(v[0], v[1], convolve)
+			return f.convolveIntegers(v[0], v[1], together)
 		}
-		return convolve(v[0], v[1])
+		var convolved *value
+		if f.b.cut[v[0]] != nil && axes.InputBatch == 0 && !f.b.tpu && channelGroupCount > 1 && channelGroupCount < dims(v[0])[axes.InputChannels] {
+			one := func(input, kernel *value) (*value, error) { return convolve(input, kernel, 1) }
+			convolved, err = convolveGroups(v[0], v[1], axes, channelGroupCount, one)
+		} else {
+			convolved, err = together(v[0], v[1])
+		}
+		if err == nil && axes.InputBatch == 0 && axes.OutputBatch == 0 {
+			f.b.keepCut(v[0], convolved)
+		}
+		return convolved, err
 	})
+}
+
+// convolveGroups convolves group by group: XLA's division over devices has no rule for groups of several channels, and
+// gives each device all examples. (A TPU's has.)
+func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
+	c := &chain{}
+	group := func(v *value, axis, i int) *value {
+		starts, limits := make([]int, v.Shape().Rank()), slices.Clone(dims(v))
+		width := limits[axis] / groups
+		starts[axis], limits[axis] = i*width, (i+1)*width
+		return c.do(func() (*value, error) { return stablehlo.Slice(v, starts, limits, nil) })
+	}
+	all := make([]*value, groups)
+	for i := range all {
+		all[i] = c.two(convolve, group(input, axes.InputChannels, i), group(kernel, axes.KernelOutputChannels, i))
+	}
+	return c.do(func() (*value, error) { return stablehlo.Concatenate(axes.OutputChannels, all...) }), c.err
 }
 
 // convolveParts convolves complex numbers by their parts, since cuDNN knows real numbers alone.

@@ -19,7 +19,7 @@ func (f *Function) DotGeneral(
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
 ) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDotGeneral, []compute.Value{lhs, rhs}, func(v []*value) (*value, error) {
-		dtype := v[0].Shape().DType
+		given, dtype := v[0], v[0].Shape().DType
 		sum := cmp.Or(config.AccumulatorDType, dtype)
 		if err := errors.Join(checkType(sum), checkType(cmp.Or(config.OutputDType, dtype))); err != nil {
 			return nil, err
@@ -39,8 +39,20 @@ func (f *Function) DotGeneral(
 		if err != nil {
 			return nil, err
 		}
-		return convert(product, cmp.Or(config.OutputDType, dtype))
+		product, err = convert(product, cmp.Or(config.OutputDType, dtype))
+		if err == nil && crossedFirst(side{lhsContractingAxes, lhsBatchAxes}) {
+			f.b.keepCut(given, product)
+		}
+		return product, err
 	})
+}
+
+// crossedFirst tells whether the first axis of the left operand is that of the product.
+func crossedFirst(l side) bool {
+	if len(l.batch) > 0 {
+		return l.batch[0] == 0
+	}
+	return !slices.Contains(l.contracting, 0)
 }
 
 // side says which axes of an operand are summed over and which are paired; all others are crossed.
@@ -65,7 +77,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 	if f.b.tpu && classes[sum]&integer != 0 && sum.Bits() == 64 {
 		return f.dotAsProducts(lhs, l, rhs, r, sum)
 	}
-	if n := len(l.contracting); f.b.cpu && n > 1 && lhs.Shape().Size() >= fewElements && sideBySide(l.contracting) && sideBySide(r.contracting) && len(l.batch) == 0 {
+	if n := len(l.contracting); f.b.cpu && n > 1 && lhs.Shape().Size() >= fewElements && sideBySide(l.contracting) && sideBySide(r.contracting) && len(l.batch) == 0 && f.b.joins(lhs, rhs) {
 		c := &chain{}
 		lhs = c.do(func() (*value, error) { return joinAxes(lhs, l.contracting[0], n) })
 		rhs = c.do(func() (*value, error) { return joinAxes(rhs, r.contracting[0], n) })

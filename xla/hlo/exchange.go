@@ -49,7 +49,15 @@ func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 // keepCuts notes which results of an operation have the first axis of an operand that is divided, by its length. It is
 // a guess that need not be right: Shardy decides, and a wrong guess costs an exchange or leaves one to XLA.
 func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
-	if len(b.cut) == 0 || kind == compute.OpTypeDotGeneral || kind == compute.OpTypeConvGeneral {
+	switch {
+	case len(b.cut) == 0:
+		return
+	case kind == compute.OpTypeWhile: // each result is what became of its operand: a stack of places has another first axis
+		for i, v := range operands {
+			b.keepCut(v, results[i])
+		}
+		return
+	case ownCuts[kind]:
 		return
 	}
 	for _, v := range operands {
@@ -70,6 +78,24 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 			}
 		}
 	}
+}
+
+// ownCuts are the operations that keep cuts themselves, as they know which axis of the result is the operand's first
+// one.
+var ownCuts = map[compute.OpType]bool{compute.OpTypeDotGeneral: true, compute.OpTypeConvGeneral: true, compute.OpTypeTranspose: true}
+
+// keepCut notes that the first axis of a result is that of an operand.
+func (b *Builder) keepCut(operand, result *value) {
+	if c, divided := b.cut[operand]; divided && result != operand {
+		b.cut[result] = c
+	}
+}
+
+// joins tells whether axes of the values may be made one: a division along the first axis stays one, and one along any
+// other is given up, so that all devices get all examples. In a loop over places the axis of the examples is the second
+// one, and nothing is known of it.
+func (b *Builder) joins(values ...*value) bool {
+	return len(b.meshes) == 0 || slices.ContainsFunc(values, func(v *value) bool { return b.cut[v] != nil })
 }
 
 // exchanged tells how a value's first axis is divided, if what is reduced over it is to be gathered.

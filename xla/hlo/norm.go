@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
@@ -51,6 +52,9 @@ func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, ep
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
 			return nil, nil, nil, err
 		}
+		if len(f.b.meshes) > 0 {
+			return f.normOver(v[0], v[1], v[2], epsilon, featureAxis)
+		}
 		return stablehlo.BatchNormTraining(v[0], v[1], v[2], epsilon, featureAxis)
 	})
 }
@@ -61,8 +65,96 @@ func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput 
 		if err := features(featureAxis, v[0], v[1:4], v[4]); err != nil {
 			return nil, nil, nil, err
 		}
+		if len(f.b.meshes) > 0 {
+			return f.normGradientOver(v[0], v[1], v[2], v[3], v[4], epsilon, featureAxis)
+		}
 		return stablehlo.BatchNormGradient(v[0], v[1], v[2], v[3], v[4], epsilon, featureAxis)
 	})
+}
+
+// perFeature computes with the features of x, in float32 at least.
+type perFeature struct {
+	chain
+	f    *Function
+	x    *value // of the type that is computed in
+	axis int
+	n    float64 // numbers of each feature
+}
+
+func (f *Function) perFeature(x *value, axis int) *perFeature {
+	p := &perFeature{f: f, axis: axis}
+	p.x = p.wide(x)
+	p.n = float64(x.Shape().Size() / max(1, dims(x)[axis]))
+	return p
+}
+
+func (p *perFeature) wide(v *value) *value {
+	if v.Shape().DType.Bits() < 32 {
+		return p.convert(v, dtypes.Float32)
+	}
+	return v
+}
+
+// spread gives all numbers of a feature its own one.
+func (p *perFeature) spread(of *value) *value {
+	return p.do(func() (*value, error) { return stablehlo.BroadcastInDim(of, p.x.Shape(), []int{p.axis}) })
+}
+
+// sum is that of each feature.
+func (p *perFeature) sum(v *value) *value {
+	return p.do(func() (*value, error) {
+		neutral, join, err := p.f.function(sums, v)
+		if err != nil {
+			return nil, err
+		}
+		var over []int
+		for axis := range v.Shape().Rank() {
+			if axis != p.axis {
+				over = append(over, axis)
+			}
+		}
+		if len(over) == 0 {
+			return v, nil
+		}
+		return p.f.reduceOver(v, neutral, join, over)
+	})
+}
+
+// times is v with each number multiplied by one.
+func (p *perFeature) times(v *value, number float64) *value {
+	return p.two(stablehlo.Multiply, v, p.f.like(&p.chain, v, number))
+}
+
+// deviation is the root of the variance and epsilon.
+func (p *perFeature) deviation(variance *value, epsilon float32) *value {
+	return p.one(stablehlo.Sqrt, p.two(stablehlo.Add, variance, p.f.like(&p.chain, variance, float64(epsilon))))
+}
+
+// normOver is [Function.BatchNormForTraining] written out, with XLA's own formulas: it divides no normalisation over
+// devices, but gives each of them all examples.
+func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) (normalized, mean, variance *value, err error) {
+	p := f.perFeature(x, axis)
+	mean = p.times(p.sum(p.x), 1/p.n)
+	variance = p.two(stablehlo.Subtract, p.times(p.sum(p.two(stablehlo.Multiply, p.x, p.x)), 1/p.n), p.two(stablehlo.Multiply, mean, mean))
+	factor := p.two(stablehlo.Divide, p.wide(scale), p.deviation(variance, epsilon))
+	off := p.two(stablehlo.Subtract, p.x, p.spread(mean))
+	normalized = p.two(stablehlo.Add, p.two(stablehlo.Multiply, off, p.spread(factor)), p.spread(p.wide(offset)))
+	t := x.Shape().DType
+	return p.convert(normalized, t), p.convert(mean, t), p.convert(variance, t), p.err
+}
+
+// normGradientOver is [Function.BatchNormGradient] written out, for the same reason.
+func (f *Function) normGradientOver(x, scale, mean, variance, v *value, epsilon float32, axis int) (ofX, ofScale, ofOffset *value, err error) {
+	p := f.perFeature(x, axis)
+	v = p.wide(v)
+	deviation := p.deviation(p.wide(variance), epsilon)
+	off := p.two(stablehlo.Divide, p.two(stablehlo.Subtract, p.x, p.spread(p.wide(mean))), p.spread(deviation)) // as it was normalised
+	ofOffset, ofScale = p.sum(v), p.sum(p.two(stablehlo.Multiply, v, off))
+	ofX = p.two(stablehlo.Subtract, v, p.spread(p.times(ofOffset, 1/p.n)))
+	ofX = p.two(stablehlo.Subtract, ofX, p.two(stablehlo.Multiply, off, p.spread(p.times(ofScale, 1/p.n))))
+	ofX = p.two(stablehlo.Multiply, ofX, p.spread(p.two(stablehlo.Divide, p.wide(scale), deviation)))
+	t := x.Shape().DType
+	return p.convert(ofX, t), p.convert(ofScale, t), p.convert(ofOffset, t), p.err
 }
 
 func (f *Function) emitThree(kind compute.OpType, operands []compute.Value, lower func(v []*value) (x, y, z *value, err error)) (x, y, z compute.Value, err error) {

@@ -107,7 +107,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 
 // reduceOver reduces over axes that are sorted.
 func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over []int) (*value, error) {
-	if axis := over[0]; f.b.cpu && len(over) > 1 && sideBySide(over) && v.Shape().Size() >= fewElements {
+	if axis := over[0]; f.b.cpu && len(over) > 1 && sideBySide(over) && v.Shape().Size() >= fewElements && f.b.joins(v) {
 		var err error
 		if v, err = joinAxes(v, axis, len(over)); err != nil {
 			return nil, err

@@ -17,19 +17,22 @@ import (
 // Axes that lie side by side are reduced as one axis on XLA's CPU, and nowhere else.
 func TestReduce_axesForCPU(t *testing.T) {
 	rows := []struct {
-		name   string
-		cpu    bool
-		dims   []int
-		axes   []int
-		joined bool
+		name    string
+		cpu     bool
+		dims    []int
+		axes    []int
+		joined  bool
+		divided []string // each axis over the axis of the mesh of this name
 	}{
-		{"the gradient of a bias", true, []int{128, 32, 512}, []int{0, 1}, true},
-		{"another device", false, []int{128, 32, 512}, []int{0, 1}, false},
-		{"all", true, []int{64, 64}, nil, true},
-		{"in another order", true, []int{16, 16, 16}, []int{2, 1}, true},
-		{"few elements", true, []int{15, 16, 16}, []int{0, 1}, false},
-		{"axes with one between", true, []int{16, 16, 16}, []int{0, 2}, false},
-		{"one axis", true, []int{128, 32, 512}, []int{1}, false},
+		{"the gradient of a bias", true, []int{128, 32, 512}, []int{0, 1}, true, nil},
+		{"another device", false, []int{128, 32, 512}, []int{0, 1}, false, nil},
+		{"all", true, []int{64, 64}, nil, true, nil},
+		{"in another order", true, []int{16, 16, 16}, []int{2, 1}, true, nil},
+		{"few elements", true, []int{15, 16, 16}, []int{0, 1}, false, nil},
+		{"axes with one between", true, []int{16, 16, 16}, []int{0, 2}, false, nil},
+		{"one axis", true, []int{128, 32, 512}, []int{1}, false, nil},
+		{"examples divided, places", true, []int{128, 32, 512}, []int{0, 1}, true, []string{"data"}},
+		{"places, examples divided", true, []int{128, 32, 512}, []int{0, 1}, false, []string{"", "data"}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -38,7 +41,17 @@ func TestReduce_axesForCPU(t *testing.T) {
 				text = m.Text()
 				return &executable{module: m}, nil
 			}).ForCPU(row.cpu))
-			x, err := b.Parameter("x", shapes.Make(dtypes.Float32, row.dims...), nil)
+			var split *compute.ShardingSpec
+			if row.divided != nil {
+				require.NoError(t, b.DistributedAutoSharding(compute.Mesh{Name: "mesh", AxesNames: []string{"data"}, AxesSizes: []int{2}}))
+				split = &compute.ShardingSpec{Mesh: "mesh", Axes: make([][]string, len(row.dims))}
+				for i, axis := range row.divided {
+					if axis != "" {
+						split.Axes[i] = []string{axis}
+					}
+				}
+			}
+			x, err := b.Parameter("x", shapes.Make(dtypes.Float32, row.dims...), split)
 			require.NoError(t, err)
 			sum, err := b.ReduceSum(x, row.axes...)
 			require.NoError(t, err)

@@ -124,7 +124,11 @@ func (f *Function) Transpose(x compute.Value, permutation ...int) (compute.Value
 		if _, err := shapeinference.Transpose(shapeOf(v[0]), permutation); err != nil {
 			return nil, err
 		}
-		return transpose(v[0], permutation)
+		t, err := transpose(v[0], permutation)
+		if err == nil && len(permutation) > 0 && permutation[0] == 0 {
+			f.b.keepCut(v[0], t)
+		}
+		return t, err
 	})
 }
 
