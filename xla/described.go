@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/aot"
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
@@ -37,7 +38,7 @@ type described struct {
 	widestHead int
 	ctx        context.Context // ends with Close, and compilations with it
 	end        context.CancelFunc
-	compiling  sync.Mutex // a compiler takes gigabytes: one at a time
+	compiling  gate.Gate // a compiler takes gigabytes: one at a time
 	closed     atomic.Bool
 	planned    string // the file for the first training step, under lazo plan; "" otherwise
 }
@@ -182,6 +183,7 @@ type describedProgram struct {
 	options pjrt.CompileOptions
 	built   Built
 
+	once   gate.Gate // one compiles, the others wait for its report
 	mu     sync.Mutex
 	report *aot.Report
 	err    error // of the compilation, which is not tried again
@@ -219,28 +221,33 @@ func (d *described) prepare(p *Program, m *hlo.Module) (compute.Executable, erro
 	return describedExecutable{made}, nil
 }
 
-// compiled gives the compiler's report.
-func (p *describedProgram) compiled() (*aot.Report, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// compiled gives the compiler's report. A compilation that the context ended is none: the next call begins anew.
+func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
+	if err := p.once.Change(ctx); err != nil {
+		return nil, err
+	}
+	defer p.once.DoneChanging()
 	if p.report != nil || p.err != nil {
 		return p.report, p.err
 	}
 	if p.of.closed.Load() {
 		return nil, errClosed
 	}
-	report, from, err := p.of.compile(p.text, p.options)
+	report, from, err := p.of.compile(ctx, p.text, p.options)
 	switch {
 	case p.of.closed.Load():
 		return nil, errClosed
-	case err != nil:
-		p.err = err
-		if p.module != nil {
-			p.err = located(p.module, err)
-		}
-		return nil, p.err
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && p.module != nil:
+		err = located(p.module, err)
 	}
-	p.report = report
+	p.mu.Lock()
+	p.report, p.err = report, err
+	p.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	bytes := int64(0)
 	if m := report.Memory; m != nil {
 		bytes = m.Arguments + m.Outputs - m.Aliased + m.Temporary
@@ -249,8 +256,8 @@ func (p *describedProgram) compiled() (*aot.Report, error) {
 	return report, nil
 }
 
-// compile asks the cache, and then the compiler.
-func (d *described) compile(text string, options pjrt.CompileOptions) (*aot.Report, fromCache, error) {
+// compile asks the cache, and then the compiler, which ends with the context and with the runtime.
+func (d *described) compile(ctx context.Context, text string, options pjrt.CompileOptions) (*aot.Report, fromCache, error) {
 	var name string
 	if d.cache != nil {
 		name = d.cache.file(text, options)
@@ -258,9 +265,15 @@ func (d *described) compile(text string, options pjrt.CompileOptions) (*aot.Repo
 			return report, cacheHit, nil
 		}
 	}
-	d.compiling.Lock()
-	defer d.compiling.Unlock()
-	report, err := d.machine.Compile(d.ctx, aot.Program{Text: []byte(text), Options: options}, d.limit)
+	either, end := context.WithCancelCause(d.ctx)
+	defer end(nil)
+	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	defer stop()
+	if err := d.compiling.Change(either); err != nil {
+		return nil, cacheOff, err
+	}
+	defer d.compiling.DoneChanging()
+	report, err := d.machine.Compile(either, aot.Program{Text: []byte(text), Options: options}, d.limit)
 	if errors.Is(err, pjrt.ErrDeadline) {
 		err = fmt.Errorf("%w (xla.CompileTimeout sets the limit)", err)
 	}
@@ -273,7 +286,7 @@ func (d *described) compile(text string, options pjrt.CompileOptions) (*aot.Repo
 
 func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) ([]compute.Buffer, *Running, error) {
 	if p.of.planned == "" {
-		if _, err := p.compiled(); err != nil {
+		if _, err := p.compiled(context.Background()); err != nil {
 			return nil, nil, err
 		}
 	} else if err := p.plannedStep(p.name); err != nil {
@@ -367,7 +380,7 @@ func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err erro
 
 // reported are the shapes that the compiler tells, for a program that came as text.
 func (p *describedProgram) reported() (parameters, outputs []shapes.Shape, err error) {
-	report, err := p.compiled()
+	report, err := p.compiled(context.Background())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -388,7 +401,7 @@ func (p *describedProgram) signature() (inputs, outputs []shapes.Shape, err erro
 }
 
 func (p *describedProgram) cost() (map[string]any, error) {
-	report, err := p.compiled()
+	report, err := p.compiled(context.Background())
 	if err == nil && report.Cost == nil {
 		err = fmt.Errorf("%w: the plugin %s reckons no cost", ErrUnimplemented, p.of.plugin.Kind)
 	}
@@ -399,7 +412,7 @@ func (p *describedProgram) cost() (map[string]any, error) {
 }
 
 func (p *describedProgram) memory() (Memory, error) {
-	report, err := p.compiled()
+	report, err := p.compiled(context.Background())
 	if err == nil && report.Memory == nil {
 		err = fmt.Errorf("%w: the plugin %s reckons no memory", ErrUnimplemented, p.of.plugin.Kind)
 	}
@@ -410,7 +423,7 @@ func (p *describedProgram) memory() (Memory, error) {
 }
 
 func (p *describedProgram) optimized() (string, error) {
-	report, err := p.compiled()
+	report, err := p.compiled(context.Background())
 	if err == nil && report.HLO == "" {
 		err = errNoText
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
@@ -135,7 +136,12 @@ func (e *Error) said(message string) string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is hold for the sentinel that fits.
-func (e *Error) Is(target error) bool { return target != nil && target == e.kind() }
+func (e *Error) Is(target error) bool {
+	if target == syscall.ENOSPC {
+		return e.kind() == errDiskFull
+	}
+	return target != nil && target == e.kind()
+}
 
 // refused tells an operation that did not get as far as the plugin; the message says it all.
 func (e *Error) refused() bool { return !errors.As(e.Err, new(*pjrt.Error)) }
@@ -158,13 +164,19 @@ var (
 	}
 )
 
+// errDiskFull is the kind of an error that matches [syscall.ENOSPC].
+var errDiskFull = errors.New("a disk is full, probably that of the folder for temporary files, which compilers write into: make room, or set $TMPDIR")
+
 func (e *Error) kind() error {
 	named := func(names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(e.Message, name) })
 	}
+	var reported *pjrt.Error
 	switch {
 	case e.Code == 0:
 		return nil
+	case errors.As(e.Err, &reported) && reported.DiskFull():
+		return errDiskFull
 	case e.Code == pjrt.ResourceExhausted || named(memoryNames):
 		return ErrOutOfMemory
 	case e.Code == pjrt.Unavailable || e.Code == pjrt.DataLoss || named(lostNames):

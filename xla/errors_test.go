@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +37,7 @@ func TestWrapError(t *testing.T) {
 		{"not there", pjrt.Unimplemented, "x", xla.ErrUnimplemented, "xla: run step: PJRT_X: operation not implemented: UNIMPLEMENTED: x"},
 		{"bad shapes", pjrt.InvalidArgument, "x", xla.ErrInvalidArgument, "xla: run step: PJRT_X: invalid argument: INVALID_ARGUMENT: x"},
 		{"too late", pjrt.DeadlineExceeded, "x", xla.ErrDeadline, "xla: run step: PJRT_X: deadline exceeded: DEADLINE_EXCEEDED: x"},
+		{"no room for temporary files", pjrt.ResourceExhausted, "/tmp/a.ptx: No space left on device", syscall.ENOSPC, "xla: run step: PJRT_X: a disk is full, probably that of the folder for temporary files, which compilers write into: make room, or set $TMPDIR: RESOURCE_EXHAUSTED: /tmp/a.ptx: No space left on device"},
 		{"unknown code", 99, "x", nil, "xla: run step: PJRT_X: CODE_99: x"},
 	}
 	for _, row := range rows {
@@ -48,7 +50,7 @@ func TestWrapError(t *testing.T) {
 			require.ErrorAs(t, err, &typed)
 			assert.Equal(t, row.code, typed.Code)
 			assert.EqualError(t, err, row.want)
-			for _, kind := range []error{xla.ErrOutOfMemory, xla.ErrDeviceLost, xla.ErrUnimplemented, xla.ErrInvalidArgument, xla.ErrDeadline, xla.ErrClosed} {
+			for _, kind := range []error{xla.ErrOutOfMemory, xla.ErrDeviceLost, xla.ErrUnimplemented, xla.ErrInvalidArgument, xla.ErrDeadline, xla.ErrClosed, syscall.ENOSPC} {
 				assert.Equal(t, kind == row.is, errors.Is(err, kind), "%v", kind)
 			}
 			assert.Same(t, err, xla.WrapError(err), "wrapping twice is wrapping once")

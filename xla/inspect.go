@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/aot"
+	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
@@ -46,6 +47,30 @@ func (c *calls) signature() (inputs, outputs []shapes.Shape, err error) {
 
 func (c *calls) optimized() (string, error) {
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
+}
+
+// Prepare compiles a program for a described machine ([OpenTopology]) now, which takes up to minutes, and which else its
+// Cost, Memory, Optimized or first run would do. The context ends the compiler: the error is its cause then, and whoever
+// asks next compiles anew. Any other program is compiled already.
+func (p *Program) Prepare(ctx context.Context) error {
+	if err := p.uses.Read(ctx); err != nil {
+		return p.unusable(err, "prepare")
+	}
+	defer p.uses.DoneReading()
+	if of, ok := p.runs.(*describedProgram); ok {
+		if _, err := of.compiled(ctx); err != nil {
+			return during(err, "prepare %s", p.name)
+		}
+	}
+	return nil
+}
+
+// unusable is the error of a program that could not be entered.
+func (p *Program) unusable(err error, what string) error {
+	if errors.Is(err, gate.ErrClosed) {
+		err = errProgramClosed
+	}
+	return during(err, "%s %s", what, p.name)
 }
 
 // Cost asks the compiler what a run costs; [ErrUnimplemented] where the plugin does not reckon, as the plugin [Go], and

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -132,7 +133,7 @@ func (d *described) textProgram(name, text string, built *Built) (*describedProg
 		options.Shardy = strings.Contains(text, "sdy.mesh")
 	}
 	p := &describedProgram{of: d, name: name, text: text, options: options}
-	report, err := p.compiled()
+	report, err := p.compiled(context.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package xla_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -198,6 +199,47 @@ func TestOpenTopology_close(t *testing.T) {
 	_, err = r.BufferFromFlatData(0, []float32{1, 2, 3, 4}, four)
 	require.ErrorIs(t, err, xla.ErrClosed)
 	require.Zero(t, r.NumDevices())
+}
+
+// The context of Prepare ends the compiler, and is no answer of it: the next one compiles anew.
+func TestProgram_Prepare(t *testing.T) {
+	r := plugintest.Described(t, 1)
+	t.Setenv("TMPDIR", t.TempDir())
+	p := increment(t, r)
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	require.ErrorIs(t, p.Prepare(cancelled), cause)
+	require.Zero(t, p.CompileTime())
+	require.NoError(t, p.Prepare(t.Context()))
+	require.NoError(t, p.Prepare(t.Context()))
+	_, err := p.Memory()
+	require.NoError(t, err)
+
+	slow := xla.DescribedText(r, "hang")
+	waits, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error)
+	for range 2 { // one has the compiler, and one waits for it
+		go func() { done <- slow.Prepare(waits) }()
+	}
+	require.Eventually(t, func() bool { // the folder of its child
+		folders, err := os.ReadDir(os.TempDir())
+		return err == nil && len(folders) > 0
+	}, time.Minute, time.Millisecond)
+	cancel(cause)
+	for range 2 {
+		require.ErrorIs(t, <-done, cause)
+	}
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left, "what the compiler left")
+	require.NoError(t, p.Close())
+	require.ErrorIs(t, p.Prepare(t.Context()), xla.ErrClosed)
+
+	of, err := plugintest.CPU(t).CompileStableHLO("there", `func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }`, xla.Built{})
+	require.NoError(t, err)
+	require.NoError(t, of.Prepare(t.Context()))
+	require.NoError(t, of.Close())
 }
 
 // Reports are kept in the folder of the compile cache.

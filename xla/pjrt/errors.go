@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"unsafe"
 )
 
@@ -88,8 +89,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("pjrt: %s: %v: %s", e.Call, e.Code, e.Message)
 }
 
-// Is makes errors.Is hold for the sentinel of the code.
+// DiskFull tells whether a disk had no room, as that of the folder for temporary files, which compilers write into.
+// CUDA's gives it the code of a lack of memory.
+func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
+
+// Is makes errors.Is hold for the sentinel of the code, or [syscall.ENOSPC] alone where a disk had no room.
 func (e *Error) Is(target error) bool {
+	if e.DiskFull() {
+		return target == syscall.ENOSPC
+	}
 	kind, known := codeErrors[e.Code]
 	return known && kind == target
 }
