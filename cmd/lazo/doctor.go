@@ -21,7 +21,7 @@ import (
 )
 
 type doctorCommand struct {
-	Plugin string `default:"cpu" help:"Plugin to look at: cpu, cuda, tpu, go or the path of a library; or mpi or mpich, by which lazo run starts jobs."`
+	Plugin string `default:"cpu" help:"Plugin to look at: cpu, cuda, tpu, go, cuda_compile, which compiles alone, or the path of a library; or mpi or mpich, by which lazo run starts jobs."`
 	Prefix string `placeholder:"DIR" help:"Folder that plugins are installed in."`
 }
 
@@ -57,7 +57,16 @@ func (c doctorCommand) Run(s session) error {
 }
 
 func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
+	if c.Plugin == cudaCompile {
+		return c.compiles(ctx, w)
+	}
 	found, err := xla.Find(c.Plugin, xla.Root(c.Prefix))
+	if c.Plugin == xla.CUDA && errors.Is(err, xla.ErrPluginNotFound) {
+		if _, compiler := install.Find(cudaCompile, c.Prefix); compiler == nil {
+			return errors.Join(fmt.Errorf("%s is installed, which compiles for GPUs (lazo plan) and runs nothing: see it by --plugin %s; to run on one, go run github.com/lazo-ml/lazo/cmd/lazo install %s",
+				cudaCompile, cudaCompile, xla.CUDA), err)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -92,6 +101,38 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	line(w, "matmul", "%d x %d float32: %.1f GFLOP/s on the first device, best of %d", side, side, flops/1e9, repeats)
+	return nil
+}
+
+// cudaCompile is the part of cuda that compiling needs.
+const cudaCompile = "cuda_compile"
+
+// compiles examines an installation that compiles for machines that are not there, and can do no more.
+func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
+	if err := check(ctx, w, cudaCompile, c.Prefix); err != nil {
+		return err
+	}
+	found, err := install.Find(cudaCompile, c.Prefix)
+	if err != nil {
+		return err
+	}
+	const topology = "h100:1x1x8"
+	described, err := xla.OpenTopology(ctx, found.Path, topology)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, described.Close()) }()
+	p, err := described.Compile("increment", func(g *graph.Graph) xla.Built {
+		return xla.Built{Outputs: []*graph.Node{graph.OnePlus(graph.Parameter(g, "x", shapes.Make(dtypes.Float32, side)))}}
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := p.Prepare(ctx); err != nil {
+		return err
+	}
+	line(w, "compiles", "for %s (%d devices), in %v; it runs nothing", topology, described.NumDevices(), p.CompileTime().Round(time.Millisecond))
 	return nil
 }
 

@@ -3,11 +3,34 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
+
+// A step that does not fit has its table, and the status is 1, also beside others that fit.
+func TestPlan_unfit(t *testing.T) {
+	fake := plugintest.Fake(t)
+	dir, _ := exported(t)
+	large := filepath.Join(t.TempDir(), "large.mlir")
+	require.NoError(t, os.WriteFile(large, []byte(strings.ReplaceAll(sum, "256", "1099511627776")), 0o600))
+	got := run(t, "plan", "--plugin="+fake, "--for=v5e:2x2", dir)
+	assert.Equal(t, 0, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "4 devices")
+	for _, flags := range [][]string{{}, {"--json"}, {"--devices=1"}} {
+		got := run(t, append(append([]string{"plan", "--plugin=" + fake, "--for=v5e:1x1"}, flags...), large)...)
+		assert.Equal(t, 1, got.code, "%v", flags)
+		assert.NotEmpty(t, got.stdout, "%v", flags)
+		assert.Empty(t, got.stderr, "%v", flags)
+	}
+	got = run(t, "plan", "--plugin="+fake, "--for=v5e:1x1", large)
+	assert.Contains(t, got.stdout, "does not fit")
+	assert.Contains(t, got.stdout, "1008.25 GiB")
+}
 
 // What lazo plan says is tested in xla/plan. No test has the compilers of TPUs and GPUs: docs/plan.md has what they
 // gave.

@@ -8,6 +8,7 @@ const parallelRuns = 5
 
 // rankCounts are the numbers of processes of TestRanks.
 var rankCounts = []int{2}
+
 // exchangesCounted takes the models whose examples were seen to be gathered, and some beside them.
 func exchangesCounted(model string, devices int) bool {
 	few := []string{"LSTM", "GRU"}

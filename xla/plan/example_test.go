@@ -1,8 +1,14 @@
 package plan_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"time"
 
+	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/export"
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
@@ -35,4 +41,39 @@ ENTRY %main (x: f32[16,512], dy: f32[16,128]) -> f32[512,128] {
 	// Output:
 	// 2097152 FLOPs in products on each device
 	// all-reduce over data: 262144 bytes, of which a device sends 458752
+}
+
+// A step that [managed.Stepper.Export] wrote, on four TPUs and on eight GPUs that need not be there. It needs their
+// compilers: lazo install tpu, lazo install cuda_compile.
+func ExampleStep_For() {
+	program, err := export.Load("exported/train")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	step, err := plan.StepOf(program, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, name := range []string{"v5e:2x2", "h100:8"} {
+		target, err := plan.ParseTarget(name)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		report, err := step.For(context.Background(), target, xla.CompileTimeout(5*time.Minute))
+		switch {
+		case errors.Is(err, xla.ErrUneven):
+			fmt.Println("a batch that the devices do not divide:", err)
+		case err != nil:
+			fmt.Println(err)
+		case !report.Fit.Fits:
+			fmt.Printf("%s: %s of memory are missing\n", name, plan.Bytes(float64(report.Fit.Over())))
+		default:
+			if err := report.WriteTable(os.Stdout); err != nil {
+				fmt.Println(err)
+			}
+		}
+	}
 }

@@ -236,10 +236,11 @@ static void dump(const char *options, size_t size, size_t length) {
 	snprintf(name, sizeof name, "%.*s/module_0000.fake.after_optimizations.txt", (int)value[3], (const char *)value + 4);
 	FILE *file = fopen(name, "w");
 	if (!file) return;
-	fprintf(file, "HloModule fake, of %zu bytes\n", length);
+	fprintf(file, "HloModule fake, is_scheduled=true\n\nENTRY %%main (x: u8[%zu]) -> u8[%zu] {\n  ROOT %%x = u8[%zu]{0} parameter(0)\n}\n", length, length, length);
 	fclose(file);
 }
-// A program for a topology may be StableHLO too, which is not looked at; "crash" and "hang" do that.
+// A program for a topology may be StableHLO too, which is not looked at; "crash" and "hang" do that, and one
+// with an array of 2^40 elements does not fit.
 CALL(Compile) {
 	MAY_FAIL(Compile);
 	if (a->program->code_size >= 5 && !memcmp(a->program->code, "crash", 5)) {
@@ -248,6 +249,8 @@ CALL(Compile) {
 	}
 	if (a->program->code_size >= 4 && !memcmp(a->program->code, "hang", 4)) for (;;) sleep(1);
 	Client none = {0};
+	if (memmem(a->program->code, a->program->code_size, "tensor<1099511627776x", 21))
+		return error_of(8, "Ran out of memory: required (1024.00G) exceeds available HBM (15.75G).", 70);
 	if (a->program->code_size < 6 || memcmp(a->program->code, "module", 6))
 		return new_program(&none, a->program->code, a->program->code_size, &a->executable);
 	dump(a->compile_options, a->compile_options_size, a->program->code_size);
@@ -269,7 +272,7 @@ CALL(Executable_DeserializeAndLoad) {
 	MAY_FAIL(Executable_DeserializeAndLoad);
 	return new_program(a->client, a->serialized_executable, a->serialized_executable_size, &a->loaded_executable);
 }
-// A topology is "fake" or "fake:N", of N devices; any other name is an error.
+// A topology is "fake", "fake:N", of N devices, or "v5e:AxB"; any other name is an error.
 typedef struct { int devices; Device device[8]; void *descriptions[8]; } Topology;
 CALL(TopologyDescription_Create) {
 	MAY_FAIL(TopologyDescription_Create);
@@ -278,7 +281,11 @@ CALL(TopologyDescription_Create) {
 	snprintf(name, sizeof name, "%.*s", (int)a->topology_name_size, a->topology_name ? a->topology_name : "");
 	if (!strcmp(name, "crash")) abort();
 	if (!strcmp(name, "hang")) for (;;) sleep(1);
-	if (strcmp(name, "fake") && (sscanf(name, "fake:%d", &t.devices) != 1 || t.devices < 1 || t.devices > 8))
+	int columns;
+	if (sscanf(name, "v5e:%dx%d", &t.devices, &columns) == 2) t.devices *= columns; // as libtpu names grids
+	else if (strcmp(name, "fake") && (sscanf(name, "fake:%d", &t.devices) != 1))
+		t.devices = 0;
+	if (t.devices < 1 || t.devices > 8)
 		return error_of(3, "not a topology of the fake", 26);
 	Topology *made = a->topology = make(sizeof t);
 	*made = t;
