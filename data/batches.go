@@ -24,6 +24,8 @@ type dealing struct {
 	forever   bool
 	remainder bool
 	skip      int64
+	rank, of  int // the part of each batch, if it is shared
+	shared    bool
 }
 
 // Shuffle deals the examples out in a random order, another one in each epoch. The order depends on the seed, the
@@ -151,6 +153,12 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 		return fmt.Errorf("cannot skip %d batches", d.skip)
 	case s.len == 0:
 		return fmt.Errorf("the set is empty: look at what it was made of (data.New, a slice, Where, a file)")
+	case d.shared && checkShare(d.rank, d.of) != nil:
+		return checkShare(d.rank, d.of)
+	case d.shared && size%d.of != 0:
+		return errUneven(size, d.of)
+	case d.shared && d.remainder && s.len%size%d.of != 0:
+		return fmt.Errorf("the last batch of an epoch: %w", errUneven(s.len%size, d.of))
 	case s.len < size && !d.remainder:
 		return fmt.Errorf("not one full batch; take a smaller size, or data.KeepRemainder")
 	}
@@ -170,6 +178,9 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	}
 	if epoch > epochs || epoch == epochs && start > 0 {
 		return fmt.Errorf("cannot skip %d batches, there are %d", d.skip, epochs*perEpoch)
+	}
+	if d.of < 2 {
+		d.of, d.shared = 1, false
 	}
 	dealer := s.newDealer(d, size)
 	if epochs < math.MaxInt64/perEpoch {
@@ -194,8 +205,8 @@ type dealer struct {
 	deal   *Deal
 	rows   []int // the order of the epoch; nil when not shuffled
 	layout []fieldLayout
-	masked bool // the set has a mask, which says how many examples of a batch count
-	size   int
+	masked bool  // the set has a mask, which says how many examples of a batch count
+	size   int   // the rows of a full batch, or of its part
 	left   int64 // how many batches there are still to come, at most
 	// stack is the memory of the batches; the next one begins at row. Shuffled, it has memory for free more.
 	stack *stack
@@ -212,10 +223,10 @@ type fieldLayout struct {
 
 func (s *Set) newDealer(d dealing, size int) *dealer {
 	h := &dealer{
-		Set: s, dealing: d, deal: s.dealOf(d, size), size: size, layout: make([]fieldLayout, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64,
+		Set: s, dealing: d, deal: s.dealOf(d, size), size: size / d.of, layout: make([]fieldLayout, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64,
 	}
 	for k, f := range s.fields {
-		h.layout[k] = fieldLayout{dimsOf(f.Array, size), elementsOf(f.Array.Flat), f.Array.width()}
+		h.layout[k] = fieldLayout{dimsOf(f.Array, h.size), elementsOf(f.Array.Flat), f.Array.width()}
 	}
 	if d.shuffle {
 		h.rows = make([]int, s.len)
@@ -236,8 +247,15 @@ func (h *dealer) shuffle(epoch int64) {
 
 // batch is places i to j-1 of the epoch's order.
 func (h *dealer) batch(i, j, epoch int) Batch {
+	var part Part
+	if h.shared {
+		part = Part{h.rank, h.of, h.examples(i, j)}
+		each := (j - i) / h.of
+		i += h.rank * each
+		j = i + each
+	}
 	rows := j - i
-	b := Batch{Fields: make([]Field, len(h.fields)), Epoch: epoch, At: i, Deal: h.deal}
+	b := Batch{Fields: make([]Field, len(h.fields)), Epoch: epoch, At: i, Deal: h.deal, Part: part}
 	switch {
 	case h.rows == nil:
 		b.stack, b.row = h.stack, i
@@ -268,6 +286,24 @@ func (h *dealer) batch(i, j, epoch int) Batch {
 	h.left--
 	h.free--
 	return b
+}
+
+// examples counts those that count at places i to j-1 of the epoch's order.
+func (h *dealer) examples(i, j int) int {
+	mask, ok := Batch{Fields: h.fields}.mask()
+	switch {
+	case !ok:
+		return j - i
+	case h.rows == nil:
+		return trues(mask[i:j])
+	}
+	n := 0
+	for _, row := range h.rows[i:j] {
+		if mask[row] {
+			n++
+		}
+	}
+	return n
 }
 
 // makeStack makes memory for the next shuffled batch if there is none: if batches are small, for as many as a block of

@@ -29,7 +29,7 @@ func Pad(b Batch, size int) (Batch, error) {
 	}
 	mask, masked := b.mask()
 	padded := b.alone()
-	padded.Fields, padded.Size = make([]Field, 0, len(b.Fields)+1), b.Samples()
+	padded.Fields, padded.Size = make([]Field, 0, len(b.Fields)+1), b.own()
 	if !masked {
 		mask = make([]bool, rows)
 		for i := range mask {

@@ -108,7 +108,10 @@ func (w *waiting) check(b Batch) (rows int, err error) {
 	if rows, err = b.divisible(); err != nil {
 		return 0, err
 	}
-	if _, masked := b.mask(); b.Samples() < rows && !masked {
+	if b.Partial() {
+		return 0, fmt.Errorf("the batch is part %d of %d of a larger one: rebatch first, then share it by data.ShareOf", b.Part.Rank, b.Part.Of)
+	}
+	if _, masked := b.mask(); b.own() < rows && !masked {
 		return 0, fmt.Errorf("the batch has %d rows, of which Size counts %d as examples, and no field %q that says which", rows, b.Size, Mask)
 	}
 	if w.like.Fields == nil {

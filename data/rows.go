@@ -20,8 +20,17 @@ func (b Batch) Rows() (int, error) {
 }
 
 // Samples is the number of examples, as package loop counts them: Size. Where that is 0 they are counted: those that
-// the mask says count, else the rows of the first field that has axes; a batch without any is one example.
+// the mask says count, else the rows of the first field that has axes; a batch without any is one example. Of a [Part]
+// they are the whole batch's.
 func (b Batch) Samples() int {
+	if b.Partial() {
+		return b.Part.Samples
+	}
+	return b.own()
+}
+
+// own is the number of the batch's own examples.
+func (b Batch) own() int {
 	if b.Size != 0 {
 		return b.Size
 	}

@@ -180,6 +180,8 @@ type Batch struct {
 	Resident *Resident
 	// Deal is how the batch was dealt out, nil if no set dealt it out.
 	Deal *Deal
+	// Part says which part of a larger batch this is: see [Share].
+	Part Part
 	// stack is the memory in which the batch lies before or behind others, and row where; nil if it lies alone. See
 	// [Stacked].
 	stack *stack

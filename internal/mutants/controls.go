@@ -392,4 +392,6 @@ var controls = []control{
 		edits: []edit{{"r.leaveOut(r.taken - least - inHand)", "r.leaveOut(0)"}}},
 	{name: "a wish to stop that one process follows at once", file: "loop/run_turn.go", pkg: "loop", test: "TestJob_messages",
 		edits: []edit{{"if stop, err = r.agreeOnTurn(stop); err != nil {\n\t\t\treturn false, err\n\t\t}\n\t}\n\treturn", "_, err = r.agreeOnTurn(stop)\n\t}\n\treturn"}}},
+	{name: "ranks that all take the first part of a batch", file: "data/batches.go", pkg: "data", test: "TestShare_union",
+		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
 }

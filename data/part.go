@@ -1,0 +1,90 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Part says that a batch is a part of a larger one, as each of several processes has it that make a step together: rows
+// Rank·r to (Rank+1)·r-1 of a batch of Of·r rows. The zero Part is that of a whole batch.
+type Part struct {
+	// Rank is the number of the part, from 0 to Of-1.
+	Rank, Of int
+	// Samples is the number of examples of the whole batch, as [Batch.Samples] gives it.
+	Samples int
+}
+
+// Partial tells whether the batch is a part of a larger one.
+func (b Batch) Partial() bool { return b.Part.Of > 0 }
+
+// Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and changes
+// only what it is to compute. The batches are those without Share, for any number of processes, and the parts of
+// all ranks, one behind the other, are the batch. Skip, At and Deal are those of the whole batches; Size counts the
+// part's examples, and [Batch.Samples] the whole batch's.
+//
+// All parts of a batch have equally many rows: a size that of does not divide is an error, and so is a remainder of
+// [KeepRemainder]. With of 1 batches are whole.
+func Share(rank, of int) Option {
+	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
+}
+
+// ShareOf is the parts of rank, 0 to of-1, of each batch of a source that gives whole ones: what [Share] is for a set.
+// A batch whose rows of does not divide is an error, and one that is a part already.
+func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
+	if err := checkShare(rank, of); err != nil {
+		return failed[Batch](fmt.Errorf("data: %w", err))
+	}
+	if source == nil {
+		return failed[Batch](fmt.Errorf("data: share: %w", errNoSource))
+	}
+	return func(yield func(Batch, error) bool) {
+		n := 0
+		for b, err := range source {
+			if err == nil {
+				n++
+				if b, err = b.share(rank, of); err != nil {
+					err = fmt.Errorf("data: batch %d: share %d of %d: %w", n, rank, of, err)
+				}
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+func checkShare(rank, of int) error {
+	if of < 1 || rank < 0 || rank >= of {
+		return fmt.Errorf("share %d of %d: expected at least 1 process, and a rank from 0 to one less than there are", rank, of)
+	}
+	return nil
+}
+
+// share is the part of a whole batch.
+func (b Batch) share(rank, of int) (Batch, error) {
+	if of == 1 {
+		return b, nil
+	}
+	if b.Partial() {
+		return Batch{}, fmt.Errorf("the batch is part %d of %d already: share it once", b.Part.Rank, b.Part.Of)
+	}
+	rows, err := b.divisible()
+	switch {
+	case err != nil:
+		return Batch{}, err
+	case rows < of || rows%of != 0:
+		return Batch{}, errUneven(rows, of)
+	}
+	each, samples := rows/of, b.Samples()
+	if _, masked := b.mask(); samples < rows && !masked {
+		return Batch{}, errors.New("the batch has more rows than examples and no mask: pad it by data.Pad, or share it before it is padded")
+	}
+	part := b.slice(rank*each, (rank+1)*each, rows)
+	part.Part = Part{rank, of, samples}
+	return part, nil
+}
+
+func errUneven(rows, of int) error {
+	return fmt.Errorf("%d rows cannot be divided evenly among %d processes: take a batch of a multiple of %[2]d, and leave what remains at the end of an epoch out, or pad it", rows, of)
+}
