@@ -44,7 +44,7 @@ func (c *compiled) fits(batch data.Batch) bool {
 		return false
 	}
 	for i := range batch.Fields {
-		if in, f := &c.inputs[i], &batch.Fields[i]; in.Name != f.Name || !in.Takes(f.Array) {
+		if in, f := &c.inputs[i], &batch.Fields[i]; in.Name != f.Name || in.Of != batch.Part.Of || !in.Takes(f.Array) {
 			return false
 		}
 	}

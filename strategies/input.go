@@ -13,8 +13,11 @@ import (
 
 // Input is a field of a batch, as the graph sees it.
 type Input struct {
-	Name  string
+	Name string
+	// Shape is that of the whole batch's field, where each process has a part of it.
 	Shape shapes.Shape
+	// Of is of how many parts the batches are one ([data.Part]); 0 for whole batches.
+	Of int
 }
 
 // Inputs gives the graph's view of a batch, if a step can take it.
@@ -27,7 +30,10 @@ func Inputs(b data.Batch) ([]Input, error) {
 		if f.Array.Size() == 0 { // a layer would divide by the width
 			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which is no elements: expected lengths of 1 and up", f.Name, f.Array.DType(), f.Array.Dims)
 		}
-		inputs[i] = Input{f.Name, shapes.Make(DTypeOf(f.Array), f.Array.Dims...)}
+		inputs[i] = Input{Name: f.Name, Shape: shapes.Make(DTypeOf(f.Array), f.Array.Dims...), Of: b.Part.Of}
+		if b.Partial() && len(f.Array.Dims) > 0 {
+			inputs[i].Shape.Dimensions[0] *= b.Part.Of
+		}
 	}
 	return inputs, nil
 }
@@ -61,8 +67,8 @@ func counted(b *data.Batch) error {
 	return nil
 }
 
-// Takes tells whether an array is of the input's type and dimensions, and has their number of elements. Package managed
-// asks it for each batch, to find the program that was compiled for these shapes.
+// Takes tells whether an array is of the input's type and dimensions, or those of its part, and has their number of
+// elements. Package managed asks it for each batch, to find the program that was compiled for these shapes.
 func (in *Input) Takes(a data.Array) bool {
 	want := in.Shape.Dimensions
 	if len(a.Dims) != len(want) {
@@ -70,10 +76,13 @@ func (in *Input) Takes(a data.Array) bool {
 	}
 	size := 1
 	for i, d := range a.Dims {
+		size *= d
+		if i == 0 && in.Of > 1 {
+			d *= in.Of
+		}
 		if d != want[i] {
 			return false
 		}
-		size *= d
 	}
 	t, n := dtype.Of(a.Flat)
 	return dtypes.DType(t) == in.Shape.DType && n == size
@@ -87,7 +96,11 @@ func (in *Input) accept(a data.Array) error {
 	if err := a.Check(); err != nil {
 		return fmt.Errorf("%s of the batch: %w", in.Name, graphs.Inner(err))
 	}
-	return fmt.Errorf("%s of the batch: expected %s, got %T of dimensions %v", in.Name, in.Shape, a.Flat, a.Dims)
+	part := ""
+	if in.Of > 1 {
+		part = fmt.Sprintf(" in %d parts", in.Of)
+	}
+	return fmt.Errorf("%s of the batch: expected %s%s, got %T of dimensions %v", in.Name, in.Shape, part, a.Flat, a.Dims)
 }
 
 // DTypeOf is GoMLX's type of an array's elements: package data, which knows nothing of GoMLX, has its name alone.

@@ -114,6 +114,9 @@ func (f *firstDevice) Batch(b data.Batch) (data.Batch, error) {
 	if err := f.ready(); err != nil {
 		return b, err
 	}
+	if b.Partial() {
+		return b, ofBatch(fmt.Errorf("the batch is part %d of %d: %s runs on one device, which takes whole ones: leave data.Share out", b.Part.Rank, b.Part.Of, f.name))
+	}
 	return b, ofBatch(counted(&b))
 }
 

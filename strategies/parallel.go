@@ -367,6 +367,18 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 	if err := counted(&b); err != nil {
 		return b, ofBatch(err)
 	}
+	if b.Partial() {
+		return b, ofBatch(p.takesPart(b.Part))
+	}
 	b, err := p.leftover.apply(b, p.devices/p.model)
 	return b, ofBatch(err)
+}
+
+// takesPart tells whether a batch's part is that of this process.
+func (p *parallel) takesPart(part data.Part) error {
+	if of := p.devices / p.model; p.local == p.devices || part.Of != of || part.Rank != p.from/p.model {
+		return fmt.Errorf("the batch is part %d of %d: expected a whole one, or part %d of %d, as data.Share(job.Rank(), job.Size()) deals them out to the processes of a job",
+			part.Rank, part.Of, p.from/p.model, of)
+	}
+	return nil
 }

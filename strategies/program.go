@@ -127,7 +127,7 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %d batches at once: the program takes up to %d", p.on, p.name, n, p.Block())
 	}
 	for i := range batches {
-		if err := p.check(state, batches[i].Fields); err != nil {
+		if err := p.check(state, batches[i].Fields, batches[i].Part.Of); err != nil {
 			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
 		}
 	}
@@ -142,7 +142,7 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 	} else {
 		for d := range p.devices {
 			for i, f := range p.batch {
-				host = append(host, f.part(p.from+d, batches[0].Fields[i].Array.Flat))
+				host = append(host, f.part(p.from, d, batches[0].Fields[i].Array.Flat))
 			}
 		}
 		s.host = host
@@ -168,11 +168,14 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 
 // check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program
 // by the same comparison; Start is for others too, and memory of a wrong size must not reach the plugin.
-func (p *program) check(state []Buffer, batch []data.Field) error {
+func (p *program) check(state []Buffer, batch []data.Field, of int) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))
 	}
 	for i := range batch {
+		if p.batch[i].Of != of {
+			return fmt.Errorf("the batch is one of %d parts, expected one of %d (0 is a whole batch)", of, p.batch[i].Of)
+		}
 		if err := p.batch[i].accept(batch[i].Array); err != nil {
 			return err
 		}

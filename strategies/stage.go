@@ -42,12 +42,21 @@ func newField(in Input, place xla.Placement) (field, error) {
 	return f, nil
 }
 
-// part is the part of the elements that a device has.
-func (f *field) part(d int, flat any) any {
+// part is the part of the elements that a device has; from is the first of this process's.
+func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat
 	}
-	return reflect.ValueOf(flat).Slice(f.starts[d], f.starts[d]+f.each.Size()).Interface()
+	start := f.start(from, d)
+	return reflect.ValueOf(flat).Slice(start, start+f.each.Size()).Interface()
+}
+
+// start is where a device's part begins in what the process was given: the whole batch, or the process's part of it.
+func (f *field) start(from, d int) int {
+	if f.Of > 1 {
+		return f.starts[from+d] - f.starts[from]
+	}
+	return f.starts[from+d]
 }
 
 // stagedRun is a run that may go on, and the memory that it uses.
@@ -86,7 +95,7 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices
 	for j, to := range r.stacks {
 		d, f := j/len(fields), j%len(fields)
 		for i := range batches {
-			to.put(i, batches[i].Fields[f].Array.Flat, fields[f].starts[from+d])
+			to.put(i, batches[i].Fields[f].Array.Flat, fields[f].start(from, d))
 		}
 		r.host = append(r.host, to.flat)
 	}

@@ -24,8 +24,8 @@ func TestSlot_stack(t *testing.T) {
 	set, err := data.New(data.X(x, 60, wide), data.Y(y, 60))
 	require.NoError(t, err)
 	fields := []field{
-		{Input: Input{"x", shapes.Make(dtypes.Float32, size, wide)}, each: shapes.Make(dtypes.Float32, size, wide), starts: make([]int, 1)},
-		{Input: Input{"y", shapes.Make(dtypes.Int32, size)}, each: shapes.Make(dtypes.Int32, size), starts: make([]int, 1)},
+		{Input: Input{Name: "x", Shape: shapes.Make(dtypes.Float32, size, wide)}, each: shapes.Make(dtypes.Float32, size, wide), starts: make([]int, 1)},
+		{Input: Input{Name: "y", Shape: shapes.Make(dtypes.Int32, size)}, each: shapes.Make(dtypes.Int32, size), starts: make([]int, 1)},
 	}
 	block := func(skip int64, n int, options ...data.Option) (batches []data.Batch) {
 		for b, err := range set.Batches(size, append(options, data.Skip(skip))...) {

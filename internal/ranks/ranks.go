@@ -19,7 +19,7 @@ import (
 const variable = "LAZO_TEST_RANKS"
 
 // limit is how long a job of a test may take, all in all.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 // Over runs the calling test on n ranks, by the MPI that `make setup` installs, and tells each of these processes that
 // it is one: the test goes on in them alone, and joins the job by dist.Join.

@@ -1,14 +1,21 @@
 package strategytest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -23,21 +30,72 @@ func TestRanks(t *testing.T) {
 			job, err := dist.Join(t.Context())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, job.Close()) })
-			for _, form := range []struct {
-				name    string
-				options []strategies.ParallelOption
-			}{
-				{"whole", nil},
-				{"sharded", []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(n, 2))}},
-			} {
-				t.Run(form.name, func(t *testing.T) {
-					Run(t, func(t *testing.T) strategies.Strategy {
-						s, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), form.options...)
-						require.NoError(t, err)
-						return s
-					})
-				})
+			parallel := func(t *testing.T, options ...strategies.ParallelOption) strategies.Strategy {
+				s, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), options...)
+				require.NoError(t, err)
+				return s
 			}
+			t.Run("whole", func(t *testing.T) { Run(t, func(t *testing.T) strategies.Strategy { return parallel(t) }) })
+			sharded := func(t *testing.T) strategies.Strategy {
+				return parallel(t, strategies.ShardState(strategies.FullyShard(n, 2)))
+			}
+			t.Run("sharded", func(t *testing.T) { Run(t, sharded) })
+			t.Run("the bits of devices", func(t *testing.T) { bitsOfDevices(t, parallel(t), n) })
+			t.Run("refusals", func(t *testing.T) { rankRefusals(t, job, parallel(t)) })
 		})
 	}
+}
+
+// bitsOfDevices: n processes compute what n devices of one do, and the same from parts of batches as from whole ones.
+func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
+	logs, values := trained(t, s, 24, 1)
+	for _, block := range []int{1, 12} {
+		partLogs, partValues := trained(t, s, 24, block, data.Share(s.Runtime().Job().Rank(), n))
+		require.Equal(t, logs, partLogs, "parts, blocks of %d", block)
+		require.Equal(t, values, partValues, "parts, blocks of %d", block)
+	}
+	if n > 2 { // sums of more than two numbers depend on their order
+		return
+	}
+	devices, err := strategies.DataParallel(plugintest.Devices(t, n))
+	require.NoError(t, err)
+	wantLogs, wantValues := trained(t, devices, 24, 1)
+	require.Equal(t, wantLogs, logs)
+	require.Equal(t, wantValues, values)
+}
+
+// rankRefusals: what would be wrong numbers, or a wait without end, is an error on all ranks, and they go on.
+func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
+	state := func(seed int64) error {
+		state, err := managed.New(s, managed.WithSeed(seed))
+		require.NoError(t, err)
+		step := managed.TestStep(deep)
+		defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
+		for b := range wave(t, 32).Batches(32) {
+			_, _, err = step.Step(t.Context(), state, b)
+		}
+		return err
+	}
+	require.ErrorIs(t, state(int64(job.Rank())), xla.ErrDisagree, "other initial values on each rank")
+
+	compile := func(width int) error {
+		p, err := s.Runtime().CompileOver(xla.Placement{Mesh: xla.Mesh{Axes: []xla.MeshAxis{{Name: "data", Size: job.Size()}}}}, "other", func(g *graph.Graph) xla.Built {
+			return xla.Built{Outputs: []*graph.Node{graph.ReduceAllSum(graph.Parameter(g, "x", shapes.Make(dtypes.Float32, width)))}, Host: []int{0}}
+		})
+		if err == nil {
+			require.NoError(t, p.Close())
+		}
+		return err
+	}
+	require.NoError(t, compile(4))
+	err := compile(8 + job.Rank())
+	require.ErrorIs(t, err, xla.ErrDisagree)
+	require.ErrorContains(t, err, "rank 1: compile other")
+
+	_, err = s.Batch(data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 4)}, Part: data.Part{Rank: job.Rank(), Of: job.Size() + 1, Samples: 4}})
+	require.ErrorContains(t, err, "expected a whole one, or part")
+	_, err = strategies.Jit(s.Runtime()).Put("x", tensors.FromScalar(float32(1)))
+	require.ErrorContains(t, err, "take DataParallel")
+	_, err = strategies.DataParallel(s.Runtime(), strategies.Devices(1))
+	require.ErrorContains(t, err, "expected all")
 }

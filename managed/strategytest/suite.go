@@ -212,14 +212,14 @@ func wave(t *testing.T, n int) *data.Set {
 }
 
 // trained gives what is logged and the values of the state after some steps, made in blocks of some size.
-func trained(t *testing.T, s strategies.Strategy, steps, block int) (logged []float64, values map[string][]float64) {
+func trained(t *testing.T, s strategies.Strategy, steps, block int, order ...data.Option) (logged []float64, values map[string][]float64) {
 	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TrainStep(deep)
 	defer func() { require.NoError(t, step.Close()) }()
 	var batches []data.Batch
-	for b, err := range data.Take(wave(t, 256).Batches(32, data.Shuffle(3), data.Forever()), int64(steps)) {
+	for b, err := range data.Take(wave(t, 256).Batches(32, append(order, data.Shuffle(3), data.Forever())...), int64(steps)) {
 		require.NoError(t, err)
 		if batches = append(batches, b); len(batches) < block {
 			continue
