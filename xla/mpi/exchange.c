@@ -303,12 +303,9 @@ lazo_result lazo_barrier(void) {
 	return good;
 }
 
-lazo_result lazo_repeat(int times, float *values, int count, int64_t *nanoseconds) {
-	for (int i = 0; i < times; i++) {
-		int64_t begin = lazo_clock();
+lazo_result lazo_repeat(int times, float *values, int count) {
+	for (int i = 0; i < times; i++)
 		TRY(Allreduce, world.mpi.in_place, values, count, world.mpi.f32, world.mpi.op[LAZO_SUM], world.host);
-		nanoseconds[i] = lazo_clock() - begin;
-	}
 	return good;
 }
 
@@ -454,6 +451,19 @@ static bool fits(const call *c, const ffi_buffer *x, const ffi_buffer *y) {
 	return same(x, 0, y, 0);
 }
 
+// misfit says what is wrong with an array.
+static void *misfit(const call *c, int64_t i) {
+	static const char *const ops[LAZO_OPS] = {"sum", "product", "minimum", "maximum", "and", "or"};
+	char x[256], y[256];
+	print_shape(in(c, i), x, sizeof x);
+	print_shape(out(c, i), y, sizeof y);
+	if (!element_size(in(c, i)->dtype)) return fail(c, FFI_INVALID_ARGUMENT, "argument %lld is %s, expected numbers", (long long)i, x);
+	if (!fits(c, in(c, i), out(c, i)))
+		return fail(c, FFI_INVALID_ARGUMENT, "argument %lld is %s and its result %s, in groups of %lld: they do not fit", (long long)i, x, y,
+			(long long)c->group_size);
+	return fail(c, FFI_INVALID_ARGUMENT, "argument %lld is %s, which has no %s", (long long)i, x, ops[c->op]);
+}
+
 // check_arrays holds what the program gives against what it says.
 static void *check_arrays(call *c) {
 	const ffi_values *args = &c->ffi->args, *results = &c->ffi->results;
@@ -468,18 +478,10 @@ static void *check_arrays(call *c) {
 		return fail(c, FFI_INVALID_ARGUMENT, "the last argument and result are %s and %s, expected tokens: nothing else keeps exchanges in order",
 			type_name(in(c, c->count)->dtype), type_name(out(c, c->count)->dtype));
 	for (int64_t i = 0; i < c->count; i++) {
-		char x[256], y[256];
 		element e;
-		print_shape(in(c, i), x, sizeof x);
-		print_shape(out(c, i), y, sizeof y);
-		if (!element_size(in(c, i)->dtype)) return fail(c, FFI_INVALID_ARGUMENT, "argument %lld is %s, expected numbers", (long long)i, x);
-		if (!fits(c, in(c, i), out(c, i)))
-			return fail(c, FFI_INVALID_ARGUMENT, "argument %lld is %s and its result %s, in groups of %lld: they do not fit",
-				(long long)i, x, y, (long long)c->group_size);
-		if ((c->kind == LAZO_ALL_REDUCE || c->kind == LAZO_REDUCE_SCATTER) && !reduced(in(c, i)->dtype, c->op, &e)) {
-			static const char *const ops[] = {"sum", "product", "minimum", "maximum", "and", "or"};
-			return fail(c, FFI_INVALID_ARGUMENT, "argument %lld is %s, which has no %s", (long long)i, x, ops[c->op]);
-		}
+		bool is_reduced = c->kind == LAZO_ALL_REDUCE || c->kind == LAZO_REDUCE_SCATTER;
+		if (!element_size(in(c, i)->dtype) || !fits(c, in(c, i), out(c, i)) || (is_reduced && !reduced(in(c, i)->dtype, c->op, &e)))
+			return misfit(c, i);
 	}
 	return NULL;
 }

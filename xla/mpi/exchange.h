@@ -59,7 +59,7 @@ void *lazo_rank(void *call); // gives the rank as u32[]; exchanges nothing
 // 0 leaves one as it is.
 void lazo_set_limits(int64_t elements, int64_t packed);
 
-// lazo_repeat calls MPI_Allreduce for the sum of 32-bit floats in place, so many times, and gives the nanoseconds of each.
-lazo_result lazo_repeat(int times, float *values, int count, int64_t *nanoseconds);
+// lazo_repeat calls MPI_Allreduce for the sum of 32-bit floats in place, so many times.
+lazo_result lazo_repeat(int times, float *values, int count);
 
 #endif

@@ -76,9 +76,16 @@ func job(t *testing.T, ranks int, name string, env ...string) (string, error) {
 		names = append(names, "^"+part+"$")
 	}
 	command = append(command, os.Args[0], "-test.v", "-test.run", strings.Join(names, "/"), "-test.timeout", "2m")
+	out, err := jobOf(t, command, append(env, rankTest+"="+name)...).CombinedOutput()
+	return string(out), err
+}
+
+// jobOf is the launcher's command, with what a test on one machine needs.
+func jobOf(t testing.TB, command []string, env ...string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), rankTest+"="+name,
+	cmd.Env = append(os.Environ(),
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", // as in a container
 		"OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", // more ranks than processors
 		"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "OMPI_MCA_mpi_yield_when_idle=1")
@@ -86,8 +93,7 @@ func job(t *testing.T, ranks int, name string, env ...string) (string, error) {
 		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(command[0])+":"+os.Getenv("PATH"))
 	}
 	cmd.Env = append(cmd.Env, env...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
 }
 
 var joined struct {

@@ -204,3 +204,14 @@ func (w *World) Exchanges() Exchange {
 
 // setLimits sets how many elements go into one call of MPI, and up to how many bytes an array is packed with others.
 func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }
+
+// repeat sums values over all ranks so many times, and gives how long that took: MPI without a program.
+func (w *World) repeat(times int, values []float32) (time.Duration, error) {
+	if err := w.enter("repeat"); err != nil {
+		return 0, err
+	}
+	defer w.mu.Unlock()
+	begin := time.Now()
+	r := C.lazo_repeat(C.int(times), (*C.float)(unsafe.SliceData(values)), C.int(len(values)))
+	return time.Since(begin), w.said("repeat", r)
+}
