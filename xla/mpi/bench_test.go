@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// chained is a program that sums an array in place over two ranks, so many times: one call behind the other, or in a loop.
-// With none it only hands the array on.
+// chained is a program that sums an array in place over two ranks, so many times: one call behind the other, or in a
+// loop. With none it only hands the array on.
 func chained(n, times int, loop bool) string {
 	const call = `stablehlo.custom_call @lazo.all_reduce(%s, %s) {api_version = 4 : i32, backend_config = {site = 1 : i64, op = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}, ` +
 		`output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : (%[3]s, !stablehlo.token) -> (%[3]s, !stablehlo.token)`

@@ -25,15 +25,18 @@ const rankTest = "LAZO_TEST_RANK_OF"
 // passedFolder is where each rank that passed leaves a file.
 const passedFolder = "LAZO_TEST_PASSED"
 
-// launcherCommand starts jobs: the words of LAZO_TEST_MPIRUN ("mpirun.mpich", "/opt/mpi/bin/mpirun
-// --allow-run-as-root"), or the mpirun in PATH.
+// launcherCommand starts jobs: the words of LAZO_TEST_MPIRUN ("mpirun.mpich", "/opt/mpi/bin/mpirun -q"), the mpirun
+// of the MPI that lazo installed, or the one in PATH.
 func launcherCommand(t testing.TB) []string {
 	t.Helper()
 	if words := strings.Fields(os.Getenv("LAZO_TEST_MPIRUN")); len(words) > 0 {
 		return words
 	}
+	if library, err := install.Find("mpi", ""); err == nil {
+		return []string{filepath.Join(filepath.Dir(filepath.Dir(library.Path)), "bin", "mpirun")}
+	}
 	mpirun, err := exec.LookPath("mpirun")
-	require.NoError(t, err, "these tests need an MPI: name its mpirun by LAZO_TEST_MPIRUN")
+	require.NoError(t, err, "these tests need an MPI: lazo install mpi, or name an mpirun by LAZO_TEST_MPIRUN")
 	return []string{mpirun}
 }
 
