@@ -84,3 +84,6 @@ func Loops(t testing.TB, rewritten []byte) (loops int) {
 	}
 	return loops
 }
+
+// PartitionWith is [Partition] with other debug options than the cheap ones.
+var PartitionWith = partition

@@ -2,6 +2,7 @@ package spmd_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -114,13 +115,18 @@ func transformer(b *managed.Builder) {
 	b.Loss("loss", graph.Neg(graph.ReduceAllMean(graph.Mul(logits, graph.OneHot(b.Node("y"), 64, dtypes.Float32)))))
 }
 
-// programs are the StableHLO texts of the samples, over so many devices. No device is needed for them.
-func programs(t *testing.T, devices int) map[string]string {
+// programs are the StableHLO texts of the samples of these names, or of all, over so many devices. No device is needed
+// for them.
+func programs(t *testing.T, devices int, names ...string) map[string]string {
 	r := plugintest.Described(t, devices)
 	texts := map[string]string{}
 	all := samples(t, devices)
-	for name := range maps.Keys(all) {
-		s := all[name]
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(all))
+	}
+	for _, name := range names {
+		s, ok := all[name]
+		require.True(t, ok, name)
 		on, err := strategies.DataParallel(r, s.options...)
 		require.NoError(t, err)
 		chain := s.optimize

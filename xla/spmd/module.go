@@ -69,8 +69,8 @@ func parseModule(message []byte) (*module, error) {
 			if len(f.data) > 0 {
 				err = fmt.Errorf("%w: the module has a schedule: expected one that is not compiled yet", errMalformed)
 			}
-		case fieldOutputSharding, fieldParameterShardings, fieldDeviceAssignment, fieldAutoPartitioning:
-			// They speak of many devices, and the result is for one.
+		case fieldOutputSharding, fieldParameterShardings, fieldDeviceAssignment, fieldAutoPartitioning, fieldModuleID:
+			// They speak of many devices, and the result is for one; or of one compilation, and the result is that of all.
 		default:
 			m.rest = append(m.rest, f)
 		}

@@ -21,11 +21,15 @@ const partitioner = "spmd-partitioning"
 // The plugin writes the module into a folder of the system's temporary ones, which nobody else may read, and which is
 // removed.
 func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions) (module []byte, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("spmd: partition: %w", err)
-		}
-	}()
+	module, err = partition(client, program, options, cheap)
+	if err != nil {
+		return nil, fmt.Errorf("spmd: partition: %w", err)
+	}
+	return module, nil
+}
+
+// partition is Partition with some debug options.
+func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions, more map[string]any) (module []byte, err error) {
 	if !options.SPMD || options.Partitions < 2 || options.Replicas > 1 {
 		return nil, fmt.Errorf("%w: %d replicas of %d partitions (SPMD: %v): expected one of two partitions or more, with SPMD", pjrt.ErrInvalidArgument, max(options.Replicas, 1), options.Partitions, options.SPMD)
 	}
@@ -38,7 +42,7 @@ func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions)
 	if debug == nil {
 		debug = map[string]any{}
 	}
-	maps.Copy(debug, cheap)
+	maps.Copy(debug, more)
 	debug["xla_dump_to"], debug["xla_dump_hlo_pass_re"], debug["xla_dump_hlo_as_proto"] = dir, "^"+partitioner+"$", true
 	options.Debug = debug
 	compiled, err := client.Compile(program, options)
@@ -74,7 +78,7 @@ func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions)
 	return module, err
 }
 
-// cheap are the options by which the compiler does least behind the partitioner.
+// cheap are the options by which the compiler does least behind the partitioner, whose module they do not change.
 var cheap = map[string]any{
 	"xla_backend_optimization_level":    0,
 	"xla_llvm_disable_expensive_passes": true,

@@ -2,6 +2,7 @@ package spmd_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/gob"
 	"fmt"
@@ -318,6 +319,15 @@ func expect(t *testing.T, folder string, devices int, texts map[string]string) {
 	}
 }
 
+// expected reads what [expect] wrote.
+func expected(t *testing.T, path string) (x expectation) {
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, gob.NewDecoder(file).Decode(&x))
+	require.NoError(t, file.Close())
+	return x
+}
+
 // compare runs the programs in a folder on the ranks.
 func compare(t *testing.T, w *mpi.World, folder string) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.expected"))
@@ -326,11 +336,7 @@ func compare(t *testing.T, w *mpi.World, folder string) {
 	client := openCPU(t, 1)
 	for _, path := range files {
 		name := strings.TrimSuffix(filepath.Base(path), ".expected")
-		file, err := os.Open(path)
-		require.NoError(t, err)
-		var x expectation
-		require.NoError(t, gob.NewDecoder(file).Decode(&x))
-		require.NoError(t, file.Close())
+		x := expected(t, path)
 		rewritten, found, err := spmd.Rewrite(x.Module, w.Size())
 		require.NoError(t, err, name)
 		compiled, err := client.CompileHLO(rewritten, pjrt.CompileOptions{})
@@ -383,14 +389,101 @@ func difference(t testing.TB, dtype pjrt.DType, a, b []byte) (largest float64) {
 	return largest
 }
 
+// smallest are the samples that are compiled quickly, and have between them each kind of call.
+var smallest = []string{"fsdp", "tensor", "batch norm", "metrics", "while"}
+
 // The steps of models on two processes have the bits of two devices in one process.
 func TestModels_onTwoRanks(t *testing.T) {
-	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2)) }, compare)
+	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2, smallest...)) }, compare)
 }
 
-// On four, sums are made in another order.
-func TestModels_onFourRanks(t *testing.T) {
-	onRanks(t, 4, func(folder string) { expect(t, folder, 4, programs(t, 4)) }, compare)
+// Six exchanges that do not need each other, and are too different to be made at once, have one order on all ranks: XLA
+// would else run them side by side.
+func TestSixSums_haveOneOrder(t *testing.T) {
+	onRanks(t, 2, func(folder string) {
+		text, err := os.ReadFile("testdata/six_sums.mlir")
+		require.NoError(t, err)
+		expect(t, folder, 2, map[string]string{"six": string(text)})
+	}, func(t *testing.T, w *mpi.World, folder string) {
+		x := expected(t, filepath.Join(folder, "six.expected"))
+		rewritten, found, err := spmd.Rewrite(x.Module, 2)
+		require.NoError(t, err)
+		require.Len(t, found.Calls, 6)
+		compiled, err := openCPU(t, 1).CompileHLO(rewritten, pjrt.CompileOptions{})
+		require.NoError(t, err)
+		stuck := time.AfterFunc(time.Minute, func() { panic("the ranks wait for each other") })
+		defer stuck.Stop()
+		for range 40 {
+			require.Equal(t, x.Outputs[w.Rank()], run(t, compiled, x.Arguments[w.Rank():w.Rank()+1])[0])
+		}
+	})
+}
+
+// Each kind of exchange does over MPI what it does in one process.
+func TestEachKind_onTwoRanks(t *testing.T) {
+	onRanks(t, 2, func(folder string) {
+		texts := map[string]string{}
+		for _, name := range []string{"branches", "division", "each_kind", "loop"} {
+			text, err := os.ReadFile(filepath.Join("testdata", name+".mlir"))
+			require.NoError(t, err)
+			texts[name] = string(text)
+		}
+		expect(t, folder, 2, texts)
+	}, compare)
+}
+
+// Each rank divides a program by itself, and all come to the same bytes.
+func TestPartition_onTwoRanks(t *testing.T) {
+	onRanks(t, 2, func(string) {}, func(t *testing.T, w *mpi.World, _ string) {
+		for _, name := range []string{"division", "each_kind", "loop", "six_sums"} {
+			rewritten, _, err := spmd.Rewrite(partition(t, name, 2), 2)
+			require.NoError(t, err)
+			sum := sha256.Sum256(rewritten)
+			all, err := w.AllGather(sum[:])
+			require.NoError(t, err)
+			require.Equal(t, all[:len(sum)], all[len(sum):], name)
+		}
+	})
+}
+
+// What is saved behind the partitioner changes nothing of what it makes.
+func TestPartition_isThatOfAFullCompilation(t *testing.T) {
+	client := openCPU(t, 2)
+	options := pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true}
+	texts := programs(t, 2, "fsdp", "while")
+	for _, name := range []string{"each_kind", "loop"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name+".mlir"))
+		require.NoError(t, err)
+		texts[name] = string(text)
+	}
+	for name, text := range texts {
+		var both [2][]byte
+		var err error
+		both[0], err = spmd.Partition(client, []byte(text), options)
+		require.NoError(t, err)
+		both[1], err = spmd.PartitionWith(client, []byte(text), options, nil)
+		require.NoError(t, err)
+		for i := range both { // without the number of the compilation
+			both[i], _, err = spmd.Rewrite(both[i], 2)
+			require.NoError(t, err)
+		}
+		require.Equal(t, both[1], both[0], name)
+	}
+}
+
+func TestPartition_refuses(t *testing.T) {
+	client := openCPU(t, 1)
+	t.Setenv("TMPDIR", t.TempDir())
+	text, err := os.ReadFile("testdata/division.mlir")
+	require.NoError(t, err)
+	_, err = spmd.Partition(client, text, pjrt.CompileOptions{Partitions: 2})
+	require.ErrorIs(t, err, pjrt.ErrInvalidArgument)
+	require.EqualError(t, err, "spmd: partition: invalid argument: 1 replicas of 2 partitions (SPMD: false): expected one of two partitions or more, with SPMD")
+	_, err = spmd.Partition(client, text, pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
+	require.ErrorContains(t, err, "spmd: partition: pjrt: compile: PJRT_Client_Compile: INVALID_ARGUMENT: No matching device found")
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 var loadCPU = sync.OnceValues(func() (*pjrt.Plugin, error) {

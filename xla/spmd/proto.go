@@ -17,6 +17,7 @@ const (
 	// HloModuleProto
 	fieldModuleName         = 1
 	fieldComputations       = 3
+	fieldModuleID           = 5
 	fieldEntry              = 6
 	fieldSchedule           = 7
 	fieldOutputSharding     = 12
