@@ -129,7 +129,7 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
 	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzPreparation data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
-		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/plan/FuzzCount \
+		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/plan/FuzzCount xla/spmd/FuzzRewrite \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

@@ -410,7 +410,7 @@ var controls = []control{
 		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
 	{name: "exchanges without an order", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestSixSums_haveOneOrder",
 		edits: []edit{{"last, err = r.call(c, l.joined, last)", "last, err = r.call(c, l.joined, after)"}}},
-	{name: "an exchange in a loop that takes no part in the order", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestRewrite_loop",
+	{name: "an exchange in a loop that takes no part in the order", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestRewrite_many",
 		edits: []edit{{"last, err = r.descend(c, l.joined[0], last)", "_, err = r.descend(c, l.joined[0], last)"}}},
 	{name: "sums that need each other as one call", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestRewrite_joins",
 		edits: []edit{{"l.key = fmt.Sprint(depth, x.op", "l.key = fmt.Sprint(0, x.op"}}},

@@ -59,8 +59,8 @@ func (c *computation) tuple(ids ...int64) int64 {
 	return c.add("tuple", "results", tupleOf(shapes...), ids, nil).id
 }
 
-// Sums of one kind that do not need each other are one call; all others are calls of their own, those that need no other
-// first.
+// Sums of one kind that do not need each other are one call; all others are calls of their own, those that need no
+// other first.
 func TestRewrite_joins(t *testing.T) {
 	module := made(func(m *module, c *computation) int64 {
 		add, most, wide := m.by("add", f32), m.by("maximum", f32), m.by("add", f64)

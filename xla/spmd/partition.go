@@ -82,4 +82,5 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 var cheap = map[string]any{
 	"xla_backend_optimization_level":    0,
 	"xla_llvm_disable_expensive_passes": true,
+	"xla_cpu_use_fusion_emitters":       false,
 }

@@ -33,7 +33,8 @@ type Call struct {
 // Rewrite makes of one partition's program, as [Partition] gives it, the program that each of so many processes runs,
 // one for each partition. Both are serialized HloModuleProtos; the result is for one partition, and the same for all
 // ranks. Each exchange in it is a typed custom call (see the package), and a chain of tokens has all ranks make them in
-// one order; all else stays as it is. If an exchange is not known here, the error matches [ErrUnsupported] and names it.
+// one order; all else stays as it is. If an exchange is not known here, the error matches [ErrUnsupported] and names
+// it.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
@@ -113,8 +114,8 @@ func (r *rewriter) calls(called *computation) bool {
 	return false
 }
 
-// read finds the exchanges of a computation, and asks a handler for the number of the partition. It is no constant: with
-// one, the compiler would make other programs for other ranks, and sums of the same numbers could have other bits.
+// read finds the exchanges of a computation, and asks a handler for the number of the partition. It is no constant:
+// with one, the compiler would make other programs for other ranks, and sums of the same numbers could have other bits.
 func (r *rewriter) read(c *computation) error {
 	for _, in := range c.instructions {
 		inner := slices.ContainsFunc(in.called, func(id int64) bool { return r.holds[id] })
