@@ -115,7 +115,7 @@ upstream: setup ## build and test against the newest GoMLX, compute, go-xla and 
 
 .PHONY: targets
 targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: needs `lazo install tpu` and `lazo install cuda_compile`; docs/targets.md
-	$(GO) test -tags targets -timeout 60m -count=1 -v ./managed/strategytest -run TestTargets
+	$(GO) test -tags targets -timeout 120m -p 1 -count=1 -v ./managed/strategytest ./xla/hlo ./examples -run TestTargets
 
 MUTANTS ?= 300
 SEED ?= 1
@@ -128,6 +128,8 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	$(GO) test -tags nightly -timeout 120m ./...
+	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \
+		else echo "make targets is left out: it needs lazo install tpu and lazo install cuda_compile"; fi
 	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzPreparation data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
 		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/plan/FuzzCount xla/spmd/FuzzRewrite \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \

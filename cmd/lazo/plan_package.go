@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +64,7 @@ func (p *program) step(s session, t plan.Target, root string, limit time.Duratio
 	if err := os.RemoveAll(file); err != nil {
 		return plan.Step{}, err
 	}
-	order, err := planned.Order{Plugin: cmp.Or(t.Plugin, t.Machine.Plugin), Topology: t.Topology(), Root: root, File: file}.Environment()
+	order, err := planned.Order{Plugin: t.Compiler(), Topology: t.Topology(), Root: root, File: file}.Environment()
 	if err != nil {
 		return plan.Step{}, err
 	}

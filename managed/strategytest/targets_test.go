@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,7 @@ func TestTargets(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			for _, s := range corpus(t) {
+			for _, s := range corpus(t, 8) {
 				for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "data_parallel": all, "sharded": sharded} {
 					model := strings.HasPrefix(s.name, "model ")
 					if name == "sharded" && !model || name == "jit" && !model && testing.Short() {
@@ -151,13 +152,14 @@ func (s sample) compile(t *testing.T, on strategies.Strategy) (err error) {
 	return nil
 }
 
-func corpus(t *testing.T) []sample {
+// corpus are the steps, for batches of so many examples.
+func corpus(t *testing.T, examples int) []sample {
 	pairs := func(rows int, dims ...int) data.Batch {
 		b, err := managed.ZeroBatch(data.X(nil, append([]int{rows}, dims...)...), data.Y(nil, rows, 1))
 		require.NoError(t, err)
 		return b
 	}
-	tokens, err := managed.ZeroBatch(data.X([]int32(nil), 8, 16), data.Y([]int32(nil), 8, 16))
+	tokens, err := managed.ZeroBatch(data.X([]int32(nil), examples, 16), data.Y([]int32(nil), examples, 16))
 	require.NoError(t, err)
 	square := func(b *managed.Builder, h *managed.Node) {
 		h = nn.Dense{Units: 1}.Apply(b.Scope().In("last"), h)
@@ -167,11 +169,11 @@ func corpus(t *testing.T) []sample {
 		square(b, graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Node("x"))))
 	}
 	all := []sample{
-		{name: "model linear", batch: pairs(8, 8), build: func(b *managed.Builder) { square(b, b.Node("x")) }},
-		{name: "model mlp", batch: pairs(8, 8), build: mlp},
-		{name: "model strategytest", batch: pairs(8, 8), build: deep},
+		{name: "model linear", batch: pairs(examples, 8), build: func(b *managed.Builder) { square(b, b.Node("x")) }},
+		{name: "model mlp", batch: pairs(examples, 8), build: mlp},
+		{name: "model strategytest", batch: pairs(examples, 8), build: deep},
 		{name: "model transformer", batch: tokens, build: transformer},
-		{name: "test strategytest", batch: pairs(8, 8), build: deep, test: true},
+		{name: "test strategytest", batch: pairs(examples, 8), build: deep, test: true},
 	}
 	for name, layer := range map[string]func(scope *managed.Scope, x *managed.Node) *managed.Node{
 		"conv": func(s *managed.Scope, x *managed.Node) *managed.Node {
@@ -198,7 +200,7 @@ func corpus(t *testing.T) []sample {
 			return graph.ReduceMean(layers.Dropout(s, x, graph.Scalar(x.Graph(), x.DType(), 0.5)), 1)
 		},
 	} {
-		all = append(all, sample{name: "layer " + name, batch: pairs(8, 16, 8), build: func(b *managed.Builder) {
+		all = append(all, sample{name: "layer " + name, batch: pairs(examples, 16, 8), build: func(b *managed.Builder) {
 			square(b, layer(b.Scope().In("layer"), b.Node("x")))
 		}})
 	}
@@ -208,14 +210,14 @@ func corpus(t *testing.T) []sample {
 		"rmsprop": {optim.RMSProp{}}, "adafactor": {optim.Adafactor{}}, "muon": {optim.Groups(optim.Group{Name: "matrices", Match: optim.RankFrom(2), Chain: optim.Chain{optim.Muon{}}}, optim.Group{Name: "rest"})},
 		"chain": {optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}, optim.Accumulate(2)},
 	} {
-		all = append(all, sample{name: "optimizer " + name, batch: pairs(8, 8), build: mlp,
+		all = append(all, sample{name: "optimizer " + name, batch: pairs(examples, 8), build: mlp,
 			options: []managed.Option{managed.WithOptimizer(optim.New(1e-3, chain...))}})
 	}
 	for name, policy := range map[string]optim.Policy{"bfloat16": optim.MixedBFloat16(), "float16": optim.MixedFloat16()} {
-		all = append(all, sample{name: "policy " + name, batch: pairs(8, 8), build: mlp,
+		all = append(all, sample{name: "policy " + name, batch: pairs(examples, 8), build: mlp,
 			options: []managed.Option{managed.WithOptimizer(optim.New(1e-3, optim.Adam{})), managed.WithPolicy(policy)}})
 	}
-	return append(all, measured(pairs(8, 8))...)
+	return append(all, measured(pairs(examples, 8))...)
 }
 
 // transformer is a block of attention and a layer on each place, and the logits of tokens.
@@ -257,6 +259,30 @@ func measured(batch data.Batch) (all []sample) {
 		}})
 	}
 	return all
+}
+
+// The small models compile for 64 GPUs, and none ends the process that asked.
+func TestTargets_manyGPUs(t *testing.T) {
+	r, err := xla.OpenTopology(t.Context(), xla.CUDA, "h100:1x8x8")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	all, err := strategies.DataParallel(r)
+	require.NoError(t, err)
+	sharded, err := strategies.DataParallel(r, strategies.ShardState(strategies.FullyShard(r.NumDevices(), 64)))
+	require.NoError(t, err)
+	compiled := 0
+	for _, s := range corpus(t, 128) {
+		if !slices.Contains([]string{"model linear", "model mlp", "model transformer", "metric mean"}, s.name) {
+			continue
+		}
+		for name, on := range map[string]strategies.Strategy{"jit": strategies.Jit(r), "data_parallel": all, "sharded": sharded} {
+			t.Run(s.name+" "+name, func(t *testing.T) {
+				require.NoError(t, s.compile(t, on))
+				compiled++
+			})
+		}
+	}
+	t.Logf("%d programs compiled for %d devices", compiled, r.NumDevices())
 }
 
 // A TPU's compiler refuses a program that does not fit; CUDA's compiles it, and its memory says that it does not.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -115,6 +116,9 @@ type Target struct {
 	// Plugin is the path of the library that compiles, "" for the one that is installed.
 	Plugin string
 }
+
+// Compiler is the plugin that compiles for it: Plugin, or else that of its machine, for [xla.OpenTopology].
+func (t Target) Compiler() string { return cmp.Or(t.Plugin, t.Machine.Plugin) }
 
 // Topology is the target's name for [xla.OpenTopology]: "v5e:4x4", "h100:1x8x8".
 func (t Target) Topology() string {

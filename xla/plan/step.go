@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +68,7 @@ func (s Step) For(ctx context.Context, t Target, options ...xla.Option) (*Report
 }
 
 func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Report, err error) {
-	runtime, err := xla.OpenTopology(ctx, cmp.Or(t.Plugin, t.Machine.Plugin), t.Topology(), options...)
+	runtime, err := xla.OpenTopology(ctx, t.Compiler(), t.Topology(), options...)
 	if err != nil {
 		return nil, err
 	}
