@@ -49,9 +49,9 @@ func (c *calls) optimized() (string, error) {
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
 }
 
-// Prepare compiles a program for a described machine ([OpenTopology]) now, which takes up to minutes, and which else its
-// Cost, Memory, Optimized or first run would do. The context ends the compiler: the error is its cause then, and whoever
-// asks next compiles anew. Any other program is compiled already.
+// Prepare compiles a program for a described machine ([OpenTopology]) now, which takes up to minutes, and which else
+// its Cost, Memory, Optimized or first run would do. The context ends the compiler: the error is its cause then, and
+// whoever asks next compiles anew. Any other program is compiled already.
 func (p *Program) Prepare(ctx context.Context) error {
 	if err := p.uses.Read(ctx); err != nil {
 		return p.unusable(err, "prepare")

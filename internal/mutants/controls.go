@@ -282,8 +282,6 @@ var controls = []control{
 		edits: []edit{{"f.b.cut[v[0]] != nil && axes", "f.b.cut[v[0]] == nil && axes"}}},
 	{name: "a normalisation whose gradient forgets the mean", file: "xla/hlo/norm.go", pkg: "managed/strategytest", test: "TestDataParallel",
 		edits: []edit{{"ofX = p.two(stablehlo.Subtract, v, p.spread(p.times(ofOffset, 1/p.n)))", "ofX = v"}}},
-	{name: "a step that does not fit as a success", file: "cmd/lazo/plan.go", pkg: "cmd/lazo", test: "TestPlan_unfit",
-		edits: []edit{{"failed = failed || !r.Fit.Fits", "failed = failed && !r.Fit.Fits"}}},
 	{name: "a compilation that is not to be cancelled", file: "xla/described_program.go", pkg: "xla", test: "TestProgram_Prepare",
 		edits: []edit{{"func() { end(context.Cause(ctx)) }", "func() {}"}}},
 	{name: "a full disk as out of memory", file: "xla/errors.go", pkg: "xla", test: "TestWrapError",
