@@ -79,7 +79,14 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 	}
 	return loop.Callback{
 		Name:    "progress bar",
-		WhenRun: func(from loop.Beginning) loop.Schedule { return probe.schedule(from.From, from.Until) },
+		AtRank0: true,
+		WhenRun: func(from loop.Beginning) loop.Schedule {
+			if from.Job == nil {
+				return probe.schedule(from.From, from.Until)
+			}
+			// Processes have one schedule, whether their writers are terminals or not; Watch knows its own.
+			return loop.Any(probe.scheduleOn(false, from.From, from.Until), probe.scheduleOn(true, from.From, from.Until))
+		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
 			b := NewBar(w, options...)
 			if b.epochs == nil {
@@ -95,13 +102,17 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 
 // schedule is when a line is due, except for the last one.
 func (b *Bar) schedule(from loop.Elapsed, until loop.Period) loop.Schedule {
+	return b.scheduleOn(b.live, from, until)
+}
+
+func (b *Bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.Schedule {
 	first := loop.At(loop.Steps(sum(from.Steps, 1)))
 	switch {
-	case b.live && b.epochs != nil:
+	case live && b.epochs != nil:
 		return loop.Any(first, b.epochs.each, loop.Every(loop.Time(redraw)))
 	case b.epochs != nil:
 		return loop.Any(first, b.epochs.each) // the rate is measured from the first turn on
-	case b.live:
+	case live:
 		return loop.Any(first, loop.Every(loop.Time(redraw)))
 	}
 	if until == nil || until.Length() <= 0 {

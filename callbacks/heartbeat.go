@@ -19,7 +19,7 @@ import (
 // out; the first such error is returned at the end of the run. What is no regular file, such as a pipe, is an error
 // too.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
-	return loop.Callback{Name: "heartbeat " + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
+	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}
 		h.err = h.write(os.O_TRUNC, nil)
 		return h, nil

@@ -19,13 +19,15 @@ func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("log")
 	}
-	return loop.Watch(when, func(ctx context.Context, r loop.Report) error {
+	c := loop.Watch(when, func(ctx context.Context, r loop.Report) error {
 		if r.Logs.Len() == 0 || !logger.Enabled(ctx, slog.LevelInfo) {
 			return nil
 		}
 		logger.LogAttrs(ctx, slog.LevelInfo, "step", attributes(r)...)
 		return nil
 	})
+	c.AtRank0 = true
+	return c
 }
 
 // nothing is a callback that is never due.

@@ -29,7 +29,7 @@ import (
 // can have one CPU profile and one trace at a time, so windows must not overlap.
 func Profile(dir string, from, length loop.Period) loop.Callback {
 	begin, end, err := window(from, length)
-	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), Err: err}
+	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), AtRank0: true, Err: err}
 	c.Start = func(loop.Beginning) (loop.Attendant, error) {
 		if err != nil {
 			return nil, &refusal{"profile", err}

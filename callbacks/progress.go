@@ -17,7 +17,7 @@ func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("progress log")
 	}
-	return loop.Callback{Name: "progress log", When: when.AndAtStart(), Start: func(loop.Beginning) (loop.Attendant, error) {
+	return loop.Callback{Name: "progress log", When: when.AndAtStart(), AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		return &progressLog{logger: logger}, nil
 	}}
 }

@@ -39,7 +39,7 @@ func CSV(path string, when loop.Schedule) loop.Callback {
 }
 
 func recorder(kind, path string, when loop.Schedule, lines func() records.Lines) loop.Callback {
-	return loop.Callback{Name: kind + path, When: when, Start: func(loop.Beginning) (loop.Attendant, error) {
+	return loop.Callback{Name: kind + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		f := &recordFile{path: path, lines: lines(), key: path}
 		if whole, err := filepath.Abs(path); err == nil {
 			f.key = whole

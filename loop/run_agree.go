@@ -518,10 +518,13 @@ func (r *run[S, B]) agreeOnError(where place, known, err error) error {
 		failure = nil
 	}
 	again := r.shielded(func() error { return r.agree(where, failure) })
-	if err == nil {
+	switch {
+	case err == nil:
 		return again
+	case again == nil || failure != nil || where == atClosed:
+		r.reason = reason
+	default: // it is Failed everywhere, or callbacks would end the run in different ways
 	}
-	r.reason = reason
 	return err
 }
 

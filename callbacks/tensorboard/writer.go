@@ -32,7 +32,7 @@ var ErrDropped = errors.New("reports were dropped")
 // [callbacks.Background.Dropped] is set. Wrong options are an error before the first turn.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
-	c := loop.Callback{Name: "tensorboard " + dir, When: when, Err: newWriter(dir, s).err}
+	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}
 	c.Start = func(from loop.Beginning) (loop.Attendant, error) {
 		w := newWriter(dir, s)
 		if w.err != nil {
