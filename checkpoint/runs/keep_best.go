@@ -39,12 +39,13 @@ func startBest(folder *checkpoint.Folder, by checkpoint.Retention, from loop.Beg
 	if _, ok := loop.StateAs[checkpoint.Restorer](from); !ok && from.State() != nil {
 		return nil, fmt.Errorf("checkpoint: keep best: a state of type %T cannot be restored: give it the method Restore of checkpoint.Restorer", from.State())
 	}
-	return &bestBack{folder, by}, nil
+	return &bestBack{folder, by, from.Job}, nil
 }
 
 type bestBack struct {
 	folder *checkpoint.Folder
 	by     checkpoint.Retention
+	job    loop.Job // of the run, nil where this process is alone
 }
 
 // Change does nothing: the best is known at the end.
@@ -56,10 +57,13 @@ func (b *bestBack) End(ctx context.Context, e loop.Ending, s loop.State) error {
 	if !e.Normal() || !ok {
 		return nil
 	}
-	c, err := b.folder.Best(ctx, b.by)
+	err := chosen(ctx, b.folder, b.job, func() (*checkpoint.Checkpoint, error) { return b.folder.Best(ctx, b.by) },
+		func(c *checkpoint.Checkpoint) error {
+			_, err := resume(ctx, b.folder, state, c)
+			return err
+		})
 	if errors.Is(err, checkpoint.ErrNone) {
 		return nil
 	}
-	_, err = resume(ctx, b.folder, state, c, err)
 	return err
 }

@@ -54,7 +54,7 @@ func (s Start) Option(report ...func(Difference) error) loop.Option {
 		start := func(loop.Beginning) (loop.Attendant, error) {
 			return watch((&reporting{start: s, report: report, reported: map[string]bool{}}).look), nil
 		}
-		options = append(options, loop.Callback{Name: "resume", When: first, Place: loop.AfterAll, Start: start})
+		options = append(options, loop.Callback{Name: "resume", When: first, Place: loop.AfterAll, AtRank0: true, Start: start})
 	}
 	return loop.Options(options...)
 }
@@ -82,16 +82,27 @@ func (s Start) Section(name string, into any) error {
 // and data, is as the program says now. Who wants the same run refuses a Start that has any.
 //
 // A newest checkpoint that is damaged is passed over, and stands in Start.PassedOver.
+//
+// Where several processes make the run together ([loop.Joined]), all of them call Resume, and rank 0 chooses the
+// checkpoint that each loads: the folder must be the same for all. They go on together, or none does.
 func Resume(ctx context.Context, folder *checkpoint.Folder, state checkpoint.Restorer) (Start, error) {
 	if folder == nil {
 		return Start{}, fmt.Errorf("checkpoint: resume: %w", errNoFolder)
 	}
-	c, err := folder.Newest(ctx)
+	var start Start
+	err := chosen(ctx, folder, jobOf(state), func() (*checkpoint.Checkpoint, error) { return folder.Newest(ctx) },
+		func(c *checkpoint.Checkpoint) (err error) {
+			start, err = resume(ctx, folder, state, c)
+			return err
+		})
 	if errors.Is(err, checkpoint.ErrNone) {
 		folder.Options().Log.Info("checkpoint: nothing to resume from, the run begins at its beginning", "folder", folder.Dir())
 		return Start{History: &loop.History{}}, nil
 	}
-	return resume(ctx, folder, state, c, err)
+	if err != nil {
+		return Start{}, err
+	}
+	return start, nil
 }
 
 // ResumeAt is [Resume] from the checkpoint of a step.
@@ -100,13 +111,13 @@ func ResumeAt(ctx context.Context, folder *checkpoint.Folder, step checkpoint.St
 		return Start{}, fmt.Errorf("checkpoint: resume from step %d: %w", step, errNoFolder)
 	}
 	c, err := folder.Load(ctx, step)
-	return resume(ctx, folder, state, c, err)
-}
-
-func resume(ctx context.Context, folder *checkpoint.Folder, state checkpoint.Restorer, c *checkpoint.Checkpoint, err error) (Start, error) {
 	if err != nil {
 		return Start{}, err
 	}
+	return resume(ctx, folder, state, c)
+}
+
+func resume(ctx context.Context, folder *checkpoint.Folder, state checkpoint.Restorer, c *checkpoint.Checkpoint) (Start, error) {
 	start, err := startOf(folder, c)
 	if err == nil {
 		start.Differences, err = versionDifferences(c, state)

@@ -36,6 +36,10 @@ import (
 // ([ErrNewerSteps]), unless it may [checkpoint.Options].Overwrite. Then they stay until the run's first checkpoint is
 // written: right before that one is given its name they are removed. So whatever comes between, the newest is never
 // another run's once this run has saved; damaged ones stay.
+//
+// Where several processes make the run together ([loop.Joined]), the one of rank 0 decides and writes; the others take
+// part in fetching the values, and open the folder with [checkpoint.Options].ReadOnly. What fails there ends the run in
+// all of them.
 func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
 		return loop.Callback{Name: "save", When: when, Err: errNoFolder}
@@ -50,14 +54,20 @@ func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) 
 		started := func(a loop.Attendant) func(loop.Beginning) (loop.Attendant, error) {
 			return func(loop.Beginning) (loop.Attendant, error) { return a, nil }
 		}
+		best := func(from loop.Beginning) (loop.Attendant, error) {
+			if from.Job != nil && from.Job.Rank() > 0 {
+				return watch(helper{from.Job}.Watch), nil
+			}
+			return watch(s.saveBest), nil
+		}
 		all := []loop.Option{
 			// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
 			loop.Callback{When: when.AndAtEnd(), Place: loop.AfterAll, Start: s.start},
-			loop.Callback{When: loop.AtStart, Place: loop.AfterAll, Start: started(watch(s.begin))},
-			loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: started(failures{watch(s.check), s.async})},
+			loop.Callback{When: loop.AtStart, Place: loop.AfterAll, AtRank0: true, Start: started(watch(s.begin))},
+			loop.Callback{Name: "a save has failed", Place: loop.AfterAll, AtRank0: true, Start: started(failures{watch(s.check), s.async})},
 		}
 		for _, entry := range metrics(folder) {
-			all = append(all, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: started(watch(s.saveBest))})
+			all = append(all, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: best})
 		}
 		return loop.Options(all...)
 	})
@@ -113,9 +123,13 @@ type saving struct {
 	failures int               // saves that failed
 	best     bool              // the newest must not be replaced
 	err      error             // why nothing can be saved
+	job      loop.Job          // of the run, nil where this process is alone
 }
 
-func (s *saving) start(loop.Beginning) (_ loop.Attendant, err error) {
+func (s *saving) start(from loop.Beginning) (_ loop.Attendant, err error) {
+	if s.job = from.Job; s.job != nil && s.job.Rank() > 0 {
+		return helper{s.job}, nil
+	}
 	if s.release, err = s.folder.Reserve(); err != nil {
 		return nil, err
 	}
@@ -131,14 +145,12 @@ func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.s
 func (s *saving) saveIf(ctx context.Context, r loop.Report, anyway bool) error {
 	ctx, done := lasting(ctx)
 	defer done()
-	if err := s.begin(ctx, r); err != nil {
-		return err
+	err := s.begin(ctx, r)
+	var metrics map[string]float64
+	if err == nil {
+		metrics, err = s.metrics(r)
 	}
-	metrics, err := s.metrics(r)
-	if err != nil || !anyway && !s.worth(r, metrics) {
-		return err
-	}
-	return s.save(ctx, r, metrics)
+	return s.save(ctx, r, metrics, err != nil || !anyway && !s.worth(r, metrics), err)
 }
 
 // watch is an attendant that does nothing at the end, which is for saving.
@@ -237,29 +249,50 @@ func (s *saving) others(r loop.Report) []checkpoint.Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i checkpoint.Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64) error {
+// save saves a turn, unless it is to be left out. The processes decide it together, in each call once; err is what
+// hinders it.
+func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
+	make := false
+	if !leftOut && err == nil {
+		make, err = s.ready(ctx, r, metrics)
+	}
+	number := int64(0)
+	if make {
+		number = 1
+	}
+	if _, _, err = decided(s.job, number, err); err != nil || !make {
+		return err
+	}
 	worth := s.worth(r, metrics)
-	if s.has(r.Elapsed.Steps) {
-		s.best = s.best || worth
-		return nil
-	}
-	if r.Ahead > 0 && len(s.also) > 0 {
-		return s.failed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data "+
-			"is not trained, and so section %q is not of this step: go on from an earlier checkpoint",
-			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, s.also[0].name))
-	}
-	if s.best { // it is written, or being written, when nothing waits
-		if err := s.failed(s.async.Wait(ctx)); err != nil {
-			return err
-		}
-	}
 	content, err := s.content(ctx, r, metrics)
+	if err != nil && s.job != nil { // the others wait for the fetches
+		return errors.Join(err, give(ctx, r.State()))
+	}
 	if err != nil {
 		return err
 	}
 	step := checkpoint.Step(r.Elapsed.Steps)
 	s.list, s.best = append(s.others(r), checkpoint.Info{Step: step, Metrics: metrics}), worth
 	return s.failed(s.async.Save(ctx, step, content))
+}
+
+// ready tells whether a turn can be saved and is not yet.
+func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
+	if s.has(r.Elapsed.Steps) {
+		s.best = s.best || s.worth(r, metrics)
+		return false, nil
+	}
+	if r.Ahead > 0 && len(s.also) > 0 {
+		return false, s.failed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data "+
+			"is not trained, and so section %q is not of this step: go on from an earlier checkpoint",
+			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, s.also[0].name))
+	}
+	if s.best { // it is written, or being written, when nothing waits
+		if err := s.failed(s.async.Wait(ctx)); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // has tells whether a step was given to be saved in this run, or is that which the run began with.
@@ -276,24 +309,26 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 		defer done()
 	}
 	whole := !e.Partial && e.Reason != loop.Failed && e.Elapsed.Steps > e.From.Steps
-	if s.err != nil || !s.begun && !whole {
-		return nil
+	var err error
+	if look := s.err == nil && (s.begun || whole); look {
+		if err = s.begin(ctx, e.Report); err == nil {
+			err = s.failed(s.async.Wait(ctx)) // one that failed is tried again
+		}
 	}
-	err := s.begin(ctx, e.Report)
-	if err == nil {
-		err = s.failed(s.async.Wait(ctx)) // one that failed is tried again
+	begun := s.begun && s.err == nil
+	if begun {
+		s.tolerate = 0
 	}
-	if !s.begun {
-		return err
-	}
-	s.tolerate = 0
-	if whole {
+	if e.Reason != loop.Failed { // or some process may not have come so far
 		var metrics map[string]float64
 		var lastErr error
-		if metrics, lastErr = s.metrics(e.Report); lastErr == nil {
-			lastErr = s.save(ctx, e.Report, metrics)
+		if begun && whole {
+			metrics, lastErr = s.metrics(e.Report)
 		}
-		err = errors.Join(err, lastErr)
+		err = errors.Join(err, s.save(ctx, e.Report, metrics, !begun || !whole, lastErr))
+	}
+	if !begun {
+		return err
 	}
 	return errors.Join(err, s.failed(s.async.Wait(ctx)))
 }
