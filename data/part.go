@@ -18,8 +18,8 @@ type Part struct {
 // Partial tells whether the batch is a part of a larger one.
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and changes
-// only what it is to compute. The batches are those without Share, for any number of processes, and the parts of
+// Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and
+// changes only what it is to compute. The batches are those without Share, for any number of processes, and the parts of
 // all ranks, one behind the other, are the batch. Skip, At and Deal are those of the whole batches; Size counts the
 // part's examples, and [Batch.Samples] the whole batch's.
 //

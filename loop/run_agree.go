@@ -322,7 +322,8 @@ func (r *run[S, B]) receiveAgreed(batch B, failure error) (more bool) {
 }
 
 // agreeOnBatches is called before a batch is used that not all processes are known to have. end says that what was
-// taken last is not to be used: the run ends behind the batches that all have. inHand is 1 if the batch of the turn is in no block yet.
+// taken last is not to be used: the run ends behind the batches that all have. inHand is 1 if the batch of the turn is
+// in no block yet.
 func (r *run[S, B]) agreeOnBatches(inHand int64) (end bool, err error) {
 	if r.taken == r.party.taken {
 		return false, nil
