@@ -34,12 +34,11 @@ func (c doctorCommand) Run(s session) error {
 	if text := limits(); text != "" {
 		line(s.stdout, "limits", "%s", text)
 	}
-	var err error
+	examine := c.examine
 	if isMPI(c.Plugin) {
-		err = examineMPI(s.ctx, s.stdout, c.Plugin, c.Prefix)
-	} else if err = c.examine(s.ctx, s.stdout); err == nil {
-		printMPI(s.stdout, c.Prefix)
+		examine = c.examineMPI
 	}
+	err := examine(s.ctx, s.stdout)
 	if err == nil {
 		line(s.stdout, "result", "ok")
 		return nil

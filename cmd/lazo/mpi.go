@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -20,29 +19,12 @@ func tryMPI(_ context.Context, path string) error {
 	return err
 }
 
-// printMPI says by what lazo run starts jobs, if by anything.
-func printMPI(w io.Writer, root string) {
-	for _, kind := range []string{install.MPI, install.MPICH} {
-		found, err := install.Find(kind, root)
-		switch {
-		case err == nil:
-			line(w, kind, "%s: %s", found.Version, found.Launcher())
-		case errors.Is(err, install.ErrNotInstalled):
-			if kind == install.MPI {
-				line(w, kind, "not installed: for jobs of several processes on this machine: lazo install mpi")
-			}
-		default:
-			line(w, kind, "%v", err)
-		}
-	}
-}
-
 // examineMPI reads what was installed, and starts two processes by it.
-func examineMPI(ctx context.Context, w io.Writer, kind, root string) error {
-	if err := check(ctx, w, kind, root); err != nil {
+func (c doctorCommand) examineMPI(ctx context.Context, w io.Writer) error {
+	if err := check(ctx, w, c.Plugin, c.Prefix); err != nil {
 		return err
 	}
-	found, err := install.Find(kind, root)
+	found, err := install.Find(c.Plugin, c.Prefix)
 	if err != nil {
 		return err
 	}

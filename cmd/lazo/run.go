@@ -24,6 +24,9 @@ type runCommand struct {
 
 // Run starts the ranks, and gives their exit code.
 func (c runCommand) Run(s session) error {
+	if c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
 	err := launch.Run(s.ctx, launch.Options{
 		N: c.NP, Command: c.Command, Mpirun: c.Mpirun, NoMPI: c.NoMPI, Restarts: c.Restarts, Min: c.Min,
 		Verbose: c.Verbose, Stdin: piped(s.stdin), Stdout: s.stdout, Stderr: s.stderr,

@@ -1,0 +1,94 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/xla/install"
+)
+
+func TestRun(t *testing.T) {
+	const ranks = `echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE, start $LAZO_ATTEMPT "$@"; `
+	for _, row := range []struct {
+		args []string
+		want result
+	}{
+		{[]string{"run", "-np", "2", "sh", "-c", ranks, "x", "-np", "7"}, result{0, "rank 0 of 2, start 0 -np 7\n", ""}},
+		{[]string{"run", "--np=2", "--", "sh", "-c", ranks + "exit 75"}, result{75, "rank 0 of 2, start 0\n", ""}},
+		{[]string{"run", "-n", "1", "-restarts", "1", "sh", "-c", ranks + "exit $((1 - LAZO_ATTEMPT))"},
+			result{0, "rank 0 of 1, start 0\nrank 0 of 1, start 1\n", "lazo run: start 1 of 2 ended with exit code 1: again, on 1 ranks\n"}},
+		{[]string{"run", "-np", "2", "-no-mpi", "-v", "sh", "-c", "[ $LAZO_RANK = 0 ] || { echo one; echo bad >&2; }"}, result{0, "[1] one\n", "[1] bad\n"}},
+		{[]string{"run", "-np", "2", "-mpirun", "/nowhere/mpirun", "true"}, result{1, "", "lazo: launch: stat /nowhere/mpirun: no such file or directory\n"}},
+	} {
+		got := run(t, row.args...)
+		if row.want.code == 75 { // nothing was said by the ranks, so mpirun's words are not held back
+			require.Contains(t, got.stderr, "75", row.args)
+			got.stderr = ""
+		}
+		if row.want.code == 1 {
+			require.Contains(t, got.stderr, "/nowhere/mpirun", row.args)
+			got.stderr = row.want.stderr
+		}
+		if len(row.args) > 3 && row.args[3] == "-restarts" {
+			require.Contains(t, got.stderr, row.want.stderr)
+			got.stderr = row.want.stderr
+		}
+		require.Equal(t, row.want, got, row.args)
+	}
+	for _, args := range [][]string{{"run", "true"}, {"run", "-np", "2"}, {"run", "-np", "x", "true"}} {
+		require.Equal(t, 2, run(t, args...).code, args)
+	}
+}
+
+// Ctrl-C goes to the ranks, which end in order, and a `lazo run` that is killed leaves none behind.
+func TestRun_ends(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		for _, way := range [][]string{{"-np", "2"}, {"-np", "2", "-no-mpi"}} {
+			dir := t.TempDir()
+			var stdout bytes.Buffer
+			script := `trap 'echo saved; exit 130' INT; touch ` + dir + `/$$; while :; do sleep 0.05; done`
+			cmd := exec.Command(lazo, append(append([]string{"run"}, way...), "sh", "-c", script)...)
+			cmd.Stdout = &stdout
+			require.NoError(t, cmd.Start())
+			var pids []string
+			require.Eventually(t, func() bool {
+				pids, _ = filepath.Glob(dir + "/*")
+				return len(pids) == 2
+			}, time.Minute, 10*time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(signal))
+			require.Error(t, cmd.Wait())
+			if signal == syscall.SIGINT {
+				require.Equal(t, 130, cmd.ProcessState.ExitCode())
+				require.Equal(t, "saved\n", stdout.String())
+			}
+			require.Eventually(t, func() bool {
+				for _, pid := range pids {
+					if state, err := os.ReadFile("/proc/" + filepath.Base(pid) + "/stat"); err == nil && !bytes.Contains(state, []byte(") Z")) {
+						return false
+					}
+				}
+				return true
+			}, time.Minute, 10*time.Millisecond, "%v %v", signal, way)
+		}
+	}
+}
+
+func TestDoctor_mpi(t *testing.T) {
+	got := run(t, "doctor", "--plugin", "mpi")
+	require.Zero(t, got.code, got.stdout+got.stderr)
+	require.Contains(t, got.stdout, "two processes")
+	found, err := install.Find(install.MPI, "")
+	require.NoError(t, err)
+	require.Contains(t, got.stdout, found.Launcher())
+
+	got = run(t, "doctor", "--plugin", "mpi", "--prefix", t.TempDir())
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stdout, "lazo install mpi")
+}
