@@ -20,6 +20,28 @@ const (
 	answerWithin = 500 * time.Millisecond
 )
 
+// wakefulness knows whether this process was stopped. Its lock is the holder's.
+type wakefulness struct {
+	looked, woke time.Time
+	slept        time.Duration // the last time
+}
+
+// look is called several times a second. It tells whether this process did not run for longer than a busy machine
+// explains.
+func (w *wakefulness) look(now time.Time) (slept bool) {
+	if gap := now.Sub(w.looked); !w.looked.IsZero() && gap > time.Second {
+		w.woke, w.slept, slept = now, gap, true
+	}
+	w.looked = now
+	return slept
+}
+
+// givenUp tells whether the process is only just awake, after so long that the others have given it up, and said so.
+func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
+	enough := deadline * 3 / 4
+	return !w.looked.IsZero() && now.Sub(w.looked) > max(enough, time.Second) || w.slept > enough && now.Sub(w.woke) < time.Second
+}
+
 // link is one side of a control connection, once the other is known.
 type link struct {
 	conn net.Conn
@@ -82,6 +104,7 @@ type hub struct {
 	hello    hello // of rank 0, which the others' must fit
 
 	mu    sync.Mutex
+	awake wakefulness
 	links []*link // by rank; nil for rank 0
 	views []view
 	over  bool         // no message is sent any more
@@ -272,16 +295,14 @@ func (h *hub) watch() {
 
 // look judges what the ranks said, and lets them know that rank 0 lives.
 func (h *hub) look() {
-	last, sent := time.Now(), time.Time{}
-	pardon := last
+	pardon, sent := time.Now(), time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
-		if now.Sub(last) > time.Second { // this process was stopped, so what others said lies unread
+		h.mu.Lock()
+		if h.awake.look(now) { // what others said meanwhile lies unread
 			pardon = now
 		}
-		last = now
-		h.mu.Lock()
 		if h.over {
 			h.mu.Unlock()
 			return
@@ -334,25 +355,26 @@ func (h *hub) take(r int, m message) {
 	}
 }
 
-// atOnce is how long a rank waits with the news that another is gone: where all end by one error, it ends itself.
-const atOnce = 30 * time.Millisecond
-
 // lost: the connection of rank r has ended.
 func (h *hub) lost(r int, err error) {
-	time.Sleep(atOnce)
 	h.mu.Lock()
 	if h.over || h.views[r].left {
 		h.mu.Unlock()
 		return
 	}
-	v := h.views[r]
+	v, givenUp := h.views[r], h.awake.givenUp(time.Now(), h.j.deadline)
 	h.mu.Unlock()
 	reason := "its connection ended"
 	if !errors.Is(err, net.ErrClosed) && !strings.HasSuffix(err.Error(), "EOF") {
 		reason = "its connection broke (" + err.Error() + ")"
 	}
-	h.fail(h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
-		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen)))))
+	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
+		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen))))
+	if f.Here = !givenUp; givenUp {
+		h.j.end(f)
+		return
+	}
+	h.fail(f)
 }
 
 // fail ends the job on all ranks, and this process. The first failure counts; it returns where there was one, or where
@@ -491,9 +513,10 @@ type spoke struct {
 	link    *link
 	results chan message
 
-	mu   sync.Mutex
-	seen time.Time // when rank 0 said something last
-	left bool      // it leaves, or this rank does
+	mu    sync.Mutex
+	awake wakefulness
+	seen  time.Time // when rank 0 said something last
+	left  bool      // it leaves, or this rank does
 }
 
 // connect goes to rank 0 at one of the addresses, and waits to be welcome.
@@ -566,7 +589,6 @@ func (s *spoke) watch() {
 		}
 	}()
 	go func() {
-		last := time.Now()
 		for {
 			b := s.j.beat()
 			now := time.Now()
@@ -575,10 +597,9 @@ func (s *spoke) watch() {
 				s.mu.Unlock()
 				return
 			}
-			if now.Sub(last) > time.Second+beatEvery { // this process was stopped
+			if s.awake.look(now) {
 				s.seen = now
 			}
-			last = now
 			silent := now.Sub(s.seen)
 			s.link.send(message{Kind: kindBeat, Beat: &b})
 			s.mu.Unlock()
@@ -617,7 +638,6 @@ func (s *spoke) send(m message) {
 }
 
 func (s *spoke) lost(err error) {
-	time.Sleep(atOnce)
 	s.mu.Lock()
 	left := s.left
 	s.mu.Unlock()
@@ -645,7 +665,10 @@ func (s *spoke) gone(text string, host bool) {
 	}
 	b := s.j.beat()
 	f := s.j.failure(ExitLost, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", text, s.j.who(s.j.rank), b.sentence(0)))
-	f.Here = s.j.rank == speaker
+	s.mu.Lock()
+	givenUp := s.awake.givenUp(time.Now(), s.j.deadline)
+	s.mu.Unlock()
+	f.Here = s.j.rank == speaker && !givenUp
 	s.j.end(f)
 }
 

@@ -121,7 +121,13 @@ func (f fault) run(t *testing.T, by func(*launch.Options)) {
 		require.NoError(t, err)
 		require.False(t, lives(pid), "rank %d lives", r)
 	}
-	require.Equal(t, 1, strings.Count(said, "lazo: the job of 3 ranks has ended: "), said)
+	messages := strings.Count(said, "lazo: the job of 3 ranks has ended: ")
+	if messages == 0 && f.rank == 0 && f.atOnce {
+		// mpirun was faster than rank 1, and ended it: then it is mpirun that names the rank.
+		require.Contains(t, said, "process rank 0 ", said)
+		return
+	}
+	require.Equal(t, 1, messages, said)
 	for _, part := range f.says {
 		require.Contains(t, said, part)
 	}

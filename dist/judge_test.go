@@ -88,6 +88,22 @@ func TestJudge(t *testing.T) {
 	require.Nil(t, f, "a large exchange may be at work")
 }
 
+// A process that was stopped for the deadline says nothing of the others, who have given it up.
+func TestWakefulness(t *testing.T) {
+	var w wakefulness
+	now := time.Now()
+	require.False(t, w.look(now))
+	require.False(t, w.look(now.Add(second)))
+	require.False(t, w.givenUp(now.Add(2*second), 10*second))
+	require.True(t, w.givenUp(now.Add(9*second), 10*second), "it has not looked since")
+	require.True(t, w.look(now.Add(9*second)))
+	require.True(t, w.givenUp(now.Add(9*second), 10*second))
+	require.False(t, w.look(now.Add(9500*time.Millisecond)))
+	require.False(t, w.givenUp(now.Add(10500*time.Millisecond), 10*second))
+	require.True(t, w.look(now.Add(12*second)))
+	require.False(t, w.givenUp(now.Add(12*second), 10*second), "not for so long")
+}
+
 // Whoever is not of this job, or of an earlier start of it, is refused, and the job goes on without a look at it.
 func TestHub_refuses(t *testing.T) {
 	j := &Job{size: 2, deadline: time.Second, activity: activity{start: time.Now()}}
