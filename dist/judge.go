@@ -25,8 +25,7 @@ func (j *Job) judge(views []view, now, pardon time.Time) (f *Failure, busy bool)
 	for r := range views {
 		v := &views[r]
 		if silent := now.Sub(latest(v.seen, pardon)); r != 0 && !v.left && silent > j.deadline {
-			return j.failure(ExitLost, r, v.beat, age(r), fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
-				j.who(r), round(silent), v.beat.sentence(0))), false
+			return j.silent(v, r, silent), false
 		}
 	}
 	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
@@ -80,10 +79,21 @@ func (j *Job) judge(views []view, now, pardon time.Time) (f *Failure, busy bool)
 	return nil, false
 }
 
+// silent is the failure of a rank that says nothing.
+func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
+	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
+		j.who(r), round(since), v.beat.sentence(0)))
+}
+
 // stuck is the failure of the ranks behind, for which w waits.
 func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]
+	for _, r := range behind {
+		if r != 0 && age(r) > 4*beatEvery { // the others were in their call before it fell silent
+			return j.silent(&views[r], r, age(r))
+		}
+	}
 	text := fmt.Sprintf("%s is stuck %s. %s waits for it %s", j.who(first), views[first].beat.sentence(age(first)), j.who(w), views[w].beat.sentence(age(w)))
 	if len(behind) > 1 {
 		text += fmt.Sprintf(" (and for ranks %s)", list(behind[1:]))

@@ -58,7 +58,8 @@ func TestJudge(t *testing.T) {
 		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, pardon: second},
 		"silent, and left":             {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, left: true},
 		"what it said last grows old":  {beats: [3]beat{computes(4), computes(4), exchanges(5, 2*second)}, silent: 9 * second, code: ExitStuck, rank: 0, says: "for 11s (and for ranks 1), longer than the deadline"},
-		"a phase that it said, ran on": {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(3 * second)}, silent: 4 * second, code: ExitStuck, rank: 2, says: "is stuck"},
+		"a phase that it said, ran on": {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(500 * time.Millisecond)}, silent: 900 * time.Millisecond, code: ExitStuck, rank: 2, says: "is stuck"},
+		"behind, and silent":           {beats: [3]beat{exchanges(5, 11*second), computes(5), computes(4)}, silent: 9 * second, code: ExitLost, rank: 2, says: "no sign of life for 9s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var views []view
