@@ -16,6 +16,8 @@ import (
 const (
 	beatEvery = 250 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
+	// tooLong is a silence that no busy machine explains.
+	tooLong = 4 * beatEvery
 	// answerWithin is how long rank 0 waits for the stack of a rank that is stuck, and for its last messages to go.
 	answerWithin = 500 * time.Millisecond
 )
@@ -370,6 +372,9 @@ func (h *hub) lost(r int, err error) {
 	}
 	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
 		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen))))
+	if silent := time.Since(v.seen); silent > tooLong {
+		f = h.j.silent(&v, r, silent)
+	}
 	if f.Here = !givenUp; givenUp {
 		h.j.end(f)
 		return
@@ -604,7 +609,7 @@ func (s *spoke) watch() {
 			s.link.send(message{Kind: kindBeat, Beat: &b})
 			s.mu.Unlock()
 			if silent > s.j.deadline {
-				s.gone(fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(silent)), true)
+				s.silent(silent)
 			}
 			time.Sleep(beatEvery)
 		}
@@ -637,11 +642,21 @@ func (s *spoke) send(m message) {
 	}
 }
 
+// silent: rank 0 says nothing.
+func (s *spoke) silent(since time.Duration) {
+	s.gone(fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(since)), true)
+}
+
+// lost: the connection to rank 0 has ended.
 func (s *spoke) lost(err error) {
 	s.mu.Lock()
-	left := s.left
+	left, silent := s.left, time.Since(s.seen)
 	s.mu.Unlock()
-	if left {
+	switch {
+	case left:
+		return
+	case silent > tooLong: // the launcher ends it, since another rank has seen that
+		s.silent(silent)
 		return
 	}
 	reason := ""

@@ -90,7 +90,7 @@ func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]
 	for _, r := range behind {
-		if r != 0 && age(r) > 4*beatEvery { // the others were in their call before it fell silent
+		if r != 0 && age(r) > tooLong { // the others were in their call before it fell silent
 			return j.silent(&views[r], r, age(r))
 		}
 	}
