@@ -84,9 +84,9 @@ const defaultGrace = 30 * time.Second
 // have.
 const told = 3 * time.Second
 
-// Run starts the ranks and waits until all have ended. An error of the job is an [*ExitError]. When the context ends,
-// the ranks get the signal that ended it, where its cause is a [*loop.SignalError], else SIGTERM, and are killed when
-// the time of grace is over.
+// Run starts the ranks and waits until all have ended, or mpirun has, which kills those that are left. An error of the
+// job is an [*ExitError]. When the context ends, the ranks get the signal that ended it, where its cause is a
+// [*loop.SignalError], else SIGTERM, and are killed when the time of grace is over.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:
