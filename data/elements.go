@@ -81,18 +81,60 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 	size, _ := product(dims)
 	to := make([]T, size)
 	rest := to
+	width := dims[2] * channels
 	for n := range dims[0] {
 		rows, columns := pixels(n)
-		image := source[n*h*w*channels:]
+		runs := runsOf(columns)
+		image := source[n*h*w*channels : (n+1)*h*w*channels]
 		for _, r := range rows {
-			for _, c := range columns {
-				if r >= 0 && c >= 0 {
-					at := (r*w + c) * channels
-					copy(rest[:channels], image[at:at+channels])
+			line := rest[:width]
+			rest = rest[width:]
+			if r < 0 {
+				continue
+			}
+			row := image[r*w*channels : (r+1)*w*channels]
+			for _, run := range runs {
+				part := line[run.to*channels : (run.to+run.n)*channels]
+				switch {
+				case run.step > 0:
+					copy(part, row[run.from*channels:])
+				case channels == 3: // a picture that is mirrored
+					back := row[(run.from-run.n+1)*3 : (run.from+1)*3]
+					for len(part) >= 3 && len(back) >= 3 {
+						last := back[len(back)-3:]
+						part[0], part[1], part[2] = last[0], last[1], last[2]
+						part, back = part[3:], back[:len(back)-3]
+					}
+				default:
+					for k := range run.n {
+						at := (run.from - k) * channels
+						copy(part[k*channels:(k+1)*channels], row[at:at+channels])
+					}
 				}
-				rest = rest[channels:]
 			}
 		}
 	}
 	return to
+}
+
+// run is n pixels of the result, from to on, that are taken from neighbours, forwards (step 1) or backwards (-1).
+type run struct{ to, from, n, step int }
+
+// runsOf are the runs of columns; what is -1 is in none.
+func runsOf(columns []int) (runs []run) {
+	for to, from := range columns {
+		if from < 0 {
+			continue
+		}
+		if k := len(runs) - 1; k >= 0 && runs[k].to+runs[k].n == to {
+			last := &runs[k]
+			if step := from - (last.from + (last.n-1)*last.step); (step == 1 || step == -1) && (last.n == 1 || step == last.step) {
+				last.n++
+				last.step = step
+				continue
+			}
+		}
+		runs = append(runs, run{to, from, 1, 1})
+	}
+	return runs
 }

@@ -1,18 +1,22 @@
 package data
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // the two formats that a folder may have
-	_ "image/png"
+	"image/jpeg"  // the two formats that a folder may have
+	_ "image/png" // what internal/png does not take
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/lazo-ml/lazo/internal/png"
 )
 
 // ImageFolder is PNG and JPEG files in a folder for each class: cat/1.png, cat/2.jpg, dog/1.png, …
@@ -173,11 +177,10 @@ func (f *ImageFolder) load(b *Batch) error {
 	}
 	defer root.Close()
 	size := f.format.Height * f.format.Width * f.format.Channels
-	var x []float32
-	for _, n := range numbers {
+	x := make([]float32, len(numbers)*size)
+	for i, n := range numbers {
 		name := f.files[n].path
-		x = slices.Grow(x, size)[:len(x)+size]
-		if err := openImage(root, name, f.format, x[len(x)-size:]); err != nil {
+		if err := openImage(root, name, f.format, x[i*size:(i+1)*size]); err != nil {
 			return &ImageError{path.Join(f.dir, name), err}
 		}
 	}
@@ -226,7 +229,15 @@ func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
 }
 
 func readImage(r io.ReadSeeker, format ImageFormat, to []float32) error {
-	header, _, err := image.DecodeConfig(r)
+	m := imageMemories.Get().(*imageMemory)
+	defer imageMemories.Put(m)
+	file, whole := m.whole(r)
+	if whole {
+		r = bytes.NewReader(file)
+	} else if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	header, kind, err := image.DecodeConfig(r)
 	if err != nil {
 		return fmt.Errorf("neither a PNG nor a JPEG image that can be read: %w", err)
 	}
@@ -244,10 +255,50 @@ func readImage(r io.ReadSeeker, format ImageFormat, to []float32) error {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	decoded, _, err := image.Decode(r)
+	decoded, err := m.decode(r, kind, whole)
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
 	resample(decoded, format, to)
 	return nil
+}
+
+// imageMemory is what reading an image takes, kept for the next one.
+type imageMemory struct {
+	file []byte
+	png  png.Decoder
+}
+
+var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
+
+// decode is the image, which holds until the next one. Where file has the whole of r, it goes without a reader.
+func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
+	if whole && kind == "png" {
+		if decoded, ok := m.png.Decode(m.file); ok {
+			return decoded, nil
+		}
+	}
+	if whole && kind == "jpeg" {
+		return jpeg.Decode(r)
+	}
+	decoded, _, err := image.Decode(r)
+	return decoded, err
+}
+
+// whole is all of r, if that is small and can be read: the error is for those who read it byte by byte.
+func (m *imageMemory) whole(r io.Reader) ([]byte, bool) {
+	m.file = m.file[:0]
+	for {
+		if len(m.file) == cap(m.file) {
+			if len(m.file) >= mostSpare {
+				return nil, false
+			}
+			m.file = slices.Grow(m.file, max(16<<10, len(m.file)))
+		}
+		n, err := r.Read(m.file[len(m.file):cap(m.file)])
+		m.file = m.file[:len(m.file)+n]
+		if err != nil {
+			return m.file, err == io.EOF
+		}
+	}
 }

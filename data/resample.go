@@ -2,18 +2,14 @@ package data
 
 import (
 	"image"
-	"image/color"
 	"math"
+	"sync"
 )
 
 // resample writes an image into to, [height, width, channels], at the size of the format.
 func resample(from image.Image, format ImageFormat, to []float32) {
-	clear(to)
 	p := plan(from.Bounds(), format)
 	p.run(from, to)
-	for i, v := range to { // weights add up to 1 only nearly
-		to[i] = min(max(v, 0), 1)
-	}
 }
 
 // resampling is how an image gets another size: height and width one after the other. Each row of the source is read
@@ -55,49 +51,103 @@ func (p resampling) work(narrowFirst bool) (sum int64) {
 // span is how many pixels of the source are between the first and the last that is needed.
 func span(of []tap) int { return of[len(of)-1].end() - of[0].from }
 
-func (p resampling) run(from image.Image, to []float32) {
-	width, whole := len(p.columns)*p.channels, span(p.columns)*p.channels
-	line := make([]float32, width) // a row of the source in the result's width
-	block := make([]float32, min(blockOf, span(p.columns))*p.channels)
-	var pixels []float32       // or in its own
-	var open, free [][]float32 // and the rows of the result that are not complete, in that width
-	if !p.narrowFirst {
-		pixels = make([]float32, whole)
+// lines is memory that resampling works in.
+type lines struct {
+	narrow, block, pixels []float32
+}
+
+var spareLines = sync.Pool{New: func() any { return &lines{} }}
+
+// mostSpare is how many bytes of a kind are kept for the next image: one of a single row of millions of pixels is rare.
+const mostSpare = 1 << 20
+
+// room is n numbers, of any value, in place of those that memory holds.
+func room(memory *[]float32, n int) []float32 {
+	if n > cap(*memory) {
+		made := make([]float32, n)
+		if n > mostSpare/4 {
+			return made
+		}
+		*memory = made
 	}
-	first, left := 0, p.columns[0].from // of the rows that are not complete
+	return (*memory)[:n]
+}
+
+// run fills to.
+func (p resampling) run(from image.Image, to []float32) {
+	spare := spareLines.Get().(*lines)
+	defer spareLines.Put(spare)
+	width, whole, left := len(p.columns)*p.channels, span(p.columns), p.columns[0].from
+	block := room(&spare.block, min(blockOf, whole)*p.channels)
+	source := room(&spare.narrow, width) // a row of the source in the result's width
+	var open, free [][]float32           // and the rows of the result that are not complete, in the source's
+	if !p.narrowFirst {
+		source = room(&spare.pixels, whole*p.channels) // or in its own
+	}
+	first := 0 // of the rows that are not complete
 	for at := p.rows[0].from; at < p.rows[len(p.rows)-1].end(); at++ {
-		source := line
 		if p.narrowFirst {
-			clear(line)
-			p.narrow(func(x, n int, pixels []float32) { readRow(from, at, x, n, p.channels, pixels) }, block, line)
+			for x := left; x < left+whole; x += blockOf {
+				n := min(blockOf, left+whole-x)
+				readRow(from, at, x, n, p.channels, block)
+				p.narrow(block, x, n, source)
+			}
 		} else {
-			readRow(from, at, left, span(p.columns), p.channels, pixels)
-			source = pixels
+			readRow(from, at, left, whole, p.channels, source)
 		}
 		for y := first; y < len(p.rows) && p.rows[y].from <= at; y++ {
-			sum := to[y*width : (y+1)*width]
-			if !p.narrowFirst {
-				if y-first == len(open) {
-					if len(free) == 0 {
-						free = append(free, make([]float32, whole))
-					}
-					open, free = append(open, free[len(free)-1]), free[:len(free)-1]
+			row := &p.rows[y]
+			k := at - row.from
+			if p.narrowFirst {
+				add(to[y*width:(y+1)*width], source, row.weights[k], k == 0, k == len(row.weights)-1)
+				continue
+			}
+			if y-first == len(open) {
+				if len(free) == 0 {
+					free = append(free, make([]float32, whole*p.channels))
 				}
-				sum = open[y-first]
+				open, free = append(open, free[len(free)-1]), free[:len(free)-1]
 			}
-			weight := p.rows[y].weights[at-p.rows[y].from]
-			for j, v := range source {
-				sum[j] += weight * v
-			}
+			add(open[y-first], source, row.weights[k], k == 0, false)
 		}
 		for first < len(p.rows) && p.rows[first].end() == at+1 {
 			if !p.narrowFirst {
-				sum := open[0]
-				p.narrow(func(x, n int, pixels []float32) { copy(pixels, sum[(x-left)*p.channels:(x-left+n)*p.channels]) }, block, to[first*width:(first+1)*width])
-				clear(sum)
-				open, free = open[1:], append(free, sum)
+				result := to[first*width : (first+1)*width]
+				for x := 0; x < whole; x += blockOf {
+					n := min(blockOf, whole-x)
+					p.narrow(open[0][x*p.channels:(x+n)*p.channels], left+x, n, result)
+				}
+				atMost1(result)
+				free, open = append(free, open[0]), open[1:]
 			}
 			first++
+		}
+	}
+}
+
+// add is to += weight * row; the first row begins the sum, and behind the last one it is at most 1: the weights add up
+// to 1 only nearly.
+func add(to, row []float32, weight float32, first, last bool) {
+	row = row[:len(to)]
+	switch {
+	case first:
+		for j, v := range row {
+			to[j] = weight * v
+		}
+	default:
+		for j, v := range row {
+			to[j] += weight * v
+		}
+	}
+	if last {
+		atMost1(to)
+	}
+}
+
+func atMost1(to []float32) {
+	for j, v := range to {
+		if v > 1 {
+			to[j] = 1
 		}
 	}
 }
@@ -105,27 +155,63 @@ func (p resampling) run(from image.Image, to []float32) {
 // blockOf is how many pixels of a row are read at once: a row may have millions.
 const blockOf = 4096
 
-// narrow adds a row up to the result's width. Read gives n pixels of the row, from x on.
-func (p resampling) narrow(read func(x, n int, pixels []float32), pixels, to []float32) {
-	end := p.columns[len(p.columns)-1].end()
+// narrow adds n pixels of a row, from x on, up to the result's width. The first that is of a pixel of the result
+// begins its sum.
+func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	first := 0
-	for x := p.columns[0].from; x < end; x += blockOf {
-		n := min(blockOf, end-x)
-		read(x, n, pixels)
-		for first < len(p.columns) && p.columns[first].end() <= x {
-			first++
-		}
-		for i := first; i < len(p.columns) && p.columns[i].from < x+n; i++ {
-			column := p.columns[i]
-			from, out := max(column.from, x), to[i*p.channels:(i+1)*p.channels]
-			for k, weight := range column.weights[from-column.from : min(column.end(), x+n)-column.from] {
-				at := (from - x + k) * p.channels
+	if x > p.columns[0].from {
+		first = p.columnBehind(x)
+	}
+	for i := first; i < len(p.columns) && p.columns[i].from < x+n; i++ {
+		column := &p.columns[i]
+		from, weights := column.from, column.weights
+		if from < x || from+len(weights) > x+n { // in another block too
+			begins := max(from, x)
+			weights = weights[begins-from : min(column.end(), x+n)-from]
+			out := to[i*p.channels : (i+1)*p.channels]
+			if begins == from {
+				clear(out)
+			}
+			for k, weight := range weights {
 				for c := range out {
-					out[c] += weight * pixels[at+c]
+					out[c] += weight * pixels[(begins-x+k)*p.channels+c]
 				}
 			}
+			continue
+		}
+		if p.channels == 1 {
+			sum := float32(0)
+			for k, v := range pixels[from-x : from-x+len(weights)] {
+				sum += weights[k] * v
+			}
+			to[i] = sum
+			continue
+		}
+		var r, g, b float32
+		three := pixels[3*(from-x) : 3*(from-x+len(weights))]
+		for _, weight := range weights {
+			if len(three) < 3 {
+				break
+			}
+			r, g, b = r+weight*three[0], g+weight*three[1], b+weight*three[2]
+			three = three[3:]
+		}
+		out := to[3*i : 3*i+3]
+		out[0], out[1], out[2] = r, g, b
+	}
+}
+
+// columnBehind is the first pixel of the result that needs one of the source from x on.
+func (p resampling) columnBehind(x int) int {
+	i, j := 0, len(p.columns)
+	for i < j {
+		if middle := (i + j) / 2; p.columns[middle].end() <= x {
+			i = middle + 1
+		} else {
+			j = middle
 		}
 	}
+	return i
 }
 
 // tap is the pixels that a pixel of the result is made of.
@@ -142,6 +228,7 @@ func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)
 	taps := make([]tap, n)
+	var memory []float32 // of as many taps as it has room for
 	for i := range taps {
 		centre := start + (float64(i)+0.5)*scale
 		from := max(0, int(math.Ceil(centre-reach-0.5)))
@@ -153,7 +240,10 @@ func weights(size int, start, length float64, n int) []tap {
 		for at := from; at < to; at++ {
 			sum += weight(at)
 		}
-		taps[i] = tap{from, make([]float32, to-from)}
+		if to-from > len(memory) {
+			memory = make([]float32, max(to-from, min((n-i)*(to-from), 1024)))
+		}
+		taps[i], memory = tap{from, memory[: to-from : to-from]}, memory[to-from:]
 		if sum == 0 {
 			taps[i].weights[0] = 1
 			continue
@@ -163,37 +253,4 @@ func weights(size int, start, length float64, n int) []tap {
 		}
 	}
 	return taps
-}
-
-// readRow writes n pixels of row y of an image, from x on: 0 to 1, with colours multiplied by their opacity.
-func readRow(from image.Image, y, x, n, channels int, to []float32) {
-	box := from.Bounds()
-	for i := range n {
-		r, g, b := colours(from, box.Min.X+x+i, box.Min.Y+y)
-		if channels == 1 {
-			to[i] = 0.299*r + 0.587*g + 0.114*b
-			continue
-		}
-		to[3*i], to[3*i+1], to[3*i+2] = r, g, b
-	}
-}
-
-func colours(from image.Image, x, y int) (r, g, b float32) {
-	switch i := from.(type) { // the common kinds, without an allocation for each pixel
-	case *image.Gray:
-		v := float32(i.Pix[i.PixOffset(x, y)]) / 255
-		return v, v, v
-	case *image.YCbCr:
-		c := i.YCbCrAt(x, y)
-		r8, g8, b8 := color.YCbCrToRGB(c.Y, c.Cb, c.Cr)
-		return float32(r8) / 255, float32(g8) / 255, float32(b8) / 255
-	case *image.RGBA:
-		c := i.RGBAAt(x, y)
-		return float32(c.R) / 255, float32(c.G) / 255, float32(c.B) / 255
-	case image.RGBA64Image:
-		c := i.RGBA64At(x, y)
-		return float32(c.R) / 65535, float32(c.G) / 65535, float32(c.B) / 65535
-	}
-	r16, g16, b16, _ := from.At(x, y).RGBA()
-	return float32(r16) / 65535, float32(g16) / 65535, float32(b16) / 65535
 }
