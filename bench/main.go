@@ -1,6 +1,6 @@
 // Command bench measures lazo: one JSON line for each result, in the shape of the peers' benchmarks.
 //
-//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate
+//	go run ./bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate,images,csv
 //
 // The workloads, their sizes, variants and timing rules are those of the scripts that measure raw JAX, Ciclo, Jaxloop,
 // Keras and PyTorch, so that lines can stand side by side; docs/performance.md says what each is. With -turns each
@@ -51,6 +51,7 @@ type bench struct {
 	repeats  int
 	plot     string
 	server   string
+	data     string
 	out      *json.Encoder
 	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
 	turns  *bufio.Scanner
@@ -80,6 +81,8 @@ var workloads = []struct {
 	{"lstm", trainSequences("lstm", lstmSizes())},
 	{"gpt", trainSequences("gpt", gptSizes())},
 	{"generate", generates(bigGenerator)},
+	{"images", images},
+	{"csv", tables},
 	{"growth", growth},
 	{"ranks", ranks},
 }
@@ -112,6 +115,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
 	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
 	flags.StringVar(&b.server, "server", "", "the `command` of a peer's server for serve, which prints its address as http://… when it is ready (default: lazo's)")
+	flags.StringVar(&b.data, "data", "", "the `folder` in which images and csv find their files, or write them (default: a temporary one)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
 	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {

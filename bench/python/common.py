@@ -21,6 +21,7 @@ def parse(workloads):
     p.add_argument("--batch", type=int)
     p.add_argument("--steps", type=int)
     p.add_argument("--repeats", type=int, default=5)
+    p.add_argument("--data", help="the folder in which bench has written the files of images and csv")
     p.add_argument("--turns", action="store_true", help='before each repeat, print "ready" and wait for a line on stdin')
     a = p.parse_args()
     a.batch = a.batch or BATCH.get(a.workload)
@@ -66,7 +67,7 @@ def emit(a, unit, values, **extra):
         "workload": a.workload, "impl": "jax", "variant": a.variant, "unit": unit,
         "median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values),
         "values": [float(f"{v:.4g}") for v in values], "rss_mb": rss_mb(), **extra,
-        "versions": {n: version(n) for n in (("numpy",) if extra.get("impl") == "torch" else ("jax", "optax", "numpy"))}}), flush=True)
+        "versions": {n: version(n) for n in (("jax", "optax", "numpy") if extra.get("impl", "jax") == "jax" else ("numpy",))}}), flush=True)
 
 
 def data(workload):

@@ -1,7 +1,7 @@
 """Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras|readers] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
 BENCH is the built command bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers.
 """
 import argparse
@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FRESH, DONATED = "256MiB x+1 (fresh output)", "256MiB x+1 (donated)"
@@ -33,8 +34,11 @@ FIGURES = [
     ("gpt", "6", "6", None, 1, 1), ("gpt", "6 first step", "6 first step", None, 1, 0.7),
     ("generate", "tokens", "tokens", None, 1, 1), ("generate", "first token", "first token", None, 1, None),
     ("generate", "token 500 / token 10", "token 500 / token 10", None, 1, None),
+    ("images", "jpeg", "jpeg", None, 1, 1), ("images", "png", "png", None, 1, 1),
+    ("csv", "numbers", "numbers", None, 1, 1.25), ("csv", "classes", "classes", None, 1, 1.25),
 ]
-PEERS = {"jax": {f[0] for f in FIGURES}, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}}
+FEED = {"images", "csv"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader and pandas
+PEERS = {"jax": {f[0] for f in FIGURES} - FEED, "readers": FEED, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}}
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
 
@@ -70,12 +74,16 @@ def pair(bench, figure, repeats, peer, plugin):
     if batch:
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
     script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
-              "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py"}
+              "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py",
+              "images": "bench_feed.py", "csv": "bench_feed.py"}
+    files = tempfile.TemporaryDirectory(prefix="lazo-bench-")
+    if workload in FEED:
+        options += ["--data", files.name]
     lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, "-plugin", plugin, *options])
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
         theirs_by = [sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
-                     "--workload", workload, "--variant", theirs, *(["--impl", peer] if peer != "jax" else []), *options]
+                     "--workload", workload, "--variant", theirs, *(["--impl", peer] if peer not in ("jax", "readers") else []), *options]
         if workload == "serve":  # who asks is the same for both
             theirs_by = [bench, "-workload", workload, "-variant", theirs,
                          "-server", f"{sys.executable} -B {os.path.join(HERE, 'bench_serve.py')}", *options]
@@ -91,6 +99,7 @@ def pair(bench, figure, repeats, peer, plugin):
             jax.close()
     finally:
         lazo.close()
+        files.cleanup()
 
 
 def row(figure, lazo, jax):

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// The files that are read: the peers' scripts read the same.
+const (
+	feedImages, feedClasses, feedSide = 2_000, 10, 128
+	feedResized, feedCropped          = 112, 96
+	feedRows, feedColumns             = 200_000, 20
+)
+
+// feeding is a workload that reads files and computes nothing: -data has them, or gets them.
+func feeding(name string, variants []string, write func(dir, variant string) error, read func(b *bench, dir, variant string) (int, error)) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) (err error) {
+		dir := b.data
+		if dir == "" {
+			if dir, err = os.MkdirTemp("", "lazo-bench-"); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		}
+		for _, variant := range variants {
+			if !b.wants(variant) {
+				continue
+			}
+			if err := written(dir, name+"-"+variant, func(part string) error { return write(part, variant) }); err != nil {
+				return err
+			}
+			from, n := filepath.Join(dir, name+"-"+variant), 0
+			once := func() (err error) {
+				n, err = read(b, from, variant)
+				return err
+			}
+			if err := once(); err != nil { // the files come from the kernel's memory, as they do in the peers
+				return err
+			}
+			took, err := b.measure(ctx, b.repeats, once)
+			if err != nil {
+				return err
+			}
+			l := line{Workload: name, Variant: variant, Unit: "examples/s", Batch: b.batch, RSSMB: rssMB(), CPU: took.cpu}
+			if err := b.emit(l, took.each(func(s float64) float64 { return float64(n) / s })); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// written has make write a folder of dir, whole or not at all.
+func written(dir, name string, write func(dir string) error) error {
+	done := filepath.Join(dir, name)
+	if _, err := os.Stat(done); err == nil {
+		return nil
+	}
+	part := done + ".part"
+	err := errors.Join(os.RemoveAll(part), os.MkdirAll(part, 0o700))
+	if err == nil {
+		err = write(part)
+	}
+	if err == nil {
+		err = os.Rename(part, done)
+	}
+	return err
+}
+
+// images reads 2,000 files of 128 x 128 pixels, shuffled, brought to 112 x 112, of which a random part of 96 x 96 is
+// taken, and every second mirrored: a batch is float32 [64, 96, 96, 3].
+var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
+	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: feedResized, Width: feedResized, Resize: data.Stretch})
+	if err != nil {
+		return 0, err
+	}
+	set, err := folder.Set().MapBatches(data.Augment(1, "x", data.RandomCrop(feedCropped, feedCropped, 0), data.FlipHorizontal()))
+	if err != nil {
+		return 0, err
+	}
+	for batch, err := range set.Batches(cmp.Or(b.batch, 64), data.Shuffle(1)) {
+		if err != nil {
+			return 0, err
+		}
+		n += batch.Size
+	}
+	return n, nil
+})
+
+// writeImages makes pictures that files of photographs resemble in size: waves in each channel, and some noise.
+func writeImages(dir, kind string) error {
+	r := rand.New(rand.NewPCG(0, 0))
+	for i := range feedImages {
+		picture := image.NewRGBA(image.Rect(0, 0, feedSide, feedSide))
+		var waves [3][4][4]float64
+		for c := range waves {
+			for k := range waves[c] {
+				waves[c][k] = [4]float64{r.Float64() * 0.2, r.Float64() * 0.2, r.Float64() * 7, 40 * r.Float64()}
+			}
+		}
+		for y := range feedSide {
+			for x := range feedSide {
+				noise := 4 * r.NormFloat64()
+				var v [3]uint8
+				for c := range v {
+					sum := 128 + noise
+					for _, w := range waves[c] {
+						sum += w[3] * math.Sin(w[0]*float64(x)+w[1]*float64(y)+w[2])
+					}
+					v[c] = uint8(min(max(sum, 0), 255))
+				}
+				picture.SetRGBA(x, y, color.RGBA{v[0], v[1], v[2], 255})
+			}
+		}
+		var file bytes.Buffer
+		err := error(nil)
+		if kind == "jpeg" {
+			err = jpeg.Encode(&file, picture, &jpeg.Options{Quality: 90})
+		} else {
+			err = png.Encode(&file, picture)
+		}
+		class := filepath.Join(dir, strconv.Itoa(i%feedClasses))
+		if err == nil {
+			err = os.MkdirAll(class, 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(class, fmt.Sprintf("%04d.%s", i, kind)), file.Bytes(), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables reads 200,000 rows of 20 columns: 19 of numbers, and one of classes.
+var tables = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *bench, dir, variant string) (int, error) {
+	format := data.CSV{}
+	if variant == "classes" {
+		format.Fields = []data.CSVField{{Name: "x"}, {Name: "y", Columns: []string{"c19"}, Classes: feedKinds}}
+	}
+	set, err := data.OpenCSV(filepath.Join(dir, "table.csv"), format)
+	if err != nil {
+		return 0, err
+	}
+	return set.Len(), nil
+})
+
+var feedKinds = []string{"setosa", "versicolor", "virginica"}
+
+// writeTable makes columns of a number with six digits, and in classes the last one a word.
+func writeTable(dir, variant string) (err error) {
+	file, err := os.Create(filepath.Join(dir, "table.csv"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	w, r := bufio.NewWriter(file), rand.New(rand.NewPCG(0, 0))
+	var row []byte
+	for c := range feedColumns {
+		row = fmt.Appendf(row, ",c%d", c)
+	}
+	for range feedRows + 1 {
+		if _, err := w.Write(append(row[1:], '\n')); err != nil {
+			return err
+		}
+		row = row[:0]
+		for c := range feedColumns {
+			row = append(row, ',')
+			if c == feedColumns-1 && variant == "classes" {
+				row = append(row, feedKinds[r.IntN(len(feedKinds))]...)
+				continue
+			}
+			row = strconv.AppendFloat(row, r.NormFloat64(), 'f', 6, 64)
+		}
+	}
+	return w.Flush()
+}
