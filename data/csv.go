@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
+	"runtime"
 )
 
 // CSV says how a file of comma-separated values (RFC 4180) becomes examples: one a row. The zero CSV has a header and
@@ -59,7 +61,8 @@ type CSVField struct {
 const (
 	csvMaxRow     = 256 << 10
 	csvMaxColumns = 1 << 16
-	csvChunk      = 256 << 10 // bytes of values that are put together at once
+	csvBlock      = 128 << 10 // bytes of the file that are read at once
+	csvWorkers    = 8
 )
 
 // RowError is a row of a CSV file that cannot be read.
@@ -132,7 +135,21 @@ func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	}
 	return func(yield func(Batch, error) bool) {
 		err := withFile(path, func(file *os.File, _ int64) error {
-			return eachCSV(file, format, size, yield, func(int64) error { return nil })
+			read := func(yield func(Batch, error) bool) {
+				err := eachCSV(file, format, csvBlock, math.MaxInt64, func(b Batch) bool { return yield(b, nil) })
+				if err != nil { // the rows that wait for a batch are none
+					yield(Batch{}, err)
+				}
+			}
+			for b, err := range Rebatch(read, size, Kept) {
+				if err != nil {
+					return err
+				}
+				if !yield(b.alone(), nil) {
+					return nil
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			yield(Batch{}, fmt.Errorf("data: stream csv: %w", err))
@@ -142,15 +159,9 @@ func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 
 func readCSV(r io.Reader, format CSV) (*Set, error) {
 	var parts []Batch
-	taken := int64(0)
-	err := eachCSV(r, format, 0, func(b Batch, _ error) bool {
+	err := eachCSV(r, format, csvBlock, format.Limit, func(b Batch) bool {
 		parts = append(parts, b)
 		return true
-	}, func(bytes int64) error {
-		if taken += bytes; taken > format.Limit {
-			return fmt.Errorf("the values take more than %d bytes (set CSV.Limit, or use StreamCSV): %w", format.Limit, ErrLimit)
-		}
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -158,40 +169,30 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches of size rows, or of a size of its choice if size is 0; it returns an error and does not yield
-// it. It calls count with the bytes that each row's values take.
-func eachCSV(r io.Reader, format CSV, size int, yield func(Batch, error) bool, count func(bytes int64) error) error {
-	rows, err := openRows(r, format)
+// eachCSV yields batches of sizes of its choice, of at most limit bytes of values in all. The file is cut into blocks of
+// whole rows, of that many bytes or a row, which are read side by side.
+func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
+	file, err := openCSVFile(r, format, block)
 	if err != nil {
 		return err
 	}
-	size = cmp.Or(size, int(csvChunk/rows.width)+1)
-	at := 0
-	for ended := false; !ended; {
-		n := 0
-		for n < size {
-			row, err := rows.next()
-			if err == io.EOF {
-				ended = true
-				break
-			}
-			if err == nil {
-				err = rows.take(row)
-			}
-			if err == nil {
-				if err = count(rows.width + rows.texts); err != nil {
-					err = rows.fail("", err)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			n++
+	at, taken := 0, int64(0)
+	for part, err := range ParallelMap(file.blocks(), min(runtime.GOMAXPROCS(0), csvWorkers), file.parse) {
+		if err != nil {
+			return err
 		}
-		if n > 0 && !yield(Batch{Fields: rows.fields(n), Size: n, At: at}, nil) {
+		if taken += part.bytes; taken > limit { // which row was it?
+			part = file.rows(part.block, limit-taken+part.bytes)
+		}
+		file.spare.Put(&part.block.text)
+		if part.err != nil {
+			part.err.Row += at
+			return part.err
+		}
+		if part.n > 0 && !yield(Batch{Fields: part.fields, Size: part.n, At: at}) {
 			return nil
 		}
-		at += n
+		at += part.n
 	}
 	if at == 0 {
 		return errors.New("the file has no examples: there is a header, and no row behind it")

@@ -16,6 +16,9 @@ type csvColumn struct {
 	at     []int
 	single bool
 	values csvValues
+	// missingLast: no text of a missing cell is a value, so that a cell that begins as a number is looked
+	// up only when it is none.
+	missingLast bool
 }
 
 func (c csvColumn) width() int64 { return int64(len(c.at)) * c.values.size() }
@@ -23,7 +26,8 @@ func (c csvColumn) width() int64 { return int64(len(c.at)) * c.values.size() }
 // csvValues reads cells of one type.
 type csvValues interface {
 	add(cell string) error
-	flat() any // what was added since the last call
+	flat() any                // what was added
+	empty(room int) csvValues // another one of the same type, that nothing was added to
 	size() int64
 }
 
@@ -42,10 +46,10 @@ func (s *csvSlice[T]) add(cell string) error {
 	return nil
 }
 
-func (s *csvSlice[T]) flat() any {
-	all := slices.Clip(s.values)
-	s.values = make([]T, 0, len(all)) // the next batch is as large, mostly
-	return all
+func (s *csvSlice[T]) flat() any { return slices.Clip(s.values) }
+
+func (s *csvSlice[T]) empty(room int) csvValues {
+	return &csvSlice[T]{make([]T, 0, room), s.dtype, s.parse}
 }
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
@@ -107,6 +111,9 @@ func cause(err error) error {
 
 func floats[T float32 | float64](dtype string, bits int) csvValues {
 	return &csvSlice[T]{dtype: dtype, parse: func(cell string) (T, error) {
+		if v, ok := exactDecimal(cell); ok && (bits == 64 || once(v)) {
+			return T(v), nil
+		}
 		v, err := strconv.ParseFloat(cell, bits)
 		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			err = errors.New("expected a finite number")
@@ -219,7 +226,6 @@ func chooseColumns(names []string, fields []CSVField, separator rune) ([]csvColu
 			if err = values.add(f.Fill); err != nil {
 				err = fmt.Errorf("fill: %w", err)
 			}
-			values.flat()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)

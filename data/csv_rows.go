@@ -2,60 +2,43 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
+	"unsafe"
 )
 
 const (
-	csvBuffer     = 4096     // what package csv reads ahead
+	csvBuffer     = 4096     // what a row may have more before it is refused unread
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
 var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
-// rowReader gives at most MaxRow bytes (and a buffer) to a row, so that a file without line ends cannot fill the
-// memory.
-type rowReader struct {
-	io.Reader
-	left, most int
-	err        error // of the source
-}
-
-func (r *rowReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, fmt.Errorf("the row has more than %d bytes (set CSV.MaxRow): %w", r.most, ErrLimit)
-	}
-	n, err := r.Reader.Read(p[:min(len(p), r.left)])
-	r.left -= n
-	if err != nil && err != io.EOF {
-		r.err = err
-	}
-	return n, err
-}
-
-// csvRows is a CSV file with its columns sorted out.
-type csvRows struct {
-	source  *rowReader
-	csv     *csv.Reader
+// csvFile is a CSV file with its columns sorted out.
+type csvFile struct {
+	csvSource
+	comma   rune
 	names   []string // of all columns
 	columns []csvColumn
-	width   int64 // bytes of an example, and those of its texts
-	texts   int64
+	width   int64 // bytes of an example, without those of its texts
 	missing map[string]bool
-	ahead   []string // a row that was read and not yet taken
-	begins  int      // the line of the row that was read last
-	behind  int      // the line after the row before
-	row     int
-	line    int // of the row before
+	limit   int64
+	first   csvText // the rows behind the header that were read with it
+
+	spareCells sync.Pool
 }
 
-func openRows(r io.Reader, format CSV) (*csvRows, error) {
+func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 	most := cmp.Or(min(format.MaxRow, math.MaxInt-csvBuffer), csvMaxRow)
 	comma := cmp.Or(format.Comma, ',')
 	if most < 0 || comma == '"' || comma == '\n' || comma == '\r' || comma == 0xFFFD {
@@ -69,21 +52,43 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = text.Discard(len(mark))
 	}
-	source := &rowReader{Reader: text, most: most, left: most + csvBuffer}
-	rows := &csvRows{source: source, csv: csv.NewReader(source), missing: map[string]bool{"": true}}
-	rows.csv.Comma, rows.csv.ReuseRecord = comma, true
+	f := &csvFile{csvSource: csvSource{Reader: text, block: block, most: most, line: 1}, comma: comma, limit: format.Limit, missing: map[string]bool{"": true}}
 	for _, m := range format.Missing {
-		rows.missing[m] = true
+		f.missing[m] = true
 	}
-	first, err := rows.read()
-	if err == io.EOF {
-		return nil, rows.fail("", errors.New("the file is empty"))
-	}
-	if err != nil {
+	if err := f.open(format); err != nil {
 		return nil, err
 	}
+	return f, nil
+}
+
+// open reads the header, or the number of columns.
+func (f *csvFile) open(format CSV) error {
+	block, err := f.next()
+	for err == nil && onlyEmptyLines(block.text) { // nothing but empty lines
+		var more csvText
+		if more, err = f.next(); err == nil {
+			block.text = append(block.text, more.text...)
+			block.tooLong = more.tooLong
+		}
+	}
+	fail := func(line int, err error) error { return &RowError{Line: max(line, 1), Err: err} }
+	if err == io.EOF {
+		return fail(0, errors.New("the file is empty"))
+	}
+	if err != nil {
+		return err
+	}
+	rows := f.reader(block)
+	first, begins, wrong := rows.quotedRow()
+	if wrong == io.EOF {
+		return fail(0, errors.New("the file is empty"))
+	}
+	if wrong != nil {
+		return rows.wrong(wrong, len(first), begins, 0)
+	}
 	if len(first) > csvMaxColumns {
-		return nil, rows.fail("", fmt.Errorf("%d columns, expected at most %d: %w", len(first), csvMaxColumns, ErrLimit))
+		return fail(0, fmt.Errorf("%d columns, expected at most %d: %w", len(first), csvMaxColumns, ErrLimit))
 	}
 	for i, name := range first {
 		if format.NoHeader {
@@ -92,139 +97,305 @@ func openRows(r io.Reader, format CSV) (*csvRows, error) {
 		if name = strings.TrimSpace(name); name == "" && format.Texts {
 			name = fmt.Sprint(i + 1)
 		}
-		rows.names = append(rows.names, strings.Clone(name))
+		f.names = append(f.names, strings.Clone(name))
 	}
-	rows.line = rows.begins
-	if format.NoHeader {
-		rows.ahead, rows.behind = first, 1
-	} else {
-		rows.pass(first)
-		if slices.ContainsFunc(rows.names, func(name string) bool { return strings.Contains(name, "\r") }) {
-			switch rows.ahead, err = rows.read(); {
-			case err == io.EOF:
-				return nil, rows.fail("", errBareCR)
-			case err != nil:
-				return nil, err
+	if f.single = len(f.names) == 1; f.single && !block.tooLong {
+		block = f.giveBack(block)
+	}
+	if !format.NoHeader {
+		block.text, block.line = block.text[rows.at:], rows.line
+		if slices.ContainsFunc(f.names, func(name string) bool { return strings.Contains(name, "\r") }) {
+			if onlyEmptyLines(block.text) {
+				more, err := f.next()
+				switch {
+				case err == io.EOF:
+					return fail(begins, errBareCR)
+				case err != nil:
+					return err
+				}
+				block.text, block.tooLong = append(block.text, more.text...), more.tooLong
 			}
 		}
 	}
+	f.first = block
 	if format.Texts {
 		if len(format.Fields) > 0 {
-			return nil, errors.New("the format has both Texts and Fields, expected one of them: a field of texts has the DType \"string\"")
+			return errors.New("the format has both Texts and Fields, expected one of them: a field of texts has the DType \"string\"")
 		}
 		format.Fields = nil
-		for _, name := range rows.names {
+		for _, name := range f.names {
 			format.Fields = append(format.Fields, CSVField{Name: name, Columns: []string{name}, DType: "string"})
 		}
 	}
-	if rows.columns, err = chooseColumns(rows.names, format.Fields, comma); err != nil {
-		return nil, rows.fail("", err)
+	if f.columns, err = chooseColumns(f.names, format.Fields, f.comma); err != nil {
+		return fail(begins, err)
 	}
-	for _, c := range rows.columns {
-		rows.width += c.width()
-	}
-	return rows, nil
-}
-
-// next is a row's cells; io.EOF behind the last.
-func (r *csvRows) next() (cells []string, err error) {
-	if r.ahead == nil {
-		if r.ahead, err = r.read(); err != nil {
-			return nil, err
-		}
-	}
-	r.row++
-	// Package csv passes over empty lines, but in a file of one column they are empty cells: without them the values
-	// would no longer stand beside those of other files. None comes here for lines at the file's end, which no row
-	// follows.
-	if len(r.names) == 1 && r.behind < r.begins {
-		r.line = r.behind
-		r.behind++
-		return []string{""}, nil
-	}
-	cells, r.ahead, r.line = r.ahead, nil, r.begins
-	r.pass(cells)
-	return cells, nil
-}
-
-// pass sets the line behind the row that was read last. Quoted cells span lines; only the only cell of a row is looked
-// at, because no other file needs to know.
-func (r *csvRows) pass(cells []string) {
-	if len(cells) == 1 {
-		r.behind = r.begins + 1 + strings.Count(cells[0], "\n")
-	}
-}
-
-func (r *csvRows) read() ([]string, error) {
-	r.source.left = r.source.most + csvBuffer
-	cells, err := r.csv.Read()
-	if source := r.source.err; source != nil {
-		return nil, readError(r.csv.InputOffset(), "in the rows", source)
-	}
-	if err == io.EOF {
-		return nil, err
-	}
-	if err == nil {
-		r.begins, _ = r.csv.FieldPos(0)
-		return cells, nil
-	}
-	row, line := r.row+1, r.line+1
-	if r.names == nil {
-		row = 0
-	}
-	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
-		line = parse.StartLine
-		if len(r.names) == 1 {
-			row += max(line-r.behind, 0) // the empty lines before it are examples
-		}
-		if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
-			err = fmt.Errorf("%d cells, expected %d as in the first row", len(cells), len(r.names))
-		}
-	}
-	return nil, &RowError{Row: row, Line: line, Err: err}
-}
-
-func (r *csvRows) fail(column string, err error) error {
-	return &RowError{Row: r.row, Line: max(r.line, 1), Column: column, Err: err}
-}
-
-// take puts a row's values behind those that are there.
-func (r *csvRows) take(cells []string) error {
-	r.texts = 0
-	for k := range r.columns {
-		c := &r.columns[k]
-		_, text := c.values.(*csvSlice[string])
-		for _, i := range c.at {
-			cell := strings.TrimSpace(cells[i])
-			if r.missing[cell] {
-				if c.Fill == "" && !text {
-					return r.fail(r.names[i], fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell))
-				}
-				cell = c.Fill
-			}
-			if text {
-				r.texts += int64(len(cell))
-			}
-			if err := c.values.add(cell); err != nil {
-				if c.Classes == nil { // the error of Classes lists them
-					err = fmt.Errorf("%w%s", err, advice(cell, r.csv.Comma))
-				}
-				return r.fail(r.names[i], err)
-			}
+	for k := range f.columns {
+		c := &f.columns[k]
+		f.width += c.width()
+		c.missingLast = true
+		trial := c.values.empty(0)
+		for text := range f.missing {
+			c.missingLast = c.missingLast && trial.add(text) != nil
 		}
 	}
 	return nil
 }
 
-// fields are the n rows taken since the last call.
-func (r *csvRows) fields(n int) []Field {
-	fields := make([]Field, len(r.columns))
+func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
+
+// csvPart is what became of a block. The row of its error is counted from the block's first.
+type csvPart struct {
+	block  csvText
+	fields []Field
+	n      int
+	bytes  int64
+	err    *RowError
+}
+
+func (f *csvFile) parse(b csvText) (csvPart, error) { return f.rows(b, math.MaxInt64), nil }
+
+// rows reads a block, of at most limit bytes of values.
+func (f *csvFile) rows(b csvText, limit int64) csvPart {
+	r := f.reader(b)
+	if cells, _ := f.spareCells.Get().(*[]string); cells != nil {
+		r.cells = *cells
+	} else {
+		r.cells = make([]string, 0, len(f.names))
+	}
+	defer func() {
+		clear(r.cells) // which hold the block
+		f.spareCells.Put(&r.cells)
+	}()
+	most := bytes.Count(b.text, []byte{'\n'})
+	if !bytes.HasSuffix(b.text, []byte{'\n'}) {
+		most++
+	}
+	most = min(most, len(b.text)/len(f.names)+1)
+	for _, c := range f.columns {
+		c.values = c.values.empty(min(most*len(c.at), 1<<20))
+		r.columns = append(r.columns, c)
+	}
+	part := csvPart{block: b}
+	for part.err == nil {
+		cells, line, ok, err := r.row(part.n)
+		if err != nil {
+			part.err = err
+			break
+		}
+		if !ok {
+			break
+		}
+		if f.single { // lines that are empty, which a row follows
+			for ; r.empty > 0 && part.err == nil; r.empty-- {
+				part.err = r.add(&part, []string{""}, r.emptyFrom, limit)
+				r.emptyFrom++
+			}
+		}
+		if part.err == nil {
+			part.err = r.add(&part, cells, line, limit)
+		}
+	}
+	part.fields = make([]Field, len(r.columns))
 	for k, c := range r.columns {
-		dims := []int{n}
+		dims := []int{part.n}
 		if !c.single {
 			dims = append(dims, len(c.at))
 		}
-		fields[k] = Named(c.Name, c.values.flat(), dims...)
+		part.fields[k] = Named(c.Name, c.values.flat(), dims...)
 	}
-	return fields
+	return part
+}
+
+// add puts a row behind those of a part.
+func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *RowError {
+	part.n++
+	texts, column, err := r.take(cells)
+	if err == nil {
+		if part.bytes += r.width + texts; part.bytes <= limit {
+			return nil
+		}
+		err = fmt.Errorf("the values take more than %d bytes (set CSV.Limit, or use StreamCSV): %w", r.limit, ErrLimit)
+	}
+	return &RowError{Row: part.n, Line: line, Column: column, Err: err}
+}
+
+// csvReader is the rows of a block.
+type csvReader struct {
+	*csvFile
+	columns []csvColumn
+	csvText
+	at    int // of the next row
+	cells []string
+	// empty lines before the next row, and the number of the first.
+	empty, emptyFrom int
+	// quoted reads what row cannot, from began on.
+	quoted    *csv.Reader
+	began     int
+	beganLine int
+}
+
+func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
+
+// row is the cells of the next row and its line; ok is false behind the last. The cells hold until the next call.
+func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
+	for r.at < len(r.text) {
+		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
+			if r.empty++; r.empty == 1 {
+				r.emptyFrom = r.line
+			}
+			r.at, r.line = r.at+bytes.IndexByte(r.text[r.at:], '\n')+1, r.line+1
+			continue
+		}
+		if r.plainRow() {
+			return r.cells, r.line - 1, true, nil
+		}
+		begins := r.line
+		cells, line, err := r.quotedRow()
+		if err == io.EOF {
+			return nil, 0, false, nil
+		}
+		if err != nil {
+			if r.single {
+				before += r.empty
+			}
+			return nil, 0, false, r.wrong(err, len(cells), begins, before+1)
+		}
+		return cells, line, true, nil
+	}
+	return nil, 0, false, nil
+}
+
+// plainRow cuts a row without quotes, as long and with as many cells as it may have. It is false for all others.
+func (r *csvReader) plainRow() bool {
+	if r.comma >= utf8.RuneSelf {
+		return false
+	}
+	comma, text, from := byte(r.comma), r.text[r.at:], 0
+	r.cells = r.cells[:0]
+	for i, c := range text {
+		switch c {
+		case comma:
+			if len(r.cells) == cap(r.cells) {
+				return false // more than there are columns
+			}
+			r.cells = append(r.cells, unsafe.String(unsafe.SliceData(text[from:]), i-from))
+			from = i + 1
+		case '"':
+			return false
+		case '\n':
+			if len(r.cells) == cap(r.cells) {
+				return false
+			}
+			end := i
+			if end > 0 && text[end-1] == '\r' {
+				end--
+			}
+			if i > r.most || len(r.cells) != len(r.names)-1 {
+				return false
+			}
+			r.cells = append(r.cells, unsafe.String(unsafe.SliceData(text[from:]), max(end-from, 0)))
+			r.at, r.line = r.at+i+1, r.line+1
+			return true
+		}
+	}
+	return false // without a line end
+}
+
+// quotedRow reads a row by package csv, and gives the line where it begins.
+func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
+	if r.quoted == nil || int64(r.at) != int64(r.began)+r.quoted.InputOffset() {
+		var rest io.Reader = bytes.NewReader(r.text[r.at:])
+		if r.tooLong {
+			rest = io.MultiReader(rest, errorReader{r.rowTooLong()})
+		}
+		r.quoted = csv.NewReader(rest)
+		r.quoted.Comma, r.quoted.ReuseRecord, r.quoted.FieldsPerRecord = r.comma, true, len(r.names)
+		r.began, r.beganLine = r.at, r.line
+	}
+	cells, err = r.quoted.Read()
+	if err != nil {
+		return cells, r.line, err
+	}
+	end := r.began + int(r.quoted.InputOffset())
+	row := r.text[r.at:end]
+	for len(row) > 0 && (row[0] == '\n' || row[0] == '\r' && len(row) > 1 && row[1] == '\n') { // before the header
+		row = row[bytes.IndexByte(row, '\n')+1:]
+	}
+	begins, _ = r.quoted.FieldPos(0)
+	begins += r.beganLine - 1
+	if len(row) > r.most+2 {
+		return cells, begins, r.rowTooLong()
+	}
+	r.line += bytes.Count(r.text[r.at:end], []byte{'\n'})
+	r.at = end
+	return cells, begins, nil
+}
+
+type errorReader struct{ error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.error }
+
+func (f *csvFile) rowTooLong() error {
+	return fmt.Errorf("the row has more than %d bytes (set CSV.MaxRow): %w", f.most, ErrLimit)
+}
+
+// wrong is the error of a row that begins at a line.
+func (r *csvReader) wrong(err error, cells, line, row int) *RowError {
+	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
+		line = parse.StartLine + r.beganLine - 1
+		if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
+			err = fmt.Errorf("%d cells, expected %d as in the first row", cells, len(r.names))
+		}
+	}
+	return &RowError{Row: row, Line: line, Err: err}
+}
+
+// take puts a row's values behind those that are there, and gives the bytes of its texts, or what is wrong in which
+// column.
+func (r *csvReader) take(cells []string) (texts int64, column string, err error) {
+	for k := range r.columns {
+		c := &r.columns[k]
+		_, text := c.values.(*csvSlice[string])
+		for _, i := range c.at {
+			cell := trimmed(cells[i])
+			if c.missingLast && numeric(cell) {
+				if err := c.values.add(cell); err == nil {
+					continue
+				} else if !r.missing[cell] {
+					return 0, r.names[i], r.advised(c, cell, err)
+				}
+			}
+			if r.missing[cell] {
+				if c.Fill == "" && !text {
+					return 0, r.names[i], fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell)
+				}
+				cell = c.Fill
+			}
+			if text {
+				texts += int64(len(cell))
+			}
+			if err := c.values.add(cell); err != nil {
+				return 0, r.names[i], r.advised(c, cell, err)
+			}
+		}
+	}
+	return texts, "", nil
+}
+
+func (r *csvReader) advised(c *csvColumn, cell string, err error) error {
+	if c.Classes != nil { // its error lists them
+		return err
+	}
+	return fmt.Errorf("%w%s", err, advice(cell, r.comma))
+}
+
+// trimmed is a cell without the spaces around it, of which most have none.
+func trimmed(cell string) string {
+	if n := len(cell); n > 0 {
+		if first, last := cell[0], cell[n-1]; first > ' ' && first < utf8.RuneSelf && last > ' ' && last < utf8.RuneSelf {
+			return cell
+		}
+	}
+	return strings.TrimSpace(cell)
 }

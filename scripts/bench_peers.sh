@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures lazo beside raw JAX, flax or Keras, in turns, and prints a table of ratios.
-#   PY=PYTHON scripts/bench_peers.sh [--repeats N] [--only tiny,mlp,...] [--peer jax|flax|keras] [--lines FILE]
+#   PY=PYTHON scripts/bench_peers.sh [--repeats N] [--only tiny,mlp,...] [--peer jax|flax|keras|readers] [--lines FILE]
 # PYTHON needs jax and optax (pip install jax==0.10.2 optax==0.2.8); default python3. --peer flax and --peer keras need
-# flax==0.12.8 and keras==3.15.0, and compare lstm and gpt. --only serve, which no run has unasked, needs starlette==1.10.0 and
+# flax==0.12.8 and keras==3.15.0, and compare lstm and gpt; --peer readers
+# needs torch, pillow and pandas, and compares images and csv. --only serve, which no run has unasked, needs starlette==1.10.0 and
 # uvicorn[standard]==0.54.0.
 set -euo pipefail
 cd "$(dirname "$0")/.."

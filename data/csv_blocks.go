@@ -1,0 +1,145 @@
+package data
+
+import (
+	"bytes"
+	"io"
+	"iter"
+	"sync"
+)
+
+// csvText is a block of whole rows.
+type csvText struct {
+	text []byte
+	line int // of its first byte
+	// tooLong: the last row is not whole, and longer than rows may be.
+	tooLong bool
+}
+
+// csvSource cuts a file into blocks.
+type csvSource struct {
+	io.Reader
+	block  int  // bytes that are cut off at once
+	most   int  // bytes of a row
+	single bool // of one column: lines that are empty stand with the row behind them, which says whether they count
+	held   []byte
+	line   int
+	read   int64
+	ended  bool
+	err    error // of the reader, behind what is held
+	spare  sync.Pool
+}
+
+// next is the next block, io.EOF behind the last, and the reader's error in its place.
+func (s *csvSource) next() (csvText, error) {
+	for want := s.block; ; want *= 2 {
+		s.fill(want)
+		tooLong := len(s.held) > s.most+csvBuffer
+		end := len(s.held)
+		if !s.ended || s.err != nil {
+			end = s.border()
+		}
+		switch {
+		case end > 0:
+			return s.cut(end, false), nil
+		case tooLong:
+			return s.cut(len(s.held), true), nil
+		case s.err != nil:
+			return csvText{}, readError(s.read, "in the rows", s.err)
+		case s.ended:
+			return csvText{}, io.EOF
+		}
+	}
+}
+
+func (s *csvSource) fill(want int) {
+	for !s.ended && len(s.held) < want {
+		if cap(s.held) < want {
+			s.held = append(make([]byte, 0, want), s.held...)
+		}
+		n, err := s.Read(s.held[len(s.held):want])
+		s.held, s.read = s.held[:len(s.held)+n], s.read+int64(n)
+		if err != nil {
+			s.ended = true
+			if err != io.EOF {
+				s.err = err
+			}
+		}
+	}
+}
+
+// border is where the last row that is whole ends: a line end with an even number of quotes before it. That holds up to
+// the first row with a quote where none may be; it is an error, and what comes behind it is not read.
+func (s *csvSource) border() int {
+	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
+	for i := len(s.held) - 1; i >= 0; i-- {
+		switch s.held[i] {
+		case '"':
+			inside = !inside
+		case '\n':
+			if !inside && !(s.single && emptyLine(s.held[:i])) {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// emptyLine tells whether the line that a text ends with is empty.
+func emptyLine(text []byte) bool {
+	text = bytes.TrimSuffix(text, []byte{'\r'})
+	return len(text) == 0 || text[len(text)-1] == '\n'
+}
+
+// onlyEmptyLines tells whether a text, up to a line end or the file's, has no row.
+func onlyEmptyLines(text []byte) bool {
+	for len(text) > 0 {
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			return len(text) == 1 && text[0] == '\r'
+		}
+		if !emptyLine(text[:end]) {
+			return false
+		}
+		text = text[end+1:]
+	}
+	return true
+}
+
+func (s *csvSource) cut(end int, tooLong bool) csvText {
+	memory, _ := s.spare.Get().(*[]byte)
+	if memory == nil {
+		memory = new([]byte)
+	}
+	b := csvText{append((*memory)[:0], s.held[:end]...), s.line, tooLong}
+	s.line += bytes.Count(b.text, []byte{'\n'})
+	s.held = s.held[:copy(s.held, s.held[end:])]
+	return b
+}
+
+// giveBack takes the empty lines back that a block ends with, which was cut off before it was known that there is one
+// column.
+func (s *csvSource) giveBack(b csvText) csvText {
+	end := len(b.text)
+	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {
+		end = len(bytes.TrimSuffix(b.text[:end-1], []byte{'\r'}))
+	}
+	s.held = append(bytes.Clone(b.text[end:]), s.held...)
+	s.line -= bytes.Count(b.text[end:], []byte{'\n'})
+	b.text = b.text[:end]
+	return b
+}
+
+// blocks are first, if it has text, and those that follow. Nothing follows a row that is too long.
+func (s *csvSource) blocks(first csvText) iter.Seq2[csvText, error] {
+	return func(yield func(csvText, error) bool) {
+		if len(first.text) > 0 && !yield(first, nil) || first.tooLong {
+			return
+		}
+		for {
+			b, err := s.next()
+			if err == io.EOF || !yield(b, err) || err != nil || b.tooLong {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package data
+
+import "math"
+
+var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// exactDecimal reads what most cells are: digits with or without a point, of which the number is exact in a float64, and
+// the power of ten too, so that one division rounds once (Clinger, How to Read Floating Point Numbers Accurately,
+// 1990). It is strconv.ParseFloat's number then; it is false for all else, right or wrong.
+func exactDecimal(cell string) (float64, bool) {
+	digits, negative := cell, false
+	if numeric(cell) && (cell[0] == '-' || cell[0] == '+') {
+		digits, negative = cell[1:], cell[0] == '-'
+	}
+	if len(digits) == 0 || len(digits) > 17 || digits == "." { // no more than a point and 16 digits, which do not overflow
+		return 0, false
+	}
+	number, point := uint64(0), -1
+	for i := range len(digits) {
+		digit := digits[i] - '0'
+		if digit > 9 {
+			if digits[i] != '.' || point >= 0 {
+				return 0, false
+			}
+			point = i
+			continue
+		}
+		number = 10*number + uint64(digit)
+	}
+	if number > 1<<53 {
+		return 0, false
+	}
+	v := float64(number)
+	if point >= 0 {
+		v /= powersOfTen[len(digits)-1-point]
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
+// numeric tells whether a cell begins as numbers do.
+func numeric(cell string) bool {
+	return len(cell) > 0 && (cell[0]-'0' <= 9 || cell[0] == '-' || cell[0] == '+' || cell[0] == '.')
+}
+
+// once tells whether a float64 that was rounded comes to the float32 that the number itself would: unless it lies just
+// between two of them, where what was rounded off decides, or they lie less dense.
+func once(v float64) bool {
+	word := math.Float64bits(v)
+	exponent := word >> 52 & 0x7ff
+	return word<<1 == 0 || word&(1<<29-1) != 1<<28 && exponent > 1023-120 && exponent < 1023+120
+}
