@@ -169,8 +169,8 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches of sizes of its choice, of at most limit bytes of values in all. The file is cut into blocks of
-// whole rows, of that many bytes or a row, which are read side by side.
+// eachCSV yields batches of sizes of its choice, of at most limit bytes of values in all. The file is cut into blocks
+// of whole rows, of that many bytes or a row, which are read side by side.
 func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {
@@ -182,7 +182,7 @@ func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) 
 			return err
 		}
 		if taken += part.bytes; taken > limit { // which row was it?
-			part = file.rows(part.block, limit-taken+part.bytes)
+			part = file.readBlock(part.block, limit-taken+part.bytes)
 		}
 		file.spare.Put(&part.block.text)
 		if part.err != nil {

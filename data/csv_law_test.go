@@ -99,8 +99,8 @@ func TestCSV_isThatOfEncodingCSV(t *testing.T) {
 		})
 		where := (*RowError)(nil)
 		switch {
-		case errors.As(err, &where) && where.Row == 0 && header && (wrong == nil || wrong.Row > 0): // two columns of a name, a header of bare CR: the package knows nothing of it
-			refused++
+		case errors.As(err, &where) && where.Row == 0 && header && (wrong == nil || wrong.Row > 0):
+			refused++ // two columns of a name, a header of bare CR: the package knows nothing of it
 		case wrong != nil:
 			require.ErrorAs(t, err, &where)
 			require.Equal(t, wrong.Error(), where.Error())

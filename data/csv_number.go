@@ -4,8 +4,8 @@ import "math"
 
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// exactDecimal reads what most cells are: digits with or without a point, of which the number is exact in a float64, and
-// the power of ten too, so that one division rounds once (Clinger, How to Read Floating Point Numbers Accurately,
+// exactDecimal reads what most cells are: digits with or without a point, of which the number is exact in a float64,
+// and the power of ten too, so that one division rounds once (Clinger, How to Read Floating Point Numbers Accurately,
 // 1990). It is strconv.ParseFloat's number then; it is false for all else, right or wrong.
 func exactDecimal(cell string) (float64, bool) {
 	digits, negative := cell, false

@@ -153,10 +153,10 @@ type csvPart struct {
 	err    *RowError
 }
 
-func (f *csvFile) parse(b csvText) (csvPart, error) { return f.rows(b, math.MaxInt64), nil }
+func (f *csvFile) parse(b csvText) (csvPart, error) { return f.readBlock(b, math.MaxInt64), nil }
 
-// rows reads a block, of at most limit bytes of values.
-func (f *csvFile) rows(b csvText, limit int64) csvPart {
+// readBlock reads a block, of at most limit bytes of values.
+func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	r := f.reader(b)
 	if cells, _ := f.spareCells.Get().(*[]string); cells != nil {
 		r.cells = *cells
