@@ -36,6 +36,9 @@ var ErrDisagree = dist.ErrDisagree
 
 // Job is the job whose processes the runtime was opened across; nil for a process alone.
 func (r *Runtime) Job() *dist.Job {
+	if r == nil {
+		return nil
+	}
 	if c, ok := r.Backend.(*client); ok && c.across != nil {
 		return c.across.job
 	}

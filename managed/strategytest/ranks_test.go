@@ -1,20 +1,24 @@
 package strategytest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
@@ -41,6 +45,7 @@ func TestRanks(t *testing.T) {
 			}
 			t.Run("sharded", func(t *testing.T) { Run(t, sharded) })
 			t.Run("the bits of devices", func(t *testing.T) { bitsOfDevices(t, parallel(t), n) })
+			t.Run("one of them is told to end", func(t *testing.T) { endsEverywhere(t, job, parallel(t)) })
 			t.Run("refusals", func(t *testing.T) { rankRefusals(t, job, parallel(t)) })
 		})
 	}
@@ -62,6 +67,28 @@ func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
 	wantLogs, wantValues := trained(t, devices, 24, 1)
 	require.Equal(t, wantLogs, logs)
 	require.Equal(t, wantValues, values)
+}
+
+// endsEverywhere: a context that ends in one process ends the runs of all behind the same step.
+func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	require.Equal(t, job, state.Job())
+	step := managed.TrainStep(deep)
+	defer func() { require.NoError(t, step.Close()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if job.Rank() == job.Size()-1 {
+		time.AfterFunc(300*time.Millisecond, cancel)
+	}
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, wave(t, 256).Batches(32, data.Forever()))
+	require.Error(t, err)
+	require.Equal(t, loop.Cancelled, result.Reason)
+	steps := []int64{result.Elapsed.Steps, -result.Elapsed.Steps}
+	require.NoError(t, job.Agree(steps))
+	require.Equal(t, steps[0], -steps[1], "steps of the rank that made most, and of that which made fewest")
+	require.NotZero(t, steps[0])
 }
 
 // rankRefusals: what would be wrong numbers, or a wait without end, is an error on all ranks, and they go on.
