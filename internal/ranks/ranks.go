@@ -63,7 +63,8 @@ func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, 
 	out := new(output)
 	o := launch.Options{
 		N: n, Command: []string{self, "-test.run=" + strings.Join(parts, "/"), "-test.timeout=" + limit.String()},
-		Env: []string{variable + "=" + t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"}, // beside other tests Stdout: out, Stderr: out, Verbose: true, Grace: 10 * time.Second,
+		Env:    []string{variable + "=" + t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"}, // beside other tests
+		Stdout: out, Stderr: out, Verbose: true, Grace: 10 * time.Second,
 	}
 	for _, option := range options {
 		if option != nil {
