@@ -19,8 +19,8 @@ type Part struct {
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
 // Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and
-// changes only what it is to compute. The batches are those without Share, for any number of processes, and the parts of
-// all ranks, one behind the other, are the batch. Skip, At and Deal are those of the whole batches; Size counts the
+// changes only what it is to compute. The batches are those without Share, for any number of processes, and the parts
+// of all ranks, one behind the other, are the batch. Skip, At and Deal are those of the whole batches; Size counts the
 // part's examples, and [Batch.Samples] the whole batch's.
 //
 // All parts of a batch have equally many rows: a size that of does not divide is an error, and so is a remainder of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 )
 
 // Job is the processes that run one loop together, each on a state and on data of its own. Package dist has one.
@@ -16,6 +17,14 @@ type Job interface {
 	// Agree replaces each word by the largest that any of the processes gave in its place. All of them call it equally
 	// often and with equally many words; it returns when all have. After an error the processes can agree no more.
 	Agree(words []int64) error
+}
+
+// Watched is a [Job] that ends when one process keeps the others waiting for too long, and says what it was doing.
+type Watched interface {
+	// At is told what the process is about to do, and in which step.
+	At(step int64, doing string)
+	// Busy announces a phase for which the others are to wait as long as the limit; done ends it.
+	Busy(doing string, limit time.Duration) (done func())
 }
 
 // Joined is a state whose steps are made by the processes of a job together, as one program that exchanges numbers. All

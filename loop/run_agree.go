@@ -17,6 +17,7 @@ import (
 // next. Between two places nothing asks the clock, so that batches go into the same blocks everywhere.
 type party struct {
 	Job
+	at    func(step int64, doing string) // nil: nobody asks what this process is doing
 	rank  int64
 	words [facts]int64
 	ctx   context.Context // of the run; tasks and callbacks have one that does not end
@@ -108,6 +109,9 @@ func (r *run[S, B]) join(ctx context.Context, job Job) (leave context.CancelFunc
 	}
 	ctx, leave = released(ctx)
 	r.party = &party{Job: job, rank: int64(job.Rank()), ctx: ctx, task: held(ctx)}
+	if watched, ok := job.(Watched); ok {
+		r.party.at = watched.At
+	}
 	r.clock = newClock(r.from)
 	r.clock.agreed = &r.party.passed
 	return leave
@@ -288,6 +292,10 @@ func (r *run[S, B]) tell(from int, err error) (string, error) {
 // receiveAgreed is receive where processes agree.
 func (r *run[S, B]) receiveAgreed(batch B, failure error) (more bool) {
 	p := r.party
+	if p.at != nil {
+		p.at(r.elapsed.Steps+1, "step, tasks and callbacks")
+		defer func() { p.at(r.elapsed.Steps+1, "data") }()
+	}
 	if failure != nil {
 		p.failed = r.wrap(failure)
 		return false

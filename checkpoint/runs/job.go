@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/loop"
@@ -36,6 +37,17 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 		return 0, true, errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
 	}
 	return words[0], words[1] > 0, err
+}
+
+// saveLimit is how long the other processes wait for one that saves.
+const saveLimit = 10 * time.Minute
+
+// busy tells the other processes, where they ask, that this one is in a save.
+func busy(job loop.Job) (done func()) {
+	if watched, ok := job.(loop.Watched); ok {
+		return watched.Busy("save", saveLimit)
+	}
+	return func() {}
 }
 
 // give makes the fetches that rank 0 makes to save the state, and drops what they give: a value that is cut is fetched

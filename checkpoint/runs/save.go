@@ -252,6 +252,7 @@ func (s *saving) others(r loop.Report) []checkpoint.Info {
 // save saves a turn, unless it is to be left out. The processes decide it together, in each call once; err is what
 // hinders it.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
+	defer busy(s.job)()
 	make := false
 	if !leftOut && err == nil {
 		make, err = s.ready(ctx, r, metrics)
@@ -303,6 +304,7 @@ func (s *saving) has(step int64) bool {
 // End saves the last state and waits until all is on the disk.
 func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	defer s.release()
+	defer busy(s.job)()
 	if e.Reason == loop.Cancelled {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeoutCause(ctx, patience, errPatience)
