@@ -11,6 +11,33 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
+// Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone. Rank 0
+// opens the folder to write into it, the others read the same folder when it is there. If one cannot open it, none can.
+func Open(dir string, options checkpoint.Options, job loop.Job) (folder *checkpoint.Folder, err error) {
+	writes := job == nil || job.Rank() == 0
+	if writes {
+		folder, err = checkpoint.Open(dir, options)
+	}
+	if err := together(job, "open "+dir, err); err != nil {
+		return nil, errors.Join(err, closed(folder))
+	}
+	if !writes {
+		options.ReadOnly = true
+		folder, err = checkpoint.Open(dir, options)
+	}
+	if err := together(job, "open "+dir, err); err != nil {
+		return nil, errors.Join(err, closed(folder))
+	}
+	return folder, nil
+}
+
+func closed(folder *checkpoint.Folder) error {
+	if folder == nil {
+		return nil
+	}
+	return folder.Close()
+}
+
 // jobOf is the processes of a state, nil if this one is alone.
 func jobOf(state any) loop.Job {
 	if joined, ok := state.(loop.Joined); ok {
@@ -121,17 +148,17 @@ func chosen(ctx context.Context, folder *checkpoint.Folder, job loop.Job, find f
 			}
 		}
 		if err != nil {
-			return together(job, err)
+			return together(job, "restore the checkpoint", err)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return together(job, use(c))
+	return together(job, "restore the checkpoint", use(c))
 }
 
-// together tells all processes that one of them could not go on.
-func together(job loop.Job, err error) error {
+// together tells all processes that one of them could not do its part.
+func together(job loop.Job, what string, err error) error {
 	if job == nil {
 		return err
 	}
@@ -143,7 +170,7 @@ func together(job loop.Job, err error) error {
 		return errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
 	}
 	if err == nil && words[0] > 0 {
-		return fmt.Errorf("checkpoint: rank %d could not restore the checkpoint; its own error says why", words[0]-1)
+		return fmt.Errorf("checkpoint: rank %d could not %s; its own error says why", words[0]-1, what)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -195,4 +197,30 @@ func TestJob_resumeFails(t *testing.T) {
 		require.ErrorContains(t, errs[0], "rank 1 could not restore the checkpoint")
 		require.ErrorContains(t, errs[2], "rank 1 could not restore the checkpoint")
 	})
+}
+
+// Rank 0 makes the folder and writes, the others open it behind it; where one cannot, none has it.
+func TestOpen_ofAJob(t *testing.T) {
+	dir := t.TempDir()
+	open := func(name string) []error {
+		return together(3, func(rank int, state *cut) error {
+			f, err := runs.Open(filepath.Join(dir, name), checkpoint.Options{}, state.Job())
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		})
+	}
+	for _, err := range open("new/one") {
+		require.NoError(t, err)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	errs := open("file/in/it")
+	require.ErrorIs(t, errs[0], syscall.ENOTDIR)
+	for _, err := range errs[1:] {
+		require.ErrorContains(t, err, "rank 0 could not open")
+	}
+	alone, err := runs.Open(dir, checkpoint.Options{}, nil)
+	require.NoError(t, err)
+	require.NoError(t, alone.Close())
 }

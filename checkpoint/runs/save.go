@@ -38,8 +38,7 @@ import (
 // another run's once this run has saved; damaged ones stay.
 //
 // Where several processes make the run together ([loop.Joined]), the one of rank 0 decides and writes; the others take
-// part in fetching the values, and open the folder with [checkpoint.Options].ReadOnly. What fails there ends the run in
-// all of them.
+// part in fetching the values; [Open] opens the folder so. What fails there ends the run in all of them.
 func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
 		return loop.Callback{Name: "save", When: when, Err: errNoFolder}

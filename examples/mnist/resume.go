@@ -31,8 +31,8 @@ func (c config) open(ctx context.Context, state *managed.State, stderr io.Writer
 	if c.quiet {
 		log = slog.LevelWarn
 	}
-	folder, err := checkpoint.Open(c.resume, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)},
-		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: log}))})
+	folder, err := runs.Open(c.resume, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)},
+		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: log}))}, state.Job())
 	if err != nil {
 		return nil, runs.Start{}, nil, err
 	}
