@@ -48,6 +48,9 @@ for folder in $(go list -deps ./xla ./internal/autodiff | sed -n 's|^github.com/
 		[[ -d $file || $file == *_test.go ]] || cp "$file" "$to/"
 	done
 done
+# This test of learning draws its data anew each time, and counts weights that became 0: 9 are enough, and it is one less in
+# some runs. With a seed it is the same one each time.
+sed -i 's/ResetRNGState()/SetRNGStateFromSeed(42)/' "$copy/gomlx/ml/layers/kan/bspline_test.go"
 find "$copy/gomlx/lazo" -name '*.go' -exec sed -i 's|"github.com/lazo-ml/lazo/internal/|"github.com/lazo-ml/lazo/|
 	s|"github.com/lazo-ml/lazo/|"github.com/gomlx/gomlx/lazo/|' {} +
 

@@ -21,7 +21,8 @@ const variable = "LAZO_TEST_RANKS"
 // limit is how long a job of a test may take, all in all.
 const limit = 5 * time.Minute
 
-// Over runs the calling test on n ranks, by the MPI that `make setup` installs, and tells each of these processes that
+// Over runs the calling test on n ranks, by the MPI that `make setup` installs or the mpirun that $LAZO_TEST_MPIRUN
+// names, and tells each of these processes that
 // it is one: the test goes on in them alone, and joins the job by dist.Join.
 //
 //	if !ranks.Over(t, 2) {
@@ -62,7 +63,7 @@ func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, 
 	}
 	out := new(output)
 	o := launch.Options{
-		N: n, Command: []string{self, "-test.run=" + strings.Join(parts, "/"), "-test.timeout=" + limit.String()},
+		N: n, Mpirun: os.Getenv("LAZO_TEST_MPIRUN"), Command: []string{self, "-test.run=" + strings.Join(parts, "/"), "-test.timeout=" + limit.String()},
 		Env:    []string{variable + "=" + t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"}, // beside other tests
 		Stdout: out, Stderr: out, Verbose: true, Grace: 10 * time.Second,
 	}

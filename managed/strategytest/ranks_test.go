@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -79,10 +78,18 @@ func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	defer func() { require.NoError(t, step.Close()) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if job.Rank() == job.Size()-1 {
-		time.AfterFunc(300*time.Millisecond, cancel)
+	batches := func(yield func(data.Batch, error) bool) {
+		n := 0
+		for b, err := range wave(t, 256).Batches(32, data.Forever()) {
+			if n++; n == 150 && job.Rank() == job.Size()-1 {
+				cancel()
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
 	}
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, wave(t, 256).Batches(32, data.Forever()))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, batches)
 	require.Error(t, err)
 	require.Equal(t, loop.Cancelled, result.Reason)
 	steps := []int64{result.Elapsed.Steps, -result.Elapsed.Steps}
