@@ -54,7 +54,9 @@ func TestCheckpointedBlocks(t *testing.T) {
 	}{
 		{"float32", strategies.Jit(plugintest.CPU(t)), optim.FullPrecision(), 1e-6, 0.5},
 		{"bfloat16", strategies.Jit(plugintest.CPU(t)), optim.MixedBFloat16(), 1e-2, 0.5},
-		{"four devices", four, optim.FullPrecision(), 1e-6, 0.7},
+		// A divided program keeps less of what it could compute again: its axes are not joined, and its normalisations are
+		// written out.
+		{"four devices", four, optim.FullPrecision(), 1e-6, 0.9},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			run := func(again bool) (losses []float64, temporary int64, statistics []float32, random []byte) {

@@ -20,6 +20,14 @@ type Input struct {
 	Of int
 }
 
+// String is the name and the shape, and the parts if there are several.
+func (in Input) String() string {
+	if in.Of > 1 {
+		return fmt.Sprintf("{%s %s in %d parts}", in.Name, in.Shape, in.Of)
+	}
+	return fmt.Sprintf("{%s %s}", in.Name, in.Shape)
+}
+
 // Inputs gives the graph's view of a batch, if a step can take it.
 func Inputs(b data.Batch) ([]Input, error) {
 	if err := b.Check(); err != nil {

@@ -122,7 +122,7 @@ func TestTest_refusesBadSettings(t *testing.T) {
 			if strings.HasPrefix(row.name, "data") {
 				require.NoError(t, planErr, "data is not called before")
 			} else {
-				require.Equal(t, planErr, err, "settings are looked at before the run")
+				require.EqualError(t, err, planErr.Error(), "settings are looked at before the run")
 				require.Zero(t, result.State)
 			}
 		})

@@ -11,8 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone. Rank 0
-// opens the folder to write into it, the others read the same folder when it is there. If one cannot open it, none can.
+// Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone. Rank
+// 0 opens the folder to write into it, the others read the same folder when it is there. If one cannot open it, none
+// can.
 func Open(dir string, options checkpoint.Options, job loop.Job) (folder *checkpoint.Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	if writes {

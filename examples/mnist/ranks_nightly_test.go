@@ -80,10 +80,7 @@ func processesOf(binary string) (list []int) {
 func untilGone(t *testing.T, list []int) string {
 	begin := time.Now()
 	for _, pid := range list {
-		for syscall.Kill(pid, 0) == nil {
-			require.Less(t, time.Since(begin), 15*time.Second, "process %d of a job that lost a rank", pid)
-			time.Sleep(5 * time.Millisecond)
-		}
+		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 15*time.Second, 5*time.Millisecond, "process %d of a job that lost a rank", pid)
 	}
 	return fmt.Sprintf("%.1fs", time.Since(begin).Seconds())
 }
