@@ -20,8 +20,8 @@ func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
 // Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and
 // changes only what it is to compute. The batches are those without Share, for any number of processes, and the parts
-// of all ranks, one behind the other, are the batch. Skip, At and Deal are those of the whole batches; Size counts the
-// part's examples, and [Batch.Samples] the whole batch's.
+// of all ranks, one behind the other, are the batch. Skip and Deal are those of the whole batches, At is where the part
+// begins; Size counts the part's examples, and [Batch.Samples] the whole batch's.
 //
 // All parts of a batch have equally many rows: a size that of does not divide is an error, and so is a remainder of
 // [KeepRemainder]. With of 1 batches are whole.

@@ -666,6 +666,9 @@ func (s *spoke) lost(err error) {
 	s.gone(fmt.Sprintf("%s was lost: its connection ended before Job.Close%s: it died, was killed, or its program ended early", s.j.who(0), reason), false)
 }
 
+// beforeSpeaker is how much later than the rank that says why a job ended the others exit.
+const beforeSpeaker = 300 * time.Millisecond
+
 // gone ends this process, for rank 0 cannot. One of those that are left says why: rank 1, or the first rank on another
 // host where that of rank 0 may be down.
 func (s *spoke) gone(text string, host bool) {
@@ -684,6 +687,9 @@ func (s *spoke) gone(text string, host bool) {
 	givenUp := s.awake.givenUp(time.Now(), s.j.deadline)
 	s.mu.Unlock()
 	f.Here = s.j.rank == speaker && !givenUp
+	if !f.Here {
+		time.Sleep(beforeSpeaker) // a launcher kills all when one has ended: the one that says why comes first
+	}
 	s.j.end(f)
 }
 

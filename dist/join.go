@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime/debug"
@@ -260,7 +263,8 @@ func openLibrary(p place) (*mpi.Library, error) {
 	return l, nil
 }
 
-// program is what Go noted in this executable: its package, the modules and their versions, the settings of the build.
+// program is what Go noted in this executable (its package, the modules and their versions, the settings of the build)
+// and a digest of the file: Go notes nothing of what is not committed.
 func program() []string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -275,5 +279,23 @@ func program() []string {
 			list = append(list, s.Key+"="+s.Value)
 		}
 	}
-	return list
+	return append(list, "executable "+digest())
+}
+
+// digest is that of this process's executable, "" where it cannot be read.
+func digest() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -3,8 +3,12 @@ package strategies
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"reflect"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -131,6 +135,9 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
 		}
 	}
+	if err := p.sameBatches(batches); err != nil {
+		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
+	}
 	s := p.take()
 	defer p.giveBack(s)
 	r := &s.runs[s.next]
@@ -164,6 +171,49 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 		r.running = run{started, p}
 	}
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
+}
+
+// sameBatches tells whether all processes have the same batches. Of a part of a batch only its place is known here.
+func (p *program) sameBatches(batches []data.Batch) error {
+	job := p.on.Runtime().Job()
+	if job == nil || p.mesh == 1 || len(p.batch) == 0 {
+		return nil
+	}
+	sum := fnv.New64a()
+	for i := range batches {
+		b := &batches[i]
+		at := b.At
+		if dims := b.Fields[0].Array.Dims; b.Partial() && len(dims) > 0 {
+			at -= b.Part.Rank * dims[0] // where the whole batch begins
+		}
+		fmt.Fprint(sum, b.Epoch, at, b.Part.Of)
+		if b.Deal != nil {
+			fmt.Fprint(sum, *b.Deal)
+		}
+		for j := range b.Fields {
+			if !b.Partial() {
+				fmt.Fprint(sum, bytesum(b.Fields[j].Array.Flat))
+			}
+		}
+	}
+	words := [2]int64{int64(sum.Sum64() >> 1)}
+	words[1] = -words[0]
+	if err := job.Agree(words[:]); err != nil {
+		return err
+	}
+	if words[0] != -words[1] {
+		return fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
+	}
+	return nil
+}
+
+// bytesum is a checksum of the elements of a slice of numbers.
+func bytesum(flat any) uint32 {
+	v := reflect.ValueOf(flat)
+	if v.Kind() != reflect.Slice || v.Len() == 0 {
+		return 0
+	}
+	return crc32.Checksum(unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size())), castagnoli)
 }
 
 // check compares the arguments of a step with what the program was compiled for. Package managed has chosen the program

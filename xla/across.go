@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,7 +111,7 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 	a.compiles.Lock()
 	defer a.compiles.Unlock()
 	defer a.job.Busy("compiling "+name, compileLimit)()
-	if err := a.same(fmt.Sprintf("compile %s, %d bytes", name, len(text)), keyOf(text, options)); err != nil {
+	if err := a.same("compile "+name, text, keyOf(text, options)); err != nil {
 		return nil, cacheOff, err
 	}
 	module, err := a.divided(text, options)
@@ -173,8 +174,9 @@ func (a *across) partition(text string, options pjrt.CompileOptions) ([]byte, er
 	return spmd.Partition(a.divider, []byte(text), options)
 }
 
-// same tells whether all processes are about to do the same thing.
-func (a *across) same(what string, key programKey) error {
+// same tells whether all processes are about to do the same thing; text is that of a program, and is compared where it
+// is not.
+func (a *across) same(what, text string, key programKey) error {
 	n := int64(binary.LittleEndian.Uint64(key[:]) >> 1)
 	words := [2]int64{n, -n}
 	if err := a.job.Agree(words[:]); err != nil {
@@ -182,6 +184,13 @@ func (a *across) same(what string, key programKey) error {
 	}
 	if words[0] == -words[1] {
 		return nil
+	}
+	zero, err := a.job.Broadcast([]byte(text))
+	if err != nil {
+		return err
+	}
+	if text != string(zero) {
+		what += ", " + firstDifference(string(zero), text)
 	}
 	all, err := a.job.AllGather([]byte(what))
 	if err != nil {
@@ -194,6 +203,17 @@ func (a *across) same(what string, key programKey) error {
 	return fmt.Errorf("%w: they differ in what they are about to do:%s", ErrDisagree, list.String())
 }
 
+// firstDifference is the first line of a program that is another one than at rank 0.
+func firstDifference(zero, own string) string {
+	a, b := strings.Split(zero, "\n"), strings.Split(own, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d of the program is %.200q, that of rank 0 %.200q", i+1, strings.TrimSpace(b[i]), strings.TrimSpace(a[i]))
+		}
+	}
+	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
+}
+
 // enter begins a run of a program when no other is under way, and looks that all processes begin the same one.
 func (a *across) enter(p *Program, runs int) (leave func(), err error) {
 	a.runs.Lock()
@@ -202,7 +222,7 @@ func (a *across) enter(p *Program, runs int) (leave func(), err error) {
 	fmt.Fprintln(key, p.name, runs, number)
 	var sum programKey
 	key.Sum(sum[:0])
-	if err := a.same(fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs), sum); err != nil {
+	if err := a.same(fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs), "", sum); err != nil {
 		a.runs.Unlock()
 		return nil, err
 	}

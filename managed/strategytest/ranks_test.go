@@ -112,6 +112,16 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	}
 	require.ErrorIs(t, state(int64(job.Rank())), xla.ErrDisagree, "other initial values on each rank")
 
+	held, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	other := managed.TestStep(deep)
+	for b := range wave(t, 64).Batches(32, data.Shuffle(uint64(job.Rank()))) {
+		_, _, err = other.Step(t.Context(), held, b)
+		require.ErrorIs(t, err, xla.ErrDisagree)
+		require.ErrorContains(t, err, "other batches for this step")
+	}
+	require.NoError(t, errors.Join(other.Close(), held.Close()))
+
 	compile := func(width int) error {
 		p, err := s.Runtime().CompileOver(xla.Placement{Mesh: xla.Mesh{Axes: []xla.MeshAxis{{Name: "data", Size: job.Size()}}}}, "other", func(g *graph.Graph) xla.Built {
 			return xla.Built{Outputs: []*graph.Node{graph.ReduceAllSum(graph.Parameter(g, "x", shapes.Make(dtypes.Float32, width)))}, Host: []int{0}}
@@ -122,9 +132,10 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 		return err
 	}
 	require.NoError(t, compile(4))
-	err := compile(8 + job.Rank())
+	err = compile(8 + job.Rank())
 	require.ErrorIs(t, err, xla.ErrDisagree)
-	require.ErrorContains(t, err, "rank 1: compile other")
+	require.ErrorContains(t, err, "rank 1: compile other, line ")
+	require.ErrorContains(t, err, "that of rank 0 ")
 
 	_, err = s.Batch(data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 4)}, Part: data.Part{Rank: job.Rank(), Of: job.Size() + 1, Samples: 4}})
 	require.ErrorContains(t, err, "expected a whole one, or part")
