@@ -105,6 +105,14 @@ func (j *Job) Agree(words []int64) error {
 	}, nil)
 }
 
+// Same tells whether all ranks give the same number, such as a checksum of what they are about to do.
+func (j *Job) Same(n int64) (bool, error) {
+	n &= math.MaxInt64 // the least number has no negative
+	words := [2]int64{n, -n}
+	err := j.Agree(words[:])
+	return words[0] == -words[1], err
+}
+
 // Barrier waits until all ranks have come to the barrier of that name. Another name on another rank is an error on all.
 func (j *Job) Barrier(what string) error {
 	return j.call(part{text: fmt.Sprintf("Barrier %q", what)}, nothing, nil)

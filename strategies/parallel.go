@@ -245,11 +245,11 @@ func (p *parallel) same(t *tensors.Tensor) error {
 	if err := t.ConstBytes(func(data []byte) { sum = int64(crc32.Checksum(data, castagnoli)) }); err != nil {
 		return err
 	}
-	words := [2]int64{sum, -sum}
-	if err := job.Agree(words[:]); err != nil {
+	same, err := job.Same(sum)
+	if err != nil {
 		return err
 	}
-	if words[0] != -words[1] {
+	if !same {
 		return fmt.Errorf("%w: it has other numbers in other processes: give all the same seed and the same initial values", xla.ErrDisagree)
 	}
 	return nil

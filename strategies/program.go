@@ -196,12 +196,11 @@ func (p *program) sameBatches(batches []data.Batch) error {
 			}
 		}
 	}
-	words := [2]int64{int64(sum.Sum64() >> 1)}
-	words[1] = -words[0]
-	if err := job.Agree(words[:]); err != nil {
+	same, err := job.Same(int64(sum.Sum64()))
+	if err != nil {
 		return err
 	}
-	if words[0] != -words[1] {
+	if !same {
 		return fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
 	}
 	return nil

@@ -177,13 +177,9 @@ func (a *across) partition(text string, options pjrt.CompileOptions) ([]byte, er
 // same tells whether all processes are about to do the same thing; text is that of a program, and is compared where it
 // is not.
 func (a *across) same(what, text string, key programKey) error {
-	n := int64(binary.LittleEndian.Uint64(key[:]) >> 1)
-	words := [2]int64{n, -n}
-	if err := a.job.Agree(words[:]); err != nil {
+	same, err := a.job.Same(int64(binary.LittleEndian.Uint64(key[:])))
+	if same || err != nil {
 		return err
-	}
-	if words[0] == -words[1] {
-		return nil
 	}
 	zero, err := a.job.Broadcast([]byte(text))
 	if err != nil {
