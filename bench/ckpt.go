@@ -67,8 +67,10 @@ func ckpt(ctx context.Context, b *bench) (err error) {
 		}
 		var floors, ours []float64
 		for repeat := -1; repeat < b.repeats; repeat++ { // the first one warms up
-			if err := b.turn(ctx); err != nil {
-				return err
+			if repeat >= 0 {
+				if err := b.turn(ctx); err != nil {
+					return err
+				}
 			}
 			floor, err := seconds(ctx, figure.floor)
 			if err != nil {
