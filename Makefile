@@ -85,8 +85,9 @@ modules: ## the modules of their own, whose dependencies are not lazo's: lint an
 .PHONY: check
 check: vet setup ## what CI runs: lint test race modules conformance interop
 	@# Two at a time, for links and tests that wait leave a core idle: test beside all others. race is late, to find the
-	@# programs that test has compiled. vet comes before, and builds what all need.
-	$(MAKE) -j2 --output-sync=target test staticcheck modules conformance race interop
+	@# programs that test has compiled. vet comes before, and builds what all need; so does setup, and without -o those
+	@# that wait for it, test first of all, would begin behind all others.
+	$(MAKE) -j2 -o setup --output-sync=target test staticcheck modules conformance race interop
 
 .PHONY: bench
 bench: setup ## measure: JSON lines, to stand beside the peers'
