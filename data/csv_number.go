@@ -15,24 +15,30 @@ func exactDecimal(cell string) (float64, bool) {
 	if len(digits) == 0 || len(digits) > 17 || digits == "." { // no more than a point and 16 digits, which do not overflow
 		return 0, false
 	}
-	number, point := uint64(0), -1
-	for i := range len(digits) {
-		digit := digits[i] - '0'
-		if digit > 9 {
-			if digits[i] != '.' || point >= 0 {
+	number, i := uint64(0), 0
+	for ; i < len(digits) && digits[i]-'0' <= 9; i++ {
+		number = 10*number + uint64(digits[i]-'0')
+	}
+	behind := 0 // digits behind the point
+	if i < len(digits) {
+		if digits[i] != '.' {
+			return 0, false
+		}
+		behind = len(digits) - i - 1
+		for i++; i < len(digits); i++ {
+			digit := digits[i] - '0'
+			if digit > 9 {
 				return 0, false
 			}
-			point = i
-			continue
+			number = 10*number + uint64(digit)
 		}
-		number = 10*number + uint64(digit)
 	}
 	if number > 1<<53 {
 		return 0, false
 	}
 	v := float64(number)
-	if point >= 0 {
-		v /= powersOfTen[len(digits)-1-point]
+	if behind > 0 {
+		v /= powersOfTen[behind]
 	}
 	if negative {
 		v = -v

@@ -34,6 +34,8 @@ type csvFile struct {
 	missing map[string]bool
 	limit   int64
 	first   csvText // the rows behind the header that were read with it
+	// ends are the bytes at which a cell ends or begins to be a quoted one.
+	ends [256]bool
 
 	spareCells sync.Pool
 }
@@ -55,6 +57,10 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 	f := &csvFile{csvSource: csvSource{Reader: text, block: block, most: most, line: 1}, comma: comma, limit: format.Limit, missing: map[string]bool{"": true}}
 	for _, m := range format.Missing {
 		f.missing[m] = true
+	}
+	f.ends['"'], f.ends['\n'] = true, true
+	if comma < utf8.RuneSelf { // plainRow cuts at no other
+		f.ends[comma] = true
 	}
 	if err := f.open(format); err != nil {
 		return nil, err
@@ -274,30 +280,27 @@ func (r *csvReader) plainRow() bool {
 	comma, text, from := byte(r.comma), r.text[r.at:], 0
 	r.cells = r.cells[:0]
 	for i, c := range text {
-		switch c {
-		case comma:
-			if len(r.cells) == cap(r.cells) {
-				return false // more than there are columns
-			}
+		if !r.ends[c] {
+			continue
+		}
+		if c == '"' || len(r.cells) == cap(r.cells) { // or more cells than there are columns
+			return false
+		}
+		if c == comma {
 			r.cells = append(r.cells, unsafe.String(unsafe.SliceData(text[from:]), i-from))
 			from = i + 1
-		case '"':
-			return false
-		case '\n':
-			if len(r.cells) == cap(r.cells) {
-				return false
-			}
-			end := i
-			if end > 0 && text[end-1] == '\r' {
-				end--
-			}
-			if i > r.most || len(r.cells) != len(r.names)-1 {
-				return false
-			}
-			r.cells = append(r.cells, unsafe.String(unsafe.SliceData(text[from:]), max(end-from, 0)))
-			r.at, r.line = r.at+i+1, r.line+1
-			return true
+			continue
 		}
+		end := i
+		if end > 0 && text[end-1] == '\r' {
+			end--
+		}
+		if i > r.most || len(r.cells) != len(r.names)-1 {
+			return false
+		}
+		r.cells = append(r.cells, unsafe.String(unsafe.SliceData(text[from:]), max(end-from, 0)))
+		r.at, r.line = r.at+i+1, r.line+1
+		return true
 	}
 	return false // without a line end
 }
