@@ -132,7 +132,7 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \
 		else echo "make targets is left out: it needs lazo install tpu and lazo install cuda_compile"; fi
 	@for target in data/FuzzReadIDX data/FuzzReadCSV data/FuzzPreparation data/FuzzReadImage data/FuzzTFRecords data/FuzzParseTFExample loop/FuzzReadHistoryJSON loop/FuzzReadHistoryCSV xla/pjrt/FuzzParseModule checkpoint/FuzzManifest checkpoint/FuzzImportGoMLX \
-		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/plan/FuzzCount xla/spmd/FuzzRewrite \
+		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/cost/FuzzCount xla/spmd/FuzzRewrite \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

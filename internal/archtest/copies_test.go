@@ -126,7 +126,7 @@ var fieldsThatAreLists = map[string]string{
 	"loop.Plan.Tasks": "given", "loop.Plan.Callbacks": "given", "loop.Planned.Steps": "given", "callbacks.Timing.Parts": "given",
 	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train/outer.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
-	"xla/export.Value.Fields": "given", "xla/plan.Counts.Exchanged": "given", "xla/plan.Counts.Largest": "given", "xla/plan.Counts.Uncounted": "given", "xla/plan.Counts.Unknown": "given",
+	"xla/export.Value.Fields": "given", "xla/cost.Counts.Exchanged": "given", "xla/cost.Counts.Largest": "given", "xla/cost.Counts.Uncounted": "given", "xla/cost.Counts.Unknown": "given",
 	"xla/spmd.Summary.Calls": "given", "xla/spmd.Call.Instructions": "given",
 	"xla/plan.Estimate.Missing": "given", "xla/plan.Target.Grid": "given",
 	"xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla/plan"
+	"github.com/lazo-ml/lazo/xla/cost"
 )
 
 // logged is how many bytes a step exchanges beside its gradients: the loss, and what a normalisation takes of all
@@ -31,7 +31,7 @@ var exchangedMore = map[string]struct {
 }
 
 // exchanges gives what the data-parallel training step of a model exchanges, and the bytes of its parameters.
-func (m layerModel) exchanges(t *testing.T, on strategies.Strategy, devices int) (all []plan.Exchange, parameters float64, err error) {
+func (m layerModel) exchanges(t *testing.T, on strategies.Strategy, devices int) (all []cost.Exchange, parameters float64, err error) {
 	state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
@@ -43,14 +43,14 @@ func (m layerModel) exchanges(t *testing.T, on strategies.Strategy, devices int)
 	if err != nil {
 		return nil, 0, err
 	}
-	counts, err := plan.Count(text, []plan.Axis{{Name: strategies.DataAxis, Size: devices}})
+	counts, err := cost.Count(text, []cost.Axis{{Name: strategies.DataAxis, Size: devices}})
 	require.NoError(t, err)
 	return counts.Exchanged, 4 * float64(state.Parameters()), nil
 }
 
 // requireGradients wants the gradients exchanged, and nothing else: 4 bytes a parameter, times what a machine pads them
 // by.
-func (m layerModel) requireGradients(t *testing.T, all []plan.Exchange, parameters, padded float64) (row string) {
+func (m layerModel) requireGradients(t *testing.T, all []cost.Exchange, parameters, padded float64) (row string) {
 	row = fmt.Sprintf("%-30s %7.0f", m.name, parameters)
 	factor := cmp.Or(exchangedMore[m.name].factor, 1)
 	reduced := 0.0

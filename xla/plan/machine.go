@@ -81,11 +81,10 @@ func parseMachines(text string) ([]Machine, error) {
 			m.Network = x
 		case "host":
 			m.Host = int(x)
-		default:
-			if _, known := bitsOf[figure]; !known && figure != "f8" {
-				return nil, fmt.Errorf("row %d: an unknown figure %q", n+1, figure)
-			}
+		case "f64", "f32", "f16", "bf16", "f8", "s8":
 			m.Matrix[figure] = x
+		default:
+			return nil, fmt.Errorf("row %d: an unknown figure %q", n+1, figure)
 		}
 	}
 	return all, nil
@@ -141,6 +140,9 @@ func (t Target) Hosts() int {
 var flat = map[string]bool{"v5e": true, "v6e": true}
 
 const flatMost = 16
+
+// maxDevices is far more than any machine has.
+const maxDevices = 1 << 20
 
 // ParseTarget reads a kind of device and how many there are: "v5e:4x4" is a slice of TPUs by the grid of its chips,
 // "h100:1x8x8" slices, hosts and GPUs of a host, "h100:8" and "h100:64" hosts of eight (of as many as the vendor

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/cost"
 )
 
 // Report is what a step will cost on a machine. All figures are of one device and one step unless they say otherwise.
@@ -25,7 +26,7 @@ type Report struct {
 
 	Fit      Fit
 	Memory   xla.Memory
-	Counts   *Counts // nil where the step does not fit, and nothing was compiled
+	Counts   *cost.Counts // nil where the step does not fit, and nothing was compiled
 	Estimate Estimate
 
 	// Compiled is how long the compiler took, and Compiler which it was.
@@ -58,7 +59,7 @@ type Estimate struct {
 	Missing []string
 }
 
-func estimate(t Target, c *Counts) Estimate {
+func estimate(t Target, c *cost.Counts) Estimate {
 	var e Estimate
 	var compute, memory, links float64 // seconds
 	for _, dtype := range slices.Sorted(maps.Keys(c.Matrix)) {

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/golden"
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/cost"
 )
 
 func TestMachines(t *testing.T) {
@@ -94,7 +96,7 @@ func TestEstimate(t *testing.T) {
 		require.NoError(t, err)
 		return target
 	}
-	c := &Counts{Matrix: map[string]float64{"bf16": 197e9}, Bytes: 819e6, Exchanged: []Exchange{{"all-reduce", "data", 4, 0, 100e6}}, Devices: 4}
+	c := &cost.Counts{Matrix: map[string]float64{"bf16": 197e9}, Bytes: 819e6, Exchanged: []cost.Exchange{{Kind: "all-reduce", Axes: "data", Group: 4, Sent: 100e6}}, Devices: 4}
 	e := estimate(at("v5e:2x2"), c)
 	require.Equal(t, Estimate{Compute: time.Millisecond, Memory: time.Millisecond, Links: 500 * time.Microsecond, Low: time.Millisecond, High: 2500 * time.Microsecond}, e)
 	// A TPU multiplies float32 as bfloat16, and it is said.
@@ -110,7 +112,7 @@ func TestEstimate(t *testing.T) {
 		"the rate of operations that are no products on v4: they count by their memory alone",
 		"the speed of the links of v4: the exchange is not in the estimate"}, e.Missing)
 	// Through several hosts the slower of the links and a host's network cards decides.
-	c = &Counts{Matrix: map[string]float64{}, Exchanged: []Exchange{{"all-reduce", "data", 64, 0, 450e6}}}
+	c = &cost.Counts{Matrix: map[string]float64{}, Exchanged: []cost.Exchange{{Kind: "all-reduce", Axes: "data", Group: 64, Sent: 450e6}}}
 	require.Equal(t, time.Millisecond, estimate(at("h100:8"), c).Links)
 	require.Equal(t, 1125*time.Microsecond, estimate(at("h100:64"), c).Links)
 }
@@ -132,7 +134,7 @@ func TestStep_divided(t *testing.T) {
 	s := Step{Name: "step", Text: stablehlo, Batch: []int{0}}
 	text, mesh, batch, division, err := s.divided(4)
 	require.NoError(t, err)
-	require.Equal(t, []Axis{{"data", 4}}, mesh)
+	require.Equal(t, []cost.Axis{{Name: "data", Size: 4}}, mesh)
 	require.Equal(t, 32, batch)
 	require.Equal(t, "data parallel: 8 examples on each of 4 devices, all of the state on each", division)
 	golden.Equal(t, "testdata/divided.mlir", text)
@@ -146,7 +148,7 @@ func TestStep_divided(t *testing.T) {
 	again, mesh, _, division, err := Step{Text: text, Batch: []int{0}}.divided(4)
 	require.NoError(t, err)
 	require.Equal(t, text, again)
-	require.Equal(t, []Axis{{"data", 4}}, mesh)
+	require.Equal(t, []cost.Axis{{Name: "data", Size: 4}}, mesh)
 	require.Equal(t, `as the program says: "data"=4`, division)
 
 	_, _, _, _, err = s.divided(5)
@@ -166,7 +168,10 @@ func TestStep_divided(t *testing.T) {
 func TestReport_tables(t *testing.T) {
 	target, err := ParseTarget("h100:8")
 	require.NoError(t, err)
-	counts := counted(t, fixture(t, "gpu-data-parallel.hlo"), Axis{"data", 8})
+	hlo, err := os.ReadFile("../cost/testdata/gpu-data-parallel.hlo")
+	require.NoError(t, err)
+	counts, err := cost.Count(string(hlo), []cost.Axis{{Name: "data", Size: 8}})
+	require.NoError(t, err)
 	r := &Report{Program: "train step", Target: "h100:8", Devices: 8, Division: "data parallel: 4 examples on each of 8 devices, all of the state on each", Batch: 32,
 		Memory: xla.Memory{Arguments: 58776, Outputs: 57856, Aliased: 57732, Temporary: 39960}, Counts: counts, Compiled: 2957 * time.Millisecond,
 		Fit: Fit{Fits: true, Needs: 98860, Has: 80e9, By: "the sum"}, Estimate: estimate(target, counts)}

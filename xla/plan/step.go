@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/brackets"
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/cost"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
@@ -102,16 +104,12 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 const clientShare = 0.75
 
 // fill asks the compiled program.
-func (r *Report) fill(program *xla.Program, mesh []Axis, t Target) (err error) {
+func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err error) {
 	hlo, err := program.Optimized()
 	if err != nil {
 		return err
 	}
-	m, err := read(hlo)
-	if err != nil {
-		return fmt.Errorf("the compiler's text: %w", err)
-	}
-	if r.Counts, err = m.count(mesh); err != nil {
+	if r.Counts, err = cost.Count(hlo, mesh); err != nil {
 		return fmt.Errorf("the compiler's text: %w", err)
 	}
 	if r.Memory, err = program.Memory(); err != nil {
@@ -133,14 +131,14 @@ func (r *Report) fill(program *xla.Program, mesh []Axis, t Target) (err error) {
 }
 
 // name gives the values the user's lines and names.
-func (s Step) name(values []Value) {
+func (s Step) name(values []cost.Value) {
 	for i := range values {
 		v := &values[i]
-		if v.Kind == Argument && v.Argument < len(s.Inputs) {
+		if v.Kind == cost.Argument && v.Argument < len(s.Inputs) {
 			v.Name = s.Inputs[v.Argument]
 		}
-		if v.line > 0 && s.Where != nil {
-			if at := s.Where(v.line); at != "" {
+		if v.Line > 0 && s.Where != nil {
+			if at := s.Where(v.Line); at != "" {
 				v.Where = at
 			}
 		}
@@ -158,7 +156,7 @@ var (
 
 // divided is the text for so many devices, the axes that it is divided along, the size of the batch and how that is
 // done, in words.
-func (s Step) divided(devices int) (text string, mesh []Axis, batch int, division string, err error) {
+func (s Step) divided(devices int) (text string, mesh []cost.Axis, batch int, division string, err error) {
 	rows, err := s.rows()
 	if err != nil {
 		return "", nil, 0, "", err
@@ -170,7 +168,7 @@ func (s Step) divided(devices int) (text string, mesh []Axis, batch int, divisio
 			if err != nil || size < 1 || size > maxDevices || n > maxDevices/size {
 				return "", nil, 0, "", fmt.Errorf("the program's mesh has an axis %s", a[0])
 			}
-			mesh, n = append(mesh, Axis{a[1], size}), n*size
+			mesh, n = append(mesh, cost.Axis{Name: a[1], Size: size}), n*size
 		}
 		if n != devices {
 			return "", nil, 0, "", fmt.Errorf("the program is divided over %d devices (%s), the target has %d: plan it for a target of %d", n, found[1], devices, n)
@@ -193,7 +191,7 @@ func (s Step) divided(devices int) (text string, mesh []Axis, batch int, divisio
 		return "", nil, 0, "", fmt.Errorf("a batch of %d over %d devices: %w: take a batch that they divide", rows, devices, xla.ErrUneven)
 	}
 	text, err = s.overData(devices, rows)
-	return text, []Axis{{"data", devices}}, rows, fmt.Sprintf("data parallel: %d examples on each of %d devices, all of the state on each", rows/devices, devices), err
+	return text, []cost.Axis{{Name: "data", Size: devices}}, rows, fmt.Sprintf("data parallel: %d examples on each of %d devices, all of the state on each", rows/devices, devices), err
 }
 
 // signature finds the inputs of the main function, as text, and where they stand.
@@ -202,11 +200,11 @@ func (s Step) signature() (inputs []string, start, end int, err error) {
 	if at == nil {
 		return nil, 0, 0, errors.New("the program has no function @main: expected StableHLO as text")
 	}
-	end, err = closing(s.Text, at[1]-1)
+	end, err = brackets.Closing(s.Text, at[1]-1)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	inputs, err = split(s.Text[at[1]:end])
+	inputs, err = brackets.Split(s.Text[at[1]:end])
 	if len(inputs) == 1 && inputs[0] == "" {
 		inputs = nil
 	}
@@ -240,7 +238,7 @@ func dimensions(text string) ([]int, error) {
 	if found == nil {
 		return nil, fmt.Errorf("%.80s: expected a tensor of a fixed shape", text)
 	}
-	return numbers(strings.TrimSuffix(strings.ReplaceAll(found[1], "x", ","), ","))
+	return brackets.Numbers(strings.TrimSuffix(strings.ReplaceAll(found[1], "x", ","), ","))
 }
 
 // overData writes the shardings of data parallelism into the text: the batch is cut along its first axis, everything
@@ -266,11 +264,11 @@ func (s Step) overData(devices, rows int) (string, error) {
 	arrow = strings.TrimLeft(strings.TrimPrefix(arrow, "->"), " ")
 	var outputs []string
 	if strings.HasPrefix(arrow, "(") {
-		closed, err := closing(arrow, 0)
+		closed, err := brackets.Closing(arrow, 0)
 		if err != nil {
 			return "", err
 		}
-		if outputs, err = split(arrow[1:closed]); err != nil {
+		if outputs, err = brackets.Split(arrow[1:closed]); err != nil {
 			return "", err
 		}
 		rest = arrow[closed+1:]
@@ -297,7 +295,7 @@ func (s Step) overData(devices, rows int) (string, error) {
 	counts := fmt.Sprintf("mhlo.num_replicas = 1 : i32, mhlo.num_partitions = %d : i32", devices)
 	head, body := text[:at[1]], text[at[1]:]
 	if at[4] >= 0 { // it has attributes
-		closed, err := closing(text, at[1]-1)
+		closed, err := brackets.Closing(text, at[1]-1)
 		if err != nil {
 			return "", err
 		}
@@ -326,17 +324,17 @@ func located(text string, above int) string {
 	}
 	lines := strings.SplitAfter(text, "\n")
 	ends := map[int][]int{} // of statements, by the line that they end in
-	var at nesting
+	var at brackets.Nesting
 	type open struct{ line, depth int }
 	var stack []open
 	for n, line := range lines {
 		if statement.MatchString(line) && !strings.Contains(line, "stablehlo.return") {
-			stack = append(stack, open{n, at.depth})
+			stack = append(stack, open{n, at.Depth})
 		}
 		for i := 0; i < len(line); i++ {
-			at.read(line[i])
+			at.Read(line[i])
 		}
-		for len(stack) > 0 && at.depth <= stack[len(stack)-1].depth && !at.quoted {
+		for len(stack) > 0 && at.Depth <= stack[len(stack)-1].depth && !at.Quoted {
 			ends[n] = append(ends[n], stack[len(stack)-1].line)
 			stack = stack[:len(stack)-1]
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/lazo-ml/lazo/xla/cost"
 )
 
 // WriteTable writes a report as a table for people.
@@ -68,7 +70,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 }
 
 // kinds are the FLOPs by what they are.
-func kinds(c *Counts) string {
+func kinds(c *cost.Counts) string {
 	var list []string
 	for _, dtype := range slices.Sorted(maps.Keys(c.Matrix)) {
 		list = append(list, fmt.Sprintf("%s products %s", dtype, short(c.Matrix[dtype])))

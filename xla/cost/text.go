@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
 // Limits of a text that is read: what XLA writes of the largest models is far below them.
@@ -87,16 +89,16 @@ func (r *reader) statement(whole bool) (string, bool) {
 		return "", false
 	}
 	r.line = r.next + 1
-	start, at := r.at, nesting{}
+	start, at := r.at, brackets.Nesting{}
 	for i := start; i < len(r.text); i++ {
 		if r.text[i] == '\n' {
 			r.next++
-			if !whole || at.depth <= 0 && !at.quoted {
+			if !whole || at.Depth <= 0 && !at.Quoted {
 				r.at = i + 1
 				return strings.TrimSpace(r.text[start:i]), true
 			}
 		}
-		at.read(r.text[i])
+		at.Read(r.text[i])
 	}
 	r.at = len(r.text)
 	return strings.TrimSpace(r.text[start:]), true
@@ -134,7 +136,7 @@ func (r *reader) all() error {
 }
 
 func (r *reader) header(text string) error {
-	parts, err := split(text)
+	parts, err := brackets.Split(text)
 	if err != nil {
 		return err
 	}
@@ -253,7 +255,7 @@ func (c *computation) add(text string, line int, operands map[*instruction][]str
 		return fmt.Errorf("instruction %q: %.60q: expected an operation with its operands in brackets", name, rest)
 	}
 	i.opcode = strings.TrimSpace(rest[:opened])
-	end, err := closing(rest, opened)
+	end, err := brackets.Closing(rest, opened)
 	if err != nil {
 		return fmt.Errorf("instruction %q: %w", name, err)
 	}
@@ -267,7 +269,7 @@ func (c *computation) add(text string, line int, operands map[*instruction][]str
 		}
 		c.parameters = append(c.parameters, i)
 	default:
-		parts, err := split(inside)
+		parts, err := brackets.Split(inside)
 		if err != nil {
 			return fmt.Errorf("instruction %q: %w", name, err)
 		}
@@ -281,7 +283,7 @@ func (c *computation) add(text string, line int, operands map[*instruction][]str
 			operands[i] = append(operands[i], strings.TrimPrefix(p, "%"))
 		}
 	}
-	attributes, err := split(strings.TrimPrefix(strings.TrimSpace(rest[end+1:]), ","))
+	attributes, err := brackets.Split(strings.TrimPrefix(strings.TrimSpace(rest[end+1:]), ","))
 	if err != nil {
 		return fmt.Errorf("instruction %q: %w", name, err)
 	}

@@ -1,10 +1,12 @@
-package plan
+package cost
 
 import (
 	"fmt"
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
 func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
@@ -84,7 +86,7 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 		}
 		// The comparisons of a sort that halves: n log n of each row.
 		s := i.operands[0].shape
-		axes, err := numbers(i.attributes["dimensions"])
+		axes, err := brackets.Numbers(i.attributes["dimensions"])
 		if err != nil || len(axes) != 1 || axes[0] >= len(s.dims) {
 			return fmt.Errorf("instruction %q (line %d): sort along %q of %s", i.name, i.line, i.attributes["dimensions"], s)
 		}
@@ -115,7 +117,7 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 		}
 		t.matrix[a.dtype] += a.elements() * float64(a.dims[len(a.dims)-1]) / 3
 	case opcode == "fft":
-		lengths, err := numbers(i.attributes["fft_length"])
+		lengths, err := brackets.Numbers(i.attributes["fft_length"])
 		if err != nil {
 			return err
 		}
@@ -135,7 +137,7 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 
 // contraction is over how many terms each element of a product sums.
 func contraction(lhs shape, axes string) (float64, error) {
-	list, err := numbers(axes)
+	list, err := brackets.Numbers(axes)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"cmp"
@@ -294,7 +294,7 @@ func (m *module) largest(n int) ([]Value, error) {
 			v.Argument = b.argument
 		}
 		if at.line > 0 && (at.file == "" || at.file == "-") {
-			v.line = at.line
+			v.Line = at.line
 		}
 		values = append(values, v)
 	}

@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"cmp"
@@ -88,14 +88,14 @@ type Value struct {
 	// Where is the line that asked for it: of the user's code, or "program:12" of the program in StableHLO; "" if
 	// nothing says so.
 	Where string
-
-	line int // of the program in StableHLO
+	// Line is that of the program in StableHLO, from 1 on; 0 where it is of no line of it, or nothing says so.
+	Line int
 }
 
 // largestValues is how many are listed.
 const largestValues = 10
 
-// Count reads a program as XLA has it after its optimizations, the text of [xla.Program.Optimized], and counts what a
+// Count reads a program as XLA has it after its optimizations, the text of xla.Program.Optimized, and counts what a
 // run costs on one device. mesh are the axes that the program was divided over, to name what is exchanged by; it may be
 // nil. An error is a [FormatError] where the text is no HLO.
 //
@@ -103,11 +103,11 @@ const largestValues = 10
 func Count(text string, mesh []Axis) (*Counts, error) {
 	m, err := read(text)
 	if err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
+		return nil, fmt.Errorf("cost: %w", err)
 	}
 	counts, err := m.count(mesh)
 	if err != nil {
-		return nil, fmt.Errorf("plan: %s: %w", m.name, err)
+		return nil, fmt.Errorf("cost: %s: %w", m.name, err)
 	}
 	return counts, nil
 }

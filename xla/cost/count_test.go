@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"errors"
@@ -271,7 +271,7 @@ func TestCount_largest(t *testing.T) {
 		"%c = f32[512,512]{1,0:S(1)} broadcast(%small), dimensions={1}", // not the device's own memory
 		"ROOT %y = f32[64,32]{1,0} add(%x, %x)"))
 	require.Equal(t, []Value{
-		{Kind: Temporary, Name: "a", Operation: "wide", Shape: "f32[256,32]", Bytes: 32768, Where: "program:12", line: 12},
+		{Kind: Temporary, Name: "a", Operation: "wide", Shape: "f32[256,32]", Bytes: 32768, Where: "program:12", Line: 12},
 		{Kind: Temporary, Name: "b", Shape: "f32[64,64]", Bytes: 16384},
 		{Kind: Argument, Name: "x", Shape: "f32[64,32]", Bytes: 8192},
 		{Kind: Argument, Name: "small", Argument: 1, Shape: "f32[32]", Bytes: 128},

@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"fmt"
@@ -104,7 +104,7 @@ func (p places) of(i *instruction) (at place, name string) {
 	if l := sourceLine.FindStringSubmatch(metadata); l != nil {
 		at.line, _ = strconv.Atoi(l[1]) // a number too long for an int is no line
 	}
-	if own := ownName.FindStringSubmatch(name); own != nil { // see Step.overData
+	if own := ownName.FindStringSubmatch(name); own != nil { // which plan.Step gives a divided program
 		name = ""
 		if at.line == 0 {
 			at.line, _ = strconv.Atoi(own[1])

@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
 // Axis is an axis of the mesh that a program is divided over: its name, such as "data", and how many devices lie along
@@ -135,7 +137,7 @@ func count(n int) []int {
 
 // lists reads "{{0,1},{2,3}}".
 func lists(text string) ([][]int, error) {
-	parts, err := split(strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
+	parts, err := brackets.Split(strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func lists(text string) ([][]int, error) {
 		if !strings.HasPrefix(p, "{") {
 			return nil, fmt.Errorf("%.40q: expected lists of devices", text)
 		}
-		list, err := numbers(p)
+		list, err := brackets.Numbers(p)
 		if err != nil {
 			return nil, err
 		}
@@ -175,13 +177,13 @@ func iota(m []string) ([][]int, error) {
 
 // ordered are devices as an array of dims, "4,2", that is read with its axes in another order, "1,0" or "".
 func ordered(of, as string) ([]int, error) {
-	dims, err := numbers(of)
+	dims, err := brackets.Numbers(of)
 	if err != nil {
 		return nil, err
 	}
 	order := count(len(dims))
 	if as != "" {
-		if order, err = numbers(as); err != nil {
+		if order, err = brackets.Numbers(as); err != nil {
 			return nil, err
 		}
 	}
@@ -229,7 +231,7 @@ var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int
 	places := map[string]int{}
-	parts, err := split(mesh)
+	parts, err := brackets.Split(mesh)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +251,7 @@ func named(mesh, devices, along string) ([][]int, error) {
 	}
 	var order []int
 	size := 1
-	parts, err = split(along)
+	parts, err = brackets.Split(along)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +272,7 @@ func named(mesh, devices, along string) ([][]int, error) {
 	if err != nil || devices == "" {
 		return slices.Collect(slices.Chunk(flat, size)), err
 	}
-	ids, err := numbers(devices)
+	ids, err := brackets.Numbers(devices)
 	if m := meshOrder.FindStringSubmatch(devices); m != nil {
 		ids, err = ordered(m[1], m[2])
 	}

@@ -1,4 +1,4 @@
-package plan
+package cost
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
 // shape is that of an array or, if it has parts, of a tuple.
@@ -76,13 +78,13 @@ func (s *scanner) shape(depth int) (shape, error) {
 	if kind == "" || s.at >= len(s.text) || s.text[s.at] != '[' {
 		return shape{}, fmt.Errorf("%.40q: expected a shape", s.text[start:])
 	}
-	end, err := closing(s.text, s.at)
+	end, err := brackets.Closing(s.text, s.at)
 	if err != nil {
 		return shape{}, err
 	}
 	made := shape{dtype: kind}
 	inside := strings.ReplaceAll(s.text[s.at+1:end], "<=", "") // of a size that a run decides there is memory for the most
-	if made.dims, err = numbers(inside); err != nil {
+	if made.dims, err = brackets.Numbers(inside); err != nil {
 		return shape{}, fmt.Errorf("shape %s[%s]: %w", kind, inside, err)
 	}
 	if _, known := bitsOf[kind]; !known {
@@ -97,7 +99,7 @@ func (s *scanner) shape(depth int) (shape, error) {
 	}
 	s.at = end + 1
 	if s.at < len(s.text) && s.text[s.at] == '{' {
-		end, err := closing(s.text, s.at)
+		end, err := brackets.Closing(s.text, s.at)
 		if err != nil {
 			return shape{}, err
 		}
@@ -118,7 +120,7 @@ var (
 func (s *shape) layout(text string) error {
 	order, rest, _ := strings.Cut(text, ":")
 	var err error
-	if s.order, err = numbers(order); err != nil {
+	if s.order, err = brackets.Numbers(order); err != nil {
 		return fmt.Errorf("layout {%s}: %w", text, err)
 	}
 	seen := make([]bool, len(s.dims))
@@ -132,7 +134,7 @@ func (s *shape) layout(text string) error {
 		return fmt.Errorf("layout {%s} of %d axes", text, len(s.dims))
 	}
 	if t := tilePattern.FindStringSubmatch(rest); t != nil && !strings.Contains(t[1], "*") {
-		if s.tile, err = numbers(t[1]); err != nil {
+		if s.tile, err = brackets.Numbers(t[1]); err != nil {
 			return err
 		}
 	}

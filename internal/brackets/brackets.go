@@ -1,0 +1,82 @@
+// Package brackets finds the ends of brackets in texts of XLA's, HLO and StableHLO, and cuts their lists. A bracket in a
+// string is none.
+package brackets
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Nesting is how deep in brackets a text is behind what was read of it, and whether it is in a string. The zero value is
+// the beginning of a text.
+type Nesting struct {
+	Depth   int // negative where more brackets were closed than opened
+	Quoted  bool
+	escaped bool
+}
+
+// Read goes on by a byte of the text.
+func (n *Nesting) Read(c byte) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.Quoted:
+		n.Quoted, n.escaped = c != '"', c == '\\'
+	case c == '"':
+		n.Quoted = true
+	case c == '(' || c == '{' || c == '[':
+		n.Depth++
+	case c == ')' || c == '}' || c == ']':
+		n.Depth--
+	}
+}
+
+// Closing is where the bracket at a place of the text is closed.
+func Closing(text string, opened int) (int, error) {
+	var at Nesting
+	for i := opened; i < len(text); i++ {
+		if at.Read(text[i]); at.Depth == 0 && !at.Quoted {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%.40q: a bracket is not closed", text[opened:])
+}
+
+// Split cuts at the commas that stand in no bracket and no string.
+func Split(text string) ([]string, error) {
+	var parts []string
+	var at Nesting
+	start := 0
+	for i := 0; i < len(text); i++ {
+		at.Read(text[i])
+		switch {
+		case at.Depth < 0:
+			return nil, fmt.Errorf("%.60q: a bracket too many", text)
+		case text[i] == ',' && at.Depth == 0 && !at.Quoted:
+			parts = append(parts, strings.TrimSpace(text[start:i]))
+			start = i + 1
+		}
+	}
+	if at.Depth != 0 || at.Quoted {
+		return nil, fmt.Errorf("%.60q: a bracket or a string is not closed", text)
+	}
+	return append(parts, strings.TrimSpace(text[start:])), nil
+}
+
+// Numbers reads "1,0", numbers from 0 up, which may stand in brackets; "" has none.
+func Numbers(text string) ([]int, error) {
+	text = strings.Trim(text, "{}[]() ")
+	if text == "" {
+		return nil, nil
+	}
+	var list []int
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%.40q: expected numbers", text)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
