@@ -47,22 +47,25 @@ func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 // link is one side of a control connection, once the other is known.
 type link struct {
 	conn net.Conn
-	out  chan message // to the goroutine that writes: nobody waits for a peer that does not read
 	done chan struct{}
 
 	mu     sync.Mutex
-	closed bool // out is
+	more   sync.Cond // the queue is longer, or closed
+	queue  []message // for the goroutine that writes: nobody waits for a peer that does not read
+	closed bool      // nothing is sent any more
 }
 
 func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
-	l := &link{conn: c, out: make(chan message, 64), done: make(chan struct{})}
+	l := &link{conn: c, done: make(chan struct{})}
+	l.more.L = &l.mu
 	go func() {
 		defer close(l.done)
-		for m := range l.out {
+		for m, ok := l.next(); ok; m, ok = l.next() {
 			if err := write(c, m, limit); err != nil {
+				l.mu.Lock()
+				l.queue, l.closed = nil, true // what is left has no reader
+				l.mu.Unlock()
 				failed(err)
-				for range l.out { // what is left has no reader
-				}
 				return
 			}
 		}
@@ -70,28 +73,40 @@ func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
 	return l
 }
 
-// send hands a message over; false where the peer has not read the last 64, or nothing is sent any more.
+// next waits for a message to write; false when no more will come.
+func (l *link) next() (m message, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.closed {
+		l.more.Wait()
+	}
+	if len(l.queue) == 0 {
+		return m, false
+	}
+	m, l.queue = l.queue[0], l.queue[1:]
+	return m, true
+}
+
+// mostBeats is how many messages may wait before beats are left out. Others are as many as there are calls that wait.
+const mostBeats = 64
+
+// send hands a message over; false where nothing is sent any more, or a peer does not read and it is a beat.
 func (l *link) send(m message) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed || m.Kind == kindBeat && len(l.queue) >= mostBeats {
 		return false
 	}
-	select {
-	case l.out <- m:
-		return true
-	default:
-		return false
-	}
+	l.queue = append(l.queue, m)
+	l.more.Signal()
+	return true
 }
 
 // flush ends the writing, and waits for what was handed over, no longer than limit.
 func (l *link) flush(limit time.Duration) {
 	l.mu.Lock()
-	if !l.closed {
-		close(l.out)
-	}
 	l.closed = true
+	l.more.Signal()
 	l.mu.Unlock()
 	select {
 	case <-l.done:
@@ -354,6 +369,8 @@ func (h *hub) take(r int, m message) {
 		}
 	case kindBye:
 		h.views[r].left = true
+	case kindPut, kindGet, kindTry, kindForget:
+		h.j.values.answer(r, m, func(m message) { h.links[r].send(m) })
 	}
 }
 
@@ -522,6 +539,8 @@ type spoke struct {
 	awake wakefulness
 	seen  time.Time // when rank 0 said something last
 	left  bool      // it leaves, or this rank does
+	asked int64     // requests to the store so far
+	asks  map[int64]chan message
 }
 
 // connect goes to rank 0 at one of the addresses, and waits to be welcome.
@@ -576,7 +595,7 @@ func welcomed(ctx context.Context, j *Job, c net.Conn, address string) (_ *spoke
 		return nil, fmt.Errorf("dist: rank 0 at %s answers with %q, expected a welcome", address, m.Kind)
 	}
 	j.deadline, j.peers = m.Welcome.Deadline, m.Welcome.Peers
-	s := &spoke{j: j, results: make(chan message, 1), seen: time.Now()}
+	s := &spoke{j: j, results: make(chan message, 1), seen: time.Now(), asks: map[int64]chan message{}}
 	s.link = newLink(c, j.deadline, s.lost)
 	return s, nil
 }
@@ -624,6 +643,8 @@ func (s *spoke) take(m message) {
 	switch m.Kind {
 	case kindResult:
 		s.results <- m
+	case kindValue, kindTaken, kindNone:
+		s.answered(m)
 	case kindStack:
 		s.send(message{Kind: kindStack, Text: stacks()})
 	case kindEnd:

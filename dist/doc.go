@@ -8,6 +8,8 @@
 // and by the control connections else. All ranks make the same calls in the same order; calls that differ are an error
 // on all of them that names both.
 //
+// [Job.Store] keeps values by keys, for plugins whose processes find each other so.
+//
 // # Nobody hangs
 //
 // Rank 0 watches. A rank whose connection ends before [Job.Close] has died; one that is silent for the deadline

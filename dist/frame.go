@@ -23,6 +23,13 @@ const (
 	kindFail    kind = "fail"    // a rank cannot go on
 	kindEnd     kind = "end"     // the job ends, by a failure
 	kindBye     kind = "bye"     // the sender leaves, in order
+	kindPut     kind = "put"     // of the store: a key and its value
+	kindGet     kind = "get"     // a rank waits for the value of a key
+	kindTry     kind = "try"     // or does not wait
+	kindForget  kind = "forget"  // it waits no longer
+	kindValue   kind = "value"   // rank 0 answers: the value, or that it was put
+	kindTaken   kind = "taken"   // the key had a value
+	kindNone    kind = "none"    // it has none
 )
 
 // message is what goes over a control connection: its length in four bytes, and JSON.
@@ -37,6 +44,9 @@ type message struct {
 	Data    []byte   `json:",omitempty"`
 	Parts   [][]byte `json:",omitempty"`
 	Text    string   `json:",omitempty"`
+	// Of the store: the number of the request, by its rank, and the key, which need not be text. Data is the value.
+	ID  int64  `json:",omitempty"`
+	Key []byte `json:",omitempty"`
 }
 
 // hello is how a rank comes to rank 0.
@@ -51,7 +61,7 @@ type hello struct {
 }
 
 // protocol is raised when messages change: processes of two versions of lazo are no job.
-const protocol = 1
+const protocol = 2
 
 // welcome is rank 0's answer, when all have come.
 type welcome struct {

@@ -21,11 +21,15 @@ import (
 type Job struct {
 	rank, size int
 	launcher   string
+	name       string // of the job
+	attempt    string
 	peers      []peer // by rank
 	deadline   time.Duration
 	world      *mpi.World // nil: no MPI
 	hub        *hub       // of rank 0 of many
 	spoke      *spoke     // of any other rank
+	values     values     // of the store, at rank 0
+	gone       chan struct{}
 	onFailure  func(*Failure)
 
 	activity activity
@@ -41,6 +45,13 @@ func (j *Job) Rank() int { return j.rank }
 
 // Size is the number of processes, at least 1.
 func (j *Job) Size() int { return j.size }
+
+// Name is the job's name, and Attempt the number of its start, as the launcher or $LAZO_JOB and $LAZO_ATTEMPT say them;
+// "" where none does.
+func (j *Job) Name() string { return j.name }
+
+// Attempt is the number of the job's start: see [Job.Name].
+func (j *Job) Attempt() string { return j.attempt }
 
 // LocalRank is this process's number among those of its host, from 0 to LocalSize-1.
 func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
@@ -318,6 +329,7 @@ func (j *Job) close() error {
 		return err
 	}
 	j.left.Store(true)
+	close(j.gone)
 	if j.hub != nil {
 		j.hub.close()
 	} else {

@@ -69,7 +69,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 		return nil, fmt.Errorf("dist: the name of this host: %w", err)
 	}
 	j := &Job{
-		rank: p.rank, size: p.size, launcher: p.launcher, deadline: cmp.Or(p.deadline, o.deadline), onFailure: o.onFailure,
+		rank: p.rank, size: p.size, launcher: p.launcher, name: p.job, attempt: p.attempt, gone: make(chan struct{}), deadline: cmp.Or(p.deadline, o.deadline), onFailure: o.onFailure,
 		activity: activity{start: time.Now()},
 		peers:    []peer{{Host: host, PID: os.Getpid(), LocalSize: 1}},
 	}

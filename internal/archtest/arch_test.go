@@ -66,6 +66,7 @@ var allowed = map[string][]string{
 	"xla/spmd":              {"xla/pjrt"},
 	"xla":                   {"dist", "internal/aot", "internal/gate", "internal/graphs", "internal/owners", "internal/planned", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe", "xla/spmd"},
 	"dist":                  {"xla/install", "xla/mpi"},
+	"dist/storetest":        {"dist"},
 	"dist/launch":           {"dist", "internal/child", "loop", "xla/install"},
 	"strategies":            {"data", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/graphs", "xla"},
 	"managed/strategytest":  {"data", "flow", "internal/plugintest", "managed", "strategies", "xla/pjrt"},

@@ -428,4 +428,10 @@ var controls = []control{
 		edits: []edit{{"if !slices.Contains(known, f.number) {", "if false {"}}},
 	{name: "processes that do not fetch what rank 0 saves", file: "checkpoint/runs/job.go", pkg: "checkpoint/runs", test: "TestJob_savesAndResumes",
 		edits: []edit{{"return give(context.WithoutCancel(ctx), r.State())", "return nil"}}},
+	{name: "a key that is put twice", file: "dist/store.go", pkg: "dist", test: "TestStore",
+		edits: []edit{{"case m.Kind == kindPut && has:", "case m.Kind == kindPut && has && m.ID < 0:"}}},
+	{name: "a store that forgets who waits", file: "dist/store.go", pkg: "dist", test: "TestStore_ofOneProcess",
+		edits: []edit{{"\t\tfor _, w := range v.waiting[key] {\n", "\t\tfor _, w := range v.waiting[\"\"] {\n"}}},
+	{name: "answers that are left out as beats are", file: "dist/control.go", pkg: "dist", test: "TestStore",
+		edits: []edit{{"m.Kind == kindBeat && len(l.queue) >= mostBeats", "len(l.queue) >= mostBeats"}}},
 }

@@ -1,0 +1,181 @@
+package dist
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Store is where the processes of a job leave small values for each other, such as how the devices of each are to be
+// reached. A key is any bytes but none, and has one value as long as the job lives: it is put once. Methods may be
+// called by any number of goroutines. Who implements one keeps the keys of a job, and of each start of it, apart from
+// those of others, and runs package dist/storetest.
+type Store interface {
+	// Put gives a key its value, of any length up to some megabytes; [ErrKeyExists] where it has one.
+	Put(ctx context.Context, key string, value []byte) error
+	// Get waits until the key has a value, or the context ends, and then gives the context's error.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// TryGet does not wait; [ErrNoKey] where the key has no value.
+	TryGet(ctx context.Context, key string) ([]byte, error)
+}
+
+// What a [Store] says of a key.
+var (
+	ErrKeyExists = errors.New("the key has a value already")
+	ErrNoKey     = errors.New("the key has no value")
+)
+
+// mostValue is how long a value of [Job.Store] may be, in bytes.
+const mostValue = 64 << 20
+
+// Store is the job's own store: rank 0 keeps the values, up to 64 MiB each, and the others ask it over their control
+// connections. It ends with the job, so that no start of a job sees the keys of another. What waits in it when this
+// rank leaves ([Job.Close]) gets an error.
+func (j *Job) Store() Store { return store{j} }
+
+type store struct{ j *Job }
+
+func (s store) Put(ctx context.Context, key string, value []byte) error {
+	if len(value) > mostValue {
+		return fmt.Errorf("dist: Put %q: a value of %d bytes, expected at most %d", key, len(value), mostValue)
+	}
+	_, err := s.ask(ctx, "Put", message{Kind: kindPut, Key: []byte(key), Data: slices.Clone(value)})
+	return err
+}
+
+func (s store) Get(ctx context.Context, key string) ([]byte, error) {
+	return s.ask(ctx, "Get", message{Kind: kindGet, Key: []byte(key)})
+}
+
+func (s store) TryGet(ctx context.Context, key string) ([]byte, error) {
+	return s.ask(ctx, "TryGet", message{Kind: kindTry, Key: []byte(key)})
+}
+
+// ask hands a request to rank 0 and waits for the answer.
+func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) {
+	failed := func(err error) error { return fmt.Errorf("dist: %s %q: %w", call, m.Key, err) }
+	if len(m.Key) == 0 {
+		return nil, failed(errors.New("expected a key of one byte at least"))
+	}
+	if ctx.Err() != nil {
+		return nil, failed(context.Cause(ctx))
+	}
+	answers := make(chan message, 1)
+	forget, ok := s.send(&m, answers)
+	if !ok {
+		return nil, failed(errors.New("the job is closed"))
+	}
+	select {
+	case a := <-answers:
+		switch a.Kind {
+		case kindTaken:
+			return nil, failed(ErrKeyExists)
+		case kindNone:
+			return nil, failed(ErrNoKey)
+		}
+		return bytes.Clone(a.Data), nil
+	case <-ctx.Done():
+		forget()
+		return nil, failed(context.Cause(ctx))
+	case <-s.j.gone:
+		forget()
+		return nil, failed(errors.New("the job is closed"))
+	}
+}
+
+// send gives the request its number and a place for the answer. forget gives the request up.
+func (s store) send(m *message, answers chan message) (forget func(), ok bool) {
+	if s.j.left.Load() {
+		return nil, false
+	}
+	p := s.j.spoke
+	if p == nil {
+		m.ID = s.j.values.own()
+		s.j.values.answer(0, *m, func(a message) { answers <- a })
+		return func() { s.j.values.answer(0, message{Kind: kindForget, ID: m.ID, Key: m.Key}, nil) }, true
+	}
+	p.mu.Lock()
+	p.asked++
+	m.ID = p.asked
+	p.asks[m.ID] = answers
+	p.mu.Unlock()
+	p.send(*m)
+	return func() {
+		p.mu.Lock()
+		delete(p.asks, m.ID)
+		p.mu.Unlock()
+		p.send(message{Kind: kindForget, ID: m.ID, Key: m.Key})
+	}, true
+}
+
+// answered is rank 0's answer to a request.
+func (s *spoke) answered(m message) {
+	s.mu.Lock()
+	answers := s.asks[m.ID]
+	delete(s.asks, m.ID)
+	s.mu.Unlock()
+	if answers != nil {
+		answers <- m
+	}
+}
+
+// values are those of a job's store, at rank 0.
+type values struct {
+	mu      sync.Mutex
+	of      map[string][]byte
+	waiting map[string][]waiter // by key
+	asked   int64               // by rank 0 itself
+}
+
+// waiter is a rank that waits for the value of a key.
+type waiter struct {
+	rank int
+	id   int64
+	send func(message)
+}
+
+func (v *values) own() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked++
+	return v.asked
+}
+
+// answer takes a request of a rank and sends the answer to it, at once or when the key has its value.
+func (v *values) answer(rank int, m message, send func(message)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := string(m.Key)
+	value, has := v.of[key]
+	switch {
+	case m.Kind == kindForget:
+		left := slices.DeleteFunc(v.waiting[key], func(w waiter) bool { return w.rank == rank && w.id == m.ID })
+		if v.waiting[key] = left; len(left) == 0 {
+			delete(v.waiting, key)
+		}
+	case m.Kind == kindPut && has:
+		send(message{Kind: kindTaken, ID: m.ID})
+	case m.Kind == kindPut:
+		if v.of == nil {
+			v.of = map[string][]byte{}
+		}
+		v.of[key] = m.Data
+		send(message{Kind: kindValue, ID: m.ID})
+		for _, w := range v.waiting[key] {
+			w.send(message{Kind: kindValue, ID: w.id, Data: m.Data})
+		}
+		delete(v.waiting, key)
+	case has:
+		send(message{Kind: kindValue, ID: m.ID, Data: value})
+	case m.Kind == kindTry:
+		send(message{Kind: kindNone, ID: m.ID})
+	default:
+		if v.waiting == nil {
+			v.waiting = map[string][]waiter{}
+		}
+		v.waiting[key] = append(v.waiting[key], waiter{rank, m.ID, send})
+	}
+}
