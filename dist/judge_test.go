@@ -106,7 +106,7 @@ func TestWakefulness(t *testing.T) {
 }
 
 // Whoever is not of this job, or of an earlier start of it, is refused, and the job goes on without a look at it.
-func TestHub_refuses(t *testing.T) {
+func TestF59_refuses(t *testing.T) {
 	j := &Job{size: 2, deadline: time.Second, activity: activity{start: time.Now()}}
 	me := hello{Protocol: protocol, Job: "a", Attempt: "1", Secret: "s", Size: 2, Host: "h", PID: 1, LocalRank: -1, LocalSize: -1, Program: []string{"x", "y"}}
 	h, err := newHub(j, "127.0.0.1:0", me)

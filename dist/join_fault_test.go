@@ -1,0 +1,135 @@
+package dist_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/xla/install"
+)
+
+// A process that another job or an earlier start left behind comes to the address of rank 0: it is refused and told
+// why, and the job goes on with the rank that is its own.
+func TestF59_aProcessOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	if !ranks.Inside(t) {
+		said, err := ranks.Start(t, 2, joins["control"])
+		require.NoError(t, err, said)
+		require.Contains(t, said, "F59: refused")
+		t.Log(said)
+		return
+	}
+	if os.Getenv("LAZO_RANK") == "1" {
+		for variable, value := range map[string]string{"LAZO_JOB": "another", "LAZO_ATTEMPT": "-1"} {
+			own := os.Getenv(variable)
+			require.NoError(t, os.Setenv(variable, value))
+			_, err := dist.Join(t.Context())
+			require.ErrorContains(t, err, "refuses this process (rank 1): it is of ")
+			require.ErrorContains(t, err, value)
+			os.Stderr.WriteString("F59: refused: " + err.Error() + "\n")
+			require.NoError(t, os.Setenv(variable, own))
+		}
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, job.Barrier("all are here"))
+	require.NoError(t, job.Close())
+}
+
+// Ranks of two builds are no job: each process ends at once and says so.
+func TestF60_anotherProgram(t *testing.T) {
+	t.Parallel()
+	if ranks.Inside(t) {
+		_, err := dist.Join(t.Context())
+		require.ErrorContains(t, err, "rank 1 (host ")
+		require.ErrorContains(t, err, "runs another program than rank 0")
+		require.ErrorContains(t, err, "start all ranks from one build")
+		t.Fatal(err)
+	}
+	said, took := refusedJob(t, joins["control"], func(o *launch.Options) {
+		program, err := os.ReadFile(o.Command[0])
+		require.NoError(t, err)
+		other := filepath.Join(t.TempDir(), "other.test")
+		require.NoError(t, os.WriteFile(other, append(program, 0), 0o700)) // of the same source, and not the same file
+		o.Command = append([]string{"sh", "-c", `p=$1; o=$2; shift 2; [ $LAZO_RANK = 0 ] || p=$o; exec "$p" "$@"`, "sh", o.Command[0], other}, o.Command[1:]...)
+	})
+	require.Equal(t, 2, strings.Count(said, "runs another program than rank 0"), said)
+	t.Logf("F60: both were gone after %v:\n%s", took, said)
+}
+
+// A library that is not there, is none, or is that of another launcher is refused by each rank before it is used.
+func TestF63_wrongLibrary(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ path, says string }{
+		"no library":              {"/nowhere/libmpi.so.40", "/nowhere/libmpi.so.40"},
+		"no MPI":                  {"/lib/x86_64-linux-gnu/libc.so.6", "libc.so.6"},
+		"one of another launcher": {"MPICH", "is MPICH 4.0.2: the launcher is of another MPI: this process was started by mpirun of Open MPI"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if ranks.Inside(t) {
+				_, err := dist.Join(t.Context())
+				require.ErrorContains(t, err, "dist: Open MPI started this process")
+				t.Fatal(err)
+			}
+			path := row.path
+			if path == "MPICH" {
+				path = stub(t, "libmpi.so.12", "../xla/mpi/testdata/fake.c", `-DTEXT="MPICH Version:      4.0.2\nMPICH ABI: 14"`, "-DTHREADS=3")
+			}
+			said, took := refusedJob(t, byInstalled, func(o *launch.Options) { o.Command = append([]string{"env", "LAZO_MPI=" + path}, o.Command...) })
+			require.Contains(t, said, row.says)
+			t.Logf("F63: all were gone after %v:\n%s", took, said)
+		})
+	}
+}
+
+// The library that lazo installed, told to give fewer threads than were asked for: no rank goes on, since programs and
+// the host call MPI at the same time.
+func TestF64_noThreads(t *testing.T) {
+	t.Parallel()
+	if ranks.Inside(t) {
+		_, err := dist.Join(t.Context())
+		require.ErrorContains(t, err, "has no MPI_THREAD_MULTIPLE: programs and the host call it at the same time: take a build of it with threads")
+		t.Fatal(err)
+	}
+	installed, err := install.Find(install.MPI, "")
+	require.NoError(t, err, "make setup")
+	path := stub(t, "libmpi.so.40", "testdata/serialized.c", "-Wl,--no-as-needed", installed.Path, "-Wl,-rpath,"+filepath.Dir(installed.Path))
+	said, took := refusedJob(t, byInstalled, func(o *launch.Options) { o.Command = append([]string{"env", "LAZO_MPI=" + path}, o.Command...) })
+	require.Contains(t, said, "MPI_THREAD_MULTIPLE")
+	t.Logf("F64: all were gone after %v:\n%s", took, said)
+}
+
+// byInstalled starts ranks by the MPI that lazo installed, whatever the other tests take.
+func byInstalled(o *launch.Options) { o.Mpirun = "" }
+
+// refusedJob runs two ranks that must not come to a job, and end with an error at once.
+func refusedJob(t *testing.T, options ...func(*launch.Options)) (said string, took time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	said, err := ranks.Start(t, 2, options...)
+	took = time.Since(begin).Round(time.Millisecond)
+	failed := (*launch.ExitError)(nil)
+	require.ErrorAs(t, err, &failed, said)
+	require.Less(t, took, 6*slack, said) // with what mpirun and two processes need to start
+	return said, took
+}
+
+// stub compiles a shared library of C.
+func stub(t *testing.T, name, source string, flags ...string) string {
+	t.Helper()
+	compiler, err := exec.Command("go", "env", "CC").Output()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), name)
+	args := append([]string{"-shared", "-fPIC", "-Wl,-soname," + name, "-o", path, source}, flags...)
+	out, err := exec.Command(strings.TrimSpace(string(compiler)), args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
