@@ -36,7 +36,7 @@ test: setup ## install what tests need, and run all of them
 	packages=$$($(GO) list $(LONG) ./... | grep -vxF "$$($(GO) list $(LOGIC))") && $(GO) test $(TEST_FLAGS) $$packages
 
 # Packages whose tests need no plugin; archtest says which.
-PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/install ./internal/archtest ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
+PLAIN = ./loop ./train/... ./data/... ./checkpoint/... ./safetensors ./callbacks/... ./xla/cost ./xla/install ./internal/archtest ./internal/brackets ./internal/child ./internal/dtype ./internal/fetch ./internal/gate \
 	./internal/graphs ./internal/mutants ./internal/owners ./internal/planned ./internal/png ./internal/regular ./internal/shield ./internal/size ./internal/vfs ./plots ./serve ./text
 
 .PHONY: vet

@@ -22,7 +22,7 @@ func ranks(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, job.Close()) }()
+	defer func() { err = job.Leave(err) }()
 	options := []xla.Option{xla.InstallIfMissing(func(line string) { fmt.Fprintln(os.Stderr, line) }), xla.Across(job)}
 	variant := fmt.Sprintf("%d processes", job.Size())
 	if job.Size() == 1 {

@@ -128,6 +128,8 @@ type hub struct {
 	calls []*message   // each rank's part in an agreement; nil: it has not come
 	own   chan message // what came of it, for rank 0
 	stack chan string
+	// dismissed is closed when the programs of all ranks end by errors.
+	dismissed chan struct{}
 }
 
 func newHub(j *Job, address string, h hello) (*hub, error) {
@@ -137,7 +139,7 @@ func newHub(j *Job, address string, h hello) (*hub, error) {
 	}
 	return &hub{
 		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
-		own: make(chan message, 1), stack: make(chan string, j.size),
+		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}),
 	}, nil
 }
 
@@ -177,15 +179,24 @@ func (h *hub) gather(ctx context.Context) error {
 	hellos := make([]*hello, h.j.size)
 	hellos[0] = &h.hello
 	conns := make([]net.Conn, h.j.size)
+	absent := func() (list []int) {
+		for r := range hellos {
+			if hellos[r] == nil {
+				list = append(list, r)
+			}
+		}
+		return list
+	}
+	stop := h.j.announce(func() string {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return fmt.Sprintf("for rank %s to come to %s", list(absent()), h.listener.Addr())
+	})
+	defer stop()
 	for missing := h.j.size - 1; missing > 0; {
 		select {
 		case <-ctx.Done():
-			var absent []int
-			for r := range hellos {
-				if hellos[r] == nil {
-					absent = append(absent, r)
-				}
-			}
+			absent := absent()
 			err := fmt.Errorf("dist: %d of %d ranks have not come to rank 0 at %s (ranks %s): %w", len(absent), h.j.size, h.listener.Addr(), list(absent), context.Cause(ctx))
 			refuseAll(conns, err.Error())
 			return err
@@ -194,10 +205,13 @@ func (h *hub) gather(ctx context.Context) error {
 				refuse(c.conn, text)
 				continue
 			}
+			h.mu.Lock()
 			hellos[c.hello.Rank], conns[c.hello.Rank] = &c.hello, c.conn
+			h.mu.Unlock()
 			missing--
 		}
 	}
+	stop()
 	if err := samePrograms(hellos); err != nil {
 		refuseAll(conns, err.Error())
 		return err
@@ -333,6 +347,11 @@ func (h *hub) look() {
 			}
 			sent = now
 		}
+		if h.over = h.allLeave(); h.over {
+			h.mu.Unlock()
+			close(h.dismissed)
+			return
+		}
 		f, busy := h.j.judge(h.views, now, pardon)
 		if busy {
 			pardon = now
@@ -367,11 +386,30 @@ func (h *hub) take(r int, m message) {
 			f := *m.Failure
 			go h.fail(&f)
 		}
+	case kindLeave:
+		if m.Beat != nil {
+			h.views[r].beat = *m.Beat
+		}
+		h.views[r].error, h.views[r].leaving = m.Text, time.Now()
 	case kindBye:
 		h.views[r].left = true
 	case kindPut, kindGet, kindTry, kindForget:
 		h.j.values.answer(r, m, func(m message) { h.links[r].send(m) })
 	}
+}
+
+// allLeave tells whether the program of each rank ends by an error. The caller holds mu.
+func (h *hub) allLeave() bool {
+	return !slices.ContainsFunc(h.views, func(v view) bool { return v.error == "" })
+}
+
+// leave says that rank 0's program ends by an error, and waits until those of all do; else the job ends.
+func (h *hub) leave(text string) {
+	h.mu.Lock()
+	h.views[0].error, h.views[0].leaving = text, time.Now()
+	h.mu.Unlock()
+	<-h.dismissed
+	h.sayBye()
 }
 
 // lost: the connection of rank r has ended.
@@ -391,6 +429,9 @@ func (h *hub) lost(r int, err error) {
 		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen))))
 	if silent := time.Since(v.seen); silent > tooLong {
 		f = h.j.silent(&v, r, silent)
+	}
+	if v.error != "" {
+		f = h.j.failed(&v, r)
 	}
 	if f.Here = !givenUp; givenUp {
 		h.j.end(f)
@@ -513,10 +554,13 @@ func (h *hub) close() {
 		return
 	}
 	h.over = true
-	links := slices.Clone(h.links)
 	h.mu.Unlock()
+	h.sayBye()
+}
+
+func (h *hub) sayBye() {
 	var flushed sync.WaitGroup
-	for _, l := range links {
+	for _, l := range h.links {
 		if l != nil {
 			l.send(message{Kind: kindBye})
 			flushed.Go(func() {
@@ -534,6 +578,9 @@ type spoke struct {
 	j       *Job
 	link    *link
 	results chan message
+	// dismissed is closed when rank 0 has said that it leaves.
+	dismissed chan struct{}
+	dismiss   sync.Once
 
 	mu    sync.Mutex
 	awake wakefulness
@@ -546,6 +593,10 @@ type spoke struct {
 // connect goes to rank 0 at one of the addresses, and waits to be welcome.
 func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, error) {
 	var last error
+	stop := j.announce(func() string {
+		return fmt.Sprintf("for rank 0 at %s, which is not there or waits for others itself", strings.Join(addresses, " or "))
+	})
+	defer stop()
 	for {
 		for _, address := range addresses {
 			c, err := dial(ctx, address, h)
@@ -595,7 +646,7 @@ func welcomed(ctx context.Context, j *Job, c net.Conn, address string) (_ *spoke
 		return nil, fmt.Errorf("dist: rank 0 at %s answers with %q, expected a welcome", address, m.Kind)
 	}
 	j.deadline, j.peers = m.Welcome.Deadline, m.Welcome.Peers
-	s := &spoke{j: j, results: make(chan message, 1), seen: time.Now(), asks: map[int64]chan message{}}
+	s := &spoke{j: j, results: make(chan message, 1), dismissed: make(chan struct{}), seen: time.Now(), asks: map[int64]chan message{}}
 	s.link = newLink(c, j.deadline, s.lost)
 	return s, nil
 }
@@ -640,6 +691,9 @@ func (s *spoke) take(m message) {
 	s.seen = time.Now()
 	s.left = s.left || m.Kind == kindBye
 	s.mu.Unlock()
+	if m.Kind == kindBye {
+		s.dismiss.Do(func() { close(s.dismissed) })
+	}
 	switch m.Kind {
 	case kindResult:
 		s.results <- m
@@ -720,8 +774,17 @@ func (s *spoke) call(m message) message {
 	return <-s.results
 }
 
-// leave says that this rank goes, and ends the connection.
-func (s *spoke) leave() {
+// leave says that this rank's program ends by an error, and waits until those of all do; else the job ends.
+func (s *spoke) leave(text string) {
+	b := s.j.beat()
+	s.send(message{Kind: kindLeave, Text: text, Beat: &b})
+	<-s.dismissed
+	s.close()
+	time.Sleep(beforeSpeaker) // mpirun ends all when one has failed: the error of rank 0 comes first
+}
+
+// close says that this rank goes, and ends the connection.
+func (s *spoke) close() {
 	s.mu.Lock()
 	if !s.left {
 		s.link.send(message{Kind: kindBye})

@@ -3,8 +3,10 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -65,6 +67,33 @@ func (j *Job) end(f *Failure) {
 		}
 		exit(f.Code)
 	})
+}
+
+// patient is how long [Join] waits before it says so, and again is how long until it says so once more.
+const (
+	patient = 10 * time.Second
+	again   = time.Minute
+)
+
+// announce says to the standard error what [Join] waits for, now and then, until it is stopped: nobody can tell from
+// outside whether a process that is silent waits for another one that was never started.
+func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
+
+func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
+	since, stopped := time.Now(), make(chan struct{})
+	host, _ := os.Hostname() // Join has asked for it before
+	who := fmt.Sprintf("rank %d of %d (host %s, pid %d)", j.rank, j.size, host, os.Getpid())
+	go func() {
+		for next := patient; ; next = again {
+			select {
+			case <-stopped:
+				return
+			case <-time.After(next):
+				fmt.Fprintf(w, "lazo: %s has waited for %v, since %s: %s\n", who, time.Since(since).Round(time.Second), since.Format(time.TimeOnly), what())
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(stopped) })
 }
 
 // lastWords is how long the function of [OnFailure] may take.

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // patience is the deadline of these jobs: so long that ranks which only wait for a busy machine keep it.
@@ -47,18 +48,20 @@ func killSelf(s syscall.Signal) func(*dist.Job) {
 func readData(*dist.Job) { <-make(chan int) }
 
 var faults = map[string]fault{
-	"killed":       {1, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
-	"exits early":  {1, func(*dist.Job) { os.Exit(0) }, dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
-	"panics":       {2, func(*dist.Job) { go panic("no luck"); select {} }, dist.ExitLost, []string{"rank 2", "was lost", "at step 3"}, true},
-	"stopped":      {1, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 1", "no sign of life for ", "stopped", "at step 3"}, false},
-	"hangs":        {1, readData, dist.ExitStuck, []string{"rank 1", "is stuck at step 3, in data for ", "waits for it at step 3, in Agree of 1 words", "deadline of 4s", "dist_test.readData", "fault_test.go:"}, false},
-	"hangs, last":  {2, readData, dist.ExitStuck, []string{"rank 2", "is stuck at step 3", "dist_test.readData"}, false},
-	"0 hangs":      {0, readData, dist.ExitStuck, []string{"rank 0", "is stuck at step 3, in data for ", "dist_test.readData"}, false},
-	"0 is killed":  {0, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 0", "was lost", "rank 1", "was at step 3"}, true},
-	"0 is stopped": {0, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 0", "no sign of life for ", "was at step 3"}, false},
-	"fails":        {1, func(j *dist.Job) { j.Fail(errors.New("the disk is full")) }, dist.ExitFailed, []string{"rank 1", "failed at step 3: the disk is full"}, true},
-	"other call":   {1, func(j *dist.Job) { j.Fail(j.Barrier("validation")) }, dist.ExitFailed, []string{"different calls: Agree of 1 words by rank 0, 2, Barrier \"validation\" by rank 1"}, true},
-	"ends first":   {1, func(j *dist.Job) { j.Fail(j.Close()) }, dist.ExitFailed, []string{"different calls: Agree of 1 words by rank 0, 2, Close by rank 1"}, true},
+	"killed":             {1, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
+	"exits early":        {1, func(*dist.Job) { os.Exit(0) }, dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
+	"panics":             {2, func(*dist.Job) { go panic("no luck"); select {} }, dist.ExitLost, []string{"rank 2", "was lost", "at step 3"}, true},
+	"stopped":            {1, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 1", "no sign of life for ", "stopped", "at step 3"}, false},
+	"hangs":              {1, readData, dist.ExitStuck, []string{"rank 1", "is stuck at step 3, in data for ", "waits for it at step 3, in Agree of 1 words", "deadline of 4s", "dist_test.readData", "fault_test.go:"}, false},
+	"hangs, last":        {2, readData, dist.ExitStuck, []string{"rank 2", "is stuck at step 3", "dist_test.readData"}, false},
+	"0 hangs":            {0, readData, dist.ExitStuck, []string{"rank 0", "is stuck at step 3, in data for ", "dist_test.readData"}, false},
+	"0 is killed":        {0, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 0", "was lost", "rank 1", "was at step 3"}, true},
+	"0 is stopped":       {0, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 0", "no sign of life for ", "was at step 3"}, false},
+	"fails":              {1, func(j *dist.Job) { j.Fail(errors.New("the disk is full")) }, dist.ExitFailed, []string{"rank 1", "failed at step 3: the disk is full"}, true},
+	"other call":         {1, func(j *dist.Job) { j.Fail(j.Barrier("validation")) }, dist.ExitFailed, []string{"different calls: Agree of 1 words by rank 0, 2, Barrier \"validation\" by rank 1"}, true},
+	"ends by an error":   {1, func(*dist.Job) { loop.Exit(errors.New("the disk is full")) }, dist.ExitFailed, []string{"rank 1", "failed at step 3: the disk is full"}, true},
+	"0 ends by an error": {0, func(*dist.Job) { loop.Exit(errors.New("the disk is full")) }, dist.ExitFailed, []string{"rank 0", "failed at step 3: the disk is full"}, true},
+	"ends first":         {1, func(j *dist.Job) { j.Fail(j.Close()) }, dist.ExitFailed, []string{"different calls: Agree of 1 words by rank 0, 2, Close by rank 1"}, true},
 }
 
 // Whatever a rank does, all processes of the job are gone within the deadline and a little more, and one message says
@@ -68,12 +71,14 @@ func TestF54_killed(t *testing.T)    { theFaults(t, "killed", "panics") }
 func TestF55_endsEarly(t *testing.T) { theFaults(t, "exits early", "ends first") }
 func TestF56_stopped(t *testing.T)   { theFaults(t, "stopped") }
 func TestF58_rank0(t *testing.T)     { theFaults(t, "0 is killed", "0 is stopped", "0 hangs") }
-func TestNobodyHangs(t *testing.T)   { theFaults(t, "hangs", "hangs, last", "fails", "other call") }
+func TestNobodyHangs(t *testing.T) {
+	theFaults(t, "hangs", "hangs, last", "fails", "ends by an error", "0 ends by an error", "other call")
+}
 
 // quick are those that make check runs, by how the ranks are joined; nightly runs all of them 20 times.
 var quick = map[string][]string{
-	"MPI":     {"killed", "hangs"},
-	"control": {"killed", "exits early", "stopped", "hangs", "0 is killed", "0 hangs", "fails", "other call"},
+	"MPI":     {"killed", "hangs", "ends by an error"},
+	"control": {"killed", "exits early", "stopped", "hangs", "0 is killed", "0 hangs", "fails", "ends by an error", "0 ends by an error", "other call"},
 }
 
 func theFaults(t *testing.T, names ...string) {

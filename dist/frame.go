@@ -30,6 +30,7 @@ const (
 	kindValue   kind = "value"   // rank 0 answers: the value, or that it was put
 	kindTaken   kind = "taken"   // the key had a value
 	kindNone    kind = "none"    // it has none
+	kindLeave   kind = "leave"   // a rank's program ends by an error: which, and what the rank has begun
 )
 
 // message is what goes over a control connection: its length in four bytes, and JSON.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
@@ -29,7 +30,7 @@ type Job struct {
 	hub        *hub       // of rank 0 of many
 	spoke      *spoke     // of any other rank
 	values     values     // of the store, at rank 0
-	gone       chan struct{}
+	over       chan struct{}
 	onFailure  func(*Failure)
 
 	activity activity
@@ -291,8 +292,9 @@ func (j *Job) differ(text string) error {
 
 func nothing() error { return nil }
 
-// Fail ends the job: all ranks exit with [ExitFailed], and the message has this rank's error. It does not return where
-// there are other ranks; in a job of one process, or one that was closed, it does nothing.
+// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has this rank's error. It does not return
+// where there are other ranks; in a job of one process, or one that was closed, it does nothing. [Job.Leave] is for the
+// error that a program returns from its main.
 func (j *Job) Fail(err error) {
 	if j.size == 1 || j.left.Load() {
 		return
@@ -324,16 +326,50 @@ func (j *Job) Close() error {
 	return j.closed
 }
 
+// Leave is Close for a program that err ends, if it is not nil: the others are told why. Where the programs of all ranks
+// end by errors, as behind a run that one of them has failed, each goes with its own, which is returned. Where another
+// rank waits for this one, or does not end within six deadlines, the job ends on all of them as by [Job.Fail], and Leave
+// does not return. In a job of one process it gives err back.
+//
+//	defer func() { err = job.Leave(err) }()
+//
+// [loop.Exit] calls it.
+//
+// [loop.Exit]: https://pkg.go.dev/github.com/lazo-ml/lazo/loop#Exit
+func (j *Job) Leave(err error) error {
+	if err == nil {
+		return j.Close()
+	}
+	if j.size == 1 {
+		return err
+	}
+	j.closing.Do(func() {
+		if j.hub != nil {
+			j.hub.leave(err.Error())
+		} else {
+			j.spoke.leave(err.Error())
+		}
+		j.gone()
+	})
+	return err
+}
+
+// gone notes that this process has left the job.
+func (j *Job) gone() {
+	j.left.Store(true)
+	close(j.over)
+	joined.Forget(j)
+}
+
 func (j *Job) close() error {
 	if err := j.call(part{text: "Close", limit: closeWithin * j.deadline}, nothing, nil); err != nil {
 		return err
 	}
-	j.left.Store(true)
-	close(j.gone)
+	j.gone()
 	if j.hub != nil {
 		j.hub.close()
 	} else {
-		j.spoke.leave()
+		j.spoke.close()
 	}
 	if j.world == nil {
 		return nil

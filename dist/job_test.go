@@ -1,14 +1,18 @@
 package dist_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // joins are the ways in which ranks are joined.
@@ -86,6 +90,32 @@ func TestJob_agreement(t *testing.T) {
 	}
 }
 
+// Where the programs of all ranks end by errors, each goes with its own; the one that comes last ends them.
+func TestJob_leave(t *testing.T) {
+	t.Parallel()
+	for name, by := range joins {
+		t.Run(name, func(t *testing.T) {
+			if ranks.Inside(t) {
+				job, err := dist.Join(t.Context(), dist.OnFailure(func(f *dist.Failure) { fmt.Fprintln(os.Stderr, "the job has failed:", f) }))
+				require.NoError(t, err)
+				own := fmt.Errorf("error of rank %d", job.Rank())
+				<-time.After(time.Duration(job.Rank()*200) * time.Millisecond)
+				require.Same(t, own, job.Leave(own))
+				require.Same(t, own, job.Leave(own), "again")
+				require.NoError(t, job.Close())
+				require.ErrorContains(t, job.Barrier("later"), "closed")
+				loop.Exit(own)
+			}
+			said, err := ranks.Start(t, 3, by)
+			failed := (*launch.ExitError)(nil)
+			require.ErrorAs(t, err, &failed, said)
+			require.Equal(t, 1, failed.Code, said)
+			require.NotContains(t, said, "the job has failed", said)
+			require.Contains(t, said, "error of rank 0", said)
+		})
+	}
+}
+
 func TestJob_alone(t *testing.T) {
 	job, err := dist.Join(t.Context(), nil)
 	require.NoError(t, err)
@@ -105,6 +135,9 @@ func TestJob_alone(t *testing.T) {
 	job.At(1, "data")
 	job.Busy("save", 1)()
 	job.Fail(nil)
+	lost := errors.New("lost")
+	require.Same(t, lost, job.Leave(lost))
+	require.NoError(t, job.Leave(nil))
 	require.NoError(t, job.Barrier("x"))
 	require.NoError(t, job.Close())
 	require.Equal(t, "one process", job.String())

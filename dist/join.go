@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/xla/install"
 	"github.com/lazo-ml/lazo/xla/mpi"
 )
@@ -69,7 +70,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 		return nil, fmt.Errorf("dist: the name of this host: %w", err)
 	}
 	j := &Job{
-		rank: p.rank, size: p.size, launcher: p.launcher, name: p.job, attempt: p.attempt, gone: make(chan struct{}), deadline: cmp.Or(p.deadline, o.deadline), onFailure: o.onFailure,
+		rank: p.rank, size: p.size, launcher: p.launcher, name: p.job, attempt: p.attempt, over: make(chan struct{}), deadline: cmp.Or(p.deadline, o.deadline), onFailure: o.onFailure,
 		activity: activity{start: time.Now()},
 		peers:    []peer{{Host: host, PID: os.Getpid(), LocalSize: 1}},
 	}
@@ -109,6 +110,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	joined.Enter(j)
 	return j, nil
 }
 
@@ -227,6 +229,9 @@ func (j *Job) open(ctx context.Context, p place) error {
 		w, err := library.Init()
 		done <- initialized{w, err}
 	}()
+	defer j.announce(func() string {
+		return fmt.Sprintf("in MPI_Init of %s (%s) for all ranks to be there", library.Path(), library.Version())
+	})()
 	var w *mpi.World
 	select {
 	case <-ctx.Done():

@@ -12,6 +12,10 @@ type view struct {
 	beat beat
 	seen time.Time // when its last message came
 	left bool      // it has said that it leaves, in order
+	// error is why its program ends, "" while it does not; leaving is since when. It makes no calls or exchanges behind
+	// those of its beat.
+	error   string
+	leaving time.Time
 }
 
 // slowest is the rate, in bytes a second, at which an exchange may still be at work when all ranks have come to it.
@@ -29,15 +33,30 @@ func (j *Job) judge(views []view, now, pardon time.Time) (f *Failure, busy bool)
 		}
 	}
 	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
+	first := -1 // of those whose programs end by an error
+	for r := range views {
+		if v := &views[r]; v.error != "" && (first < 0 || v.leaving.Before(views[first].leaving)) {
+			first = r
+		}
+	}
+	if first >= 0 && slices.ContainsFunc(views, func(v view) bool {
+		b, last := &v.beat, &views[first].beat
+		return v.error == "" && !v.left && (b.Call != "" && b.Calls > last.Calls || b.Waits && b.Begun > last.Begun)
+	}) {
+		return j.failed(&views[first], first), false // who waits there waits in vain
+	}
 	for r := range views {
 		// The phase that is over counts no longer, even if its end was not said.
 		if b := &views[r].beat; !views[r].left && b.Busy != "" && !waits(r) && b.BusyLeft > age(r) {
 			return nil, true
 		}
 	}
+	if first >= 0 && now.Sub(latest(views[first].leaving, pardon)) > closeWithin*j.deadline {
+		return j.failed(&views[first], first), false
+	}
 	for w := range views {
 		b := &views[w].beat
-		if views[w].left || !waits(w) {
+		if views[w].left || views[w].error != "" || !waits(w) {
 			continue
 		}
 		waited, limit := b.ExchangeFor, j.deadline
@@ -77,6 +96,11 @@ func (j *Job) judge(views []view, now, pardon time.Time) (f *Failure, busy bool)
 		}
 	}
 	return nil, false
+}
+
+// failed is the failure of a rank whose program ends by an error.
+func (j *Job) failed(v *view, r int) *Failure {
+	return j.failure(ExitFailed, r, v.beat, 0, fmt.Sprintf("%s failed at step %d: %s", j.who(r), v.beat.Step, v.error))
 }
 
 // silent is the failure of a rank that says nothing.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -82,6 +83,28 @@ func TestJudge(t *testing.T) {
 			require.Equal(t, c.rank, f.Rank, f)
 			require.Contains(t, f.Error(), c.says)
 		})
+	}
+	// The program of rank 1 ends by an error, since a second or since two minutes.
+	for _, c := range []struct {
+		zero, one beat
+		since     time.Duration
+		fails     bool
+	}{
+		{computes(5), computes(5), second, false},
+		{calls(5, second), beat{Calls: 4}, second, true},
+		{calls(5, second), beat{Calls: 5}, second, false}, // what it says is older than that rank 1 came there
+		{exchanges(5, second), beat{Begun: 4}, second, true},
+		{exchanges(5, second), beat{Begun: 5}, second, false},
+		{computes(5), computes(5), 2 * time.Minute, true},
+	} {
+		views := []view{{beat: c.zero, seen: now}, {beat: c.one, seen: now, error: "no such file", leaving: now.Add(-c.since)}, {beat: computes(5), seen: now}}
+		f, _ := three().judge(views, now, now.Add(-time.Hour))
+		require.Equal(t, c.fails, f != nil, c)
+		if c.fails {
+			require.Equal(t, ExitFailed, f.Code)
+			require.ErrorContains(t, f, "rank 1 (host h1, pid 101) failed at step ")
+			require.ErrorContains(t, f, ": no such file")
+		}
 	}
 	large := exchanges(5, 11*second)
 	large.Bytes = 100e6 // ten seconds more
@@ -254,6 +277,27 @@ github.com/lazo-ml/lazo/loop.(*run).turns(...)
     example.org/mine/source.(*Reader).next
       /u/source/reader.go:33`, pick(dump))
 	require.Contains(t, stacks(), "judge_test.go", "this one")
+}
+
+// Who waits for a rank that was never started says so: at first after 10 s, then each minute.
+func TestAnnounce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		stop := three().announceTo(&said, func() string { return "for rank 2 to come" })
+		lines := func(after time.Duration) int {
+			<-time.After(after)
+			synctest.Wait()
+			return strings.Count(said.String(), "\n")
+		}
+		require.Zero(t, lines(9*second))
+		require.Equal(t, 1, lines(2*second))
+		require.Regexp(t, `^lazo: rank 0 of 3 \(host h0, pid \d+\) has waited for 10s, since \d\d:\d\d:\d\d: for rank 2 to come\n$`, said.String())
+		require.Equal(t, 1, lines(58*second))
+		require.Equal(t, 2, lines(2*second))
+		stop()
+		stop()
+		require.Equal(t, 2, lines(time.Hour))
+	})
 }
 
 // The function of OnFailure has the message in place of the standard error, and a limit.

@@ -80,7 +80,7 @@ func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) 
 	case <-ctx.Done():
 		forget()
 		return nil, failed(context.Cause(ctx))
-	case <-s.j.gone:
+	case <-s.j.over:
 		forget()
 		return nil, failed(errors.New("the job is closed"))
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/lazo-ml/lazo/internal/joined"
 )
 
 // SignalError is the cause of a context that a signal has cancelled.
@@ -95,13 +97,17 @@ func ExitCode(err error) int {
 }
 
 // Exit ends the program if err is not nil: it prints err by the standard logger and exits with its [ExitCode]. Deferred
-// calls do not run. It is for the main of a program, in place of the panic of package must:
+// calls do not run. In a process that package dist has made one of a job's, the others are told the error, and end too.
+// It is for the main of a program, in place of the panic of package must:
 //
 //	must.M = loop.Exit
 func Exit(err error) {
 	if err != nil {
 		catchBrokenPipes() // or the exit code would be lost if nobody reads the error
 		log.Print(err)
+		if job := joined.Now(); job != nil {
+			_ = job.Leave(err) // err itself, or what hindered telling it
+		}
 		os.Exit(ExitCode(err))
 	}
 }

@@ -108,7 +108,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, job.Close()) }()
+	defer func() { err = job.Leave(err) }()
 	if job.Rank() > 0 {
 		stdout, stderr = io.Discard, io.Discard
 	}

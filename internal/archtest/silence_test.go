@@ -13,7 +13,7 @@ var silence = rule{
 	},
 	but: map[string]string{
 		"loop/signal.go: log.Print":               "Exit is the end of a program, and prints its error",
-		"dist/failure.go: os.Stderr":              "the end of a process whose job failed: nobody is left to return an error to",
+		"dist/failure.go: os.Stderr":              "the end of a process whose job failed, where nobody is left to return an error to, and why Join does not return",
 		"internal/golden/golden.go: os.WriteFile": "a test that is run with -write-golden",
 		"flaxlike/verbose.go: os.Stderr":          "the writer that Fit's Output stands for, unless the run is Silent",
 	},
