@@ -434,4 +434,6 @@ var controls = []control{
 		edits: []edit{{"\t\tfor _, w := range v.waiting[key] {\n", "\t\tfor _, w := range v.waiting[\"\"] {\n"}}},
 	{name: "answers that are left out as beats are", file: "dist/control.go", pkg: "dist", test: "TestStore",
 		edits: []edit{{"m.Kind == kindBeat && len(l.queue) >= mostBeats", "len(l.queue) >= mostBeats"}}},
+	{name: "a key that is there, for a plugin an unknown fault", file: "xla/pjrt/errors.go", pkg: "xla/pjrt", test: "TestKeyValueStore_joinsClients",
+		edits: []edit{{"\tAlreadyExists: ErrKeyExists,\n", ""}}},
 }

@@ -58,7 +58,7 @@ func Fake(t testing.TB) (path string) {
 	}
 	source := filepath.Join(strings.TrimSpace(string(module)), "xla", "pjrt", "testdata", "fake.c")
 	path = filepath.Join(t.TempDir(), "fake.so")
-	build := exec.CommandContext(t.Context(), strings.TrimSpace(string(compiler)), "-std=gnu11", "-shared", "-fPIC", "-o", path, source)
+	build := exec.CommandContext(t.Context(), strings.TrimSpace(string(compiler)), "-std=gnu11", "-pthread", "-shared", "-fPIC", "-o", path, source)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", source, err, out)
 	}

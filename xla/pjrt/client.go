@@ -30,8 +30,8 @@ type Client struct {
 }
 
 // NewClient makes a client. options are the plugin's own, such as "cpu_device_count"; values are string, int64,
-// []int64, float32 or bool. store, which may be nil, is how clients of several processes find each other; it is used
-// until the client is closed.
+// []int64, float32 or bool. store, which may be nil, is how clients of several processes find each other, where the
+// options say so ("node_id" and "num_nodes" of GPUs' plugins); it is used until the client is closed.
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

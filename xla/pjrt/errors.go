@@ -54,7 +54,8 @@ var (
 	ErrCancelled       = errors.New("cancelled")
 	ErrInvalidArgument = errors.New("invalid argument")
 	ErrDeadline        = errors.New("deadline exceeded")
-	ErrKeyNotFound     = errors.New("not found") // also what a KeyValueStore gives for a key that is not there
+	ErrKeyNotFound     = errors.New("not found")     // also what a KeyValueStore gives for a key that is not there
+	ErrKeyExists       = errors.New("already there") // also what a KeyValueStore gives for a key that is put again
 	ErrOutOfMemory     = errors.New("out of memory")
 	ErrUnimplemented   = errors.New("not implemented by the plugin")
 	ErrInternal        = errors.New("internal error of the plugin")
@@ -64,6 +65,7 @@ var (
 
 var codeErrors = map[Code]error{
 	Cancelled: ErrCancelled, InvalidArgument: ErrInvalidArgument, DeadlineExceeded: ErrDeadline, NotFound: ErrKeyNotFound,
+	AlreadyExists:     ErrKeyExists,
 	ResourceExhausted: ErrOutOfMemory, Unimplemented: ErrUnimplemented, Internal: ErrInternal, Unavailable: ErrUnavailable,
 	DataLoss: ErrDataLoss,
 }

@@ -18,7 +18,7 @@ import (
 func buildFake(t *testing.T) []byte {
 	t.Helper()
 	library := filepath.Join(t.TempDir(), "fake.so")
-	out, err := exec.Command(run(t, "go", "env", "CC"), "-std=gnu11", "-shared", "-fPIC", "-o", library, "testdata/fake.c").CombinedOutput()
+	out, err := exec.Command(run(t, "go", "env", "CC"), "-std=gnu11", "-pthread", "-shared", "-fPIC", "-o", library, "testdata/fake.c").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	data, err := os.ReadFile(library)
 	require.NoError(t, err)

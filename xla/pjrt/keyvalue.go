@@ -26,6 +26,7 @@ type KeyValueStore interface {
 	Get(key string, timeout time.Duration) ([]byte, error)
 	// TryGet gives [ErrKeyNotFound] for a key that is not there.
 	TryGet(key string) ([]byte, error)
+	// Put gives [ErrKeyExists] for a key that has a value.
 	Put(key string, value []byte) error
 }
 

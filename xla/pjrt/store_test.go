@@ -12,22 +12,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mapStore is a KeyValueStore of one process.
+// mapStore is a KeyValueStore of clients in one process.
 type mapStore struct {
 	mu      sync.Mutex
 	values  map[string][]byte
 	timeout time.Duration // the last that Get was given
+	put     chan struct{} // closed by the next Put
+	refused int           // puts of a key that was there
 }
 
 func (s *mapStore) Get(key string, timeout time.Duration) ([]byte, error) {
-	s.mu.Lock()
-	s.timeout = timeout
-	s.mu.Unlock()
-	value, err := s.TryGet(key)
-	if err != nil {
-		return nil, ErrDeadline
+	late := time.After(timeout)
+	for {
+		s.mu.Lock()
+		s.timeout = timeout
+		value, ok := s.values[key]
+		if s.put == nil {
+			s.put = make(chan struct{})
+		}
+		put := s.put
+		s.mu.Unlock()
+		if ok {
+			return value, nil
+		}
+		select {
+		case <-put:
+		case <-late:
+			return nil, ErrDeadline
+		}
 	}
-	return value, nil
 }
 
 func (s *mapStore) TryGet(key string) ([]byte, error) {
@@ -42,7 +55,15 @@ func (s *mapStore) TryGet(key string) ([]byte, error) {
 func (s *mapStore) Put(key string, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, ok := s.values[key]; ok {
+		s.refused++
+		return fmt.Errorf("key %q: %w", key, ErrKeyExists)
+	}
 	s.values[key] = value
+	if s.put != nil {
+		close(s.put)
+		s.put = nil
+	}
 	return nil
 }
 
@@ -99,5 +120,47 @@ func TestKeyValueStore(t *testing.T) {
 			left, _, _ := fakeState(t, p)
 			assert.Zero(t, left)
 		})
+	}
+}
+
+// Clients of one job find each other by the store, from threads of the plugin's own too, and one that was started
+// before finds what it put.
+func TestKeyValueStore_joinsClients(t *testing.T) {
+	p, err := Load(freshFake(t, buildFake(t)))
+	require.NoError(t, err)
+	for _, again := range []string{"", "1"} {
+		if again != "" {
+			t.Setenv("LAZO_FAKE_AGAIN", again)
+		}
+		before := Live()
+		store := &mapStore{values: map[string][]byte{}}
+		const nodes = 3
+		var clients [nodes]*Client
+		var errs [nodes]error
+		var group sync.WaitGroup
+		for i := range nodes {
+			group.Go(func() {
+				clients[i], errs[i] = p.NewClient(map[string]any{"node_id": int64(i), "num_nodes": int64(nodes)}, store)
+			})
+		}
+		group.Wait()
+		for i, c := range clients {
+			require.NoError(t, errs[i])
+			assert.Equal(t, i, c.ProcessIndex())
+			require.Len(t, c.Devices(), 2*nodes)
+			var own []int
+			for _, d := range c.AddressableDevices() {
+				assert.Equal(t, i, d.ProcessIndex())
+				own = append(own, d.ID())
+			}
+			assert.Equal(t, []int{2 * i, 2*i + 1}, own)
+		}
+		assert.Equal(t, map[string]int{"": 0, "1": nodes}[again], store.refused)
+		for _, c := range clients {
+			require.NoError(t, c.Close())
+		}
+		assert.Equal(t, before, Live())
+		left, _, _ := fakeState(t, p)
+		assert.Zero(t, left)
 	}
 }
