@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/lazo-ml/lazo/xla/install"
 )
 
 // layout holds what is declared by hand against a published header.
@@ -37,16 +35,14 @@ _Static_assert(PJRT_API_MAJOR == %d && PJRT_API_MINOR >= %d && PJRT_Api_STRUCT_S
 `
 
 func TestTableMatchesHeaders(t *testing.T) {
-	plugin, err := install.Find("cpu", "")
-	require.NoError(t, err, "these tests need the CPU plugin: make setup")
-	oldest := filepath.Join(filepath.Dir(plugin.Path), "include")
+	const oldest = "testdata/api-0.81" // TestOldestLayout made it
 	newest := filepath.Join(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"), "pjrt")
 	rows := []struct {
 		name, include   string
 		minor, size     int
 		compiles, exact bool
 	}{
-		{"the CPU plugin's", oldest, MinMinor, MinTableSize, true, true},
+		{"the oldest", oldest, MinMinor, MinTableSize, true, true},
 		{"go-xla's", newest, MinMinor, MinTableSize, true, false},
 		{"the assertions can fail: minor", newest, 10_000, MinTableSize, false, false},
 		{"the assertions can fail: size", newest, MinMinor, MinTableSize + 1<<20, false, false},
@@ -70,36 +66,36 @@ func TestTableMatchesHeaders(t *testing.T) {
 	}
 }
 
-// declared asserts every struct, field and function that api.h declares, and every number that Go has.
-func declared(t *testing.T) string {
+// declaredAPI is what api.h declares: structs with their fields, and functions.
+func declaredAPI(t *testing.T) (structs []declaredStruct, functions []string) {
 	t.Helper()
 	header, err := os.ReadFile("api.h")
 	require.NoError(t, err)
-	var text strings.Builder
 	field := regexp.MustCompile(`(\w+);`)
-	structs := regexp.MustCompile(`(?ms)^LAZO_STRUCT\((\w+), (.*?)\)\n`).FindAllStringSubmatch(string(header), -1)
-	fields := 0
-	for _, s := range structs {
-		// A newer header may have fields more; the plugin knows by struct_size that lazo has not.
-		fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_%s) >= sizeof(lazo_%s), \"size of %s\");\n", s[1], s[1], s[1])
-		for _, f := range append([][]string{{"", "struct_size"}, {"", "extension_start"}}, field.FindAllStringSubmatch(s[2], -1)...) {
-			fmt.Fprintf(&text, "SAME(lazo_%s, %s, PJRT_%s, %s);\n", s[1], f[1], s[1], f[1])
-			fields++
+	for _, s := range regexp.MustCompile(`(?ms)^LAZO_STRUCT\((\w+), (.*?)\)\n`).FindAllStringSubmatch(string(header), -1) {
+		of := declaredStruct{s[1], []string{"struct_size", "extension_start"}}
+		for _, f := range field.FindAllStringSubmatch(s[2], -1) {
+			of.fields = append(of.fields, f[1])
 		}
+		structs = append(structs, of)
 	}
-	functions := regexp.MustCompile(`\bF\((\w+)\)`).FindAllStringSubmatch(string(header), -1)
-	for _, f := range functions {
-		fmt.Fprintf(&text, "SAME(lazo_Api, %s, PJRT_Api, PJRT_%s);\n", f[1], f[1])
-	}
-	for _, f := range []string{"struct_size", "type", "next"} {
-		fmt.Fprintf(&text, "SAME(lazo_Extension_Base, %s, PJRT_Extension_Base, %s);\n", f, f)
+	for _, f := range regexp.MustCompile(`\bF\((\w+)\)`).FindAllStringSubmatch(string(header), -1) {
+		functions = append(functions, f[1])
 	}
 	require.Greater(t, len(structs), 55)
 	require.Greater(t, len(functions), 90)
-	t.Logf("%d structs, %d fields, %d functions", len(structs), fields, len(functions))
-	number := func(name string, value int) {
-		fmt.Fprintf(&text, "_Static_assert(%s == %d, \"%s\");\n", name, value, name)
-	}
+	return structs, functions
+}
+
+type declaredStruct struct {
+	name   string
+	fields []string
+}
+
+// namedNumbers are PJRT's, as Go and C have them here.
+func namedNumbers(t *testing.T) (names []string, values []int) {
+	t.Helper()
+	number := func(name string, value int) { names, values = append(names, name), append(values, value) }
 	for i, name := range strings.Fields("INVALID PRED S8 S16 S32 S64 U8 U16 U32 U64 F16 F32 F64 BF16 C64 C128 F8E5M2 F8E4M3FN " +
 		"F8E4M3B11FNUZ F8E5M2FNUZ F8E4M3FNUZ S4 U4 TOKEN S2 U2 F8E4M3 F8E3M4 F8E8M0FNU F4E2M1FN") {
 		number("PJRT_Buffer_Type_"+name, i)
@@ -113,9 +109,36 @@ func declared(t *testing.T) string {
 	number("PJRT_Buffer_MemoryLayout_Type_Tiled", 0)
 	number("PJRT_HostBufferSemantics_kImmutableOnlyDuringCall", 0)
 	number("PJRT_HostBufferSemantics_kImmutableZeroCopy", 2)
-	number("PJRT_Buffer_MemoryLayout_Type_Tiled", 0)
-	number("LAZO_MAX_DIMS", maxDims)
 	number("PJRT_Extension_Type_HostAllocator", len(extensionNames)-1)
+	return names, values
+}
+
+// declared asserts every struct, field and function that api.h declares, and every number that Go has.
+func declared(t *testing.T) string {
+	t.Helper()
+	structs, functions := declaredAPI(t)
+	var text strings.Builder
+	fields := 0
+	for _, s := range structs {
+		// A newer header may have fields more; the plugin knows by struct_size that lazo has not.
+		fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_%s) >= sizeof(lazo_%s), \"size of %s\");\n", s.name, s.name, s.name)
+		for _, f := range s.fields {
+			fmt.Fprintf(&text, "SAME(lazo_%s, %s, PJRT_%s, %s);\n", s.name, f, s.name, f)
+			fields++
+		}
+	}
+	for _, f := range functions {
+		fmt.Fprintf(&text, "SAME(lazo_Api, %s, PJRT_Api, PJRT_%s);\n", f, f)
+	}
+	for _, f := range []string{"struct_size", "type", "next"} {
+		fmt.Fprintf(&text, "SAME(lazo_Extension_Base, %s, PJRT_Extension_Base, %s);\n", f, f)
+	}
+	t.Logf("%d structs, %d fields, %d functions", len(structs), fields, len(functions))
+	names, values := namedNumbers(t)
+	for i, name := range names {
+		fmt.Fprintf(&text, "_Static_assert(%s == %d, \"%s\");\n", name, values[i], name)
+	}
+	fmt.Fprintf(&text, "_Static_assert(LAZO_MAX_DIMS == %d, \"dimensions\");\n", maxDims)
 	return text.String()
 }
 

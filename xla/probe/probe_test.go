@@ -247,13 +247,16 @@ func TestF23_FlippedBits(t *testing.T) {
 func TestF24_WrongABI(t *testing.T) {
 	plugin := cpuPlugin(t)
 	const size, major, minor = pjrt.MinTableSize, pjrt.Major, pjrt.MinMinor
+	known, err := probe.Run(t.Context(), plugin)
+	require.NoError(t, err)
+	real := known.Version.StructSize
 	rows := []struct {
 		name, source string
 		got          pjrt.Version // expected in the error
 		ok           bool
 	}{
 		{"newer major", table(size, major+1, 0), pjrt.Version{Major: 1, StructSize: size}, false},
-		{"newer major of the real plugin", wrapper(plugin, major+1, minor, 0), pjrt.Version{Major: 1, Minor: minor, StructSize: size}, false},
+		{"newer major of the real plugin", wrapper(plugin, major+1, minor, 0), pjrt.Version{Major: 1, Minor: minor, StructSize: real}, false},
 		{"minor too old", table(size, major, minor-1), pjrt.Version{Minor: minor - 1, StructSize: size}, false},
 		{"ancient", table(200, major, 10), pjrt.Version{Minor: 10, StructSize: 200}, false},
 		{"table too short for its functions", table(size-8, major, minor), pjrt.Version{Minor: minor, StructSize: size - 8}, false},
