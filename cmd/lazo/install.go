@@ -75,6 +75,9 @@ func check(ctx context.Context, w io.Writer, kind, root string) error {
 		line(w, "plugin", "%s %s, PJRT API %s: %s", found.Kind, found.Version, found.API, found.Path)
 	}
 	line(w, "digest", "ok, sha256 %s", found.SHA256)
+	if found.Successor != "" {
+		line(w, "note", "lazo install %s brings version %s now; until then version %s is used", kind, found.Successor, plain(found.Version))
+	}
 	return nil
 }
 

@@ -402,6 +402,8 @@ var controls = []control{
 		edits: []edit{{"name: \"Slurm\", mark: \"SLURM_STEP_NUM_TASKS\"", "name: \"Slurm\", mark: \"SLURM_NTASKS\""}}},
 	{name: "a signal that stays with the launcher", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_passesSignals",
 		edits: []edit{{"signalAll(pid, signalOf(ctx))", "_ = pid"}}},
+	{name: "an installed library of a row that moved", file: "xla/install/receipt.go", pkg: "xla/install", test: "TestTableMovesOn",
+		edits: []edit{{"w.LibrarySHA256 != \"\" && slices.Contains(r.Wheels, w.SHA256)", "w.LibrarySHA256 != \"\" && w.Kind == r.Kind && slices.Contains(r.Wheels, w.SHA256)"}}},
 	{name: "a file of a wheel over another", file: "xla/install/archive.go", pkg: "xla/install", test: "TestF26_HostileArchives",
 		edits: []edit{{"(other == name || wanted(name, patterns) || wanted(other, patterns))", "other == name"}}},
 	{name: "processes whose schedules each ask their own clock", file: "loop/elapsed.go", pkg: "loop", test: "TestJob_agrees",

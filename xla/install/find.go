@@ -56,7 +56,7 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 			err = r.verify(ctx, folder, table, d)
 		}
 		if err == nil {
-			return r.plugin(folder), nil
+			return r.plugin(folder, table), nil
 		}
 		if again, _ := readReceipt(folder); again == nil || again.Dir == r.Dir {
 			return Plugin{}, err

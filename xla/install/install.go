@@ -41,7 +41,7 @@ var (
 
 // Plugin is an installed plugin, or an implementation of MPI.
 type Plugin struct {
-	Kind     string // "cpu", "cpu106", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
+	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
 	Version  string // of the package that it came in; "" for a bare library
 	API      string // version of PJRT's C API, as in "0.81"; "" of MPI, and if the file is not in the table
 	Path     string // of the library, absolute
@@ -49,6 +49,9 @@ type Plugin struct {
 	Licence  string // of the package, as in the table
 	Platform string // operating system and processor, as in "linux/amd64"
 	Stamp    string // changes when a file of the plugin was written to or replaced, whatever time it bears
+	// Successor is the version that [Install] would put in this one's place, "" if this is what the table has, or a file
+	// without a version. Until Install is called, what is installed stays in use.
+	Successor string
 }
 
 // Launcher is the program that starts processes with an implementation of MPI, mpirun, as [MPI] and [MPICH] have it;
@@ -149,7 +152,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 		keep = old.Dir // even if damaged: it might do, as long as there is nothing better
 		if !o.Force && slices.Equal(old.Wheels, digests(pieces)) && old.verify(ctx, folder, table, full) == nil {
 			sweep(folder, keep)
-			return old.plugin(folder), nil
+			return old.plugin(folder, table), nil
 		}
 	}
 	sweep(folder, keep)
@@ -161,7 +164,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 		return Plugin{}, err
 	}
 	sweep(folder, fresh.Dir)
-	return fresh.plugin(folder), nil
+	return fresh.plugin(folder, table), nil
 }
 
 // layDown brings all the pieces into a new folder, complete, checked and tried, and describes it. The folder is not the

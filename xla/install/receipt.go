@@ -51,12 +51,34 @@ func (r *receipt) file(name string) *fileRecord {
 	return nil
 }
 
-func (r *receipt) plugin(folder string) Plugin {
+func (r *receipt) plugin(folder string, table []Wheel) Plugin {
 	return Plugin{
 		Kind: r.Kind, Version: r.Version, API: r.API, Licence: r.Licence, Platform: r.Platform,
 		Path: filepath.Join(folder, r.Dir, filepath.FromSlash(r.Library)), SHA256: r.file(r.Library).SHA256,
-		Stamp: r.stamp(folder),
+		Stamp: r.stamp(folder), Successor: r.successor(table),
 	}
+}
+
+// successor is the version of the table's rows, if they are others than those that were installed.
+func (r *receipt) successor(table []Wheel) string {
+	rows, err := wheelsFor(r.Kind, table)
+	if err != nil || r.Version == "" {
+		return ""
+	}
+	version, same := "", true
+	for _, w := range rows {
+		if w.Library != "" {
+			version = w.Version
+		}
+		same = same && slices.Contains(r.Wheels, w.SHA256)
+		if w.Library != "" && slices.Contains(r.Wheels, w.LibrarySHA256) {
+			return "" // installed from the bare library
+		}
+	}
+	if same {
+		return ""
+	}
+	return version
 }
 
 func readReceipt(folder string) (*receipt, error) {
@@ -158,7 +180,8 @@ const (
 // verify tells whether what lies in folder is what the receipt says, and the library what the table says.
 func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d depth) error {
 	for _, w := range table {
-		pinned := w.LibrarySHA256 != "" && w.Kind == r.Kind && slices.Contains(r.Wheels, w.SHA256)
+		// Of whatever kind: a wheel may have been another one's when it was installed.
+		pinned := w.LibrarySHA256 != "" && slices.Contains(r.Wheels, w.SHA256)
 		if got := r.file(r.Library).SHA256; pinned && got != w.LibrarySHA256 {
 			return fmt.Errorf("%w: the receipt in %s gives its library the SHA-256 %s, want %s", ErrDamaged, folder, got, w.LibrarySHA256)
 		}

@@ -141,6 +141,49 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestTableMovesOn: what is installed stays in use, and is held against its row, which is another kind's now, until
+// Install is called.
+func TestTableMovesOn(t *testing.T) {
+	one, two := newToy(t, "1.0", noise(1, 5000)), newToy(t, "2.0", noise(2, 5000))
+	files, root := t.TempDir(), filepath.Join(t.TempDir(), "root")
+	place := func(name string, data []byte) string {
+		path := filepath.Join(files, name)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		return path
+	}
+	p, err := Install(t.Context(), "toy", Options{Root: root, From: place("1.whl", one.wheel), table: []Wheel{one.Wheel}})
+	require.NoError(t, err)
+	require.Empty(t, p.Successor)
+	older := one.Wheel
+	older.Kind = "toy1"
+	now := Options{Root: root, From: place("2.whl", two.wheel), table: []Wheel{two.Wheel, older}}
+	for _, d := range []depth{quick, full} {
+		found, err := find(t.Context(), "toy", root, now, d)
+		require.NoError(t, err)
+		require.Equal(t, "2.0", found.Successor)
+		found.Successor = ""
+		require.Equal(t, p, found)
+	}
+
+	receipt := filepath.Join(root, "toy", receiptName)
+	text, err := os.ReadFile(receipt)
+	require.NoError(t, err)
+	other := noise(3, 5000)
+	require.NoError(t, os.WriteFile(p.Path, other, 0o640))
+	require.NoError(t, os.WriteFile(receipt, []byte(strings.Replace(string(text), one.LibrarySHA256, sum(other), 1)), 0o640))
+	_, err = find(t.Context(), "toy", root, now, full)
+	require.ErrorIs(t, err, ErrDamaged, "the row of the other kind knows better than the receipt")
+
+	p, err = Install(t.Context(), "toy", now)
+	require.NoError(t, err)
+	require.Equal(t, []string{"2.0", ""}, []string{p.Version, p.Successor})
+	bare := now
+	bare.From, bare.Force = place("toy.so", two.lib), true
+	p, err = Install(t.Context(), "toy", bare)
+	require.NoError(t, err)
+	require.Empty(t, p.Successor, "the library of the table, without its wheel")
+}
+
 // Whoever looks while versions are replaced sees one of them, whole.
 func TestFindDuringInstall(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 5000))
@@ -229,8 +272,8 @@ func FuzzReceipt(f *testing.F) {
 				t.Fatalf("%q below %q leads elsewhere", file.Path, r.Dir)
 			}
 		}
-		if !strings.HasPrefix(r.plugin("/root").Path, "/root/"+dirPrefix) {
-			t.Fatalf("library at %q", r.plugin("/root").Path)
+		if !strings.HasPrefix(r.plugin("/root", nil).Path, "/root/"+dirPrefix) {
+			t.Fatalf("library at %q", r.plugin("/root", nil).Path)
 		}
 	})
 }
