@@ -68,6 +68,18 @@ type across struct {
 	number atomic.Int64 // of programs that were begun
 }
 
+// maxRanks is how many devices XLA's CPU can divide a program over: what has a higher number counts as another
+// process's, and the plugin refuses it.
+const maxRanks = 2048
+
+// rankLimit is an error for more processes than a program can be divided over.
+func rankLimit(ranks int) error {
+	if ranks > maxRanks {
+		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxRanks)
+	}
+	return nil
+}
+
 // handlers are the plugins, by their paths, that know MPI's calls: they keep them until the process ends.
 var handlers = struct {
 	sync.Mutex
@@ -88,8 +100,9 @@ func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error)
 	case o.client[cpuDevices] != int64(1):
 		return nil, fmt.Errorf("xla: open %q across %d processes: client option %q is %v: each process is one device: start more processes",
 			plugin.Kind, o.job.Size(), cpuDevices, o.client[cpuDevices])
-	case o.job.Size() > maxCPUDevices:
-		return nil, fmt.Errorf("xla: open %q across %d processes: expected %d at most", plugin.Kind, o.job.Size(), maxCPUDevices)
+	}
+	if err := rankLimit(o.job.Size()); err != nil {
+		return nil, fmt.Errorf("xla: open %q across %d processes: %w", plugin.Kind, o.job.Size(), err)
 	}
 	handlers.Lock()
 	defer handlers.Unlock()

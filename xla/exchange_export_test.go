@@ -73,3 +73,6 @@ func protoFields(message []byte, path ...protowire.Number) (found [][]byte) {
 	}
 	return found
 }
+
+// RankLimit is how many processes a runtime is refused for.
+var RankLimit = rankLimit
