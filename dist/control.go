@@ -46,22 +46,23 @@ func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 
 // link is one side of a control connection, once the other is known.
 type link struct {
-	conn net.Conn
-	done chan struct{}
+	conn   net.Conn
+	done   chan struct{}
+	failed func(error)
 
 	mu     sync.Mutex
 	more   sync.Cond // the queue is longer, or closed
-	queue  []message // for the goroutine that writes: nobody waits for a peer that does not read
+	queue  [][]byte  // frames, for the goroutine that writes: nobody waits for a peer that does not read
 	closed bool      // nothing is sent any more
 }
 
 func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
-	l := &link{conn: c, done: make(chan struct{})}
+	l := &link{conn: c, done: make(chan struct{}), failed: failed}
 	l.more.L = &l.mu
 	go func() {
 		defer close(l.done)
-		for m, ok := l.next(); ok; m, ok = l.next() {
-			if err := write(c, m, limit); err != nil {
+		for f, ok := l.next(); ok; f, ok = l.next() {
+			if err := put(c, f, limit); err != nil {
 				l.mu.Lock()
 				l.queue, l.closed = nil, true // what is left has no reader
 				l.mu.Unlock()
@@ -73,18 +74,18 @@ func newLink(c net.Conn, limit time.Duration, failed func(error)) *link {
 	return l
 }
 
-// next waits for a message to write; false when no more will come.
-func (l *link) next() (m message, ok bool) {
+// next waits for a frame to write; false when no more will come.
+func (l *link) next() (f []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.queue) == 0 && !l.closed {
 		l.more.Wait()
 	}
 	if len(l.queue) == 0 {
-		return m, false
+		return nil, false
 	}
-	m, l.queue = l.queue[0], l.queue[1:]
-	return m, true
+	f, l.queue = l.queue[0], l.queue[1:]
+	return f, true
 }
 
 // mostBeats is how many messages may wait before beats are left out. Others are as many as there are calls that wait.
@@ -92,12 +93,22 @@ const mostBeats = 64
 
 // send hands a message over; false where nothing is sent any more, or a peer does not read and it is a beat.
 func (l *link) send(m message) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || m.Kind == kindBeat && len(l.queue) >= mostBeats {
+	f, err := frame(m)
+	if err != nil {
+		go l.failed(err) // which takes locks that the caller may hold
 		return false
 	}
-	l.queue = append(l.queue, m)
+	return l.push(f, m.Kind == kindBeat)
+}
+
+// push hands a frame over, as send does.
+func (l *link) push(frame []byte, beat bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || beat && len(l.queue) >= mostBeats {
+		return false
+	}
+	l.queue = append(l.queue, frame)
 	l.more.Signal()
 	return true
 }
@@ -126,6 +137,7 @@ type hub struct {
 	views []view
 	over  bool         // no message is sent any more
 	calls []*message   // each rank's part in an agreement; nil: it has not come
+	came  int          // how many of them are not nil
 	own   chan message // what came of it, for rank 0
 	stack chan string
 	// dismissed is closed when the programs of all ranks end by errors.
@@ -227,9 +239,24 @@ func (h *hub) gather(ctx context.Context) error {
 			return fmt.Errorf("dist: the connection of rank %d: %w", r, err)
 		}
 		h.links[r] = newLink(c, h.j.deadline, func(err error) { h.lost(r, err) })
-		h.links[r].send(message{Kind: kindWelcome, Welcome: &welcome{h.j.deadline, h.j.peers}})
 	}
+	tell(h.links, message{Kind: kindWelcome, Welcome: &welcome{h.j.deadline, h.j.peers}})
 	return nil
+}
+
+// tell hands a message to all links but nil ones. It is encoded once: a welcome names all ranks, so encoding it for
+// each would be work by the square of their number.
+func tell(links []*link, m message) {
+	f, err := frame(m)
+	for _, l := range links {
+		switch {
+		case l == nil:
+		case err != nil:
+			go l.failed(err)
+		default:
+			l.push(f, m.Kind == kindBeat)
+		}
+	}
 }
 
 // refuses says why a comer is none of the job's ranks; "" if it is one.
@@ -340,11 +367,13 @@ func (h *hub) look() {
 		}
 		h.views[0].beat, h.views[0].seen = h.j.beat(), now
 		if now.Sub(sent) >= beatEvery {
-			for r, l := range h.links {
-				if l != nil && !h.views[r].left {
-					l.send(message{Kind: kindBeat})
+			stay := slices.Clone(h.links)
+			for r := range stay {
+				if h.views[r].left {
+					stay[r] = nil
 				}
 			}
+			tell(stay, message{Kind: kindBeat})
 			sent = now
 		}
 		if h.over = h.allLeave(); h.over {
@@ -457,13 +486,12 @@ func (h *hub) fail(f *Failure) {
 	}
 	told := *f
 	told.Here = false
+	tell(links, message{Kind: kindEnd, Failure: &told})
 	var flushed sync.WaitGroup
 	for _, l := range links {
-		if l == nil {
-			continue
+		if l != nil {
+			flushed.Go(func() { l.flush(answerWithin) })
 		}
-		l.send(message{Kind: kindEnd, Failure: &told})
-		flushed.Go(func() { l.flush(answerWithin) })
 	}
 	flushed.Wait()
 	h.j.end(f)
@@ -496,8 +524,11 @@ func (h *hub) call(m message) message {
 // answer notes a rank's part, and sends what came of it to all ranks once the last has come: the largest of each word,
 // or the data of all. The caller holds mu.
 func (h *hub) answer(r int, m message) {
+	if h.calls[r] == nil {
+		h.came++
+	}
 	h.calls[r] = &m
-	if slices.Contains(h.calls, nil) {
+	if h.came < len(h.calls) {
 		return
 	}
 	result := message{Kind: kindResult}
@@ -521,11 +552,8 @@ func (h *hub) answer(r int, m message) {
 		}
 	}
 	clear(h.calls)
-	for _, l := range h.links {
-		if l != nil {
-			l.send(result)
-		}
-	}
+	h.came = 0
+	tell(h.links, result)
 	h.own <- result
 }
 
@@ -559,10 +587,10 @@ func (h *hub) close() {
 }
 
 func (h *hub) sayBye() {
+	tell(h.links, message{Kind: kindBye})
 	var flushed sync.WaitGroup
 	for _, l := range h.links {
 		if l != nil {
-			l.send(message{Kind: kindBye})
 			flushed.Go(func() {
 				l.flush(answerWithin)
 				l.conn.Close()

@@ -82,19 +82,32 @@ const (
 	mostMessage = 1 << 30
 )
 
-func write(c net.Conn, m message, limit time.Duration) error {
+// frame is a message as it goes over a connection.
+func frame(m message) ([]byte, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(body) > mostMessage {
-		return fmt.Errorf("a message of %d bytes, the limit is %d", len(body), mostMessage)
+		return nil, fmt.Errorf("a message of %d bytes, the limit is %d", len(body), mostMessage)
 	}
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, len(body)+4), uint32(len(body))), body...), nil
+}
+
+func put(c net.Conn, frame []byte, limit time.Duration) error {
 	if err := c.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	_, err = c.Write(append(binary.BigEndian.AppendUint32(make([]byte, 0, len(body)+4), uint32(len(body))), body...))
+	_, err := c.Write(frame)
 	return err
+}
+
+func write(c net.Conn, m message, limit time.Duration) error {
+	f, err := frame(m)
+	if err != nil {
+		return err
+	}
+	return put(c, f, limit)
 }
 
 func read(c io.Reader, most int) (m message, err error) {

@@ -1,0 +1,38 @@
+package dist
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What goes to all ranks is encoded once, and all links hand on the same bytes: of a welcome, which names all ranks,
+// rank 0 of 4,096 would otherwise write a gigabyte of JSON.
+func TestTell_encodesOnce(t *testing.T) {
+	links := make([]*link, 5) // none for rank 0
+	for r := range links[1:] {
+		links[1+r] = &link{}
+		links[1+r].more.L = &links[1+r].mu
+	}
+	tell(links, message{Kind: kindWelcome, Welcome: &welcome{second, make([]peer, len(links))}})
+	first := links[1].queue[0]
+	var m message
+	require.NoError(t, json.Unmarshal(first[4:], &m))
+	require.Len(t, m.Welcome.Peers, len(links))
+	for _, l := range links[2:] {
+		require.Same(t, &first[0], &l.queue[0][0])
+	}
+}
+
+// An agreement is over when all have come, also one behind another.
+func TestAnswer_whenAllHaveCome(t *testing.T) {
+	h := &hub{calls: make([]*message, 3), own: make(chan message, 1)}
+	for round := range int64(3) {
+		for r := range int64(3) {
+			require.Empty(t, h.own)
+			h.answer(int(r), message{Call: "Agree of 1 words", Words: []int64{10*round + r}})
+		}
+		require.Equal(t, []int64{10*round + 2}, (<-h.own).Words)
+	}
+}
