@@ -292,9 +292,9 @@ func (j *Job) differ(text string) error {
 
 func nothing() error { return nil }
 
-// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has this rank's error. It does not return
-// where there are other ranks; in a job of one process, or one that was closed, it does nothing. [Job.Leave] is for the
-// error that a program returns from its main.
+// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has this rank's error. It does not
+// return where there are other ranks; in a job of one process, or one that was closed, it does nothing. [Job.Leave] is
+// for the error that a program returns from its main.
 func (j *Job) Fail(err error) {
 	if j.size == 1 || j.left.Load() {
 		return
@@ -326,10 +326,10 @@ func (j *Job) Close() error {
 	return j.closed
 }
 
-// Leave is Close for a program that err ends, if it is not nil: the others are told why. Where the programs of all ranks
-// end by errors, as behind a run that one of them has failed, each goes with its own, which is returned. Where another
-// rank waits for this one, or does not end within six deadlines, the job ends on all of them as by [Job.Fail], and Leave
-// does not return. In a job of one process it gives err back.
+// Leave is Close for a program that err ends, if it is not nil: the others are told why. Where the programs of all
+// ranks end by errors, as behind a run that one of them has failed, each goes with its own, which is returned. Where
+// another rank waits for this one, or does not end within six deadlines, the job ends on all of them as by [Job.Fail],
+// and Leave does not return. In a job of one process it gives err back.
 //
 //	defer func() { err = job.Leave(err) }()
 //

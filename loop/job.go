@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -36,7 +38,8 @@ type Watched interface {
 // Tasks, callbacks, their schedules and what is logged must be the same in all processes. [Callback].AtRank0 is for
 // what only one of them is to do. The time of a turn is what was agreed before it, so a schedule of time may be
 // due a turn later than alone. The context of a task or callback does not end with that of the run, because one process
-// alone would then leave its turn; a run within it, as an [Evaluation], ends with the context of the outer run.
+// alone would then leave its turn; a run within it, as an [Evaluation], ends with the context of the outer run. A job has
+// one run at a time: a second one is an error, unless it is given the context of a task or callback of the first.
 type Joined interface {
 	// Job is nil where the state belongs to this process alone.
 	Job() Job
@@ -73,6 +76,28 @@ func (e *RankError) Unwrap() error { return e.cause }
 
 // Point is the error without the name of this package.
 func (e *RankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
+
+// running has the jobs on which a run is being made. The processes of a job meet in one order, which two runs beside
+// each other have not; a job is one of the process, and so is this.
+var running sync.Map // of Job
+
+type runningKey struct{}
+
+// alone is an error where another run is being made on the job. Runs within one, which are given the context of a task
+// or callback of it, are no others. own is the context for this run.
+func alone(ctx context.Context, job Job) (own context.Context, end func(), err error) {
+	if job == nil || !reflect.ValueOf(job).Comparable() {
+		return ctx, func() {}, nil
+	}
+	if ctx.Value(runningKey{}) == job {
+		return ctx, func() {}, nil
+	}
+	if _, other := running.LoadOrStore(job, true); other {
+		return ctx, nil, fmt.Errorf("loop: rank %d makes another run on this job already: its processes make one at a time: wait for the other's end; "+
+			"a run within a task or callback is given the context of that", job.Rank())
+	}
+	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
+}
 
 // held is the context of tasks and callbacks where processes agree: it does not end.
 func held(ctx context.Context) context.Context {

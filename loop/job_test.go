@@ -114,6 +114,32 @@ func TestJob_messages(t *testing.T) {
 	}
 }
 
+// Two runs beside each other would meet in another order in each process: the second is refused, one within the first
+// is not.
+func TestJob_twoRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var second error
+		all := together(2, func(rank int, s member) (loop.Result[member], error) {
+			return memberLoop.Run(t.Context(), s, numbers(10), loop.Until(loop.Steps(6)), loop.Watch(loop.At(loop.Steps(3)), func(ctx context.Context, _ loop.Report) error {
+				if _, err := memberLoop.Run(ctx, s, numbers(3)); err != nil {
+					return err
+				}
+				if rank == 0 {
+					_, second = memberLoop.Run(t.Context(), s, numbers(3))
+				}
+				return nil
+			}))
+		})
+		for _, e := range all {
+			require.NoError(t, e.err)
+			require.Equal(t, int64(6), e.Elapsed.Steps)
+		}
+		require.ErrorContains(t, second, "loop: rank 0 makes another run on this job already")
+		again := together(2, func(_ int, s member) (loop.Result[member], error) { return memberLoop.Run(t.Context(), s, numbers(3)) })
+		require.NoError(t, errors.Join(again[0].err, again[1].err), "behind the others")
+	})
+}
+
 func onRank(which, rank int, err error) error {
 	if rank == which {
 		return err

@@ -44,6 +44,11 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...O
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)
 	r.settings = newSettings(options, job)
+	ctx, end, busy := alone(ctx, job)
+	if busy != nil {
+		return Result[S]{State: state, History: &History{}, Elapsed: r.from, Reason: Failed}, busy
+	}
+	defer end()
 	leave := r.join(ctx, job)
 	defer leave()
 	r.elapsed, r.history = r.from, r.resumed

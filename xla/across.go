@@ -2,10 +2,13 @@ package xla
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
@@ -54,6 +58,30 @@ func (r *Runtime) Local(m Mesh) (first, n int) {
 		return c.across.job.Rank(), 1
 	}
 	return 0, n
+}
+
+// apart are the runtimes of this process without [Across] beside its job, or those with it.
+var apart struct{ across, told atomic.Bool }
+
+// tellApart says once, at rank 0, that each rank of a job is about to train for itself: a program that forgot [Across]
+// would go on to the end, and show nothing but one of its models. Once a runtime was opened across the job, another one
+// is the rank's own.
+func tellApart(o *options) {
+	if o.job != nil {
+		apart.across.Store(true)
+		return
+	}
+	job := joined.Now()
+	if job == nil || job.Rank() > 0 || apart.across.Load() || apart.told.Swap(true) {
+		return
+	}
+	const text = "xla: Open without Across in a job of several processes: each of them computes for itself, and trains a model of its own. " +
+		"Give xla.Across(job) with the job of dist.Join"
+	if o.log.Enabled(context.Background(), slog.LevelWarn) {
+		o.log.Warn(text, "processes", job.Size())
+		return
+	}
+	fmt.Fprintf(os.Stderr, "lazo: %s (%d processes)\n", text, job.Size())
 }
 
 // across is what a client has for a job of several processes.

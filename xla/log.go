@@ -7,7 +7,7 @@ import (
 
 // Log sets where Open and what it opens say what they do: a plugin was installed or opened, a program compiled or
 // loaded from the cache (level Info), a cached program passed over (Warn). nil, the default, is nowhere: lazo itself
-// writes nothing to the standard streams.
+// writes nothing to the standard streams, but for one line where a process of a job opens a runtime without [Across].
 //
 // XLA's own log, in C++, goes to stderr, and has errors only (of a plugin for the CPU: what ends the process) unless
 // the environment variable TF_CPP_MIN_LOG_LEVEL says 2 (errors too), 1 (warnings too) or 0 (all) before the first

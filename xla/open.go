@@ -104,6 +104,7 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
 	}
+	tellApart(o)
 	found, err := find(plugin, o)
 	if o.install && errors.Is(err, ErrPluginNotFound) && installable(plugin) {
 		found, err = installNow(ctx, plugin, o, Probe)

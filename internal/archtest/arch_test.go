@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"xla/cost":              {"internal/brackets"},
 	"xla/plan":              {"internal/brackets", "xla", "xla/cost", "xla/export"},
 	"xla/spmd":              {"xla/pjrt"},
-	"xla":                   {"dist", "internal/aot", "internal/gate", "internal/graphs", "internal/owners", "internal/planned", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe", "xla/spmd"},
+	"xla":                   {"dist", "internal/aot", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe", "xla/spmd"},
 	"dist":                  {"internal/joined", "xla/install", "xla/mpi"},
 	"dist/storetest":        {"dist"},
 	"dist/launch":           {"dist", "internal/child", "loop", "xla/install"},

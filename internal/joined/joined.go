@@ -6,6 +6,8 @@ import "sync/atomic"
 
 // Job is a job of several processes, as package dist joins one.
 type Job interface {
+	Rank() int
+	Size() int
 	// Leave leaves the job at the end of the program, which an error ends unless it is nil.
 	Leave(err error) error
 }
