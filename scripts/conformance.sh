@@ -127,7 +127,7 @@ for package in "${packages[@]}"; do
 			rules.Install()
 			compute.Register("lazo", func(config string) (compute.Backend, error) {
 				plugin, devices, counted := strings.Cut(config, ",")
-				options := []xla.Option{xla.CompileCache(os.Getenv("LAZO_COMPILED"), 2<<30)}
+				options := []xla.Option{xla.CompileCache(os.Getenv("LAZO_COMPILED"), 0)}
 				if counted {
 					n, err := strconv.ParseInt(devices, 10, 64)
 					if err != nil {

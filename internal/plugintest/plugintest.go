@@ -29,12 +29,10 @@ func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 // Kept is the option that makes [CPU] of [Uncached], for examples, which have no test to hand over.
 func Kept() (xla.Option, error) {
 	dir, err := folder()
-	return xla.CompileCache(dir, keptBytes), err
+	// The cache's own limit has room for all programs of a check. With less, those that are compiled in the same order
+	// each time throw each other out.
+	return xla.CompileCache(dir, 0), err
 }
-
-// keptBytes is room for all programs of a check: those of the tests alone come to more than 256 MiB, and a cache that
-// drops the oldest keeps nothing of what is compiled in the same order each time.
-const keptBytes = 2 << 30
 
 func folder() (dir string, err error) {
 	cache, err := owners.Cache()
