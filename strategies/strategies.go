@@ -112,7 +112,7 @@ type Program interface {
 	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.
 	CompileTime() time.Duration
-	// Cost and Memory are what the compiler reckons that a run takes: see [xla.Program.Cost] and [xla.Program.Memory].
+	// Cost and Memory are what a run takes, as it can be known beforehand: see [xla.Program.Cost] and [xla.Program.Memory].
 	// [xla.ErrUnimplemented] where steps are not compiled as a whole.
 	Cost() (xla.Cost, error)
 	Memory() (xla.Memory, error)

@@ -90,7 +90,7 @@ func (do task) run(o *outcome) error {
 		if err != nil {
 			return err
 		}
-		p, err := r.CompileStableHLO("foreign", string(text), xla.Built{})
+		p, err := r.CompileStableHLO(context.Background(), "foreign", string(text), xla.Built{})
 		if err != nil {
 			return err
 		}

@@ -5,22 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/xla/cost"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Cost is what the compiler reckons that one run of a program takes. It is made from the optimized program, before
-// anything ran: good to compare programs, not to predict time. XLA counts the body of a loop once, however often it
-// runs, so a program of blocks ([Program.Block]) has the cost of about one step.
+// Cost is what one run of a program takes on one device. It is counted from the optimized program, before anything ran:
+// good to compare programs, not to predict time. Compare costs of one Source: of a loop, a plugin counts the body once,
+// however often it runs, and lazo as often as the program says that it runs. How many steps a run of a program of blocks
+// ([Program.Block]) makes, the program does not say, so it has the cost of about one step with either.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and their like, which are not among the FLOPs
 	BytesAccessed   float64 // read and written by all operations
+	// Source says who counted.
+	Source CostSource
+	// Uncounted are the operations whose FLOPs lazo does not know, which are missing above, and Unknown the loops of
+	// which the program does not say how often they run, each of which counts once; with their lines. A plugin tells
+	// neither.
+	Uncounted, Unknown []string
 }
+
+// CostSource says who counted a [Cost].
+type CostSource string
+
+const (
+	// FromPlugin is what the plugin reckons.
+	FromPlugin CostSource = "plugin"
+	// FromHLO is what lazo counts from the text of the optimized program ([cost.Count]).
+	FromHLO CostSource = "hlo"
+)
 
 // Memory is the memory in bytes that a program needs on its device. A run takes Arguments + Outputs - Aliased +
 // Temporary; Peak is the plugin's own count, from which version 0.0.1 of the CPU's leaves Temporary out. What a plugin
@@ -46,6 +66,9 @@ func (c *calls) signature() (inputs, outputs []shapes.Shape, err error) {
 }
 
 func (c *calls) optimized() (string, error) {
+	if c.executable.of.exchanges(c.executable.module) {
+		return "", fmt.Errorf("%w: the program is divided over several processes, and none has what XLA made of the whole: open the plugin with as many devices in one process", ErrUnimplemented)
+	}
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
 }
 
@@ -73,18 +96,46 @@ func (p *Program) unusable(err error, what string) error {
 	return during(err, "%s %s", what, p.name)
 }
 
-// Cost asks the compiler what a run costs; [ErrUnimplemented] where the plugin does not reckon, as the plugin [Go], and
-// that of CUDA for a described machine.
-func (p *Program) Cost() (Cost, error) {
-	values, err := ask(p, "cost", analysed.cost)
-	if err != nil {
+// Cost is what a run costs, as the plugin reckons, and where it does not, as CUDA's for a described machine, as lazo
+// counts from [Program.Optimized], which compiles a program whose devices are there once more; see [Cost].Source. It is
+// [ErrUnimplemented], with the cause, where the plugin reckons nothing and writes no optimized program, or one that lazo
+// cannot read, and for the plugin [Go].
+func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
+
+func (p *Program) cost(of analysed) (Cost, error) {
+	values, err := of.cost()
+	switch {
+	case err == nil && len(values) > 0:
+		number := func(name string) float64 {
+			x, _ := values[name].(float32) // what is 0 is left out
+			return float64(x)
+		}
+		return Cost{FLOPs: number("flops"), Transcendentals: number("transcendentals"), BytesAccessed: number("bytes accessed"), Source: FromPlugin}, nil
+	case err != nil && !errors.Is(WrapError(err), ErrUnimplemented):
 		return Cost{}, err
 	}
-	number := func(name string) float64 {
-		x, _ := values[name].(float32) // what is 0 is left out
-		return float64(x)
+	return p.costFromHLO(of)
+}
+
+// costFromHLO is lazo's own count, which is made once.
+func (p *Program) costFromHLO(of analysed) (Cost, error) {
+	p.counting.Lock()
+	defer p.counting.Unlock()
+	if p.fromHLO == nil {
+		text, err := of.optimized()
+		if err != nil {
+			return Cost{}, err
+		}
+		counts, err := cost.Count(text, nil)
+		if err != nil {
+			return Cost{}, fmt.Errorf("%w: the plugin reckons no cost, and the optimized program cannot be counted: %w", ErrUnimplemented, graphs.Inner(err))
+		}
+		p.fromHLO = &Cost{FLOPs: counts.FLOPs(), Transcendentals: counts.Transcendentals, BytesAccessed: counts.Bytes, Source: FromHLO,
+			Uncounted: counts.Uncounted, Unknown: counts.Unknown}
 	}
-	return Cost{number("flops"), number("transcendentals"), number("bytes accessed")}, nil
+	c := *p.fromHLO
+	c.Uncounted, c.Unknown = slices.Clone(c.Uncounted), slices.Clone(c.Unknown)
+	return c, nil
 }
 
 // Memory asks the compiler what memory a run needs; [ErrUnimplemented] where the plugin does not reckon.
@@ -92,7 +143,7 @@ func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.me
 
 // Optimized is the program as XLA has it after its passes, for one device: HLO as text, in a form that is XLA's own and
 // may change with the plugin. A program whose devices are there is compiled once more for it. [ErrUnimplemented] where
-// the plugin writes none, as the plugin [Go].
+// the plugin writes none, as the plugin [Go], and for a program divided over several processes ([Across]).
 func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
 // Signature gives the shapes of the inputs and outputs, as the compiled program has them; those that are replaced and
@@ -134,7 +185,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 	if on, ok := r.Backend.(*client); ok && !r.closed.Load() {
 		return on.optimized(stablehlo, on.textOptions())
 	}
-	p, err := r.compileText(name, stablehlo, Built{})
+	p, err := r.compileText(context.Background(), name, stablehlo, Built{})
 	if err != nil {
 		return "", err
 	}

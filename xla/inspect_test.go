@@ -87,7 +87,7 @@ func TestLower(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "xla: lower wrong: ")
 
-	again, err := r.CompileStableHLO("product", m.Text(), xla.Built{})
+	again, err := r.CompileStableHLO(t.Context(), "product", m.Text(), xla.Built{})
 	require.NoError(t, err)
 	want, err := p.Cost()
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestLower(t *testing.T) {
 		{"another input", xla.Built{InPlace: map[int]int{0: 0}}, m.Text(), "writes output 0 over input 1"},
 		{"no such input", xla.Built{Host: []int{2}}, m.Text(), "input 2 from the host: the program has 2"},
 	} {
-		_, err := r.CompileStableHLO("it", row.text, row.built)
+		_, err := r.CompileStableHLO(t.Context(), "it", row.text, row.built)
 		require.ErrorContains(t, err, row.want, row.name)
 	}
 }

@@ -85,7 +85,7 @@ func runQuietly(t *testing.T) {
 	r, err := xla.Open(t.Context(), xla.CPU)
 	require.NoError(t, err)
 	addTo(t, r, 10)
-	_, err = r.CompileStableHLO("broken", "module { nonsense }", xla.Built{})
+	_, err = r.CompileStableHLO(t.Context(), "broken", "module { nonsense }", xla.Built{})
 	require.Error(t, err)
 	_, err = r.Compile("broken", func(g *graph.Graph) xla.Built {
 		graph.Add(graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2)), graph.Parameter(g, "y", shapes.Make(dtypes.Float32, 3)))

@@ -70,20 +70,26 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 // inputs are, and may be empty: with no InPlace it is as the text says (tf.aliasing_output). Outputs and Block are not
 // looked at.
 //
+// The context ends the compiler of a described machine, and the error is its cause then. A compiler of devices that are
+// there cannot be ended: one that has begun comes to its end.
+//
 // A program is code: XLA checks its text, but a text made to harm may crash the process, which says so, or take all
 // memory: try it in a child process, as the command lazo hlo does. The plugin [Go] cannot compile text:
 // [ErrUnimplemented].
-func (r *Runtime) CompileStableHLO(name, text string, built Built) (*Program, error) {
-	p, err := r.compileText(name, text, built)
+func (r *Runtime) CompileStableHLO(ctx context.Context, name, text string, built Built) (*Program, error) {
+	p, err := r.compileText(ctx, name, text, built)
 	if err != nil {
 		return nil, during(err, "compile %s", name)
 	}
 	return p, nil
 }
 
-func (r *Runtime) compileText(name, text string, built Built) (*Program, error) {
+func (r *Runtime) compileText(ctx context.Context, name, text string, built Built) (*Program, error) {
 	if r.closed.Load() {
 		return nil, errClosed
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	switch on := r.Backend.(type) {
 	case *client:
@@ -99,7 +105,7 @@ func (r *Runtime) compileText(name, text string, built Built) (*Program, error) 
 		runs.executable.text, runs.executable.options = text, options
 		return &Program{name: name, built: built, runs: runs, text: text, block: 1, devices: 1}, nil
 	case *described:
-		runs, err := on.textProgram(name, text, &built)
+		runs, err := on.textProgram(ctx, name, text, &built)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +122,7 @@ func (c *client) textOptions() pjrt.CompileOptions {
 }
 
 // textProgram compiles a text at once, since only the compiler knows its inputs and outputs.
-func (d *described) textProgram(name, text string, built *Built) (*describedProgram, error) {
+func (d *described) textProgram(ctx context.Context, name, text string, built *Built) (*describedProgram, error) {
 	options := baseOptions(d.plugin.Kind)
 	partitions, err := partitionsOf(text)
 	if err == nil && partitions > d.NumDevices() {
@@ -133,7 +139,7 @@ func (d *described) textProgram(name, text string, built *Built) (*describedProg
 		options.Shardy = strings.Contains(text, "sdy.mesh")
 	}
 	p := &describedProgram{of: d, name: name, text: text, options: options}
-	report, err := p.compiled(context.Background())
+	report, err := p.compiled(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -67,8 +67,8 @@ func TestCompileStableHLO_devices(t *testing.T) {
 	text := func(n string) string {
 		return "module @m attributes {mhlo.num_partitions = " + n + " : i32} {\n  func.func public @main() -> () {\n    return\n  }\n}\n"
 	}
-	_, err := r.CompileStableHLO("m", text("9"), xla.Built{})
+	_, err := r.CompileStableHLO(t.Context(), "m", text("9"), xla.Built{})
 	require.ErrorContains(t, err, "it is for 9 devices, fake:4 has 4")
-	_, err = r.CompileStableHLO("m", text("0"), xla.Built{})
+	_, err = r.CompileStableHLO(t.Context(), "m", text("0"), xla.Built{})
 	require.ErrorContains(t, err, "expected a number of devices")
 }

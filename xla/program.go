@@ -35,6 +35,9 @@ type Program struct {
 	counts []int32
 	lists  sync.Pool // *lists, of blocks
 	uses   gate.Gate // runs read, Close closes
+
+	counting sync.Mutex // guards fromHLO
+	fromHLO  *Cost      // once somebody asked for it
 }
 
 // lists are those of one run of a block.

@@ -54,8 +54,9 @@ func TestOpenTopology(t *testing.T) {
 	require.EqualValues(t, len(p.StableHLO()), m.Code)
 	took := p.CompileTime()
 	require.Positive(t, took)
-	_, err = p.Cost()
-	require.ErrorIs(t, err, xla.ErrUnimplemented)
+	cost, err := p.Cost()
+	require.NoError(t, err, "the plugin reckons none, and lazo counts")
+	require.Equal(t, xla.Cost{FLOPs: float64(m.Code), BytesAccessed: 2 * float64(m.Code), Source: xla.FromHLO}, cost)
 	text, err := p.Optimized()
 	require.NoError(t, err)
 	require.Contains(t, text, "HloModule fake")
@@ -152,20 +153,20 @@ func TestOpenTopology_mesh(t *testing.T) {
 func TestOpenTopology_compilerFails(t *testing.T) {
 	r := plugintest.Described(t, 1, xla.CompileTimeout(2*time.Second))
 	t.Setenv("TMPDIR", t.TempDir())
-	_, err := r.CompileStableHLO("bad", "crash", xla.Built{})
+	_, err := r.CompileStableHLO(t.Context(), "bad", "crash", xla.Built{})
 	require.ErrorIs(t, err, xla.ErrCompilerCrash)
 	require.ErrorContains(t, err, "it died of SIGABRT: fake.cc:1] the fake ends here")
 	t.Log(err)
-	_, err = r.CompileStableHLO("bad", "nonsense", xla.Built{})
+	_, err = r.CompileStableHLO(t.Context(), "bad", "nonsense", xla.Built{})
 	require.ErrorIs(t, err, xla.ErrInvalidArgument)
 	require.ErrorContains(t, err, "not a program of the fake")
 	t.Log(err)
-	_, err = r.CompileStableHLO("slow", "hang", xla.Built{})
+	_, err = r.CompileStableHLO(t.Context(), "slow", "hang", xla.Built{})
 	require.ErrorIs(t, err, xla.ErrDeadline)
 	require.ErrorContains(t, err, "no end after 2s")
 	require.ErrorContains(t, err, "CompileTimeout")
 	t.Log(err)
-	p, err := r.CompileStableHLO("text", "fake 3 2 1 4", xla.Built{})
+	p, err := r.CompileStableHLO(t.Context(), "text", "fake 3 2 1 4", xla.Built{})
 	require.NoError(t, err)
 	inputs, outputs, err := p.Signature()
 	require.NoError(t, err)
@@ -185,7 +186,7 @@ func TestOpenTopology_close(t *testing.T) {
 	p := increment(t, r)
 	done := make(chan error)
 	go func() {
-		_, err := r.CompileStableHLO("slow", "hang", xla.Built{})
+		_, err := r.CompileStableHLO(t.Context(), "slow", "hang", xla.Built{})
 		done <- err
 	}()
 	require.Eventually(t, func() bool { // the folder of its child
@@ -199,6 +200,33 @@ func TestOpenTopology_close(t *testing.T) {
 	_, err = r.BufferFromFlatData(0, []float32{1, 2, 3, 4}, four)
 	require.ErrorIs(t, err, xla.ErrClosed)
 	require.Zero(t, r.NumDevices())
+}
+
+// The context of CompileStableHLO ends the compiler, and nothing is compiled for one that has ended.
+func TestCompileStableHLO_context(t *testing.T) {
+	r := plugintest.Described(t, 1, xla.CompileTimeout(20*time.Second))
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	done := make(chan error)
+	go func() {
+		_, err := r.CompileStableHLO(ctx, "slow", "hang", xla.Built{})
+		done <- err
+	}()
+	require.Eventually(t, func() bool { // the folder of its child
+		folders, err := os.ReadDir(os.TempDir())
+		return err == nil && len(folders) > 0
+	}, time.Minute, time.Millisecond)
+	cancel(cause)
+	require.ErrorIs(t, <-done, cause)
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left, "what the compiler left")
+	for _, on := range []*xla.Runtime{r, plugintest.CPU(t)} {
+		_, err := on.CompileStableHLO(ctx, "text", "fake 3 2 1 4", xla.Built{})
+		require.ErrorIs(t, err, cause)
+		require.ErrorContains(t, err, "xla: compile text: enough")
+	}
 }
 
 // The context of Prepare ends the compiler, and is no answer of it: the next one compiles anew.
@@ -236,7 +264,7 @@ func TestProgram_Prepare(t *testing.T) {
 	require.NoError(t, p.Close())
 	require.ErrorIs(t, p.Prepare(t.Context()), xla.ErrClosed)
 
-	of, err := plugintest.CPU(t).CompileStableHLO("there", `func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }`, xla.Built{})
+	of, err := plugintest.CPU(t).CompileStableHLO(t.Context(), "there", `func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }`, xla.Built{})
 	require.NoError(t, err)
 	require.NoError(t, of.Prepare(t.Context()))
 	require.NoError(t, of.Close())

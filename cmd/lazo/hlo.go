@@ -39,7 +39,7 @@ func (c hloCommand) Run(s session) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, runtime.Close()) }()
-	program, err := runtime.CompileStableHLO(name, text, xla.Built{})
+	program, err := runtime.CompileStableHLO(s.ctx, name, text, xla.Built{})
 	if err != nil {
 		return oneLine(err)
 	}
@@ -82,15 +82,24 @@ func readProgram(path string) (name, text string, err error) {
 // oneLine keeps an error that quotes the program to a line.
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
+// countedBy says who counted a cost.
+var countedBy = map[xla.CostSource]string{xla.FromPlugin: "counted by the plugin", xla.FromHLO: "counted by lazo"}
+
 func printEstimates(w io.Writer, program *xla.Program) error {
 	comment := func(name, format string, args ...any) { line(w, "// "+name, format, args...) }
 	switch cost, err := program.Cost(); {
 	case errors.Is(err, xla.ErrUnimplemented):
-		comment("cost", "not told by the plugin")
+		comment("cost", "not told by the plugin, and the optimized program cannot be counted")
 	case err != nil:
 		return err
 	default:
-		comment("cost", "%.0f FLOPs, %.0f transcendentals, %.0f bytes accessed", cost.FLOPs, cost.Transcendentals, cost.BytesAccessed)
+		comment("cost", "%.0f FLOPs, %.0f transcendentals, %.0f bytes accessed (%s)", cost.FLOPs, cost.Transcendentals, cost.BytesAccessed, countedBy[cost.Source])
+		for _, text := range cost.Uncounted {
+			comment("not counted", "%s", text)
+		}
+		for _, text := range cost.Unknown {
+			comment("loop counted once", "%s", text)
+		}
 	}
 	switch m, err := program.Memory(); {
 	case errors.Is(err, xla.ErrUnimplemented):

@@ -3,7 +3,7 @@ package graphs
 import "strings"
 
 // packageNames are lazo's packages; the errors of each begin with its name.
-var packageNames = map[string]bool{"checkpoint": true, "data": true, "export": true, "flaxlike": true, "flow": true, "grad": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
+var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "flow": true, "grad": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
 	"nn": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "train": true, "xla": true}
 
 // pointed is an error that can say its point. Package loop, which knows no other, has a pointed of its own for the same

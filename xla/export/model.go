@@ -67,7 +67,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 			m.replaces = true
 		}
 	}
-	if m.compiled, err = on.CompileStableHLO(p.Name, p.Text, built); err != nil {
+	if m.compiled, err = on.CompileStableHLO(context.Background(), p.Name, p.Text, built); err != nil {
 		return m, err
 	}
 	if err := p.sameAs(m.compiled, p.Inputs, p.Outputs); err != nil {
@@ -77,7 +77,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 		m.sizes = map[int]*xla.Program{p.rows(): m.compiled}
 	}
 	for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
-		program, err := on.CompileStableHLO(p.Name, p.Sizes[size], xla.Built{})
+		program, err := on.CompileStableHLO(context.Background(), p.Name, p.Sizes[size], xla.Built{})
 		if err == nil {
 			m.sizes[size] = program
 			err = p.sameAs(program, sized(p.Inputs, size), sized(p.Outputs, size))

@@ -4,6 +4,7 @@ package hlo_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -129,7 +130,7 @@ func (m machine) failures(group []drawn, compilations *int) []failure {
 
 func (m machine) compile(group []drawn) error {
 	b := programOf(hlo.New("operations", func(of *hlo.Module) (compute.Executable, error) {
-		p, err := m.CompileStableHLO("operations", of.Text(), xla.Built{})
+		p, err := m.CompileStableHLO(context.Background(), "operations", of.Text(), xla.Built{})
 		if err != nil {
 			return nil, err
 		}

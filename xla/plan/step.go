@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/brackets"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/cost"
 	"github.com/lazo-ml/lazo/xla/export"
@@ -75,8 +76,6 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, runtime.Close()) }()
-	stop := context.AfterFunc(ctx, func() { _ = runtime.Close() }) // which ends the compiler; it says why
-	defer stop()
 	devices := runtime.NumDevices()
 	text, mesh, batch, division, err := s.divided(devices)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 	}
 	r := &Report{Program: s.Name, Target: t.Name, Devices: devices, Division: division, Batch: batch,
 		Compiler: strings.Join(strings.Fields(runtime.PlatformVersion()), " ")}
-	program, err := runtime.CompileStableHLO(s.Name, text, xla.Built{})
+	program, err := runtime.CompileStableHLO(ctx, s.Name, text, xla.Built{})
 	if fit, is := unfit(err); is {
 		r.Fit = fit
 		return r, nil
@@ -110,7 +109,7 @@ func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err err
 		return err
 	}
 	if r.Counts, err = cost.Count(hlo, mesh); err != nil {
-		return fmt.Errorf("the compiler's text: %w", err)
+		return fmt.Errorf("the compiler's text: %w", graphs.Inner(err))
 	}
 	if r.Memory, err = program.Memory(); err != nil {
 		return err

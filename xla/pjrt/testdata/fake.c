@@ -431,7 +431,7 @@ static void dump(const char *options, size_t size, size_t length) {
 	snprintf(name, sizeof name, "%.*s/module_0000.fake.after_optimizations.txt", (int)value[3], (const char *)value + 4);
 	FILE *file = fopen(name, "w");
 	if (!file) return;
-	fprintf(file, "HloModule fake, is_scheduled=true\n\nENTRY %%main (x: u8[%zu]) -> u8[%zu] {\n  ROOT %%x = u8[%zu]{0} parameter(0)\n}\n", length, length, length);
+	fprintf(file, "HloModule fake, is_scheduled=true\n\nENTRY %%main (x: u8[%zu]) -> u8[%zu] {\n  %%x = u8[%zu]{0} parameter(0)\n  ROOT %%y = u8[%zu]{0} negate(%%x)\n}\n", length, length, length, length);
 	fclose(file);
 }
 // A program for a topology may be StableHLO too, which is not looked at; "crash" and "hang" do that, and one
