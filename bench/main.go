@@ -52,6 +52,7 @@ type bench struct {
 	plot     string
 	server   string
 	data     string
+	over     string
 	out      *json.Encoder
 	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
 	turns  *bufio.Scanner
@@ -85,10 +86,12 @@ var workloads = []struct {
 	{"csv", tables},
 	{"growth", growth},
 	{"ranks", ranks},
+	{"exchange", exchange},
+	{"control", control},
 }
 
 // notByDefault are measured when they are asked for alone: they take minutes.
-var notByDefault = []string{"growth", "gpt", "ranks"}
+var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {
@@ -99,6 +102,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	if len(args) > 0 && args[0] == serveChild {
 		return serveModel(ctx, stdout)
+	}
+	if len(args) > 0 && args[0] == controlRank {
+		return controlProcess(ctx, stdout)
 	}
 	b := &bench{out: json.NewEncoder(stdout), stdout: stdout}
 	var names []string
@@ -116,6 +122,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
 	flags.StringVar(&b.server, "server", "", "the `command` of a peer's server for serve, which prints its address as http://… when it is ready (default: lazo's)")
 	flags.StringVar(&b.data, "data", "", "the `folder` in which images and csv find their files, or write them (default: a temporary one)")
+	flags.StringVar(&b.over, "over", "", "what ranks exchange by, a `name` for the lines of exchange (default: shared memory)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
 	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -189,7 +196,12 @@ type line struct {
 	WarmS    float64           `json:"warm_s,omitempty"`
 	MB       int               `json:"mb,omitempty"`
 	Floor    float64           `json:"floor_s,omitempty"` // the best of what is measured beside it
-	Ratio    float64           `json:"ratio,omitempty"`   // Min by Floor
+	Ratio    float64           `json:"ratio,omitempty"`   // Min by Floor; of exchange, Median by Floor
+	Ranks    int               `json:"ranks,omitempty"`
+	Bytes    int               `json:"bytes,omitempty"` // that each rank gives to a sum
+	CPUs     int               `json:"cpus,omitempty"`  // processors of the machine, which all ranks share
+	Over     string            `json:"over,omitempty"`  // what ranks exchange by
+	MPI      string            `json:"mpi,omitempty"`
 	RSSMB    int               `json:"rss_mb,omitempty"`
 	P50      float64           `json:"p50_us,omitempty"` // of the last repeat's requests
 	P99      float64           `json:"p99_us,omitempty"`

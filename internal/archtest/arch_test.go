@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 	"examples/tabular":      {"data", "flaxlike", "loop"},
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"data", "flaxlike", "loop", "optim"},
-	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "dist", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla"},
+	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "dist", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla", "xla/mpi"},
 }
 
 type pkg struct {

@@ -118,7 +118,7 @@ func TestAfterFinalize(t *testing.T) {
 		require.NoError(t, w.Finalize())
 		_, err := tryRun(t, e, pjrt.Array{Shape: pjrt.Shape{DType: pjrt.Float32, Dims: []int{4}}, Data: make([]byte, 16)})
 		require.ErrorContains(t, err, "this process is in no job of MPI, or has left it")
-		for what, err := range map[string]error{"maximum": w.Max([]int64{1}), "broadcast": w.Broadcast(0, []byte{1}), "barrier": w.Barrier(), "Finalize": w.Finalize()} {
+		for what, err := range map[string]error{"maximum": w.Max([]int64{1}), "sum": w.Sum([]float32{1}), "broadcast": w.Broadcast(0, []byte{1}), "barrier": w.Barrier(), "Finalize": w.Finalize()} {
 			require.ErrorIs(t, err, ErrFinalized, what)
 		}
 		_, err = w.AllGather([]byte{1})

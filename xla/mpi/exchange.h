@@ -59,7 +59,7 @@ void *lazo_rank(void *call); // gives the rank as u32[]; exchanges nothing
 // 0 leaves one as it is.
 void lazo_set_limits(int64_t elements, int64_t packed);
 
-// lazo_repeat calls MPI_Allreduce for the sum of 32-bit floats in place, so many times.
-lazo_result lazo_repeat(int times, float *values, int count);
+// lazo_sum sums 32-bit floats over all ranks, in place.
+lazo_result lazo_sum(float *values, size_t count);
 
 #endif

@@ -107,6 +107,16 @@ func (w *World) Max(words []int64) error {
 	return w.said("maximum", C.lazo_max((*C.int64_t)(unsafe.SliceData(words)), C.size_t(len(words))))
 }
 
+// Sum sets each value to its sum over all ranks, by the library's own addition: what programs exchange by, without a
+// program. All give as many values.
+func (w *World) Sum(values []float32) error {
+	if err := w.enter("sum"); err != nil {
+		return err
+	}
+	defer w.mu.Unlock()
+	return w.said("sum", C.lazo_sum((*C.float)(unsafe.SliceData(values)), C.size_t(len(values))))
+}
+
 // Broadcast sets data to what the root rank has in it. All give the same length.
 func (w *World) Broadcast(root int, data []byte) error {
 	if root < 0 || root >= w.Size() {
@@ -204,14 +214,3 @@ func (w *World) Exchanges() Exchange {
 
 // setLimits sets how many elements go into one call of MPI, and up to how many bytes an array is packed with others.
 func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }
-
-// repeat sums values over all ranks so many times, and gives how long that took: MPI without a program.
-func (w *World) repeat(times int, values []float32) (time.Duration, error) {
-	if err := w.enter("repeat"); err != nil {
-		return 0, err
-	}
-	defer w.mu.Unlock()
-	begin := time.Now()
-	r := C.lazo_repeat(C.int(times), (*C.float)(unsafe.SliceData(values)), C.int(len(values)))
-	return time.Since(begin), w.said("repeat", r)
-}

@@ -15,6 +15,10 @@ func TestHostExchanges(t *testing.T) {
 		words := []int64{int64(w.Rank()), -int64(w.Rank()), 7}
 		require.NoError(t, w.Max(words))
 		assert.Equal(t, []int64{2, 0, 7}, words)
+		sums := []float32{float32(w.Rank()), 0.5}
+		require.NoError(t, w.Sum(sums))
+		assert.Equal(t, []float32{3, 1.5}, sums)
+		require.NoError(t, w.Sum(nil))
 		data := []byte{byte(w.Rank()), 1}
 		require.NoError(t, w.Broadcast(1, data))
 		assert.Equal(t, []byte{1, 1}, data)

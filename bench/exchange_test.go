@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+)
+
+// variantsOf are the variants of lines that name so many ranks.
+func variantsOf(t *testing.T, out []byte, workload string, ranks int) (list []string) {
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var l line
+		d.DisallowUnknownFields()
+		require.NoError(t, d.Decode(&l))
+		require.Equal(t, workload, l.Workload)
+		require.Equal(t, ranks, l.Ranks)
+		require.Equal(t, l.N, len(l.Values))
+		require.Positive(t, l.CPUs)
+		list = append(list, l.Variant)
+	}
+	return list
+}
+
+func TestExchange_sums(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, launch.Run(t.Context(), launch.Options{
+		N: 2, Mpirun: os.Getenv("LAZO_TEST_MPIRUN"), Command: []string{plugintest.Program(t, "."), "-workload", "exchange", "-variant", "sums", "-repeats", "1"},
+		Env: []string{"OMPI_MCA_mpi_yield_when_idle=1"}, Stdout: &out, Stderr: os.Stderr,
+	}))
+	var expected []string
+	for range sumSizes {
+		expected = append(expected, "bare", "program")
+	}
+	require.Equal(t, expected, variantsOf(t, out.Bytes(), "exchange", 2))
+}
+
+func TestControl(t *testing.T) {
+	command := exec.Command(plugintest.Program(t, "."), "-workload", "control", "-variant", "16")
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	require.NoError(t, err)
+	require.Equal(t, []string{"join", "agree", "watch", "watch traffic", "end"}, variantsOf(t, out, "control", 16))
+}
+
+// By hand: 784-512-10 has 784 weights and a bias a unit, then 512 and one.
+func TestParameters(t *testing.T) {
+	require.Equal(t, 785*512+513*10, parameters([]int{512, 10}))
+	for _, m := range exchangers {
+		require.InDelta(t, map[string]float64{"mlp 2.0 M": 2.0e6, "mlp 25 M": 25e6}[m.name], parameters(m.layers), 0.01e6)
+	}
+}
