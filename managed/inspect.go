@@ -13,8 +13,8 @@ import (
 )
 
 // Costs says what each of the step's programs takes, in the order of [Stepper.StableHLO]; one for several steps at once
-// counts as about one step. Where the plugin reckons nothing, lazo counts, for which each program is compiled once more:
-// see [xla.Program.Cost]. [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// counts as about one step. Where the plugin reckons nothing, lazo counts, for which each program is compiled once
+// more: see [xla.Program.Cost]. [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
 // Memory says what memory the compiler reckons that each of the step's programs needs, in bytes, in the order of

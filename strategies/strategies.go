@@ -112,8 +112,8 @@ type Program interface {
 	StableHLO() string
 	// CompileTime is how long the plugin took to compile it.
 	CompileTime() time.Duration
-	// Cost and Memory are what a run takes, as it can be known beforehand: see [xla.Program.Cost] and [xla.Program.Memory].
-	// [xla.ErrUnimplemented] where steps are not compiled as a whole.
+	// Cost and Memory are what a run takes, as it can be known beforehand: see [xla.Program.Cost] and
+	// [xla.Program.Memory]. [xla.ErrUnimplemented] where steps are not compiled as a whole.
 	Cost() (xla.Cost, error)
 	Memory() (xla.Memory, error)
 	// Compiled is the step as a program of the runtime's, for what else it tells; nil where steps are not compiled as a

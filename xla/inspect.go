@@ -18,17 +18,17 @@ import (
 
 // Cost is what one run of a program takes on one device. It is counted from the optimized program, before anything ran:
 // good to compare programs, not to predict time. Compare costs of one Source: of a loop, a plugin counts the body once,
-// however often it runs, and lazo as often as the program says that it runs. How many steps a run of a program of blocks
-// ([Program.Block]) makes, the program does not say, so it has the cost of about one step with either.
+// however often it runs, and lazo as often as the program says that it runs. How many steps a run of a program of
+// blocks ([Program.Block]) makes, the program does not say, so it has the cost of about one step with either.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and their like, which are not among the FLOPs
 	BytesAccessed   float64 // read and written by all operations
 	// Source says who counted.
 	Source CostSource
-	// Uncounted are the operations whose FLOPs lazo does not know, which are missing above, and Unknown the loops of
-	// which the program does not say how often they run, each of which counts once; with their lines. A plugin tells
-	// neither.
+	// Uncounted are the operations whose FLOPs lazo does not know, which are missing above, and Unknown the loops
+	// of which the program does not say how often they run, each of which counts once; with their lines. A plugin
+	// tells neither.
 	Uncounted, Unknown []string
 }
 
@@ -98,8 +98,8 @@ func (p *Program) unusable(err error, what string) error {
 
 // Cost is what a run costs, as the plugin reckons, and where it does not, as CUDA's for a described machine, as lazo
 // counts from [Program.Optimized], which compiles a program whose devices are there once more; see [Cost].Source. It is
-// [ErrUnimplemented], with the cause, where the plugin reckons nothing and writes no optimized program, or one that lazo
-// cannot read, and for the plugin [Go].
+// [ErrUnimplemented], with the cause, where the plugin reckons nothing and writes no optimized program, or one that
+// lazo cannot read, and for the plugin [Go].
 func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
 
 func (p *Program) cost(of analysed) (Cost, error) {

@@ -19,7 +19,9 @@ type told struct {
 func (told) cost() (map[string]any, error) { return nil, ErrUnimplemented }
 func (told) memory() (Memory, error)       { return Memory{}, ErrUnimplemented }
 
-func (told) signature() (inputs, outputs []shapes.Shape, err error) { return nil, nil, ErrUnimplemented }
+func (told) signature() (inputs, outputs []shapes.Shape, err error) {
+	return nil, nil, ErrUnimplemented
+}
 
 func (t told) optimized() (string, error) { return t.text, t.err }
 

@@ -127,7 +127,7 @@ var fieldsThatAreLists = map[string]string{
 	"managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given", "train/outer.ContinuousResult.Missed": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/cost.Counts.Exchanged": "given", "xla/cost.Counts.Largest": "given", "xla/cost.Counts.Uncounted": "given", "xla/cost.Counts.Unknown": "given",
-	"xla/spmd.Summary.Calls": "given", "xla/spmd.Call.Instructions": "given",
+	"xla.Cost.Uncounted": "given", "xla.Cost.Unknown": "given", "xla/spmd.Summary.Calls": "given", "xla/spmd.Call.Instructions": "given",
 	"xla/plan.Estimate.Missing": "given", "xla/plan.Target.Grid": "given",
 	"xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "xla/probe.Report.Devices": "given",
 }

@@ -1,5 +1,5 @@
-// Package brackets finds the ends of brackets in texts of XLA's, HLO and StableHLO, and cuts their lists. A bracket in a
-// string is none.
+// Package brackets finds the ends of brackets in texts of XLA's, HLO and StableHLO, and cuts their lists. A bracket in
+// a string is none.
 package brackets
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Nesting is how deep in brackets a text is behind what was read of it, and whether it is in a string. The zero value is
-// the beginning of a text.
+// Nesting is how deep in brackets a text is behind what was read of it, and whether it is in a string. The zero value
+// is the beginning of a text.
 type Nesting struct {
 	Depth   int // negative where more brackets were closed than opened
 	Quoted  bool

@@ -34,9 +34,9 @@ var reckoned = []struct {
 	{"tied embeddings", 4_345_814, 39_970},
 }
 
-// The products of the LSTM of 24 units over 12 places of 16 numbers, by hand, with 64 examples: those of the input and the
-// gradient of their weights, of all places; those of the state, and both of their gradients, place by place; the last
-// layer of 5 outputs and its two gradients.
+// The products of the LSTM of 24 units over 12 places of 16 numbers, by hand, with 64 examples: those of the input and
+// the gradient of their weights, of all places; those of the state, and both of their gradients, place by place; the
+// last layer of 5 outputs and its two gradients.
 const lstmProducts = 2*64*12*16*(4*24)*2 + 2*64*12*24*(4*24)*3 + 2*64*24*5*3
 
 // TestCost holds lazo's count of steps against that of the plugin, where it reckons one, and against that of version
