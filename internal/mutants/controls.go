@@ -65,7 +65,11 @@ func (r *runner) controls(ctx context.Context, module string, all []control, nam
 		if err != nil {
 			return err
 		}
-		passed, inTime, out := run(ctx, binaries[packages[0].ImportPath], packages[0].Dir, r.scratch, 5*time.Minute, nil, "-test.run", "^"+c.test+"$", "-test.v")
+		env, err := programsToo(ctx, r.scratch)
+		if err != nil {
+			return err
+		}
+		passed, inTime, out := run(ctx, binaries[packages[0].ImportPath], packages[0].Dir, r.scratch, 5*time.Minute, env, "-test.run", "^"+c.test+"$", "-test.v")
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -54,7 +54,7 @@ func build(ctx context.Context, module, scratch string, packages []*source, text
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(scratch, "overlay.json")
+	file := overlayIn(scratch)
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		return nil, err
 	}
@@ -70,6 +70,18 @@ func build(ctx context.Context, module, scratch string, packages []*source, text
 		binaries[p.ImportPath] = binary
 	}
 	return binaries, nil
+}
+
+// overlayIn is the file that says which texts replace which, once build has written it.
+func overlayIn(scratch string) string { return filepath.Join(scratch, "overlay.json") }
+
+// programsToo has the programs that a test builds changed as the test is, out of the cache that holds the rest of them.
+func programsToo(ctx context.Context, scratch string) ([]string, error) {
+	said, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOCACHE: %w", err)
+	}
+	return []string{"GOCACHE=" + strings.TrimSpace(string(said)), fmt.Sprintf("GOFLAGS=%s '-overlay=%s'", os.Getenv("GOFLAGS"), overlayIn(scratch))}, nil
 }
 
 // run starts a test binary where its package lies, and says whether it passed and whether it ended in time.
