@@ -137,7 +137,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 	var programs [2]*xla.Program
 	var inputs [2][]compute.Buffer
 	for i, n := range []int{0, calls} {
-		programs[i], err = e.across.CompileStableHLO("sums", sumsOf(len(values), n, e.job.Size()), xla.Built{InPlace: map[int]int{0: 0}})
+		programs[i], err = e.across.CompileStableHLO(ctx, "sums", sumsOf(len(values), n, e.job.Size()), xla.Built{InPlace: map[int]int{0: 0}})
 		if err != nil {
 			return err
 		}
