@@ -625,7 +625,7 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, 
 		return fmt.Sprintf("for rank 0 at %s, which is not there or waits for others itself", strings.Join(addresses, " or "))
 	})
 	defer stop()
-	for {
+	for tried := 0; ; tried++ {
 		for _, address := range addresses {
 			c, err := dial(ctx, address, h)
 			if err == nil {
@@ -636,9 +636,19 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, 
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("dist: rank %d cannot reach rank 0 at %s: %w (%w)", h.Rank, strings.Join(addresses, " or "), context.Cause(ctx), last)
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(pause(tried)):
 		}
 	}
+}
+
+// pause is how long a rank waits before it tries to reach rank 0 again: longer and longer, since thousands that wait
+// for one that comes late would keep its host busy with refusing them.
+func pause(tried int) time.Duration {
+	d := 100 * time.Millisecond
+	for ; tried > 0 && d < time.Second; tried-- {
+		d += d / 2
+	}
+	return min(d, time.Second)
 }
 
 func dial(ctx context.Context, address string, h hello) (net.Conn, error) {

@@ -3,6 +3,7 @@ package dist
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,4 +36,18 @@ func TestAnswer_whenAllHaveCome(t *testing.T) {
 		}
 		require.Equal(t, []int64{10*round + 2}, (<-h.own).Words)
 	}
+}
+
+// A rank that waits for rank 0 for the five minutes of StartWithin tries some 300 times, and at first often.
+func TestPause(t *testing.T) {
+	var sum time.Duration
+	tries := 0
+	for ; sum < defaultStart; tries++ {
+		if sum += pause(tries); tries == 4 {
+			require.Less(t, sum, 1500*time.Millisecond)
+		}
+		require.LessOrEqual(t, pause(tries), time.Second)
+		require.GreaterOrEqual(t, pause(tries+1), pause(tries))
+	}
+	require.InDelta(t, 300, tries, 10)
 }
