@@ -14,7 +14,8 @@ go build -o "$folder/bench" ./bench
 ranks() {
 	np=$1
 	shift
-	timeout 150 "$folder/lazo" run -np "$np" "$folder/bench" -workload exchange "$@"
+	cpus=$(nproc)
+	NPROC=$((np < cpus ? cpus / np : 1)) timeout 150 "$folder/lazo" run -np "$np" "$folder/bench" -workload exchange "$@"
 }
 for np in 2 4 8; do ranks $np; done
 for np in 3 6; do ranks $np -variant sums; done

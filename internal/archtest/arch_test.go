@@ -109,6 +109,7 @@ var allowed = map[string][]string{
 	"examples/vae":          {"callbacks", "data", "loop", "managed", "optim", "strategies", "train", "xla"},
 	"examples/transfer":     {"data", "flaxlike", "loop", "optim"},
 	"bench":                 {"callbacks", "checkpoint", "safetensors", "data", "dist", "flaxlike", "loop", "managed", "metrics", "nn", "optim", "serve", "strategies", "train", "xla", "xla/mpi"},
+	"bench/scale":           {"xla/plan"},
 }
 
 type pkg struct {

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+)
+
+// sum is a measured all-reduce: so many ranks on one machine, bytes of each, and the least seconds that it took.
+type sum struct {
+	ranks   int
+	bytes   float64
+	seconds float64
+}
+
+// cacheBytes is up to which size arrays are taken to stay in the processors' caches.
+const cacheBytes = 1 << 20
+
+// shared is what ranks of one machine pay, by the memory that they share: a message's latency, and seconds a byte of
+// arrays that the caches hold and of larger ones.
+type shared struct {
+	latency, cached, memory float64
+	cpus                    int
+}
+
+// seconds of a sum. Ranks beyond the processors wait for their turn, so everything takes as many times longer as
+// there are ranks for a processor.
+func (s shared) seconds(ranks int, bytes float64) float64 {
+	seconds, _ := s.fastest(ranks, bytes)
+	return seconds
+}
+
+func (s shared) fastest(ranks int, bytes float64) (seconds float64, name string) {
+	each := s.cached
+	if bytes > cacheBytes {
+		each = s.memory
+	}
+	turns := max(1, float64(ranks)/float64(s.cpus))
+	seconds, name = fastest(algorithms, ranks, bytes, link{s.latency, 1 / max(each, 1e-18)})
+	return turns * seconds, name
+}
+
+// fitted finds the figures by least squares of the relative errors. Which algorithm a sum goes by is not measured: it
+// is the one that is fastest by the figures found so far.
+func fitted(list []sum, cpus int) (shared, error) {
+	if len(list) < 4 {
+		return shared{}, errors.New("fewer than 4 sums to find three figures from")
+	}
+	// At first: no message takes longer than the smallest sum, and no byte than those of the largest.
+	smallest := slices.MinFunc(list, func(a, b sum) int { return cmp.Compare(a.seconds, b.seconds) })
+	largest := slices.MaxFunc(list, func(a, b sum) int { return cmp.Compare(a.bytes, b.bytes) })
+	s := shared{latency: smallest.seconds / 2, cached: largest.seconds / largest.bytes / 4, memory: largest.seconds / largest.bytes / 4, cpus: cpus}
+	for range 50 {
+		var rows [][3]float64
+		for _, m := range list {
+			_, name := s.fastest(m.ranks, m.bytes)
+			a := algorithms[slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == name })]
+			turns := max(1, float64(m.ranks)/float64(cpus))
+			// The algorithms' seconds are linear in latency and in seconds a byte.
+			row := [3]float64{turns * a.seconds(m.ranks, 0, link{1, 1}) / m.seconds}
+			at := 1
+			if m.bytes > cacheBytes {
+				at = 2
+			}
+			row[at] = turns * a.seconds(m.ranks, m.bytes, link{0, 1}) / m.seconds
+			rows = append(rows, row)
+		}
+		x := leastSquares(rows)
+		next := shared{x[0], x[1], x[2], cpus}
+		if next == s {
+			break
+		}
+		s = next
+	}
+	return s, nil
+}
+
+// leastSquares finds the x of no number below 0 for which the rows' products with it are nearest to 1. What would
+// fall below 0 is 0, and the rest is found without it.
+func leastSquares(rows [][3]float64) (x [3]float64) {
+	best := math.Inf(1)
+	for mask := 1; mask < 8; mask++ { // the columns that may be above 0
+		var columns []int
+		for c := range 3 {
+			if mask>>c&1 == 1 {
+				columns = append(columns, c)
+			}
+		}
+		solution, ok := solve(rows, columns)
+		if !ok || slices.Min(solution) < 0 {
+			continue
+		}
+		var full [3]float64
+		for i, c := range columns {
+			full[c] = solution[i]
+		}
+		var square float64
+		for _, row := range rows {
+			d := row[0]*full[0] + row[1]*full[1] + row[2]*full[2] - 1
+			square += d * d
+		}
+		if square < best {
+			best, x = square, full
+		}
+	}
+	return x
+}
+
+// solve is the least-squares solution by the normal equations, of the columns alone; false where they depend on each
+// other.
+func solve(rows [][3]float64, columns []int) ([]float64, bool) {
+	n := len(columns)
+	// Columns are scaled to 1: a latency and a second a byte are 6 digits apart.
+	scale := make([]float64, n)
+	for i, c := range columns {
+		for _, row := range rows {
+			scale[i] += row[c] * row[c]
+		}
+		if scale[i] = math.Sqrt(scale[i]); scale[i] == 0 {
+			return nil, false
+		}
+	}
+	m := make([][]float64, n)
+	for i, c := range columns {
+		m[i] = make([]float64, n+1)
+		for _, row := range rows {
+			for k, d := range columns {
+				m[i][k] += row[c] * row[d] / scale[i] / scale[k]
+			}
+			m[i][n] += row[c] / scale[i]
+		}
+	}
+	for i := range n { // Gauss, Jordan
+		pivot := i
+		for r := i + 1; r < n; r++ {
+			if math.Abs(m[r][i]) > math.Abs(m[pivot][i]) {
+				pivot = r
+			}
+		}
+		m[i], m[pivot] = m[pivot], m[i]
+		if math.Abs(m[i][i]) < 1e-12 {
+			return nil, false
+		}
+		for r := range n {
+			if r == i {
+				continue
+			}
+			f := m[r][i] / m[i][i]
+			for c := i; c <= n; c++ {
+				m[r][c] -= f * m[i][c]
+			}
+		}
+	}
+	x := make([]float64, n)
+	for i := range n {
+		x[i] = m[i][n] / m[i][i] / scale[i]
+	}
+	return x, true
+}
+
+// errorsOf are the factors by which a model is off, the smallest first: 1 is exact, 2 is twice as long or half.
+func errorsOf(s shared, list []sum) (factors []float64) {
+	for _, m := range list {
+		factors = append(factors, math.Exp(math.Abs(math.Log(s.seconds(m.ranks, m.bytes)/m.seconds))))
+	}
+	slices.Sort(factors)
+	return factors
+}
+
+// heldOut tells of a sum whether the fit does not see it, to be tried on it: ranks between, and sizes between.
+func heldOut(m sum) bool {
+	return m.ranks == 3 || m.ranks == 6 || m.bytes == 16<<10 || m.bytes == 4<<20
+}

@@ -1,0 +1,103 @@
+// Command scale says what training on many ranks would take: from sums over 2 to 8 ranks of one machine and jobs of
+// 16 to 256 processes, which were measured, from the counts of lazo plan, and from what vendors say of their machines
+// and networks.
+//
+//	go run ./bench/scale           # prints its tables
+//	go run ./bench/scale -write    # writes them into docs/scale.md
+//
+// scripts/bench_scale.sh takes the measurements. What is no measurement is an estimate.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	folder := flag.String("folder", "bench/scale/testdata", "the `folder` of measured.jsonl, models.tsv and networks.tsv")
+	document := flag.String("document", "docs/scale.md", "the `file` with the tables")
+	write := flag.Bool("write", false, "write the tables into the document")
+	cores := flag.Int("cores", 32, "processors of a host of the estimates, each as fast as one of the machine that measured")
+	flag.Parse()
+	if err := run(*folder, *document, *cores, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folder, document string, cores int, write bool) error {
+	list, err := tables(folder, cores)
+	if err != nil {
+		return err
+	}
+	if !write {
+		for _, t := range list {
+			fmt.Printf("%s\n\n%s\n", t.name, t.text)
+		}
+		return nil
+	}
+	text, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	written, err := put(string(text), list)
+	if err != nil {
+		return fmt.Errorf("%s: %w", document, err)
+	}
+	return os.WriteFile(document, []byte(written), 0o644)
+}
+
+// table is a part of the document.
+type table struct{ name, text string }
+
+// put sets each table between its marks, "<!-- NAME -->" and "<!-- end -->".
+func put(document string, list []table) (string, error) {
+	for _, t := range list {
+		begin := "<!-- " + t.name + " -->\n"
+		const end = "<!-- end -->"
+		before, rest, found := strings.Cut(document, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			return "", fmt.Errorf("no place for the table %q: expected %q and %q behind it", t.name, strings.TrimSpace(begin), end)
+		}
+		document = before + begin + t.text + end + after
+	}
+	return document, nil
+}
+
+// tables are all that the document has.
+func tables(folder string, cores int) ([]table, error) {
+	lines, err := readMeasured(filepath.Join(folder, "measured.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPrices(folder, lines, cores)
+	if err != nil {
+		return nil, err
+	}
+	var list []table
+	for _, t := range []struct {
+		name string
+		make func() (string, error)
+	}{
+		{"machine", func() (string, error) { return machineText(lines, p), nil }},
+		{"sums", func() (string, error) { return sumsTable(lines) }},
+		{"steps", func() (string, error) { return stepsTable(lines) }},
+		{"fit", func() (string, error) { return fitTable(lines) }},
+		{"control", func() (string, error) { return controlTable(lines) }},
+		{"algorithms", func() (string, error) { return algorithmsTable(p), nil }},
+		{"weak", func() (string, error) { return weakTable(p) }},
+		{"strong", func() (string, error) { return strongTable(p) }},
+		{"late", func() (string, error) { return lateTable(p), nil }},
+	} {
+		text, err := t.make()
+		if err != nil {
+			return nil, fmt.Errorf("table %q: %w", t.name, err)
+		}
+		list = append(list, table{t.name, text})
+	}
+	return list, nil
+}
