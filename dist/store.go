@@ -153,7 +153,9 @@ func (v *values) answer(rank int, m message, send func(message)) {
 	switch {
 	case m.Kind == kindForget:
 		left := slices.DeleteFunc(v.waiting[key], func(w waiter) bool { return w.rank == rank && w.id == m.ID })
-		if v.waiting[key] = left; len(left) == 0 {
+		if len(left) > 0 {
+			v.waiting[key] = left
+		} else {
 			delete(v.waiting, key)
 		}
 	case m.Kind == kindPut && has:

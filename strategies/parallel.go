@@ -376,9 +376,24 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 
 // takesPart tells whether a batch's part is that of this process.
 func (p *parallel) takesPart(part data.Part) error {
-	if of := p.devices / p.model; p.local == p.devices || part.Of != of || part.Rank != p.from/p.model {
+	rank, of, ok := p.ownPart()
+	switch {
+	case !ok:
+		return fmt.Errorf("the batch is part %d of %d: this process has the devices %d to %d, and groups of %d work on the same examples: give it whole batches",
+			part.Rank, part.Of, p.from, p.from+p.local-1, p.model)
+	case part.Rank != rank || part.Of != of || of == 1:
 		return fmt.Errorf("the batch is part %d of %d: expected a whole one, or part %d of %d, as data.Share(job.Rank(), job.Size()) deals them out to the processes of a job",
-			part.Rank, part.Of, p.from/p.model, of)
+			part.Rank, part.Of, rank, of)
 	}
 	return nil
+}
+
+// ownPart is which part of how many the examples of this process are. Devices that lie side by side in a group have the
+// same examples; where a process has parts of two groups, its examples are no part.
+func (p *parallel) ownPart() (rank, of int, ok bool) {
+	each := max(p.local, p.model) // devices that have the examples of a part
+	if p.local%p.model != 0 && p.model%p.local != 0 {
+		return 0, 0, false
+	}
+	return p.from / each, p.devices / each, true
 }

@@ -13,18 +13,23 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
+
+	"github.com/gomlx/compute"
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
 // Across opens the runtime for all processes of a job: a program over a mesh of [Runtime.NumDevices] devices runs in
-// each process on that one's own, and exchanges with the others. On the CPU each process is one device, XLA's
-// partitioner divides the program as it does for several devices of one process, and the exchange goes by MPI. A job of
-// one process changes nothing; a nil one is an error.
+// each process on that one's own, and exchanges with the others. A job of one process changes nothing; a nil one is an
+// error.
+//
+// On the CPU each process is one device, XLA's partitioner divides the program as it does for several devices of one
+// process, and the exchange goes by MPI. On accelerators each process has the devices that its plugin lets it use, all
+// processes as many, and XLA's own collectives exchange (NCCL, the links of TPUs): the processes of a GPU's plugin find
+// each other by the job's store, or by that of [WithStore]. Open then waits for all processes, and its error is that of
+// all. The devices of rank 0 are the first of the mesh, then come those of rank 1.
 //
 // All processes make the same programs and run them in the same order: what differs is [ErrDisagree].
 func Across(job *dist.Job) Option {
@@ -36,16 +41,35 @@ func Across(job *dist.Job) Option {
 	}
 }
 
+// WithStore has the processes of a job ([Across]) find each other by this store in place of [dist.Job.Store]. It is for
+// plugins of GPUs: CPUs exchange by MPI, and TPUs know their neighbours. It must work until the runtime is closed.
+func WithStore(store dist.Store) Option {
+	return func(o *options) {
+		if store == nil {
+			o.err = errors.New("xla: WithStore is given no store")
+		}
+		o.store = store
+	}
+}
+
 // ErrDisagree: the processes of a job compile or run different programs.
 var ErrDisagree = dist.ErrDisagree
 
 // Job is the job whose processes the runtime was opened across; nil for a process alone.
 func (r *Runtime) Job() *dist.Job {
+	if a := r.across(); a != nil {
+		return a.job
+	}
+	return nil
+}
+
+// across is nil for a process alone.
+func (r *Runtime) across() *across {
 	if r == nil {
 		return nil
 	}
-	if c, ok := r.Backend.(*client); ok && c.across != nil {
-		return c.across.job
+	if c, ok := r.Backend.(*client); ok {
+		return c.across
 	}
 	return nil
 }
@@ -54,8 +78,8 @@ func (r *Runtime) Job() *dist.Job {
 // Programs take and give the values of these alone.
 func (r *Runtime) Local(m Mesh) (first, n int) {
 	n = m.Devices()
-	if c, ok := r.Backend.(*client); ok && c.across != nil && n > 1 {
-		return c.across.job.Rank(), 1
+	if a := r.across(); a != nil && n > 1 {
+		return a.job.Rank() * a.own(), a.own()
 	}
 	return 0, n
 }
@@ -87,149 +111,100 @@ func tellApart(o *options) {
 // across is what a client has for a job of several processes.
 type across struct {
 	job *dist.Job
-	// divide makes the client whose devices stand for all processes: XLA's partitioner wants them. Only rank 0 does.
-	divide   func() (*pjrt.Client, error)
-	divider  *pjrt.Client
+	by  exchange
+	// ids are those of the devices of each rank: one rank's behind another's, they are the mesh.
+	ids      [][]int
 	compiles sync.Mutex
 	// A program at a time: two that exchange at once would meet each other's messages.
 	runs   sync.Mutex
 	number atomic.Int64 // of programs that were begun
 }
 
-// maxRanks is how many devices XLA's CPU can divide a program over: what has a higher number counts as another
-// process's, and the plugin refuses it.
-const maxRanks = 2048
-
-// rankLimit is an error for more processes than a program can be divided over.
-func rankLimit(ranks int) error {
-	if ranks > maxRanks {
-		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxRanks)
-	}
-	return nil
+// exchange is how the programs of several processes exchange values: by calls of MPI that lazo puts into them
+// ([byMPI]), or by the plugin's own collectives ([byPlugin]).
+type exchange interface {
+	// open makes the client of this process, and gives the IDs of the devices of each rank, as programs name them.
+	open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error)
+	// compile compiles a program of all processes for the devices of this one.
+	compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error)
+	close() error
 }
 
-// handlers are the plugins, by their paths, that know MPI's calls: they keep them until the process ends.
-var handlers = struct {
-	sync.Mutex
-	of map[string]bool
-}{of: map[string]bool{}}
+var _, _ exchange = (*byMPI)(nil), (*byPlugin)(nil)
 
-// newAcross prepares the plugin for a job; nil for one process.
+// newAcross is nil for one process.
 func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error) {
 	if o.job == nil || o.job.Size() == 1 {
 		return nil, nil
 	}
-	world := o.job.MPI()
-	switch {
-	case plugin.Kind != CPU:
-		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected the plugin %q", plugin.Kind, o.job.Size(), ErrUnimplemented, CPU)
-	case world == nil:
-		return nil, fmt.Errorf("xla: open %q across %d processes: the processes have no MPI to exchange by: start them by lazo run or mpirun", plugin.Kind, o.job.Size())
-	case o.client[cpuDevices] != int64(1):
-		return nil, fmt.Errorf("xla: open %q across %d processes: client option %q is %v: each process is one device: start more processes",
-			plugin.Kind, o.job.Size(), cpuDevices, o.client[cpuDevices])
+	var by exchange
+	var err error
+	if plugin.Kind == CPU {
+		by, err = newByMPI(library, plugin, o)
+	} else {
+		by, err = newByPlugin(plugin, o)
 	}
-	if err := rankLimit(o.job.Size()); err != nil {
-		return nil, fmt.Errorf("xla: open %q across %d processes: %w", plugin.Kind, o.job.Size(), err)
+	if err != nil {
+		return nil, during(err, "open %q across %d processes", plugin.Kind, o.job.Size())
 	}
-	handlers.Lock()
-	defer handlers.Unlock()
-	if !handlers.of[plugin.Path] {
-		for _, h := range world.Handlers() {
-			if err := library.RegisterHandler(h.Name, "Host", h.Function); err != nil {
-				return nil, during(err, "open %s across %d processes", plugin.Path, o.job.Size())
-			}
-		}
-		handlers.of[plugin.Path] = true
-	}
-	return &across{job: o.job, divide: func() (*pjrt.Client, error) {
-		return newClient(library, plugin, map[string]any{cpuDevices: int64(o.job.Size())})
-	}}, nil
+	return &across{job: o.job, by: by}, nil
 }
 
-// compile compiles a program that is divided over all processes, for this one.
+// open makes the client.
+func (a *across) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, err error) {
+	if a == nil {
+		return newClient(library, plugin, options, nil)
+	}
+	made, a.ids, err = a.by.open(library, plugin, options)
+	if err != nil {
+		return nil, during(err, "open %q across %d processes", plugin.Kind, a.job.Size())
+	}
+	return made, nil
+}
+
+// own is how many devices each process has.
+func (a *across) own() int { return len(a.ids[0]) }
+
+// devices are how many all processes have.
+func (a *across) devices() int { return len(a.ids) * a.own() }
+
+// id is that of a device of the mesh, in this process or another.
+func (a *across) id(n compute.DeviceNum) (int, error) {
+	if n < 0 || int(n) >= a.devices() {
+		return 0, fmt.Errorf("xla: device %d: all processes have %d", n, a.devices())
+	}
+	return a.ids[int(n)/a.own()][int(n)%a.own()], nil
+}
+
+// compile compiles a program that is divided over all processes, for the devices of this one.
 func (a *across) compile(c *client, name, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	a.compiles.Lock()
 	defer a.compiles.Unlock()
 	defer a.job.Busy("compiling "+name, compileLimit)()
-	if err := a.same("compile "+name, text, keyOf(text, options)); err != nil {
+	if err := same(a.job, "compile "+name, text, keyOf(text, options)); err != nil {
 		return nil, cacheOff, err
 	}
-	module, err := a.divided(text, options)
-	if err != nil {
-		return nil, cacheOff, err
-	}
-	module, _, err = spmd.Rewrite(module, a.job.Size())
-	if err != nil {
-		return nil, cacheOff, err
-	}
-	own := options
-	own.Replicas, own.Partitions, own.SPMD, own.Shardy = 1, 1, false, false
-	own.Devices = []int{c.devices[0].ID()}
-	return c.cache.compile(c.client, unsafe.String(unsafe.SliceData(module), len(module)), own, func() (*pjrt.Executable, error) {
-		return c.client.CompileHLO(module, own)
-	})
+	return a.by.compile(c, text, options)
 }
 
 // compileLimit is how long the processes wait for one that compiles.
 const compileLimit = 30 * time.Minute
 
-// divided has rank 0 divide the program, and hands its result to all: XLA's partitioner runs once, and all have the
-// same.
-func (a *across) divided(text string, options pjrt.CompileOptions) ([]byte, error) {
-	const failed, made = 0, 1
-	var message []byte
-	if a.job.Rank() == 0 {
-		module, err := a.partition(text, options)
-		if err != nil {
-			message = append([]byte{failed}, err.Error()...)
-		} else {
-			message = append([]byte{made}, module...)
-		}
-		if message, sendErr := a.job.Broadcast(message); err != nil || sendErr != nil {
-			return message, errors.Join(err, sendErr)
-		}
-		return module, nil
-	}
-	message, err := a.job.Broadcast(nil)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(message) == 0 || message[0] != made:
-		return nil, fmt.Errorf("rank 0: %s", bytes.TrimPrefix(message, []byte{failed}))
-	}
-	return message[1:], nil
-}
-
-func (a *across) partition(text string, options pjrt.CompileOptions) ([]byte, error) {
-	if a.divider == nil {
-		var err error
-		if a.divider, err = a.divide(); err != nil {
-			return nil, err
-		}
-	}
-	options.Devices = nil
-	for _, d := range a.divider.Devices() {
-		options.Devices = append(options.Devices, d.ID())
-	}
-	return spmd.Partition(a.divider, []byte(text), options)
-}
-
 // same tells whether all processes are about to do the same thing; text is that of a program, and is compared where it
 // is not.
-func (a *across) same(what, text string, key programKey) error {
-	same, err := a.job.Same(int64(binary.LittleEndian.Uint64(key[:])))
-	if same || err != nil {
+func same(job *dist.Job, what, text string, key programKey) error {
+	equal, err := job.Same(int64(binary.LittleEndian.Uint64(key[:])))
+	if equal || err != nil {
 		return err
 	}
-	zero, err := a.job.Broadcast([]byte(text))
+	zero, err := job.Broadcast([]byte(text))
 	if err != nil {
 		return err
 	}
 	if text != string(zero) {
 		what += ", " + firstDifference(string(zero), text)
 	}
-	all, err := a.job.AllGather([]byte(what))
+	all, err := job.AllGather([]byte(what))
 	if err != nil {
 		return err
 	}
@@ -259,7 +234,7 @@ func (a *across) enter(p *Program, runs int) (leave func(), err error) {
 	fmt.Fprintln(key, p.name, runs, number)
 	var sum programKey
 	key.Sum(sum[:0])
-	if err := a.same(fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs), "", sum); err != nil {
+	if err := same(a.job, fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs), "", sum); err != nil {
 		a.runs.Unlock()
 		return nil, err
 	}
@@ -267,8 +242,8 @@ func (a *across) enter(p *Program, runs int) (leave func(), err error) {
 }
 
 func (a *across) close() error {
-	if a == nil || a.divider == nil {
+	if a == nil {
 		return nil
 	}
-	return a.divider.Close()
+	return a.by.close()
 }

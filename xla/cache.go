@@ -125,22 +125,39 @@ func (c *cache) file(program string, options pjrt.CompileOptions) string {
 
 // compile loads a program from the cache, or has it compiled and puts it there. A nil cache compiles.
 func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
+	if e := c.find(client, program, options); e != nil {
+		return e, cacheHit, nil
+	}
+	return c.fill(program, options, compile)
+}
+
+// find loads a program from the cache; nil if it has none.
+func (c *cache) find(client *pjrt.Client, program string, options pjrt.CompileOptions) *pjrt.Executable {
 	if c == nil {
-		e, err := compile()
-		return e, cacheOff, err
+		return nil
 	}
 	name := c.file(program, options)
 	e, err := c.load(client, name)
 	if err == nil {
 		c.used(name)
-		return e, cacheHit, nil
+		return e
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.warn("load", name, err)
 	}
-	if e, err = compile(); err != nil {
+	return nil
+}
+
+// fill has a program compiled and puts it into the cache.
+func (c *cache) fill(program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
+	e, err := compile()
+	if c == nil {
+		return e, cacheOff, err
+	}
+	if err != nil {
 		return nil, cacheMiss, err
 	}
+	name := c.file(program, options)
 	c.warn("keep", name, c.keep(e, name))
 	return e, cacheMiss, nil
 }

@@ -108,7 +108,7 @@ func (c *client) close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	return errors.Join(c.shared.close(), c.across.close(), c.client.Close())
+	return errors.Join(c.shared.close(), c.client.Close(), c.across.close())
 }
 
 func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {

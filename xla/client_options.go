@@ -77,7 +77,7 @@ var clientOptions = map[string][]string{
 
 // newClient makes a client, and refuses options that the plugin would ignore. The plugins refuse what they do not know,
 // all but that of the CPU up to some version: it is asked whether it does, by a name that none has.
-func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, error) {
+func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any, store pjrt.KeyValueStore) (*pjrt.Client, error) {
 	known := clientOptions[plugin.Kind]
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -91,7 +91,7 @@ func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pj
 			return nil, errors.Join(unknownOption(unknown[0], plugin, known), careless.Close())
 		}
 	}
-	made, err := library.NewClient(options, nil)
+	made, err := library.NewClient(options, store)
 	if len(unknown) > 0 && errors.Is(err, pjrt.ErrInvalidArgument) && strings.Contains(err.Error(), unknown[0]) {
 		return nil, fmt.Errorf("%w: %w", unknownOption(unknown[0], plugin, known), err)
 	}

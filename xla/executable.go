@@ -64,7 +64,7 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	if !portable {
 		if err := forDevices(&options, m, c.runtime.NumDevices(), func(n compute.DeviceNum) (int, error) {
 			if c.exchanges(m) {
-				return int(n), nil
+				return c.across.id(n)
 			}
 			d, err := c.device(n)
 			if err != nil {

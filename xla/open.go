@@ -31,7 +31,8 @@ type options struct {
 	programs int           // how many are kept, see KeepPrograms
 	limit    time.Duration // see CompileTimeout
 	log      *slog.Logger
-	job      *dist.Job // see Across
+	job      *dist.Job  // see Across
+	store    dist.Store // see WithStore
 	err      error
 }
 
@@ -59,6 +60,9 @@ func newOptions(opts []Option) (*options, error) {
 	}
 	if o.progress == nil {
 		o.progress = func(string) {}
+	}
+	if o.store != nil && o.job == nil && o.err == nil {
+		o.err = errors.New("xla: WithStore is for the processes of a job: give Across too")
 	}
 	return o, o.err
 }
@@ -130,7 +134,7 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 		return nil, fmt.Errorf("xla: the plugin %q takes no client options", Go)
 	}
 	if o.job != nil && o.job.Size() > 1 {
-		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected the plugin %q", Go, o.job.Size(), ErrUnimplemented, CPU)
+		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected %q, %q or %q", Go, o.job.Size(), ErrUnimplemented, CPU, CUDA, TPU)
 	}
 	// One operation at a time: in parallel, products of matrices wait for workers of a pool that such waiting products
 	// have filled, for ever (seen on two cores).
@@ -175,7 +179,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := newClient(library, plugin, o.client)
+	made, err := across.open(library, plugin, o.client)
 	if err != nil {
 		return nil, err
 	}
@@ -268,8 +272,8 @@ func (r *Runtime) NumDevices() int {
 	if r.closed.Load() {
 		return 0
 	}
-	if job := r.Job(); job != nil {
-		return job.Size() * r.Backend.NumDevices()
+	if a := r.across(); a != nil {
+		return a.devices()
 	}
 	return r.Backend.NumDevices()
 }

@@ -1,0 +1,143 @@
+package xla
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/xla/spmd"
+)
+
+// byMPI is the exchange of CPUs: each process has one device, and its part of a program calls MPI.
+type byMPI struct {
+	job *dist.Job
+	// divide makes the client whose devices stand for all processes: XLA's partitioner wants them. Only rank 0 does.
+	divide  func() (*pjrt.Client, error)
+	divider *pjrt.Client
+}
+
+// handlers are the plugins, by their paths, that know MPI's calls: they keep them until the process ends.
+var handlers = struct {
+	sync.Mutex
+	of map[string]bool
+}{of: map[string]bool{}}
+
+// maxRanks is how many devices XLA's CPU can divide a program over: what has a higher number counts as another
+// process's, and the plugin refuses it.
+const maxRanks = 2048
+
+// rankLimit is an error for more processes than a program can be divided over.
+func rankLimit(ranks int) error {
+	if ranks > maxRanks {
+		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxRanks)
+	}
+	return nil
+}
+
+// newByMPI prepares the plugin.
+func newByMPI(library *pjrt.Plugin, plugin Plugin, o *options) (*byMPI, error) {
+	world := o.job.MPI()
+	switch {
+	case o.store != nil:
+		return nil, errors.New("CPUs exchange by MPI and need no store: leave WithStore out")
+	case world == nil:
+		return nil, errors.New("the processes have no MPI to exchange by: start them by lazo run or mpirun")
+	case o.client[cpuDevices] != int64(1):
+		return nil, fmt.Errorf("client option %q is %v: each process is one device: start more processes", cpuDevices, o.client[cpuDevices])
+	}
+	if err := rankLimit(o.job.Size()); err != nil {
+		return nil, err
+	}
+	handlers.Lock()
+	defer handlers.Unlock()
+	if !handlers.of[plugin.Path] {
+		for _, h := range world.Handlers() {
+			if err := library.RegisterHandler(h.Name, "Host", h.Function); err != nil {
+				return nil, err
+			}
+		}
+		handlers.of[plugin.Path] = true
+	}
+	return &byMPI{job: o.job, divide: func() (*pjrt.Client, error) {
+		return newClient(library, plugin, map[string]any{cpuDevices: int64(o.job.Size())}, nil)
+	}}, nil
+}
+
+// open numbers the devices by rank, as those of the divider are.
+func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error) {
+	for rank := range b.job.Size() {
+		ids = append(ids, []int{rank})
+	}
+	made, err = newClient(library, plugin, options, nil)
+	return made, ids, err
+}
+
+// compile compiles this process's part of the program, the same text in all of them.
+func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+	module, err := b.divided(text, options)
+	if err != nil {
+		return nil, cacheOff, err
+	}
+	module, _, err = spmd.Rewrite(module, b.job.Size())
+	if err != nil {
+		return nil, cacheOff, err
+	}
+	own := options
+	own.Replicas, own.Partitions, own.SPMD, own.Shardy = 1, 1, false, false
+	own.Devices = []int{c.devices[0].ID()}
+	return c.cache.compile(c.client, unsafe.String(unsafe.SliceData(module), len(module)), own, func() (*pjrt.Executable, error) {
+		return c.client.CompileHLO(module, own)
+	})
+}
+
+// divided has rank 0 divide the program, and hands its result to all: XLA's partitioner runs once, and all have the
+// same.
+func (b *byMPI) divided(text string, options pjrt.CompileOptions) ([]byte, error) {
+	const failed, made = 0, 1
+	var message []byte
+	if b.job.Rank() == 0 {
+		module, err := b.partition(text, options)
+		if err != nil {
+			message = append([]byte{failed}, err.Error()...)
+		} else {
+			message = append([]byte{made}, module...)
+		}
+		if message, sendErr := b.job.Broadcast(message); err != nil || sendErr != nil {
+			return message, errors.Join(err, sendErr)
+		}
+		return module, nil
+	}
+	message, err := b.job.Broadcast(nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(message) == 0 || message[0] != made:
+		return nil, fmt.Errorf("rank 0: %s", bytes.TrimPrefix(message, []byte{failed}))
+	}
+	return message[1:], nil
+}
+
+func (b *byMPI) partition(text string, options pjrt.CompileOptions) ([]byte, error) {
+	if b.divider == nil {
+		var err error
+		if b.divider, err = b.divide(); err != nil {
+			return nil, err
+		}
+	}
+	options.Devices = nil
+	for _, d := range b.divider.Devices() {
+		options.Devices = append(options.Devices, d.ID())
+	}
+	return spmd.Partition(b.divider, []byte(text), options)
+}
+
+func (b *byMPI) close() error {
+	if b.divider == nil {
+		return nil
+	}
+	return b.divider.Close()
+}

@@ -1,0 +1,265 @@
+package xla
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/xla/pjrt"
+)
+
+// byPlugin is the exchange of accelerators: the plugin's own collectives, in programs that are compiled for the devices
+// of all processes.
+type byPlugin struct {
+	job   *dist.Job
+	store dist.Store // nil: the plugin's processes find each other without
+	end   context.CancelFunc
+}
+
+// Options by which a plugin is told its process; it then asks the store for the others.
+const (
+	optionNode  = "node_id"
+	optionNodes = "num_nodes"
+)
+
+func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
+	for _, name := range []string{optionNode, optionNodes} {
+		if _, set := o.client[name]; set {
+			return nil, fmt.Errorf("client option %q: Across sets it", name)
+		}
+	}
+	b := &byPlugin{job: o.job, store: o.store}
+	switch {
+	case plugin.Kind == TPU && o.store != nil:
+		return nil, errors.New("TPUs find each other by their own variables and need no store: leave WithStore out")
+	case plugin.Kind != TPU && o.store == nil:
+		b.store = o.job.Store()
+	}
+	return b, nil
+}
+
+// openLimit is how long the processes wait for one that opens its plugin.
+const openLimit = 10 * time.Minute
+
+// opened is what a process says of its client.
+type opened struct {
+	Failed string // why it has none
+	Gave   bool   // it gave up, because another failed
+	Own    []int  // IDs of its devices
+	All    []int  // of all that it knows of
+}
+
+// open makes the client together with the other processes. Where one fails all do, with its error.
+func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, [][]int, error) {
+	what := fmt.Sprintf("open the plugin %q, of PJRT API %s", plugin.Kind, plugin.API)
+	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
+		return nil, nil, err
+	}
+	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", name()))
+	if err != nil {
+		return nil, nil, err
+	}
+	done := b.job.Busy(what, openLimit)
+	made, err := b.client(library, plugin, options, string(prefix))
+	done()
+	says := opened{}
+	if err != nil {
+		says.Failed, says.Gave = err.Error(), errors.As(err, new(*othersFault))
+	} else {
+		for _, d := range made.AddressableDevices() {
+			says.Own = append(says.Own, d.ID())
+		}
+		for _, d := range made.Devices() {
+			says.All = append(says.All, d.ID())
+		}
+	}
+	ids, togetherErr := b.together(says)
+	if err != nil && !says.Gave {
+		return nil, nil, err
+	}
+	if togetherErr != nil {
+		if made != nil {
+			b.end()
+			togetherErr = errors.Join(togetherErr, made.Close())
+		}
+		return nil, nil, togetherErr
+	}
+	return made, ids, err
+}
+
+// name is one that no other opening of a runtime has, so that none sees the keys of another.
+func name() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// client makes this process's.
+func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[string]any, prefix string) (*pjrt.Client, error) {
+	if b.store == nil {
+		b.end = func() {}
+		return newClient(library, plugin, options, nil)
+	}
+	all := maps.Clone(options)
+	if all == nil {
+		all = map[string]any{}
+	}
+	all[optionNode], all[optionNodes] = int64(b.job.Rank()), int64(b.job.Size())
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.end = func() { cancel(nil) }
+	// Those that wait in the plugin for a process that failed would wait for minutes.
+	failed := prefix + "failed"
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		if text, err := b.store.Get(waiting, failed); err == nil {
+			cancel(&othersFault{string(text)})
+		}
+	}()
+	made, err := newClient(library, plugin, all, &keyValues{b.store, prefix, ctx})
+	if err == nil {
+		return made, nil
+	}
+	if fault := (*othersFault)(nil); errors.As(context.Cause(ctx), &fault) {
+		return nil, fmt.Errorf("%w (%w)", fault, err)
+	}
+	putErr := b.store.Put(ctx, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
+	b.end()
+	if putErr != nil && !errors.Is(putErr, dist.ErrKeyExists) {
+		err = errors.Join(err, putErr)
+	}
+	return nil, err
+}
+
+// othersFault is why another process has no client.
+type othersFault struct{ text string }
+
+func (f *othersFault) Error() string { return f.text }
+
+// together gives the devices of each rank, the same on all ranks.
+func (b *byPlugin) together(own opened) ([][]int, error) {
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := b.job.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]opened, len(parts))
+	for rank, part := range parts {
+		if err := json.Unmarshal(part, &all[rank]); err != nil {
+			return nil, fmt.Errorf("what rank %d says of its devices: %w", rank, err)
+		}
+	}
+	for _, gave := range []bool{false, true} { // first who failed, not who gave up
+		for rank, one := range all {
+			if one.Failed != "" && one.Gave == gave {
+				return nil, fmt.Errorf("rank %d: %s", rank, strings.TrimPrefix(one.Failed, "xla: "))
+			}
+		}
+	}
+	return byRank(all)
+}
+
+// byRank are the devices of each rank. Each must be of one rank, known to all, and each rank must have as many, so that
+// those of a rank are a run of the mesh.
+func byRank(all []opened) (ids [][]int, err error) {
+	var list []int
+	var text strings.Builder
+	wrong := ""
+	for rank, one := range all {
+		fmt.Fprintf(&text, "\n\trank %d has the devices %v of %v", rank, one.Own, one.All)
+		if len(one.Own) != len(all[0].Own) && wrong == "" {
+			wrong = "not all processes have as many devices"
+		}
+		for _, id := range one.Own {
+			if slices.Contains(list, id) && wrong == "" {
+				wrong = fmt.Sprintf("the device %d is in two processes", id)
+			}
+			list = append(list, id)
+		}
+		ids = append(ids, one.Own)
+	}
+	slices.Sort(list)
+	for rank, one := range all {
+		if slices.Sort(one.All); wrong == "" && !slices.Equal(one.All, list) {
+			wrong = fmt.Sprintf("rank %d knows of other devices than the processes have", rank)
+		}
+	}
+	if wrong != "" {
+		return nil, fmt.Errorf("%s: look at what the launcher lets each process use:%s", wrong, text.String())
+	}
+	return ids, nil
+}
+
+// compile compiles together with the other processes, or has all load what they have kept: XLA's compiler for GPUs has
+// the processes measure kernels for each other, so that one which compiles alone would wait.
+func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+	kept := c.cache.find(c.client, text, options)
+	missing := []int64{0}
+	if kept == nil {
+		missing[0] = 1
+	}
+	err := b.job.Agree(missing)
+	if err == nil && missing[0] == 0 {
+		return kept, cacheHit, nil
+	}
+	if kept != nil {
+		err = errors.Join(err, kept.Close())
+	}
+	if err != nil {
+		return nil, cacheOff, err
+	}
+	return c.cache.fill(text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
+}
+
+func (b *byPlugin) close() error {
+	b.end()
+	return nil
+}
+
+// keyValues is a store as a plugin asks it.
+type keyValues struct {
+	store  dist.Store
+	prefix string
+	ctx    context.Context // of all requests
+}
+
+// askLimit is how long a request may take that waits for nobody.
+const askLimit = time.Minute
+
+func (k *keyValues) Get(key string, timeout time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, timeout)
+	defer cancel()
+	return k.store.Get(ctx, k.prefix+key)
+}
+
+func (k *keyValues) TryGet(key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, askLimit)
+	defer cancel()
+	value, err := k.store.TryGet(ctx, k.prefix+key)
+	if errors.Is(err, dist.ErrNoKey) {
+		err = fmt.Errorf("%w: %w", pjrt.ErrKeyNotFound, err)
+	}
+	return value, err
+}
+
+func (k *keyValues) Put(key string, value []byte) error {
+	ctx, cancel := context.WithTimeout(k.ctx, askLimit)
+	defer cancel()
+	err := k.store.Put(ctx, k.prefix+key, value)
+	if errors.Is(err, dist.ErrKeyExists) {
+		err = fmt.Errorf("%w: %w", pjrt.ErrKeyExists, err)
+	}
+	return err
+}
