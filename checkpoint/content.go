@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +23,22 @@ type Content struct {
 	// same types. Integers are exact there; for values whose types are not known beforehand there is [Params], for
 	// numbers that may be NaN [Float]. JSON is UTF-8: encoding/json changes other text ([Params] do not).
 	Sections map[string]any
+}
+
+// Drop makes the calls of Write that a save of the content makes, in the order in which it makes them, and drops what
+// they write. It is for processes that fetch a state together which one of them saves. One that fails does not keep it
+// from the others: the error has all.
+func (c Content) Drop() error {
+	var errs []error
+	for _, t := range inOrder(c.Tensors) {
+		if t.Write == nil {
+			continue
+		}
+		if err := t.writeTo(io.Discard); err != nil {
+			errs = append(errs, fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Tensor is an array with a name.

@@ -535,7 +535,7 @@ func (h *hub) answer(r int, m message) {
 	var texts []string
 	same := true
 	for _, c := range h.calls {
-		texts = append(texts, c.Call)
+		texts = append(texts, c.Shown)
 		same = same && c.Call == m.Call && len(c.Words) == len(m.Words)
 	}
 	if !same {

@@ -41,6 +41,7 @@ type message struct {
 	Beat    *beat    `json:",omitempty"`
 	Failure *Failure `json:",omitempty"`
 	Call    string   `json:",omitempty"` // the call as [Job] names it, "Agree of 3 words"
+	Shown   string   `json:",omitempty"` // and as messages name it
 	Words   []int64  `json:",omitempty"`
 	Data    []byte   `json:",omitempty"`
 	Parts   [][]byte `json:",omitempty"`

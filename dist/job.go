@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -108,8 +109,14 @@ func (j *Job) beat() beat {
 // Agree makes each word the largest that any rank has there, in place: what a clock, a signal or an error decides is
 // decided by all ranks. words has the same length on all ranks; another length is an error on all of them. A job of one
 // process has nothing to agree on.
-func (j *Job) Agree(words []int64) error {
-	return j.call(part{text: fmt.Sprintf("Agree of %d words", len(words)), words: words}, func() error {
+func (j *Job) Agree(words []int64) error { return j.agree("", words) }
+
+// AgreeOn is Agree with the words in which messages say what is agreed on, "a batch for the next step". They are not
+// compared: they may be others on each rank.
+func (j *Job) AgreeOn(what string, words []int64) error { return j.agree("Agree on "+what, words) }
+
+func (j *Job) agree(shown string, words []int64) error {
+	return j.call(part{text: fmt.Sprintf("Agree of %d words", len(words)), shown: shown, words: words}, func() error {
 		if len(words) <= freeWords {
 			return nil // they went with the comparison
 		}
@@ -117,11 +124,12 @@ func (j *Job) Agree(words []int64) error {
 	}, nil)
 }
 
-// Same tells whether all ranks give the same number, such as a checksum of what they are about to do.
-func (j *Job) Same(n int64) (bool, error) {
+// Same tells whether all ranks give the same number, such as a checksum of what they are about to do; what says in
+// messages of which thing, "the next batch".
+func (j *Job) Same(what string, n int64) (bool, error) {
 	n &= math.MaxInt64 // the least number has no negative
 	words := [2]int64{n, -n}
-	err := j.Agree(words[:])
+	err := j.agree("the comparison of "+what, words[:])
 	return words[0] == -words[1], err
 }
 
@@ -196,6 +204,7 @@ const freeWords = 10
 // part is a rank's part in a call that all ranks make.
 type part struct {
 	text  string        // what is called, the same on all ranks
+	shown string        // what messages have in its place, unless it is ""
 	limit time.Duration // how long the others may take to come, if longer than the deadline
 	words []int64       // of which all ranks get the largest, but for the control connections where there are data
 	data  *[]byte       // what goes to all ranks by the control connections, in place of the words; nil: none
@@ -212,17 +221,20 @@ func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error
 	if j.left.Load() {
 		return fmt.Errorf("dist: %s: the job is closed", p.text)
 	}
-	j.activity.enter(p.text, p.limit)
+	j.activity.enter(p.name(), p.limit)
 	defer j.activity.leave()
 	meet := func() error { return j.byControl(p, taken) }
 	if j.world != nil {
 		meet = func() error { return j.byMPI(p, byMPI) }
 	}
 	if err := meet(); err != nil {
-		return fmt.Errorf("dist: %s: %w", p.text, err)
+		return fmt.Errorf("dist: %s: %w", p.name(), err)
 	}
 	return nil
 }
+
+// name is what messages call it.
+func (p *part) name() string { return cmp.Or(p.shown, p.text) }
 
 func (j *Job) byMPI(p part, rest func() error) error {
 	sum := fnv.New64a()
@@ -242,14 +254,14 @@ func (j *Job) byMPI(p part, rest func() error) error {
 		return err
 	}
 	if head[0] != -head[1] {
-		return j.differ(p.text)
+		return j.differ(p.name())
 	}
 	copy(carried, head[2:])
 	return rest()
 }
 
 func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
-	m := message{Kind: kindCall, Call: p.text, Words: p.words}
+	m := message{Kind: kindCall, Call: p.text, Shown: p.name(), Words: p.words}
 	if p.data != nil {
 		m.Words, m.Data = nil, *p.data
 	}
@@ -276,7 +288,7 @@ func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
 
 // differ asks all ranks what they called.
 func (j *Job) differ(text string) error {
-	const length = 200
+	const length = 500
 	own := make([]byte, length)
 	copy(own, text)
 	all, err := j.world.AllGather(own)
@@ -285,7 +297,7 @@ func (j *Job) differ(text string) error {
 	}
 	var texts []string
 	for one := range slices.Chunk(all, length) {
-		texts = append(texts, strings.TrimRight(string(one), "\x00"))
+		texts = append(texts, strings.ToValidUTF8(strings.TrimRight(string(one), "\x00"), ""))
 	}
 	return fmt.Errorf("%w: %s", ErrDisagree, differ(texts))
 }

@@ -27,6 +27,8 @@ type Watched interface {
 	At(step int64, doing string)
 	// Busy announces a phase for which the others are to wait as long as the limit; done ends it.
 	Busy(doing string, limit time.Duration) (done func())
+	// AgreeOn is Agree, and is told what is agreed on, for the messages of processes that wait there.
+	AgreeOn(what string, words []int64) error
 }
 
 // Joined is a state whose steps are made by the processes of a job together, as one program that exchanges numbers. All
@@ -38,8 +40,8 @@ type Watched interface {
 // Tasks, callbacks, their schedules and what is logged must be the same in all processes. [Callback].AtRank0 is for
 // what only one of them is to do. The time of a turn is what was agreed before it, so a schedule of time may be
 // due a turn later than alone. The context of a task or callback does not end with that of the run, because one process
-// alone would then leave its turn; a run within it, as an [Evaluation], ends with the context of the outer run. A job has
-// one run at a time: a second one is an error, unless it is given the context of a task or callback of the first.
+// alone would then leave its turn; a run within it, as an [Evaluation], ends with the context of the outer run. A job
+// has one run at a time: a second one is an error, unless it is given the context of a task or callback of the first.
 type Joined interface {
 	// Job is nil where the state belongs to this process alone.
 	Job() Job

@@ -17,7 +17,7 @@ import (
 // next. Between two places nothing asks the clock, so that batches go into the same blocks everywhere.
 type party struct {
 	Job
-	at    func(step int64, doing string) // nil: nobody asks what this process is doing
+	watch Watched // nil: nobody asks what this process is doing
 	rank  int64
 	words [facts]int64
 	ctx   context.Context // of the run; tasks and callbacks have one that does not end
@@ -66,6 +66,18 @@ const (
 var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "behind the tasks and callbacks of the step",
 	"at what is due at the end", "at the end of its turns", "at the end of its callbacks"}
 
+// placeTopics are what is agreed on there.
+var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "what follows the tasks and callbacks of a step",
+	"what is due at the end of a run", "the end of a run", "the end of a run's callbacks"}
+
+// agree exchanges words; what is for messages.
+func (p *party) agree(what string, words []int64) error {
+	if p.watch != nil {
+		return p.watch.AgreeOn(what, words)
+	}
+	return p.Agree(words)
+}
+
 // The words. Those of a pair are the largest and the smallest of a number, each with a process that has it.
 const (
 	factTime = iota
@@ -110,7 +122,7 @@ func (r *run[S, B]) join(ctx context.Context, job Job) (leave context.CancelFunc
 	ctx, leave = released(ctx)
 	r.party = &party{Job: job, rank: int64(job.Rank()), ctx: ctx, task: held(ctx)}
 	if watched, ok := job.(Watched); ok {
-		r.party.at = watched.At
+		r.party.watch = watched
 	}
 	r.clock = newClock(r.from)
 	r.clock.agreed = &r.party.passed
@@ -190,7 +202,11 @@ func (r *run[S, B]) agree(where place, failure error) error {
 		w[factInterrupt] = 0
 	}
 	p.asked = false
-	if err := p.Agree(w[:]); err != nil {
+	topic := placeTopics[where]
+	if failure != nil {
+		topic += ", which has failed here: " + point(failure)
+	}
+	if err := p.agree(topic, w[:]); err != nil {
 		p.over, p.broken = true, true
 		return r.unlessFailed(failure, r.errorAt("agreement with the other processes", err))
 	}
@@ -274,7 +290,7 @@ func (r *run[S, B]) tell(from int, err error) (string, error) {
 			words[i/bytesInWord] |= int64(text[i]) << (8 * (i % bytesInWord))
 		}
 	}
-	if err := r.party.Agree(words[:]); err != nil {
+	if err := r.party.agree("the text of an error", words[:]); err != nil {
 		r.party.over, r.party.broken = true, true
 		return "", r.errorAt("agreement with the other processes", err)
 	}
@@ -292,9 +308,9 @@ func (r *run[S, B]) tell(from int, err error) (string, error) {
 // receiveAgreed is receive where processes agree.
 func (r *run[S, B]) receiveAgreed(batch B, failure error) (more bool) {
 	p := r.party
-	if p.at != nil {
-		p.at(r.elapsed.Steps+1, "step, tasks and callbacks")
-		defer func() { p.at(r.elapsed.Steps+1, "data") }()
+	if p.watch != nil {
+		p.watch.At(r.elapsed.Steps+1, "step, tasks and callbacks")
+		defer func() { p.watch.At(r.elapsed.Steps+1, "data") }()
 	}
 	if failure != nil {
 		p.failed = r.wrap(failure)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"hash/fnv"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -156,6 +157,7 @@ type divided struct {
 	parts []Buffer // of this process's devices
 	split xla.Split
 	shape shapes.Shape // of the whole; not known of what a step gave
+	name  string       // as it was put
 }
 
 var _ Buffer = (*divided)(nil)
@@ -196,7 +198,7 @@ func (p *parallel) Put(name string, t *tensors.Tensor) (Buffer, error) {
 	if p.devices == 1 {
 		return p.first.Put(name, t)
 	}
-	v := &divided{shape: t.Shape(), split: p.split(name, t.Shape())}
+	v := &divided{shape: t.Shape(), split: p.split(name, t.Shape()), name: name}
 	if err := p.put(v, t); err != nil {
 		return nil, errors.Join(fmt.Errorf("strategies: data_parallel: move %s %s to the devices: %w", name, v.shape, xla.WrapError(err)), p.Free(v))
 	}
@@ -245,7 +247,7 @@ func (p *parallel) same(t *tensors.Tensor) error {
 	if err := t.ConstBytes(func(data []byte) { sum = int64(crc32.Checksum(data, castagnoli)) }); err != nil {
 		return err
 	}
-	same, err := job.Same(sum)
+	same, err := job.Same("a value that is put", sum)
 	if err != nil {
 		return err
 	}
@@ -288,7 +290,11 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	if job == nil {
 		return parts, nil
 	}
-	var own []byte
+	// In front of the part stands which value it is of: parts of two values of one shape would fit together.
+	which := fnv.New64a()
+	fmt.Fprint(which, v.name, v.shape)
+	own := which.Sum(nil)
+	start := len(own)
 	for _, part := range parts {
 		if err := part.ConstBytes(func(data []byte) { own = append(own, data...) }); err != nil {
 			return nil, err
@@ -301,8 +307,11 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	shape := parts[0].Shape()
 	parts = nil
 	for rank, bytes := range all {
-		if len(bytes) != len(own) {
-			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w: rank %d fetches a part of %d bytes, expected %d", v.shape, xla.ErrDisagree, rank, len(bytes), len(own))
+		if string(bytes[:min(start, len(bytes))]) != string(own[:start]) {
+			return nil, fmt.Errorf("strategies: data_parallel: fetch %s %s: %w: rank %d fetches another value", v.name, v.shape, xla.ErrDisagree, rank)
+		}
+		if bytes = bytes[start:]; len(bytes) != len(own)-start {
+			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w: rank %d fetches a part of %d bytes, expected %d", v.shape, xla.ErrDisagree, rank, len(bytes), len(own)-start)
 		}
 		for len(bytes) > 0 {
 			part := tensors.FromShape(shape)

@@ -196,7 +196,7 @@ func (p *program) sameBatches(batches []data.Batch) error {
 			}
 		}
 	}
-	same, err := job.Same(int64(sum.Sum64()))
+	same, err := job.Same("the next batches", int64(sum.Sum64()))
 	if err != nil {
 		return err
 	}

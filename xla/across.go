@@ -193,7 +193,7 @@ const compileLimit = 30 * time.Minute
 // same tells whether all processes are about to do the same thing; text is that of a program, and is compared where it
 // is not.
 func same(job *dist.Job, what, text string, key programKey) error {
-	equal, err := job.Same(int64(binary.LittleEndian.Uint64(key[:])))
+	equal, err := job.Same(what, int64(binary.LittleEndian.Uint64(key[:])))
 	if equal || err != nil {
 		return err
 	}

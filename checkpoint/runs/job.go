@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -61,10 +62,18 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 			words[1] = 1
 		}
 	}
-	if agreed := job.Agree(words); agreed != nil {
+	if agreed := agree(job, "what rank 0 saves or loads", words); agreed != nil {
 		return 0, true, errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
 	}
 	return words[0], words[1] > 0, err
+}
+
+// agree exchanges words; what is for the messages of processes that wait there.
+func agree(job loop.Job, what string, words []int64) error {
+	if watched, ok := job.(loop.Watched); ok {
+		return watched.AgreeOn(what, words)
+	}
+	return job.Agree(words)
 }
 
 // saveLimit is how long the other processes wait for one that saves.
@@ -89,15 +98,26 @@ func give(ctx context.Context, of any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: the state: %w", err)
 	}
-	for _, t := range c.Tensors {
-		if t.Write == nil {
-			continue
-		}
-		if err := t.Write(io.Discard); err != nil {
-			return fmt.Errorf("checkpoint: the state: %s: %w", t.Name, err)
+	return c.Drop()
+}
+
+// tracked has the content note which of its tensors were written; left drops the others.
+func tracked(c checkpoint.Content) (_ checkpoint.Content, left func() error) {
+	all := c.Tensors
+	written := make(map[string]bool, len(all))
+	c.Tensors = slices.Clone(all)
+	for i := range c.Tensors {
+		if t := &c.Tensors[i]; t.Write != nil {
+			write := t.Write
+			t.Write = func(w io.Writer) error {
+				written[t.Name] = true
+				return write(w)
+			}
 		}
 	}
-	return nil
+	return c, func() error {
+		return checkpoint.Content{Tensors: slices.DeleteFunc(slices.Clone(all), func(t checkpoint.Tensor) bool { return written[t.Name] })}.Drop()
+	}
 }
 
 // helper is what [Save] starts in the processes but that of rank 0, which decides and writes.
@@ -167,7 +187,7 @@ func together(job loop.Job, what string, err error) error {
 	if err != nil {
 		words[0] = int64(job.Rank()) + 1
 	}
-	if agreed := job.Agree(words); agreed != nil {
+	if agreed := agree(job, "whether all could "+what, words); agreed != nil {
 		return errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
 	}
 	if err == nil && words[0] > 0 {

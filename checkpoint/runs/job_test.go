@@ -97,6 +97,40 @@ func together(n int, f func(rank int, state *cut) error) []error {
 	return errs
 }
 
+// twoCut is a counter with two values that all processes fetch together. At rank 0 the copy of the first fails.
+type twoCut struct{ *cut }
+
+func (c twoCut) Content(ctx context.Context) (checkpoint.Content, error) {
+	content, err := c.cut.Content(ctx)
+	first := content.Tensors[0]
+	second := first
+	first.Name, second.Name = "a", "b"
+	if c.job.Rank() == 0 {
+		write := first.Write
+		first.Write = func(w io.Writer) error { return errors.Join(write(w), errors.New("no memory for the copy")) }
+	}
+	content.Tensors = []checkpoint.Tensor{second, first} // a save goes by names
+	return content, err
+}
+
+// A save that fails in its copy at rank 0 ends the run everywhere: the others wait for no fetch.
+func TestJob_failsInTheCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &vfs.Mem{}
+		step := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c twoCut, batch int64) (twoCut, loop.Logs, error) {
+			return c, c.step(batch), nil
+		}))
+		for rank, err := range together(3, func(rank int, state *cut) error {
+			f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0})
+			_, err := step.Run(t.Context(), twoCut{state}, numbered(0), loop.Until(loop.Steps(20)), runs.Save(f, loop.Every(loop.Steps(5))))
+			return err
+		}) {
+			require.ErrorContains(t, err, "no memory for the copy", rank)
+			require.ErrorContains(t, err, "step 5: ", rank)
+		}
+	})
+}
+
 var cutLoop = loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *cut, batch int64) (*cut, loop.Logs, error) {
 	return c, c.step(batch), nil
 }))

@@ -273,7 +273,15 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	}
 	step := checkpoint.Step(r.Elapsed.Steps)
 	s.list, s.best = append(s.others(r), checkpoint.Info{Step: step, Metrics: metrics}), worth
-	return s.failed(s.async.Save(ctx, step, content))
+	if s.job == nil {
+		return s.failed(s.async.Save(ctx, step, content))
+	}
+	content, left := tracked(content)
+	err = s.async.Save(ctx, step, content)
+	if also := left(); also != nil { // where the copy failed, the others wait for the rest
+		err = errors.Join(err, also)
+	}
+	return s.failed(err)
 }
 
 // ready tells whether a turn can be saved and is not yet.

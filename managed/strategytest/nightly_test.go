@@ -7,4 +7,9 @@ const parallelRuns = 50
 // rankCounts are the numbers of processes of TestRanks.
 var rankCounts = []int{2, 4}
 
+// killedIn are the phases in which TestF54_killedIn kills a rank, so many times each.
+var killedIn = []string{"start", "joined", "compile", "step", "fetch", "save"}
+
+const killings = 20
+
 func exchangesCounted(string, int) bool { return true }

@@ -46,6 +46,9 @@ func TestRanks(t *testing.T) {
 			t.Run("the bits of devices", func(t *testing.T) { bitsOfDevices(t, parallel(t), n) })
 			t.Run("one of them is told to end", func(t *testing.T) { endsEverywhere(t, job, parallel(t)) })
 			t.Run("refusals", func(t *testing.T) { rankRefusals(t, job, parallel(t)) })
+			t.Run("F61 other shapes", func(t *testing.T) { otherShapes(t, job, parallel(t)) })
+			t.Run("F62 unequal data", func(t *testing.T) { unequalData(t, job, parallel(t)) })
+			t.Run("other values are fetched", func(t *testing.T) { otherValues(t, job, sharded(t)) })
 		})
 	}
 }
@@ -96,6 +99,71 @@ func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	require.NoError(t, job.Agree(steps))
 	require.Equal(t, steps[0], -steps[1], "steps of the rank that made most, and of that which made fewest")
 	require.NotZero(t, steps[0])
+}
+
+// otherShapes: a batch of another form on one rank is an error on all, and they go on.
+func otherShapes(t *testing.T, job *dist.Job, s strategies.Strategy) {
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	step := managed.TrainStep(small)
+	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
+	try := func(b data.Batch) error { _, _, err := step.Step(t.Context(), state, b); return err }
+	examples := 8 * job.Size()
+	if job.Rank() == job.Size()-1 {
+		examples *= 2
+	}
+	err = try(zeros(t, examples, 8))
+	require.ErrorIs(t, err, xla.ErrDisagree)
+	t.Logf("F61: %v", err)
+	require.NoError(t, try(zeros(t, 8*job.Size(), 8)))
+}
+
+// zeros is a batch for small.
+func zeros(t *testing.T, examples, columns int, order ...data.Option) (batch data.Batch) {
+	set, err := data.New(data.X(make([]float32, examples*columns), examples, columns), data.Y(make([]float32, examples), examples, 1))
+	require.NoError(t, err)
+	for b, err := range set.Batches(examples, order...) {
+		require.NoError(t, err)
+		batch = b
+	}
+	return batch
+}
+
+// unequalData: where the data of one rank ends earlier, the runs of all end with an error that says so.
+func unequalData(t *testing.T, job *dist.Job, s strategies.Strategy) {
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	step := managed.TrainStep(small)
+	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
+	batches := int64(9)
+	if job.Rank() == job.Size()-1 {
+		batches = 5
+	}
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data.Take(wave(t, 32*job.Size()).Batches(32, data.Forever()), batches))
+	require.ErrorContains(t, err, fmt.Sprintf("the data of rank %d ended after 5 batches, rank ", job.Size()-1))
+	require.ErrorContains(t, err, "it must have equally many in each process")
+	require.EqualValues(t, 5, result.Elapsed.Steps)
+	t.Logf("F62: %v", err)
+}
+
+// otherValues: ranks that fetch values of one shape in another order would put parts of two together.
+func otherValues(t *testing.T, job *dist.Job, s strategies.Strategy) {
+	n := job.Size()
+	put := func(name string) strategies.Buffer {
+		b, err := s.Put(name, tensors.FromFlatDataAndDimensions(make([]float32, 64*n), 8*n, 8))
+		require.NoError(t, err)
+		return b
+	}
+	a, b := put("a"), put("b")
+	if job.Rank() == n-1 {
+		a, b = b, a
+	}
+	for _, v := range []strategies.Buffer{a, b} {
+		_, err := s.Fetch(v)
+		require.ErrorIs(t, err, xla.ErrDisagree)
+		require.ErrorContains(t, err, "fetches another value")
+	}
+	require.NoError(t, s.Free(a, b))
 }
 
 // rankRefusals: what would be wrong numbers, or a wait without end, is an error on all ranks, and they go on.

@@ -9,6 +9,11 @@ const parallelRuns = 5
 // rankCounts are the numbers of processes of TestRanks.
 var rankCounts = []int{2}
 
+// killedIn are the phases in which TestF54_killedIn kills a rank, so many times each.
+var killedIn = []string{"step"}
+
+const killings = 1
+
 // exchangesCounted takes the models whose examples were seen to be gathered, and some beside them.
 func exchangesCounted(model string, devices int) bool {
 	few := []string{"LSTM", "GRU"}

@@ -1,0 +1,378 @@
+package strategytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/runs"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
+)
+
+const (
+	faultSteps   = 40 // of the job
+	saveEach     = 8
+	faultAt      = 21 // the batch at which a rank dies in a step
+	faultSave    = 24 // the step whose save a rank does not survive
+	faultPatient = 4 * time.Second
+	faultSlack   = 5 * time.Second // as in package dist
+	faultFolder  = "LAZO_TEST_FAULT_FOLDER"
+)
+
+// phases are where a rank is killed, and which one. Rank 0 alone writes.
+var phases = map[string]int{"start": 1, "joined": 1, "compile": 1, "step": 1, "fetch": 1, "save": 0, "commit": 0}
+
+// A rank is killed in a phase of its training, and the job starts anew by itself: all processes of the first start are
+// gone within the deadline and a little more, no checkpoint that was complete is lost, and the job ends with the bits of
+// two devices of one process that nobody killed.
+func TestF54_killedIn(t *testing.T) {
+	for phase := range phases {
+		if phase != "commit" && slices.Contains(killedIn, phase) {
+			t.Run(phase, func(t *testing.T) { killed(t, phase) })
+		}
+	}
+}
+
+// F66: the rank that writes is killed when all files of a checkpoint are there, but for the one that makes it complete.
+func TestF66_killedBeforeCommit(t *testing.T) { killed(t, "commit") }
+
+func killed(t *testing.T, phase string) {
+	if ranks.Inside(t) {
+		trainUntilKilled(t, phase)
+		return
+	}
+	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
+	require.NoError(t, err)
+	want := faultTraining(t, devices, 0, nil)
+	for range killings {
+		dir := t.TempDir()
+		said, err := ranks.Start(t, 2, func(o *launch.Options) {
+			o.Restarts, o.Env = 1, append(o.Env, faultFolder+"="+dir, "LAZO_DEADLINE="+faultPatient.String())
+		})
+		require.NoError(t, err, said)
+		require.Contains(t, said, "start 1 of 2 ended with exit code ", said)
+		fault, err := os.Stat(filepath.Join(dir, "fault"))
+		require.NoError(t, err, said)
+		again, err := os.Stat(filepath.Join(dir, "again"))
+		require.NoError(t, err, said)
+		took := again.ModTime().Sub(fault.ModTime())
+		require.Less(t, took, faultPatient+faultSlack, said)
+		got, err := os.ReadFile(filepath.Join(dir, "result"))
+		require.NoError(t, err, said)
+		require.Equal(t, want, string(got), said)
+		complete, resumed := note(t, dir, "complete"), note(t, dir, "resumed")
+		require.GreaterOrEqual(t, resumed, complete, "the one that the job went on from, and the newest checkpoint that was noted as complete")
+		if phase == "commit" {
+			require.Equal(t, faultSave-saveEach, resumed)
+		}
+		t.Logf("killed in %s: the job began anew after %v, behind step %d:\n%s", phase, took.Round(time.Millisecond), resumed, said)
+	}
+}
+
+// note is a number that a rank wrote down, 0 if it did not come to it.
+func note(t *testing.T, dir, name string) int {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	require.NoError(t, err)
+	n, err := strconv.Atoi(string(text))
+	require.NoError(t, err)
+	return n
+}
+
+// small is a model without anything that takes long.
+func small(b *managed.Builder) {
+	h := layers.Dense(b.Scope().In("a"), b.Node("x"), true, 16)
+	b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("b"), h, true, 1), b.Node("y"))))
+}
+
+// faultTraining trains small, and gives a text with the bits of all its values. each is called with each batch; options
+// are given the state.
+func faultTraining(t *testing.T, s strategies.Strategy, skip int64, each func(batch int64), options ...func(*managed.State) loop.Option) string {
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.01).Done()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	step := managed.TrainStep(small)
+	defer func() { require.NoError(t, step.Close()) }()
+	all := []loop.Option{loop.Until(loop.Steps(faultSteps))}
+	for _, o := range options {
+		all = append(all, o(state))
+	}
+	n := skip
+	batches := func(yield func(data.Batch, error) bool) {
+		for b, err := range wave(t, 128).Batches(32, data.Shuffle(3), data.Forever(), data.Skip(skip)) {
+			if n++; each != nil {
+				each(n)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, all...)
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, name := range state.Names() {
+		v, err := state.Value(name)
+		require.NoError(t, err)
+		fmt.Fprintln(&text, name, numbers(t, v))
+	}
+	return text.String()
+}
+
+// trainUntilKilled is the program of a rank.
+func trainUntilKilled(t *testing.T, phase string) {
+	dir := os.Getenv(faultFolder)
+	first := os.Getenv("LAZO_ATTEMPT") == "0"
+	rank := 0
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK"} {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			rank, err = strconv.Atoi(text)
+			require.NoError(t, err)
+		}
+	}
+	kill := func(in string) {
+		if first && in == phase && rank == phases[phase] {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "fault"), nil, 0o600))
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until it comes
+		}
+	}
+	if !first && rank == 0 {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "again"), nil, 0o600))
+	}
+	kill("start")
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	kill("joined")
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.ShardState(strategies.FullyShard(2, 2)))
+	require.NoError(t, err)
+	store := &onDisk{dir: filepath.Join(dir, "run"), kill: kill, complete: func(step string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "complete"), []byte(step), 0o600))
+	}}
+	if rank == 0 && !first {
+		store.complete = func(string) {} // of the first start alone
+	}
+	require.NoError(t, os.MkdirAll(store.dir, 0o700))
+	folder, err := checkpoint.OpenStore(t.Context(), store, store.dir, checkpoint.Options{ReadOnly: rank > 0})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, folder.Close()) }()
+	require.NoError(t, job.Barrier("the folder is open"))
+	var from runs.Start
+	each := func(batch int64) {
+		if batch == 1 {
+			time.AfterFunc(time.Duration(time.Now().UnixNano()%50)*time.Millisecond, func() { kill("compile") })
+		}
+		if batch == faultAt {
+			kill("step")
+		}
+	}
+	// What was saved is looked up before, since the data begins behind it.
+	newest := int64(0)
+	if c, err := folder.Newest(t.Context()); err == nil {
+		newest = int64(c.Step)
+	} else {
+		require.ErrorIs(t, err, checkpoint.ErrNone)
+	}
+	result := faultTraining(t, strategy, newest, each, func(state *managed.State) loop.Option {
+		from, err = runs.Resume(t.Context(), folder, state)
+		require.NoError(t, err)
+		require.Equal(t, newest, from.Elapsed.Steps)
+		if rank == 0 && !first {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "resumed"), fmt.Append(nil, newest), 0o600))
+		}
+		fetch := loop.Watch(loop.At(loop.Steps(faultSave)), func(context.Context, loop.Report) error {
+			time.AfterFunc(time.Duration(time.Now().UnixNano()%2_000)*time.Microsecond, func() { kill("fetch") })
+			return nil
+		})
+		return loop.Options(from.Option(), fetch, runs.Save(folder, loop.Every(loop.Steps(saveEach))))
+	})
+	if rank == 0 {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "result"), []byte(result), 0o600))
+	}
+	require.NoError(t, job.Close())
+}
+
+// F61: the data of one rank has a column more, which its model refuses while the other rank makes the step. The program
+// ends there, and all end with its words.
+func TestF61_anotherColumn(t *testing.T) {
+	if !ranks.Inside(t) {
+		begin := time.Now()
+		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=1m") })
+		failed := (*launch.ExitError)(nil)
+		require.ErrorAs(t, err, &failed, said)
+		const why = `requested to reuse variable "/a/dense/weights", but with different shape`
+		require.Contains(t, said, "[0] ", said)
+		for line := range strings.Lines(said) {
+			if strings.HasPrefix(line, "[0] lazo: ") || strings.Contains(line, " loop: ") {
+				require.Contains(t, line, why)
+			}
+		}
+		require.Less(t, time.Since(begin), time.Minute, "nobody waited for the deadline")
+		t.Logf("F61: all were gone after %v, exit code %d:\n%s", time.Since(begin).Round(time.Millisecond), failed.Code, said)
+		return
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+	require.NoError(t, err)
+	state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	part := data.Share(job.Rank(), 2)
+	_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(small))).Run(t.Context(), state, func(yield func(data.Batch, error) bool) {
+		_ = yield(zeros(t, 16, 8, part), nil) && yield(zeros(t, 16, 8+job.Rank(), part), nil)
+	})
+	loop.Exit(err)
+}
+
+// onDisk is a store of files, which sees what is put.
+type onDisk struct {
+	dir      string
+	kill     func(phase string)
+	complete func(step string)
+}
+
+func (s *onDisk) path(key string) string { return filepath.Join(s.dir, key) }
+
+func (s *onDisk) Put(_ context.Context, key string, write func(io.Writer) error) error {
+	step, file, _ := strings.Cut(key, "/")
+	number := strings.TrimLeft(strings.TrimPrefix(step, "step-"), "0")
+	if file == "COMMIT" && number == strconv.Itoa(faultSave) {
+		s.kill("commit")
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path(key)), 0o700); err != nil {
+		return err
+	}
+	f, err := os.Create(s.path(key) + ".part")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if number == strconv.Itoa(faultSave) {
+		s.kill("save")
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(s.path(key)+".part", s.path(key)); err != nil {
+		return err
+	}
+	if file == "COMMIT" {
+		s.complete(number)
+	}
+	return nil
+}
+
+func (s *onDisk) ReadAt(_ context.Context, key string, p []byte, offset int64) (int, error) {
+	f, err := os.Open(s.path(key))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.ReadAt(p, offset)
+}
+
+func (s *onDisk) Size(_ context.Context, key string) (int64, error) {
+	info, err := os.Stat(s.path(key))
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (s *onDisk) Keys(context.Context) (keys []string, err error) {
+	paths, err := filepath.Glob(filepath.Join(s.dir, "*", "*"))
+	for _, path := range paths {
+		if key, err := filepath.Rel(s.dir, path); err == nil && !strings.HasSuffix(key, ".part") {
+			keys = append(keys, filepath.ToSlash(key))
+		}
+	}
+	return keys, err
+}
+
+func (s *onDisk) Delete(_ context.Context, key string) error { return os.Remove(s.path(key)) }
+
+// F65: the disk of the rank that writes takes no more. The run ends on all ranks with that error, and what was complete
+// before is there.
+func TestF65_fullDisk(t *testing.T) {
+	if !ranks.Inside(t) {
+		dir := t.TempDir()
+		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, faultFolder+"="+dir) })
+		require.NoError(t, err, said)
+		require.Equal(t, 2, strings.Count(said, "F65: "), said)
+		folder, err := checkpoint.Open(filepath.Join(dir, "run"), checkpoint.Options{ReadOnly: true})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, folder.Close()) }()
+		newest, err := folder.Newest(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.Step(saveEach), newest.Step)
+		t.Log(said)
+		return
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+	require.NoError(t, err)
+	state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	folder, err := runs.Open(filepath.Join(os.Getenv(faultFolder), "run"), checkpoint.Options{}, job)
+	require.NoError(t, err)
+	step := managed.TrainStep(small)
+	full := loop.Watch(loop.At(loop.Steps(saveEach+1)), func(context.Context, loop.Report) error {
+		if job.Rank() > 0 {
+			return nil
+		}
+		entries, err := filepath.Glob(filepath.Join(os.Getenv(faultFolder), "run", "step-*", "COMMIT"))
+		for len(entries) == 0 && err == nil { // the save of step 8 goes on in the background
+			<-time.After(time.Millisecond)
+			entries, err = filepath.Glob(filepath.Join(os.Getenv(faultFolder), "run", "step-*", "COMMIT"))
+		}
+		fullDisk(t)
+		return err
+	})
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32, data.Forever()),
+		loop.Until(loop.Steps(faultSteps)), runs.Save(folder, loop.Every(loop.Steps(saveEach))), full)
+	if job.Rank() == 0 {
+		require.ErrorIs(t, err, syscall.EFBIG)
+	} else {
+		require.ErrorContains(t, err, "loop: rank 0: ")
+		require.ErrorContains(t, err, "file too large")
+	}
+	fmt.Fprintf(os.Stderr, "F65: %v\n", err)
+	require.NoError(t, errors.Join(step.Close(), state.Close(), folder.Close()))
+	require.NoError(t, job.Close())
+}
+
+// fullDisk has the system refuse each further byte of this process's files, as a full disk does.
+func fullDisk(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 100, Max: unix.RLIM_INFINITY}))
+}
