@@ -47,13 +47,13 @@ var readAtOnce = map[string]bool{
 	"safetensors.Write":        true, "safetensors.ReadInto": true,
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
-	"dist.Agree": true, "dist.Broadcast": true, "dist.AllGather": true,
+	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,
 	"xla/spmd.Rewrite": true,
 	"xla.Run":          true, "xla.Start": true, // but for a block's, of which the doc speaks
 }
 
 // fills are functions that are there to fill a list of the caller.
-var fills = map[string]bool{"safetensors.Sort": true, "dist.Agree": true}
+var fills = map[string]bool{"safetensors.Sort": true, "dist.Agree": true, "dist.AgreeOn": true}
 
 // What a caller hands over as a list is copied, or its doc says that it is kept: append(list, …) by the caller would
 // else change what was made of it before (R11). The test reads the source: a parameter that is a slice may be looked

@@ -410,7 +410,7 @@ var controls = []control{
 		edits: []edit{{"	return 2 * float64(n-1) * l.message(bytes/float64(n))", "	return float64(2*n-3) * l.message(bytes/float64(n))"}}},
 	{name: "cards that hosts do not share", file: "bench/scale/simulate.go", pkg: "bench/scale", test: "TestSimulation_hosts",
 		edits: []edit{{"		return between, n + from/each", "		return between, from"}}},
-	{name: "more ranks than XLA divides a program over", file: "xla/across.go", pkg: "xla", test: "TestRankLimit",
+	{name: "more ranks than XLA divides a program over", file: "xla/across_mpi.go", pkg: "xla", test: "TestRankLimit",
 		edits: []edit{{"if ranks > maxRanks {", "if ranks > 2*maxRanks {"}}},
 	{name: "a rank that tries to come without a pause that grows", file: "dist/control.go", pkg: "dist", test: "TestPause",
 		edits: []edit{{"		d += d / 2\n", ""}}},

@@ -49,8 +49,8 @@ const (
 var phases = map[string]int{"start": 1, "joined": 1, "compile": 1, "step": 1, "fetch": 1, "save": 0, "commit": 0}
 
 // A rank is killed in a phase of its training, and the job starts anew by itself: all processes of the first start are
-// gone within the deadline and a little more, no checkpoint that was complete is lost, and the job ends with the bits of
-// two devices of one process that nobody killed.
+// gone within the deadline and a little more, no checkpoint that was complete is lost, and the job ends with the bits
+// of two devices of one process that nobody killed.
 func TestF54_killedIn(t *testing.T) {
 	for phase := range phases {
 		if phase != "commit" && slices.Contains(killedIn, phase) {
