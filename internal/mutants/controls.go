@@ -475,7 +475,7 @@ var controls = []control{
 	{name: "a store that forgets who waits", file: "dist/store.go", pkg: "dist", test: "TestStore_ofOneProcess",
 		edits: []edit{{"\t\tfor _, w := range v.waiting[key] {\n", "\t\tfor _, w := range v.waiting[\"\"] {\n"}}},
 	{name: "answers that are left out as beats are", file: "dist/control.go", pkg: "dist", test: "TestStore",
-		edits: []edit{{"m.Kind == kindBeat && len(l.queue) >= mostBeats", "len(l.queue) >= mostBeats"}}},
+		edits: []edit{{"beat && len(l.queue) >= mostBeats", "len(l.queue) >= mostBeats"}}},
 	{name: "a key that is there, for a plugin an unknown fault", file: "xla/pjrt/errors.go", pkg: "xla/pjrt", test: "TestKeyValueStore_joinsClients",
 		edits: []edit{{"\tAlreadyExists: ErrKeyExists,\n", ""}}},
 }
