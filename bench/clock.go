@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -67,4 +70,12 @@ func rssMB() int {
 		return int(usage().Maxrss >> 20)
 	}
 	return int(usage().Maxrss >> 10)
+}
+
+// machineLoad is how many processes of the machine ran or could have, over the last minute; 0 where it does not say.
+func machineLoad() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
 }

@@ -122,7 +122,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 }
 
 func (b *bench) emitControl(n int, l line, values []float64) error {
-	l.Workload, l.Ranks, l.CPUs, l.Over = "control", n, runtime.NumCPU(), "loopback"
+	l.Workload, l.Ranks, l.CPUs, l.Over, l.Load = "control", n, runtime.NumCPU(), "loopback", b.load
 	return b.emit(l, values)
 }
 

@@ -97,7 +97,7 @@ func (e exchanging) emit(l line, values []float64) error {
 	if e.job.Rank() > 0 {
 		return nil
 	}
-	l.Workload, l.Ranks, l.CPUs, l.Over = "exchange", e.job.Size(), runtime.NumCPU(), cmp.Or(e.over, "shared memory")
+	l.Workload, l.Ranks, l.CPUs, l.Over, l.Load = "exchange", e.job.Size(), runtime.NumCPU(), cmp.Or(e.over, "shared memory"), e.load
 	l.MPI, _, _ = strings.Cut(e.world.Library().Version(), ",")
 	return e.bench.emit(l, values)
 }

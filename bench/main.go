@@ -53,6 +53,7 @@ type bench struct {
 	server   string
 	data     string
 	over     string
+	load     float64 // of the machine when the command began
 	out      *json.Encoder
 	// turns, if not nil, has a line for each repeat that may begin; "ready" is printed before it is read.
 	turns  *bufio.Scanner
@@ -106,7 +107,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if len(args) > 0 && args[0] == controlRank {
 		return controlProcess(ctx, stdout)
 	}
-	b := &bench{out: json.NewEncoder(stdout), stdout: stdout}
+	b := &bench{out: json.NewEncoder(stdout), stdout: stdout, load: machineLoad()}
 	var names []string
 	for _, w := range workloads {
 		names = append(names, w.name)
@@ -202,6 +203,7 @@ type line struct {
 	CPUs     int               `json:"cpus,omitempty"`  // processors of the machine, which all ranks share
 	Over     string            `json:"over,omitempty"`  // what ranks exchange by
 	MPI      string            `json:"mpi,omitempty"`
+	Load     float64           `json:"load,omitempty"` // of the machine when measuring began: processes that ran or could
 	RSSMB    int               `json:"rss_mb,omitempty"`
 	P50      float64           `json:"p50_us,omitempty"` // of the last repeat's requests
 	P99      float64           `json:"p99_us,omitempty"`

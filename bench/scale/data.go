@@ -18,7 +18,7 @@ import (
 // measured is a line of bench, as far as it is looked at here.
 type measured struct {
 	Workload, Variant, Unit, Over, MPI string
-	Median, Min, Ratio                 float64
+	Median, Min, Ratio, Load           float64
 	Ranks, Bytes, Batch, CPUs          int
 	RSSMB                              int       `json:"rss_mb"`
 	CPU                                []float64 `json:"cpu_s"`

@@ -66,7 +66,12 @@ func size(bytes float64) string {
 
 func machineText(lines []measured, p prices) string {
 	m := lines[0]
-	return fmt.Sprintf("%d processors, %s, %s. A processor computes %s GFLOP/s of a step of dense layers.\n", m.CPUs, m.MPI, m.Versions["go"], digits(p.rate/1e9))
+	text := fmt.Sprintf("%d processors, %s, %s. A processor computes %s GFLOP/s of a step of dense layers.", m.CPUs, m.MPI, m.Versions["go"], digits(p.rate/1e9))
+	if m.Load > float64(m.CPUs)/4 {
+		text += fmt.Sprintf(" **The machine was busy with other work** (%s processes that ran or could, when measuring began): sums and steps take less where nothing else runs, "+
+			"and the differences and ratios of steps say little.", digits(m.Load))
+	}
+	return text + "\n"
 }
 
 // measuredRanks are those whose figures are shown; sums were taken of more.
