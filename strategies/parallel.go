@@ -387,10 +387,12 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 func (p *parallel) takesPart(part data.Part) error {
 	rank, of, ok := p.ownPart()
 	switch {
-	case !ok:
-		return fmt.Errorf("the batch is part %d of %d: this process has the devices %d to %d, and groups of %d work on the same examples: give it whole batches",
-			part.Rank, part.Of, p.from, p.from+p.local-1, p.model)
-	case part.Rank != rank || part.Of != of || of == 1:
+	case p.local == p.devices:
+		return fmt.Errorf("the batch is part %d of %d: expected a whole one: this process has all %d devices", part.Rank, part.Of, p.devices)
+	case !ok || of == 1:
+		return fmt.Errorf("the batch is part %d of %d: expected a whole one: groups of %d devices work on the same examples, and this process has the devices %d to %d",
+			part.Rank, part.Of, p.model, p.from, p.from+p.local-1)
+	case part.Rank != rank || part.Of != of:
 		return fmt.Errorf("the batch is part %d of %d: expected a whole one, or part %d of %d, as data.Share(job.Rank(), job.Size()) deals them out to the processes of a job",
 			part.Rank, part.Of, rank, of)
 	}

@@ -158,6 +158,28 @@ func TestAcross_accelerators(t *testing.T) {
 				runSum(t, r, p)
 			}
 
+			// The plugin is told which device has which part, by the devices' numbers.
+			placed, err := r.CompileOver(place, "place", func(g *graph.Graph) xla.Built {
+				x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 4*r.NumDevices()))
+				return xla.Built{Outputs: []*graph.Node{graph.AddScalar(x, 1)}, InPlace: map[int]int{0: 0}}
+			})
+			require.NoError(t, err)
+			first, own = r.Local(place.Mesh)
+			var parts []compute.Buffer
+			for d := range own {
+				b, err := r.BufferFromFlatData(compute.DeviceNum(d), []float32{0, 0, 0, 0}, four)
+				require.NoError(t, err)
+				parts = append(parts, b)
+			}
+			_, err = placed.Run(parts, nil)
+			require.NoError(t, err)
+			for d, b := range parts {
+				got := make([]float32, 4)
+				require.NoError(t, b.ToFlatData(got))
+				require.Equal(t, slices.Repeat([]float32{float32(first + d)}, 4), got)
+			}
+			require.NoError(t, placed.Close())
+
 			// A state that all devices have, written in place by what the batch's parts add up to.
 			step, err := r.CompileOver(place, "step", func(g *graph.Graph) xla.Built {
 				w := graph.Parameter(g, "w", four)
@@ -167,7 +189,6 @@ func TestAcross_accelerators(t *testing.T) {
 			require.NoError(t, err)
 			var inputs []compute.Buffer
 			var host []any
-			first, own = r.Local(place.Mesh)
 			for d := range own {
 				b, err := r.BufferFromFlatData(compute.DeviceNum(d), []float32{0, 0, 0, 0}, four)
 				require.NoError(t, err)
@@ -248,7 +269,7 @@ func TestAcross_aProcessFails(t *testing.T) {
 		"the first":  {"LAZO_FAKE_REFUSE=0", "no memory for a fake"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !ranks.Over(t, 3, overFake(t, row.env)) {
+			if !ranks.Over(t, 3, overFake(t, row.env, "LAZO_FAKE_WAIT=20000")) {
 				return
 			}
 			job := joined(t)
@@ -261,7 +282,7 @@ func TestAcross_aProcessFails(t *testing.T) {
 			} else {
 				require.ErrorIs(t, err, xla.ErrOutOfMemory)
 			}
-			require.Less(t, time.Since(start), 30*time.Second)
+			require.Less(t, time.Since(start), 15*time.Second)
 		})
 	}
 }

@@ -46,7 +46,7 @@ func folder() (dir string, err error) {
 // "fake:8", and compiles any StableHLO for them, to nothing.
 func Fake(t testing.TB) (path string) {
 	t.Helper()
-	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lazo-ml/lazo").Output() // which may be another's, as of dist/etcd
 	if err != nil {
 		t.Fatalf("where is the module: %v", err)
 	}

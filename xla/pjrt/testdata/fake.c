@@ -9,8 +9,8 @@
 // that exist, "calls", those made so far, and "failed", the function that was failed.
 //
 // StableHLO is read as far as its main function's types (all f32[4], or all f32) and its name: a module @sum gives for
-// each argument its sum over all devices, one @step writes argument 0 plus the sum of argument 1 over all devices, and
-// any other adds 1 as above. It runs on the devices whose numbers the compile options give.
+// each argument its sum over all devices, one @step writes over one of two arguments the sum of it and of the other one on
+// all devices, @place adds the place of the device among those of the program, and any other adds 1 as above. It runs on the devices whose numbers the compile options give.
 //
 // With the options node_id and num_nodes it is one of several processes, which find each other as XLA's for GPUs do, by
 // the keys local_topology/fake/NODE and global_topology/fake, and exchange sums by further keys.
@@ -19,6 +19,7 @@
 //   LAZO_FAKE_TILED=1    the devices of the processes are numbered in turns
 //   LAZO_FAKE_REFUSE=i   the process with node_id i gives an error before its topology is known
 //   LAZO_FAKE_DIE=i      it ends itself there
+//   LAZO_FAKE_WAIT=ms    how long it waits for the others, 120000 without it
 //   LAZO_FAKE_AGAIN=1    a process makes its client as if it had been started before
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -30,7 +31,7 @@
 #include "../api.h"
 
 enum { DEVICES = 2, VALUES = 4, MOST = 16 };
-enum { ADD, SUM, STEP };
+enum { ADD, SUM, STEP, PLACE };
 
 typedef struct { int code; char message[128]; } Error;
 typedef struct { int id, process; } Device;
@@ -42,7 +43,7 @@ typedef struct {
 	int sums; // made so far
 } Client;
 typedef struct { float value[VALUES]; size_t size; void *data; int deleted; } Buffer;
-typedef struct { int args, outs, donated, devices, op, rank; void *on[MOST]; Client *client; } Program;
+typedef struct { int args, outs, donated, devices, op, rank, state, place[MOST]; void *on[MOST]; Client *client; } Program;
 typedef struct { Error *error; } Event;
 
 static int64_t live, calls;
@@ -105,6 +106,11 @@ CALL(Plugin_Attributes) {
 typedef void *(*Make)(int code, const char *message, size_t size);
 static Make make_error = error_of;
 
+static int number_of(const char *variable, int otherwise) {
+	const char *text = getenv(variable);
+	return text ? atoi(text) : otherwise;
+}
+
 static void *put(lazo_Client_Create_Args *a, const char *key, const void *value, size_t size) {
 	lazo_KeyValuePutCallback_Args args = {sizeof args, 0, key, strlen(key), value, size, &make_error, a->kv_put_user_arg};
 	return ((void *(*)(void *))a->kv_put_callback)(&args);
@@ -144,18 +150,13 @@ static void *try_store(lazo_Client_Create_Args *a) {
 	return unmake(error), NULL;
 }
 
-static int number_of(const char *variable, int otherwise) {
-	const char *text = getenv(variable);
-	return text ? atoi(text) : otherwise;
-}
-
 // A thread of the plugin's own asks for the topology of one process.
 typedef struct { Client *client; int node, *to; Error *error; pthread_t thread; } Asked;
 static void *ask(void *of) {
 	Asked *a = of;
 	char key[64];
 	snprintf(key, sizeof key, "local_topology/fake/%d", a->node);
-	a->error = get(&a->client->store, key, 120000, a->to, sizeof *a->to);
+	a->error = get(&a->client->store, key, number_of("LAZO_FAKE_WAIT", 120000), a->to, sizeof *a->to);
 	return NULL;
 }
 
@@ -186,7 +187,7 @@ static void *join(Client *c) {
 	}
 	if (error) return error;
 	error = c->node == 0 ? put(&c->store, "global_topology/fake", all, sizeof all)
-		: get(&c->store, "global_topology/fake", 300000, all, sizeof all);
+		: get(&c->store, "global_topology/fake", number_of("LAZO_FAKE_WAIT", 120000), all, sizeof all);
 	if (error) return error;
 	c->count = c->owned = 0;
 	for (int i = 0; i < c->nodes; i++)
@@ -336,7 +337,7 @@ static void *new_program(Client *client, const char *code, size_t size, void **t
 	char text[64];
 	snprintf(text, sizeof text, "%.*s", (int)size, code);
 	Program p = {.rank = 1, .client = client};
-	if (sscanf(text, "fake %d %d %d %d %d %d", &p.args, &p.outs, &p.donated, &p.devices, &p.op, &p.rank) < 4)
+	if (sscanf(text, "fake %d %d %d %d %d %d %d", &p.args, &p.outs, &p.donated, &p.devices, &p.op, &p.rank, &p.state) < 4)
 		return error_of(3, "not a program of the fake", 25);
 	memcpy(p.on, client->own, sizeof p.on);
 	*to = make(sizeof p);
@@ -380,10 +381,12 @@ static void *read_module(Client *client, lazo_Client_Compile_Args *a) {
 	if (!arrow) return error_of(3, "no main function on one line", 28);
 	Program p = {
 		.args = count(main, arrow, "tensor<"), .outs = count(arrow, line, "tensor<"), .donated = count(main, arrow, "tf.aliasing_output"),
-		.op = !memcmp(code, "module @sum", 11) ? SUM : !memcmp(code, "module @step", 12) ? STEP : ADD,
+		.op = !memcmp(code, "module @sum", 11) ? SUM : !memcmp(code, "module @step", 12) ? STEP : !memcmp(code, "module @place", 13) ? PLACE : ADD,
 		.rank = count(main, line, "tensor<f32>") ? 0 : 1, .client = client,
 	};
-	if (p.op == STEP) p.donated = 1;
+	const char *aliased = memmem(main, (size_t)(arrow - main), "tf.aliasing_output", 18);
+	if (p.op == STEP && (!aliased || p.args != 2 || p.outs != 1)) return error_of(3, "a step of other arguments", 25);
+	if (p.op == STEP) p.state = count(main, aliased, "tensor<") - 1;
 	const unsigned char *at = (const unsigned char *)a->compile_options, *build = field(at, at + a->compile_options_size, 3, 0, &at), *assigned = NULL;
 	if (build) assigned = field(build, at, 9, 0, &at);
 	const unsigned char *last = at, *partition, *ids;
@@ -393,7 +396,7 @@ static void *read_module(Client *client, lazo_Client_Compile_Args *a) {
 			for (int d = 0; d < client->count; d++) known |= ((Device *)client->devices[d])->id == id;
 			if (!known) return error_of(3, "a device that is not there", 26);
 			for (int d = 0; d < client->owned; d++)
-				if (((Device *)client->own[d])->id == id) p.on[p.devices++] = client->own[d];
+				if (((Device *)client->own[d])->id == id) p.place[p.devices] = i, p.on[p.devices++] = client->own[d];
 		}
 	if (!assigned) p.on[p.devices++] = client->own[0];
 	if (!p.devices) return error_of(3, "none of this process's devices", 30);
@@ -551,7 +554,7 @@ CALL(Executable_OptimizedProgram) {
 	for (int i = 0; i < p->args; i++) memcpy(module + n, p->rank ? "\x0a\x05\x10\x0b\x1a\x01\x04" : "\x0a\x02\x10\x0b", shape), n += shape;
 	module[n++] = 8 << 3 | 2, module[n++] = (char)(p->donated * 7); // aliases
 	for (int i = 0; i < p->donated; i++) {
-		char entry[] = {1 << 3 | 2, 5, 1 << 3 | 2, 1, (char)i, 2 << 3, (char)i};
+		char entry[] = {1 << 3 | 2, 5, 1 << 3 | 2, 1, (char)i, 2 << 3, (char)(p->state + i)};
 		memcpy(module + n, entry, 7), n += 7;
 	}
 	if (a->program->code) memcpy(a->program->code, module, n);
@@ -564,7 +567,7 @@ CALL(Executable_Serialize) {
 	const Program *p = a->executable;
 	char *text = a->serialized_executable = make(64);
 	a->serialized_bytes = text;
-	a->serialized_bytes_size = (size_t)snprintf(text, 64, "fake %d %d %d %d %d %d", p->args, p->outs, p->donated, p->devices, p->op, p->rank);
+	a->serialized_bytes_size = (size_t)snprintf(text, 64, "fake %d %d %d %d %d %d %d", p->args, p->outs, p->donated, p->devices, p->op, p->rank, p->state);
 	a->serialized_executable_deleter = (void *)delete_serialized;
 	return NULL;
 }
@@ -577,16 +580,16 @@ CALL(LoadedExecutable_Execute) {
 	if (error && !getenv("LAZO_FAKE_LATE")) return error;
 	size_t kept = a->options->num_non_donatable_input_indices;
 	for (size_t d = 0; d < a->num_devices; d++)
-		for (int i = 0; i < p->donated && !kept; i++) ((Buffer *)a->argument_lists[d][i])->deleted = 1;
+		for (int i = 0; i < p->donated && !kept; i++) ((Buffer *)a->argument_lists[d][p->state + i])->deleted = 1;
 	if (error) return error;
 	float sums[VALUES][VALUES];
-	for (int o = 0; o < p->outs && p->op != ADD; o++)
-		if ((error = sum(p->client, (void *)a->argument_lists, a->num_devices, o + (p->op == STEP), sums[o]))) return error;
+	for (int o = 0; o < p->outs && (p->op == SUM || p->op == STEP); o++)
+		if ((error = sum(p->client, (void *)a->argument_lists, a->num_devices, p->op == STEP ? !p->state : o, sums[o]))) return error;
 	for (size_t d = 0; d < a->num_devices; d++) {
 		for (int o = 0; o < p->outs; o++) {
-			Buffer *in = a->argument_lists[d][o];
+			Buffer *in = a->argument_lists[d][p->state + o];
 			float value[VALUES];
-			for (int i = 0; i < VALUES; i++) value[i] = p->op == SUM ? sums[o][i] : in->value[i] + (p->op == STEP ? sums[o][i] : 1);
+			for (int i = 0; i < VALUES; i++) value[i] = p->op == SUM ? sums[o][i] : in->value[i] + (p->op == STEP ? sums[o][i] : p->op == PLACE ? p->place[d] : 1);
 			a->output_lists[d][o] = new_buffer(value, in->size);
 		}
 		if (a->device_complete_events) a->device_complete_events[d] = new_event();
