@@ -79,7 +79,7 @@ lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 
 .PHONY: modules
 modules: ## the modules of their own, whose dependencies are not lazo's: lint and tests
-	@for module in checkpoint/gocloud data/parquet text/huggingface; do (cd "$$module" && $(GO) vet ./... && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
+	@for module in checkpoint/gocloud data/parquet dist/etcd text/huggingface; do (cd "$$module" && $(GO) vet ./... && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
 		$(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 .PHONY: check

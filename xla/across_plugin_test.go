@@ -157,6 +157,12 @@ func TestAcross_accelerators(t *testing.T) {
 			for range 3 {
 				runSum(t, r, p)
 			}
+			described, err := xla.OpenTopology(t.Context(), os.Getenv(fakeVariable), fmt.Sprint("fake:", r.NumDevices()))
+			require.NoError(t, err)
+			same, err := sumProgram(described)
+			require.NoError(t, err)
+			require.Equal(t, same.StableHLO(), p.StableHLO(), "the program that a described machine of as many devices compiles")
+			require.NoError(t, described.Close())
 
 			// The plugin is told which device has which part, by the devices' numbers.
 			placed, err := r.CompileOver(place, "place", func(g *graph.Graph) xla.Built {
