@@ -40,6 +40,7 @@ func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 	if err != nil {
 		t.Fatalf("%d ranks: %v\n%s", n, err, said)
 	}
+	t.Log(said)
 	return false
 }
 

@@ -7,6 +7,9 @@ const parallelRuns = 50
 // rankCounts are the numbers of processes of TestRanks.
 var rankCounts = []int{2, 4}
 
+// likeJit are those of TestRanks_likeJit.
+var likeJit = []int{4, 8}
+
 // killedIn are the phases in which TestF54_killedIn kills a rank, so many times each.
 var killedIn = []string{"start", "joined", "compile", "step", "fetch", "save"}
 

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/stretchr/testify/require"
 
@@ -69,6 +73,70 @@ func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
 	wantLogs, wantValues := trained(t, devices, 24, 1)
 	require.Equal(t, wantLogs, logs)
 	require.Equal(t, wantValues, values)
+}
+
+// Over four processes, and eight, the sums have another order than in one: the numbers stay close, and are the same to
+// the bit on all ranks.
+func TestRanks_likeJit(t *testing.T) {
+	for _, n := range likeJit {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if !ranks.Over(t, n) {
+				return
+			}
+			job, err := dist.Join(t.Context())
+			require.NoError(t, err)
+			const far = 5e-7
+			got := hundredSteps(t, plugintest.CPU(t, xla.Across(job)))
+			sum := fnv.New64a()
+			fmt.Fprint(sum, got)
+			same, err := job.Same("what was trained", int64(sum.Sum64()))
+			require.NoError(t, err)
+			require.True(t, same, "all ranks have the same bits")
+			if job.Rank() == 0 {
+				want := hundredSteps(t, plugintest.CPU(t))
+				require.Len(t, got, len(want))
+				worst := 0.0
+				for i := range want {
+					worst = max(worst, math.Abs(got[i]-want[i])/max(1, math.Abs(want[i])))
+				}
+				require.Less(t, worst, far)
+				fmt.Fprintf(os.Stderr, "%d ranks: %d numbers after 100 Adam steps at most %.1e from jit's\n", n, len(want), worst)
+			}
+			require.NoError(t, job.Close())
+		})
+	}
+}
+
+// hundredSteps are the losses and the values of an MLP without dropout.
+func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
+	s := strategies.Jit(on)
+	if on.Job() != nil {
+		var err error
+		s, err = strategies.DataParallel(on)
+		require.NoError(t, err)
+	}
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.001).Done()))
+	require.NoError(t, err)
+	step := managed.TrainStep(func(b *managed.Builder) {
+		h := graph.Tanh(layers.Dense(b.Scope().In("a"), b.Node("x"), true, 32))
+		h = graph.Tanh(layers.Dense(b.Scope().In("b"), h, true, 32))
+		b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("c"), h, true, 1), b.Node("y"))))
+	})
+	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
+	for b, err := range data.Take(wave(t, 256).Batches(64, data.Shuffle(3), data.Forever()), 100) {
+		require.NoError(t, err)
+		_, logs, err := step.Step(t.Context(), state, b)
+		require.NoError(t, err)
+		loss, err := logs.Float("loss")
+		require.NoError(t, err)
+		all = append(all, loss)
+	}
+	for _, name := range state.Names() {
+		v, err := state.Value(name)
+		require.NoError(t, err)
+		all = append(all, numbers(t, v)...)
+	}
+	return all
 }
 
 // endsEverywhere: a context that ends in one process ends the runs of all behind the same step.

@@ -9,6 +9,9 @@ const parallelRuns = 5
 // rankCounts are the numbers of processes of TestRanks.
 var rankCounts = []int{2}
 
+// likeJit are those of TestRanks_likeJit.
+var likeJit = []int{4}
+
 // killedIn are the phases in which TestF54_killedIn kills a rank, so many times each.
 var killedIn = []string{"step"}
 
