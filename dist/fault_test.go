@@ -137,6 +137,11 @@ func (f fault) run(t *testing.T, by func(*launch.Options)) {
 		require.Eventually(t, func() bool { return !lives(pid) }, slack, time.Millisecond, "rank %d lives", r)
 	}
 	messages := strings.Count(said, "lazo: the job of 3 ranks has ended: ")
+	if messages == 0 && f.atOnce && strings.Contains(said, "BAD TERMINATION") {
+		// MPICH's mpirun was faster than the others, and ended them: it says that one has died, and not always which.
+		t.Log("mpirun was faster")
+		return
+	}
 	if messages == 0 && f.rank == 0 && f.atOnce {
 		// mpirun was faster than rank 1, and ended it: then it is mpirun that names the rank.
 		require.Contains(t, said, "process rank 0 ", said)
