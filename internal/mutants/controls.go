@@ -477,7 +477,7 @@ var controls = []control{
 	{name: "answers that are left out as beats are", file: "dist/control.go", pkg: "dist", test: "TestStore",
 		edits: []edit{{"beat && len(l.queue) >= mostBeats", "len(l.queue) >= mostBeats"}}},
 	{name: "a key that is there, for a plugin an unknown fault", file: "xla/pjrt/errors.go", pkg: "xla/pjrt", test: "TestKeyValueStore_joinsClients",
-		edits: []edit{{"\tAlreadyExists: ErrKeyExists,\n", ""}}},
+		edits: []edit{{"\tAlreadyExists:     ErrKeyExists,\n", ""}}},
 	{name: "devices by their places, not by their numbers", file: "xla/executable.go", pkg: "xla", test: "TestAcross_accelerators",
 		edits: []edit{{"return c.across.id(n)", "return int(n), nil"}}},
 	{name: "keys of an earlier start", file: "xla/across_plugin.go", pkg: "xla", test: "TestAcross_staleKeys",
