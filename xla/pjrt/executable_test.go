@@ -29,8 +29,12 @@ func TestExecutable(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, map[int]int{0: 0, 1: 1}, donated)
 			costs, err := e.CostAnalysis()
-			require.NoError(t, err)
-			assert.Positive(t, costs["flops"])
+			if c.Plugin().Version().Minor < 106 { // newer ones count nothing: package cost does
+				require.NoError(t, err)
+				assert.Positive(t, costs["flops"])
+			} else {
+				require.ErrorIs(t, err, ErrUnimplemented)
+			}
 			memory, err := e.Memory()
 			require.NoError(t, err)
 			assert.EqualValues(t, 20, memory.Aliased)
