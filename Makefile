@@ -128,6 +128,7 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
+	sh scripts/install_pjrt.sh cpu81
 	$(GO) test -tags nightly -timeout 120m ./...
 	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \
 		else echo "make targets is left out: it needs lazo install tpu and lazo install cuda_compile"; fi

@@ -124,7 +124,7 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 }
 
 // Block is how many runs of the graph the program makes at once, at most: 1, or what [Built] asked for. A graph with a
-// convolution runs one by one on the CPU, where XLA's loops make it 9 to 25 times slower; so does one with nothing in
+// convolution runs one by one on the CPU, where XLA's loops make it 2 to 25 times slower; so does one with nothing in
 // place and nothing from the host, and any graph of a backend that is not XLA.
 //
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.

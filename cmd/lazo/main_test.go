@@ -137,17 +137,17 @@ func TestVersion(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
-	cpuPlugin(t)
+	installed := cpuPlugin(t)
 	got := run(t, "doctor")
 	assert.Equal(t, 0, got.code, got.stderr)
-	assert.Empty(t, cmp.Diff(versions+`plugin    cpu 0.0.1, PJRT API 0.81: PATH
+	assert.Empty(t, cmp.Diff(versions+fmt.Sprintf(`plugin    cpu %s, PJRT API %s: PATH
 digest    ok, sha256 DIGEST
-probe     ok, platform cpu, PJRT API 0.81
+probe     ok, platform cpu, PJRT API %[2]s
 DEVICES
 memory    host: N GiB, N GiB free; devices: not reported by the plugin
 matmul    1024 x 1024 float32: N GFLOP/s on the first device, best of 5
 result    ok
-`, golden(got.stdout)))
+`, installed.Version, installed.API), golden(got.stdout)))
 	assert.Empty(t, got.stderr)
 	got = run(t, "doctor", "--plugin", "go")
 	assert.Equal(t, 0, got.code, got.stderr)
@@ -215,7 +215,9 @@ func TestInstallFromFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, got.stdout, installed.Path)
 	assert.True(t, strings.HasPrefix(installed.Path, prefix))
-	assert.Equal(t, 0, run(t, "install", "--check", "--prefix", prefix).code)
+	got = run(t, "install", "--check", "--prefix", prefix)
+	assert.Equal(t, 0, got.code)
+	assert.NotContains(t, got.stdout, "note ")
 	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code)
 
 	require.NoError(t, os.Truncate(installed.Path, 100_000_000))
@@ -226,6 +228,20 @@ func TestInstallFromFile(t *testing.T) {
 	}
 	require.Equal(t, 0, run(t, "install", "cpu", "--prefix", prefix, "--from", library).code)
 	assert.Equal(t, 0, run(t, "doctor", "--prefix", prefix).code, "installing again mends it")
+
+	// One of an earlier table's: it works on, and who looks is told.
+	name := filepath.Join(prefix, "cpu", "receipt.json")
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	wheels := regexp.MustCompile(`(?s)"wheels": \[.*?\]`).ReplaceAllString(string(text), `"wheels": ["`+strings.Repeat("0", 64)+`"]`)
+	earlier := strings.Replace(wheels, `"version": "`+installed.Version, `"version": "0.0.0`, 1)
+	require.NoError(t, os.WriteFile(name, []byte(earlier), 0o640))
+	for _, args := range [][]string{{"install", "--check"}, {"doctor"}} {
+		got := run(t, append(args, "--prefix", prefix)...)
+		assert.Equal(t, 0, got.code, got.stdout)
+		assert.Contains(t, got.stdout, "note      lazo install cpu brings version "+installed.Version+" now; until then version 0.0.0 is used\n")
+	}
+	require.NoError(t, os.WriteFile(name, text, 0o640))
 
 	// What a receipt says is not obeyed by the terminal, and it is believed of its own kind alone.
 	receipt := filepath.Join(prefix, "cpu", "receipt.json")

@@ -7,7 +7,7 @@
 // Under the root, each kind of plugin has a folder:
 //
 //	cpu/lock              held while something is installed
-//	cpu/pjrt-0.0.1-…/     the files of one version, never changed once they have this name
+//	cpu/pjrt-2026.6.23-…/ the files of one version, never changed once they have this name
 //	cpu/receipt.json      which version is the installed one, and the size, time, inode and digest of each of its files
 //
 // Writing the receipt is the only moment at which anything changes for a reader, and it is one rename: a process killed

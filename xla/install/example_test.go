@@ -20,6 +20,6 @@ func ExampleFind() {
 	_, err = install.Find("cpu", root)
 	fmt.Println(errors.Is(err, install.ErrNotInstalled))
 	// Output:
-	// [cpu cpu106 cuda cuda12 cuda_compile tpu]
+	// [cpu cpu106 cpu81 cuda cuda12 cuda_compile tpu]
 	// true
 }

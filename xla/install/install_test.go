@@ -358,7 +358,7 @@ func TestUnknownKind(t *testing.T) {
 	for _, kind := range []string{"", "gpu", "../cpu", "cpu/x"} {
 		_, err := Install(t.Context(), kind, Options{Root: t.TempDir()})
 		require.ErrorIs(t, err, ErrUnknownKind)
-		require.ErrorContains(t, err, "cpu, cpu106, cuda, cuda12, cuda_compile, mpi, mpich, tpu")
+		require.ErrorContains(t, err, "cpu, cpu106, cpu81, cuda, cuda12, cuda_compile, mpi, mpich, tpu")
 		_, err = Find(kind, t.TempDir())
 		require.ErrorIs(t, err, ErrUnknownKind)
 	}

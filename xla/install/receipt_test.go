@@ -281,23 +281,30 @@ func FuzzReceipt(f *testing.F) {
 func TestTable(t *testing.T) {
 	table, err := Table()
 	require.NoError(t, err)
-	require.Equal(t, []string{"cpu", "cpu106", "cuda", "cuda12", "cuda_compile", "tpu"}, Kinds())
+	require.Equal(t, []string{"cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu"}, Kinds())
 	libraries := make(map[string]int)
 	seen := make(map[string]bool)
-	of := make(map[string]Wheel) // CUDA's, by their files
+	of := make(map[string]Wheel) // CUDA's and the CPU's, by their files
 	for _, w := range table {
-		if w.Kind == "cuda" {
+		if w.Kind == "cuda" || w.Kind == "cpu" {
 			of[w.File] = w
 		}
 	}
+	versions := make(map[string]string)
 	for _, w := range table {
-		if w.Kind == "cuda_compile" { // a part of CUDA's
-			whole := w
+		switch whole := w; {
+		case w.Kind == "cuda_compile": // a part of CUDA's
 			whole.Kind = "cuda"
 			require.Equal(t, of[w.File], whole)
-		} else {
+		case w.Kind != "cpu" && of[w.File].Kind == "cpu": // the CPU's by its version
+			whole.Kind = "cpu"
+			require.Equal(t, of[w.File], whole)
+		default:
 			require.False(t, seen[w.SHA256] || seen[w.File], "%s is there twice", w.File)
 			seen[w.SHA256], seen[w.File] = true, true
+		}
+		if strings.HasPrefix(w.Kind, "cpu") {
+			versions[w.Kind+" "+w.Platform] = w.API
 		}
 		require.Contains(t, w.File, "-"+w.Version+"-")
 		require.NotEmpty(t, w.Licence)
@@ -313,10 +320,13 @@ func TestTable(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{
-		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cpu106 linux/amd64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
+		"cpu linux/amd64": 1, "cpu linux/arm64": 1, "cpu106 linux/amd64": 1, "cpu81 linux/amd64": 1, "cpu81 linux/arm64": 1, "cuda linux/amd64": 1, "cuda linux/arm64": 1,
 		"cuda12 linux/amd64": 1, "cuda12 linux/arm64": 1, "cuda_compile linux/amd64": 1, "cuda_compile linux/arm64": 1, "tpu linux/amd64": 1,
 		"mpi linux/amd64": 1, "mpi linux/arm64": 1, "mpich linux/amd64": 1, "mpich linux/arm64": 1,
 	}, libraries)
+	require.Equal(t, map[string]string{
+		"cpu linux/amd64": "0.106", "cpu106 linux/amd64": "0.106", "cpu linux/arm64": "0.81", "cpu81 linux/amd64": "0.81", "cpu81 linux/arm64": "0.81",
+	}, versions, "a name with a number is that version of the API")
 	require.NotContains(t, plugins, "://")
 }
 
