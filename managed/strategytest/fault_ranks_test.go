@@ -213,7 +213,20 @@ func trainUntilKilled(t *testing.T, phase string) {
 			time.AfterFunc(time.Duration(time.Now().UnixNano()%2_000)*time.Microsecond, func() { kill("fetch") })
 			return nil
 		})
-		return loop.Options(from.Option(), fetch, runs.Save(folder, loop.Every(loop.Steps(saveEach))))
+		// A save in the background may take the place of the one before it: so each waits until that is complete.
+		settled := loop.Watch(loop.Every(loop.Steps(saveEach)), func(_ context.Context, r loop.Report) error {
+			before := r.Elapsed.Steps - saveEach
+			if rank > 0 || before <= newest {
+				return nil
+			}
+			for {
+				if _, err := store.Size(t.Context(), fmt.Sprintf("step-%012d/COMMIT", before)); !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+				<-time.After(time.Millisecond)
+			}
+		})
+		return loop.Options(from.Option(), fetch, settled, runs.Save(folder, loop.Every(loop.Steps(saveEach))))
 	})
 	if rank == 0 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "result"), []byte(result), 0o600))
