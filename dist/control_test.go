@@ -51,3 +51,17 @@ func TestPause(t *testing.T) {
 	}
 	require.InDelta(t, 300, tries, 10)
 }
+
+// A panic of a program that leaves by defer ends the process at once: nobody waits for it in Close.
+func TestClose_whileItPanics(t *testing.T) {
+	j := &Job{size: 2} // it could reach nobody
+	for name, leave := range map[string]func() error{"Close": j.Close, "Leave": func() error { return j.Leave(nil) }} {
+		t.Run(name, func(t *testing.T) {
+			require.PanicsWithValue(t, "of the program", func() {
+				defer func() { require.NoError(t, leave()) }()
+				panic("of the program")
+			})
+		})
+	}
+	require.False(t, panicking())
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -329,9 +330,10 @@ const closeWithin = 6
 
 // Close leaves the job, when all ranks have come to it: the program may end then, and no earlier. A rank that comes
 // more than six deadlines behind the others, without [Job.Busy], ends the job as one that is stuck. A job of one
-// process has nothing to leave.
+// process has nothing to leave. Deferred in a program that panics it does nothing, so that the panic ends this process
+// and is seen at once: the others are told that this rank was lost.
 func (j *Job) Close() error {
-	if j.size == 1 {
+	if j.size == 1 || panicking() {
 		return nil
 	}
 	j.closing.Do(func() { j.closed = j.close() })
@@ -356,6 +358,7 @@ func (j *Job) Leave(err error) error {
 		return err
 	}
 	j.closing.Do(func() {
+		defer j.announce(func() string { return "for the others to end, who are to be told: " + err.Error() })()
 		if j.hub != nil {
 			j.hub.leave(err.Error())
 		} else {
@@ -364,6 +367,21 @@ func (j *Job) Leave(err error) error {
 		j.gone()
 	})
 	return err
+}
+
+// panicking tells whether a panic runs the deferred functions that called this one.
+func panicking() bool {
+	calls := make([]uintptr, 64)
+	frames := runtime.CallersFrames(calls[:runtime.Callers(2, calls)])
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.gopanic" {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // gone notes that this process has left the job.

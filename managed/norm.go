@@ -19,7 +19,8 @@ import (
 // leaves out the examples of a padded batch that do not count ([Builder.Mask]): a training step has the numbers that it
 // has of the examples alone. GoMLX's own layer is refused in a training step of a padded batch. One whose scale and
 // offset the optimizer leaves as they are (optim.Frozen) stands still as a whole: it normalises by the averages that it
-// has, while training too, and leaves them as they are.
+// has, while training too, and leaves them as they are. The running averages have no start to grow out of: step n takes
+// the momentum min(0.99, 1 - 1/n), where Keras and flax take 0.99 from the first step on.
 func BatchNorm(scope *Scope, x *Node) *Node { return MaskedBatchNorm(scope, x, nil) }
 
 // MaskedBatchNorm is [BatchNorm] whose training step has the numbers that it has of those places alone at which a mask

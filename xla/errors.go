@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/xla/install"
 	"github.com/lazo-ml/lazo/xla/pjrt"
 	"github.com/lazo-ml/lazo/xla/probe"
 )
@@ -71,6 +72,11 @@ func (e *NotFoundError) Error() string {
 	if e.Install != "" {
 		fmt.Fprintf(&text, "\n  install  %s", e.Install)
 		fmt.Fprintf(&text, "\n  or use the plugin %q: GoMLX's pure-Go backend, slower and with fewer operations", Go)
+	} else if pluginName.MatchString(e.Plugin) {
+		known := slices.DeleteFunc(install.Kinds(), func(kind string) bool { // what only compiles, and MPI
+			return strings.Contains(kind, "_") || !slices.Contains([]string{CPU, CUDA, TPU}, platform(kind))
+		})
+		fmt.Fprintf(&text, "\n  known    %s, %s, or the path of a library", strings.Join(known, ", "), Go)
 	}
 	return text.String()
 }

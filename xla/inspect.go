@@ -104,12 +104,12 @@ func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
 
 func (p *Program) cost(of analysed) (Cost, error) {
 	values, err := of.cost()
+	number := func(name string) float64 {
+		x, _ := values[name].(float32) // what is 0 is left out
+		return float64(x)
+	}
 	switch {
-	case err == nil && len(values) > 0:
-		number := func(name string) float64 {
-			x, _ := values[name].(float32) // what is 0 is left out
-			return float64(x)
-		}
+	case err == nil && len(values) > 0 && min(number("flops"), number("transcendentals"), number("bytes accessed")) >= 0: // -1 is what XLA does not know
 		return Cost{FLOPs: number("flops"), Transcendentals: number("transcendentals"), BytesAccessed: number("bytes accessed"), Source: FromPlugin}, nil
 	case err != nil && !errors.Is(WrapError(err), ErrUnimplemented):
 		return Cost{}, err

@@ -474,6 +474,8 @@ var controls = []control{
 		edits: []edit{{"case m.Kind == kindPut && has:", "case m.Kind == kindPut && has && m.ID < 0:"}}},
 	{name: "a store that forgets who waits", file: "dist/store.go", pkg: "dist", test: "TestStore_ofOneProcess",
 		edits: []edit{{"\t\tfor _, w := range v.waiting[key] {\n", "\t\tfor _, w := range v.waiting[\"\"] {\n"}}},
+	{name: "a rank that waits for the others while it panics", file: "dist/job.go", pkg: "dist", test: "TestClose_whileItPanics",
+		edits: []edit{{"j.size == 1 || panicking()", "j.size == 1"}}},
 	{name: "answers that are left out as beats are", file: "dist/control.go", pkg: "dist", test: "TestStore",
 		edits: []edit{{"beat && len(l.queue) >= mostBeats", "len(l.queue) >= mostBeats"}}},
 	{name: "a key that is there, for a plugin an unknown fault", file: "xla/pjrt/errors.go", pkg: "xla/pjrt", test: "TestKeyValueStore_joinsClients",

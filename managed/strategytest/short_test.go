@@ -25,3 +25,8 @@ func exchangesCounted(model string, devices int) bool {
 	}
 	return slices.Contains(few, model)
 }
+
+// costCounted takes models whose programs the check's quick compilation leaves as they are.
+func costCounted(model string) bool {
+	return slices.Contains([]string{"Dense", "Conv, groups", "Attention"}, model)
+}
