@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,10 +280,28 @@ github.com/lazo-ml/lazo/loop.(*run).turns(...)
 	require.Contains(t, stacks(), "judge_test.go", "this one")
 }
 
+// lockedText is written by one goroutine and read by another.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // Who waits for a rank that was never started says so: at first after 10 s, then each minute.
 func TestAnnounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said strings.Builder
+		var said lockedText
 		stop := three().announceTo(&said, func() string { return "for rank 2 to come" })
 		lines := func(after time.Duration) int {
 			<-time.After(after)

@@ -23,7 +23,7 @@ var unplanned = map[string]string{
 }
 
 // arguments are what a program is to be given.
-var arguments = map[string][]string{"export": {"folder"}}
+var arguments = map[string][]string{"export": {"folder"}, "tabular": {"tabular/penguins.csv"}}
 
 // TestTargets compiles the first training step of each example for machines that are not there, divided by data.
 func TestTargets(t *testing.T) {
