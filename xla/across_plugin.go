@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +63,8 @@ func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]
 	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
 		return nil, nil, err
 	}
-	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", name()))
+	// A name that no other opening of a runtime has, so that none sees the keys of another.
+	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", rand.Text()))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,13 +94,6 @@ func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]
 		return nil, nil, togetherErr
 	}
 	return made, ids, err
-}
-
-// name is one that no other opening of a runtime has, so that none sees the keys of another.
-func name() string {
-	b := make([]byte, 8)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // client makes this process's.

@@ -221,11 +221,7 @@ func straight(values []float64) float64 {
 var estimatedSizes = []float64{144, 64 << 10, 1 << 20, 100e6}
 
 func algorithmsTable(p prices) string {
-	cells := []string{"bytes", "algorithm"}
-	for _, n := range sizes {
-		cells = append(cells, grouped(float64(n)))
-	}
-	text := header(cells...)
+	text := sized("bytes", "algorithm")
 	l := p.ethernet("25 Gb/s Ethernet")
 	for _, bytes := range estimatedSizes {
 		name := size(bytes)
@@ -243,13 +239,17 @@ func algorithmsTable(p prices) string {
 	return text
 }
 
-// weakTable has the exchange and the efficiency where each device has as many examples whatever the devices.
-func weakTable(p prices) (string, error) {
-	cells := []string{"model", "on", "examples of a device", "computing"}
+// sized is the header of a table with a column for each number of devices.
+func sized(cells ...string) string {
 	for _, n := range sizes {
 		cells = append(cells, grouped(float64(n)))
 	}
-	text := header(cells...)
+	return header(cells...)
+}
+
+// weakTable has the exchange and the efficiency where each device has as many examples whatever the devices.
+func weakTable(p prices) (string, error) {
+	text := sized("model", "on", "examples of a device", "computing")
 	for i := range p.models["h100"] {
 		for _, f := range platforms {
 			m := p.models[f.kind][i]
@@ -286,11 +286,7 @@ func efficiency(kind string, compute, memory, exchange float64) string {
 
 // strongTable has how many times faster a whole batch is than on one device.
 func strongTable(p prices) (string, error) {
-	cells := []string{"model", "on", "whole batch", "one device"}
-	for _, n := range sizes {
-		cells = append(cells, grouped(float64(n)))
-	}
-	text := header(cells...)
+	text := sized("model", "on", "whole batch", "one device")
 	for i := range p.models["h100"] {
 		for _, f := range platforms {
 			m := p.models[f.kind][i]

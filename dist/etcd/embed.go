@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -85,7 +86,7 @@ func (s *Store) serve(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the server does not begin: %w", context.Cause(ctx))
 	}
-	s.at.Endpoints, s.at.Password = reachable(server.Clients[0].Addr()), secret()
+	s.at.Endpoints, s.at.Password = reachable(server.Clients[0].Addr()), rand.Text()
 	return s.lock(ctx)
 }
 

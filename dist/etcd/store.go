@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func (s *Store) meet(lead func() error) error {
 
 // lead connects rank 0, and gives the job its keys.
 func (s *Store) lead(ctx context.Context, config clientv3.Config) error {
-	s.at.Prefix = fmt.Sprintf("lazo/%s/%s/%s/", cmp.Or(s.job.Name(), "job"), cmp.Or(s.job.Attempt(), "0"), secret())
+	s.at.Prefix = fmt.Sprintf("lazo/%s/%s/%s/", cmp.Or(s.job.Name(), "job"), cmp.Or(s.job.Attempt(), "0"), rand.Text())
 	if err := s.dial(ctx, config); err != nil {
 		return err
 	}
@@ -129,13 +128,6 @@ func (s *Store) dial(ctx context.Context, config clientv3.Config) (err error) {
 	}
 	_, err = s.client.Get(ctx, s.at.Prefix, clientv3.WithCountOnly())
 	return cause(ctx, err)
-}
-
-// secret is a word that nobody guesses.
-func secret() string {
-	b := make([]byte, 12)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // cause is the context's where it ended.

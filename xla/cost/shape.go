@@ -153,14 +153,18 @@ var bitsOf = map[string]int{
 	"f4e2m1fn": 4, "f8e3m4": 8, "f8e4m3": 8, "f8e4m3fn": 8, "f8e4m3b11fnuz": 8, "f8e4m3fnuz": 8, "f8e5m2": 8, "f8e5m2fnuz": 8, "f8e8m0fnu": 8,
 }
 
+// sum adds up what the parts of a tuple have.
+func (s shape) sum(of func(shape) float64) (sum float64) {
+	for _, p := range s.parts {
+		sum += of(p)
+	}
+	return sum
+}
+
 // elements is how many numbers an array has; of a tuple, its parts together.
 func (s shape) elements() float64 {
 	if s.tuple {
-		var sum float64
-		for _, p := range s.parts {
-			sum += p.elements()
-		}
-		return sum
+		return s.sum(shape.elements)
 	}
 	if s.dtype == "token" || s.dtype == "opaque" {
 		return 0
@@ -175,11 +179,7 @@ func (s shape) elements() float64 {
 // bytes is what the numbers take, without what a layout adds.
 func (s shape) bytes() float64 {
 	if s.tuple {
-		var sum float64
-		for _, p := range s.parts {
-			sum += p.bytes()
-		}
-		return sum
+		return s.sum(shape.bytes)
 	}
 	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
 }
@@ -187,11 +187,7 @@ func (s shape) bytes() float64 {
 // allocated is what an array takes in memory: a tiled layout fills the last axes up to whole tiles.
 func (s shape) allocated() float64 {
 	if s.tuple {
-		var sum float64
-		for _, p := range s.parts {
-			sum += p.allocated()
-		}
-		return sum
+		return s.sum(shape.allocated)
 	}
 	n := len(s.tile)
 	if n == 0 || n > len(s.dims) || len(s.order) != len(s.dims) {

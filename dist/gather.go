@@ -1,0 +1,170 @@
+package dist
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// gather waits until all ranks have come. A connection that is none of the job's is refused, and the others go on.
+func (h *hub) gather(ctx context.Context) error {
+	type comer struct {
+		conn  net.Conn
+		hello hello
+	}
+	comers := make(chan comer)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for {
+			c, err := h.listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				if c.SetReadDeadline(time.Now().Add(10*time.Second)) != nil {
+					c.Close()
+					return
+				}
+				m, err := read(c, mostHello)
+				if err != nil || m.Kind != kindHello || m.Hello == nil {
+					c.Close() // no rank of any job
+					return
+				}
+				select {
+				case comers <- comer{c, *m.Hello}:
+				case <-ctx.Done():
+					c.Close()
+				}
+			}()
+		}
+	}()
+	hellos := make([]*hello, h.j.size)
+	hellos[0] = &h.hello
+	conns := make([]net.Conn, h.j.size)
+	absent := func() (list []int) {
+		for r := range hellos {
+			if hellos[r] == nil {
+				list = append(list, r)
+			}
+		}
+		return list
+	}
+	stop := h.j.announce(func() string {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return fmt.Sprintf("for rank %s to come to %s", list(absent()), h.listener.Addr())
+	})
+	defer stop()
+	for missing := h.j.size - 1; missing > 0; {
+		select {
+		case <-ctx.Done():
+			absent := absent()
+			err := fmt.Errorf("dist: %d of %d ranks have not come to rank 0 at %s (ranks %s): %w", len(absent), h.j.size, h.listener.Addr(), list(absent), context.Cause(ctx))
+			refuseAll(conns, err.Error())
+			return err
+		case c := <-comers:
+			if text := h.refuses(c.hello, hellos); text != "" {
+				refuse(c.conn, text)
+				continue
+			}
+			h.mu.Lock()
+			hellos[c.hello.Rank], conns[c.hello.Rank] = &c.hello, c.conn
+			h.mu.Unlock()
+			missing--
+		}
+	}
+	stop()
+	if err := samePrograms(hellos); err != nil {
+		refuseAll(conns, err.Error())
+		return err
+	}
+	h.j.peers = peers(hellos)
+	now := time.Now()
+	for r, c := range conns {
+		h.views[r].seen = now
+		if c == nil {
+			continue
+		}
+		if err := c.SetReadDeadline(time.Time{}); err != nil {
+			return fmt.Errorf("dist: the connection of rank %d: %w", r, err)
+		}
+		h.links[r] = newLink(c, h.j.deadline, func(err error) { h.lost(r, err) })
+	}
+	tell(h.links, message{Kind: kindWelcome, Welcome: &welcome{h.j.deadline, h.j.peers}})
+	return nil
+}
+
+// refuses says why a comer is none of the job's ranks; "" if it is one.
+func (h *hub) refuses(c hello, hellos []*hello) string {
+	switch w := &h.hello; {
+	case c.Protocol != w.Protocol:
+		return fmt.Sprintf("it speaks protocol %d of lazo's control connections, rank 0 on %s speaks %d: build all ranks from one version", c.Protocol, w.Host, w.Protocol)
+	case c.Secret != w.Secret || c.Job != w.Job:
+		return fmt.Sprintf("it is of job %q, this is job %q: a process of an earlier job, or two jobs have one address", c.Job, w.Job)
+	case c.Attempt != w.Attempt:
+		return fmt.Sprintf("it is of attempt %q, this is attempt %q: a process of an earlier start", c.Attempt, w.Attempt)
+	case c.Size != w.Size:
+		return fmt.Sprintf("it says that the job has %d ranks, rank 0 that it has %d", c.Size, w.Size)
+	case c.Rank <= 0 || c.Rank >= w.Size:
+		return fmt.Sprintf("rank %d of %d is none that comes to rank 0", c.Rank, w.Size)
+	case hellos[c.Rank] != nil:
+		o := hellos[c.Rank]
+		return fmt.Sprintf("rank %d is there already: host %s, pid %d; this is host %s, pid %d", c.Rank, o.Host, o.PID, c.Host, c.PID)
+	}
+	return ""
+}
+
+func refuse(c net.Conn, text string) {
+	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // who does not hear it sees the end of the connection
+	c.Close()
+}
+
+func refuseAll(conns []net.Conn, text string) {
+	for _, c := range conns {
+		if c != nil {
+			refuse(c, strings.TrimPrefix(text, "dist: "))
+		}
+	}
+}
+
+// samePrograms compares what Go noted in the executables.
+func samePrograms(hellos []*hello) error {
+	zero := hellos[0]
+	for r, h := range hellos[1:] {
+		for i := range max(len(h.Program), len(zero.Program)) {
+			var a, b string
+			if i < len(zero.Program) {
+				a = zero.Program[i]
+			}
+			if i < len(h.Program) {
+				b = h.Program[i]
+			}
+			if a != b {
+				return fmt.Errorf("dist: rank %d (host %s) runs another program than rank 0 (host %s): %q against %q: start all ranks from one build", r+1, h.Host, zero.Host, b, a)
+			}
+		}
+	}
+	return nil
+}
+
+// peers gives each rank its place on its host, where the launcher did not say it.
+func peers(hellos []*hello) []peer {
+	list := make([]peer, len(hellos))
+	here := map[string]int{}
+	for r, h := range hellos {
+		list[r] = peer{h.Host, h.PID, h.LocalRank, h.LocalSize}
+		if h.LocalRank < 0 {
+			list[r].LocalRank = here[h.Host]
+		}
+		here[h.Host]++
+	}
+	for r := range list {
+		if list[r].LocalSize < 0 || hellos[r].LocalRank < 0 {
+			list[r].LocalSize = here[list[r].Host]
+		}
+	}
+	return list
+}

@@ -1,0 +1,300 @@
+package dist
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// hub is rank 0's side of all control connections.
+type hub struct {
+	j        *Job
+	listener net.Listener
+	hello    hello // of rank 0, which the others' must fit
+
+	mu    sync.Mutex
+	awake wakefulness
+	links []*link // by rank; nil for rank 0
+	views []view
+	over  bool         // no message is sent any more
+	calls []*message   // each rank's part in an agreement; nil: it has not come
+	came  int          // how many of them are not nil
+	own   chan message // what came of it, for rank 0
+	stack chan string
+	// dismissed is closed when the programs of all ranks end by errors.
+	dismissed chan struct{}
+}
+
+func newHub(j *Job, address string, h hello) (*hub, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("dist: rank 0 cannot listen for the others: %w", err)
+	}
+	return &hub{
+		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
+		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}),
+	}, nil
+}
+
+// watch reads from all ranks and looks whether one keeps the others waiting, until the job ends.
+func (h *hub) watch() {
+	for r, l := range h.links {
+		if l == nil {
+			continue
+		}
+		go func() {
+			for {
+				m, err := read(l.conn, mostMessage)
+				if err != nil {
+					h.lost(r, err)
+					return
+				}
+				h.take(r, m)
+			}
+		}()
+	}
+	go h.look()
+}
+
+// look judges what the ranks said, and lets them know that rank 0 lives.
+func (h *hub) look() {
+	pardon, sent := time.Now(), time.Time{}
+	for {
+		time.Sleep(lookEvery)
+		now := time.Now()
+		h.mu.Lock()
+		if h.awake.look(now) { // what others said meanwhile lies unread
+			pardon = now
+		}
+		if h.over {
+			h.mu.Unlock()
+			return
+		}
+		h.views[0].beat, h.views[0].seen = h.j.beat(), now
+		if now.Sub(sent) >= beatEvery {
+			stay := slices.Clone(h.links)
+			for r := range stay {
+				if h.views[r].left {
+					stay[r] = nil
+				}
+			}
+			tell(stay, message{Kind: kindBeat})
+			sent = now
+		}
+		if h.over = h.allLeave(); h.over {
+			h.mu.Unlock()
+			close(h.dismissed)
+			return
+		}
+		f, busy := h.j.judge(h.views, now, pardon)
+		if busy {
+			pardon = now
+		}
+		h.mu.Unlock()
+		if f != nil {
+			h.fail(f)
+			return
+		}
+	}
+}
+
+// take is a message of rank r.
+func (h *hub) take(r int, m message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.views[r].seen = time.Now()
+	switch m.Kind {
+	case kindBeat:
+		if m.Beat != nil {
+			h.views[r].beat = *m.Beat
+		}
+	case kindCall:
+		h.answer(r, m)
+	case kindStack:
+		select {
+		case h.stack <- m.Text:
+		default:
+		}
+	case kindFail:
+		if m.Failure != nil {
+			f := *m.Failure
+			go h.fail(&f)
+		}
+	case kindLeave:
+		if m.Beat != nil {
+			h.views[r].beat = *m.Beat
+		}
+		h.views[r].error, h.views[r].leaving = m.Text, time.Now()
+	case kindBye:
+		h.views[r].left = true
+	case kindPut, kindGet, kindTry, kindForget:
+		h.j.values.answer(r, m, func(m message) { h.links[r].send(m) })
+	}
+}
+
+// allLeave tells whether the program of each rank ends by an error. The caller holds mu.
+func (h *hub) allLeave() bool {
+	return !slices.ContainsFunc(h.views, func(v view) bool { return v.error == "" })
+}
+
+// leave says that rank 0's program ends by an error, and waits until those of all do; else the job ends.
+func (h *hub) leave(text string) {
+	h.mu.Lock()
+	h.views[0].error, h.views[0].leaving = text, time.Now()
+	h.mu.Unlock()
+	<-h.dismissed
+	h.sayBye()
+}
+
+// lost: the connection of rank r has ended.
+func (h *hub) lost(r int, err error) {
+	h.mu.Lock()
+	if h.over || h.views[r].left {
+		h.mu.Unlock()
+		return
+	}
+	v, givenUp := h.views[r], h.awake.givenUp(time.Now(), h.j.deadline)
+	h.mu.Unlock()
+	reason := "its connection ended"
+	if fault := fault(err); fault != "" {
+		reason = "its connection broke" + fault
+	}
+	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
+		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen))))
+	if silent := time.Since(v.seen); silent > tooLong {
+		f = h.j.silent(&v, r, silent)
+	}
+	if v.error != "" {
+		f = h.j.failed(&v, r)
+	}
+	if f.Here = !givenUp; givenUp {
+		h.j.end(f)
+		return
+	}
+	h.fail(f)
+}
+
+// fail ends the job on all ranks, and this process. The first failure counts; it returns where there was one, or where
+// rank 0 has left.
+func (h *hub) fail(f *Failure) {
+	h.mu.Lock()
+	if h.over {
+		h.mu.Unlock()
+		return
+	}
+	h.over = true
+	links := slices.Clone(h.links)
+	h.mu.Unlock()
+	f.Here = true
+	if f.Code == ExitStuck || f.Code == ExitDisagree {
+		f.Stack = h.stackOf(f.Rank, links)
+	}
+	told := *f
+	told.Here = false
+	tell(links, message{Kind: kindEnd, Failure: &told})
+	flush(links)
+	h.j.end(f)
+}
+
+// stackOf asks a rank for the stack of what it does; "" if it does not answer.
+func (h *hub) stackOf(r int, links []*link) string {
+	if r == 0 {
+		return stacks()
+	}
+	if links[r] == nil || !links[r].send(message{Kind: kindStack}) {
+		return ""
+	}
+	select {
+	case text := <-h.stack:
+		return text
+	case <-time.After(answerWithin):
+		return ""
+	}
+}
+
+// call is rank 0's own part in an agreement.
+func (h *hub) call(m message) message {
+	h.mu.Lock()
+	h.answer(0, m)
+	h.mu.Unlock()
+	return <-h.own
+}
+
+// answer notes a rank's part, and sends what came of it to all ranks once the last has come: the largest of each word,
+// or the data of all. The caller holds mu.
+func (h *hub) answer(r int, m message) {
+	if h.calls[r] == nil {
+		h.came++
+	}
+	h.calls[r] = &m
+	if h.came < len(h.calls) {
+		return
+	}
+	result := message{Kind: kindResult}
+	var texts []string
+	same := true
+	for _, c := range h.calls {
+		texts = append(texts, c.Shown)
+		same = same && c.Call == m.Call && len(c.Words) == len(m.Words)
+	}
+	if !same {
+		result.Text = differ(texts)
+	} else if result.Words = slices.Clone(m.Words); result.Words == nil {
+		for _, c := range h.calls {
+			result.Parts = append(result.Parts, c.Data)
+		}
+	} else {
+		for _, c := range h.calls {
+			for i, word := range c.Words {
+				result.Words[i] = max(result.Words[i], word)
+			}
+		}
+	}
+	clear(h.calls)
+	h.came = 0
+	tell(h.links, result)
+	h.own <- result
+}
+
+// differ says which ranks made which calls.
+func differ(texts []string) string {
+	var distinct []string
+	by := map[string][]int{}
+	for r, text := range texts {
+		if by[text] == nil {
+			distinct = append(distinct, text)
+		}
+		by[text] = append(by[text], r)
+	}
+	var parts []string
+	for _, text := range distinct {
+		parts = append(parts, fmt.Sprintf("%s by rank %s", text, list(by[text])))
+	}
+	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
+}
+
+// close says to all that rank 0 leaves, and ends the connections.
+func (h *hub) close() {
+	h.mu.Lock()
+	if h.over {
+		h.mu.Unlock()
+		return
+	}
+	h.over = true
+	h.mu.Unlock()
+	h.sayBye()
+}
+
+func (h *hub) sayBye() {
+	tell(h.links, message{Kind: kindBye})
+	flush(h.links)
+	for _, l := range h.links {
+		if l != nil {
+			l.conn.Close()
+		}
+	}
+	h.listener.Close()
+}
