@@ -415,7 +415,7 @@ var controls = []control{
 	{name: "a rank that tries to come without a pause that grows", file: "dist/connect.go", pkg: "dist", test: "TestPause",
 		edits: []edit{{"		d += d / 2\n", ""}}},
 	{name: "a message that is encoded for each rank", file: "dist/link.go", pkg: "dist", test: "TestTell_encodesOnce",
-		edits: []edit{{"			l.push(f, ", "			l.push(slices.Clone(f), "}}},
+		edits: []edit{{"			l.push(f, ", "			l.push(append([]byte(nil), f...), "}}},
 	{name: "an agreement without the last rank", file: "dist/hub.go", pkg: "dist", test: "TestAnswer_whenAllHaveCome",
 		edits: []edit{{"	h.came = 0\n", ""}}},
 	{name: "calls of ranks that differ", file: "dist/job.go", pkg: "dist", test: "TestJob_agreement",
