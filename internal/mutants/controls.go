@@ -483,7 +483,7 @@ var controls = []control{
 	{name: "devices by their places, not by their numbers", file: "xla/executable.go", pkg: "xla", test: "TestAcross_accelerators",
 		edits: []edit{{"return c.across.id(n)", "return int(n), nil"}}},
 	{name: "keys of an earlier start", file: "xla/across_plugin.go", pkg: "xla", test: "TestAcross_staleKeys",
-		edits: []edit{{"fmt.Appendf(nil, \"xla/%s/\", rand.Text())", "fmt.Append(nil, \"\")"}}},
+		edits: []edit{{"fmt.Appendf(nil, \"xla/%s/\", rand.Text())", "fmt.Append(nil, rand.Text()[:0])"}}},
 	{name: "a process that fails alone", file: "xla/across_plugin.go", pkg: "xla", test: "TestAcross_aProcessFails",
 		edits: []edit{{"b.store.Get(waiting, failed); err == nil {", "b.store.Get(waiting, failed); err != nil {"}}},
 	{name: "a program that one process has kept", file: "xla/across_plugin.go", pkg: "xla", test: "TestAcross_cache",
