@@ -125,8 +125,11 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	if fault := (*othersFault)(nil); errors.As(context.Cause(ctx), &fault) {
 		return nil, fmt.Errorf("%w (%w)", fault, err)
 	}
-	putErr := b.store.Put(ctx, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
 	b.end()
+	// A context of its own: the one above ends where the wait for this very key hears of it.
+	telling, told := context.WithTimeout(context.Background(), askLimit)
+	defer told()
+	putErr := b.store.Put(telling, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
 	if putErr != nil && !errors.Is(putErr, dist.ErrKeyExists) {
 		err = errors.Join(err, putErr)
 	}
