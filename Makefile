@@ -22,10 +22,11 @@ setup: ## install the PJRT plugin for the CPU, and the MPI by which tests start 
 	sh scripts/install_pjrt.sh mpi
 
 # Their tests are about what Go does around programs, and most of their time would be the compilation of hundreds:
-# without XLA's newer code for fused operations that takes half as long, and the programs run at three quarters of the
-# speed. All others, and nightly, compile as users do.
+# without XLA's newer code for fused operations, and without LLVM's optimisations, that takes a third as long, and the
+# programs run at half of the speed. All others, and nightly, compile as users do.
 LOGIC = ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./examples/mnist ./managed/strategytest ./strategies
-QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2"
+QUICK_FLAGS = --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2 --xla_backend_optimization_level=0
+QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS $(QUICK_FLAGS)"
 # go test runs packages in the order in which they are named: the long ones first, or one of them would be left to one
 # core at the end.
 LONG = ./examples ./xla/probe ./nn ./xla/hlo ./xla ./checkpoint ./optim ./metrics
@@ -77,10 +78,12 @@ staticcheck: ## staticcheck, the shell scripts
 .PHONY: lint
 lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 
+# etcd's own dependencies take longer to compile than all else here together: nightly has it.
+MODULES ?= checkpoint/gocloud data/parquet text/huggingface
+
 .PHONY: modules
-modules: ## the modules of their own, whose dependencies are not lazo's: lint and tests
-	@for module in checkpoint/gocloud data/parquet dist/etcd text/huggingface; do (cd "$$module" && $(GO) vet ./... && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
-		$(GO) test $(TEST_FLAGS) ./...) || exit 1; done
+modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has dist/etcd and staticcheck too
+	@for module in $(MODULES); do (cd "$$module" && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 .PHONY: check
 check: vet setup ## what CI runs: lint test race modules conformance interop
@@ -95,7 +98,7 @@ bench: setup ## measure: JSON lines, to stand beside the peers'
 
 .PHONY: conformance
 conformance: setup ## GoMLX's own tests on lazo's backend
-	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
+	LAYERS_XLA_FLAGS="$(QUICK_FLAGS)" bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: interop
 interop: setup ## files exchanged with the Python package safetensors (installed into .tools)
@@ -136,4 +139,7 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/cost/FuzzCount xla/spmd/FuzzRewrite \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
+	$(MAKE) conformance QUICK_FLAGS=
+	$(MAKE) modules MODULES=dist/etcd
+	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./...) || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

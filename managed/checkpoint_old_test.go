@@ -2,7 +2,6 @@ package managed_test
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -219,25 +218,12 @@ func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
 	require.Equal(t, []float32{21}, floats(t, transferred, "/AdamOptimizer/step"))
 }
 
-// A step that lazo exported before GoMLX v0.28 runs, with the bits that it had then, and its weights go into a state by
-// their names.
+// The weights of a step that lazo exported before GoMLX v0.28 go into a state by their names. That the step itself runs is
+// tested in xla/export.
 func TestExport_ofBeforeGoMLX28(t *testing.T) {
 	p, err := export.Load(filepath.Join("testdata", "gomlx-v0.26.0", "export"))
 	require.NoError(t, err)
 	r := plugintest.CPU(t)
-	m, err := p.Compile(r)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, m.Close()) }()
-	outputs, err := m.Run(p.Example.Inputs)
-	require.NoError(t, err)
-	after, err := m.State()
-	require.NoError(t, err)
-	maps.Copy(outputs, after)
-	for name, want := range p.Example.Outputs {
-		require.Equal(t, tensorBytes(t, want), tensorBytes(t, outputs[name]), name)
-	}
-	require.Greater(t, len(p.Example.Outputs), 20)
-
 	run := oldRuns(t)["adam"]
 	state := newState(t, r, managed.WithOptimizer(run.optimizer), managed.WithValues(p.Weights))
 	x, err := managed.ArrayOf(p.Example.Inputs["x"])
@@ -246,7 +232,7 @@ func TestExport_ofBeforeGoMLX28(t *testing.T) {
 	require.NoError(t, err)
 	one(t, run.steps[0], state, batchOf(data.Field{Name: "x", Array: x}, data.Field{Name: "y", Array: y}))
 	for _, name := range []string{"/norm/batch_normalization/scale", "/last/dense/weights"} {
-		want := tensors.MustCopyFlatData[float32](after[name])
+		want := tensors.MustCopyFlatData[float32](p.Example.Outputs[name])
 		require.InDeltaSlice(t, want, floats(t, state, name), 1e-6, name)
 	}
 }
