@@ -218,8 +218,8 @@ func TestTransfer_ofBeforeGoMLX28(t *testing.T) {
 	require.Equal(t, []float32{21}, floats(t, transferred, "/AdamOptimizer/step"))
 }
 
-// The weights of a step that lazo exported before GoMLX v0.28 go into a state by their names. That the step itself runs is
-// tested in xla/export.
+// The weights of a step that lazo exported before GoMLX v0.28 go into a state by their names. That the step itself
+// runs is tested in xla/export.
 func TestExport_ofBeforeGoMLX28(t *testing.T) {
 	p, err := export.Load(filepath.Join("testdata", "gomlx-v0.26.0", "export"))
 	require.NoError(t, err)
