@@ -34,6 +34,7 @@ type Bar struct {
 	first, recent, last measurePoint
 	above               []*Lines
 	epochs              *epochs // nil without them
+	waits               *waits  // nil if they are not shown
 	coloured            bool
 	screen              screen // its writer is nil if nothing is to be shown
 }
@@ -89,7 +90,14 @@ func ProgressBar(w io.Writer, options ...BarOption) loop.Callback {
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
 			b := NewBar(w, options...)
-			if b.epochs == nil {
+			if b.waits != nil && b.waits.err != nil {
+				return nil, &refusal{"progress bar", b.waits.err}
+			}
+			b.waits.begin()
+			switch {
+			case b.epochs == nil && b.waits != nil:
+				return observingBar{b}, nil
+			case b.epochs == nil:
 				return b, nil
 			}
 			if err := b.epochs.each.Err(); err != nil {

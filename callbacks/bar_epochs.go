@@ -75,6 +75,8 @@ func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) 
 	}
 	items = append(items, item{text: spent(now.time - e.began.time)})
 	items = append(items, e.figures(logs)...)
+	waits := e.bar.waits.items()
+	e.bar.waits.begin()
 	next := e.lineOf(r, n+1, 0)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,6 +90,7 @@ func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) 
 	if took > from.time && now.samples > from.samples {
 		items = append(items, rateItem(r, float64(now.samples-from.samples)/(took-from.time).Seconds()))
 	}
+	items = append(items, waits...)
 	e.began, e.ended, e.tested, e.line = now, r.Elapsed.Steps, time.Time{}, next
 	e.write(items)
 }
@@ -254,7 +257,7 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	if rate := b.rate(measurePointOf(r), false); rate > 0 {
 		items = append(items, rateItem(r, rate))
 	}
-	return items
+	return append(items, b.waits.items()...)
 }
 
 // figures are the values that are shown, each with its rank: first of all the first that steps log, which is the loss,

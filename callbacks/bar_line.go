@@ -28,6 +28,9 @@ func (b *Bar) write(r loop.Report, end bool) {
 	if rate := b.rate(measurePointOf(r), end); rate > 0 {
 		text += fmt.Sprintf(" - %s examples/s", thousands(int64(rate)))
 	}
+	if waits := b.waits.text(); waits != "" {
+		text += " - " + waits
+	}
 	line := b.progress(r, end, b.live) + text
 	var again func() string
 	if b.live {

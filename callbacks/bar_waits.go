@@ -36,6 +36,7 @@ func startWaiting(b *Bar, from loop.Beginning) *waitingBar {
 
 // At is called several times a turn.
 func (w *waitingBar) At(_ int64, what loop.Activity) {
+	w.waits.at(what)
 	e := w.epochs
 	e.mu.Lock()
 	e.doing, e.changes = what, e.changes+1

@@ -3,6 +3,7 @@ package callbacks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +19,9 @@ type Timing struct {
 	Steps, Samples int64
 	// Parts are in the order in which they first began. Their times add up to the Total.
 	Parts []Part
+	// Stages are those that [Measure] was given, with what they worked during the run. They work beside the loop and
+	// beside each other: their times add up to any sum.
+	Stages []Stage
 }
 
 // Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right
@@ -56,7 +60,18 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// String is a table, with the [Part.Mean] of each part.
+// Waited is how long the run waited for data.
+func (t Timing) Waited() (d time.Duration) {
+	for _, p := range t.Parts {
+		if p.Kind == "" && p.Name == "data" {
+			d += p.Total
+		}
+	}
+	return d
+}
+
+// String is a table, with the [Part.Mean] of each part; with Stages also a line that says which part of the time the
+// run waited for data, and for which stages: the waiting is shared out as the stages have worked.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
@@ -72,6 +87,9 @@ func (t Timing) String() string {
 			rounded(p.First), rounded(p.Mean()), rounded(p.Longest))
 	}
 	w.Flush() // a strings.Builder takes all
+	if len(t.Stages) > 0 {
+		fmt.Fprintf(&s, "waited for data %s\n", waitedFor(t.Waited(), t.Total, t.Stages))
+	}
 	return s.String()
 }
 
@@ -154,10 +172,17 @@ func (s *Stopwatch) Timing() Timing {
 // It reads the clock each time the loop begins another part.
 //
 // A device may still be working when a step returns: its time is then part of whatever reads a value first.
-func Measure(done func(Timing)) loop.Callback {
+//
+// With the stages of the pipeline, such as a *data.Stages that was given to data.Timed, it also says for which of them
+// the run waited.
+func Measure(done func(Timing), stages ...Stages) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Place: loop.BeforeAll}
+	stages = slices.Clone(stages)
+	c.Err = checkStages(stages)
 	if done != nil {
-		c.Start = func(loop.Beginning) (loop.Attendant, error) { return &measurement{done: done}, nil }
+		c.Start = func(loop.Beginning) (loop.Attendant, error) {
+			return &measurement{done: done, work: startWork(stages)}, nil
+		}
 	}
 	return c
 }
@@ -165,6 +190,7 @@ func Measure(done func(Timing)) loop.Callback {
 // measurement is the Stopwatch of a run.
 type measurement struct {
 	watch Stopwatch
+	work  work
 	done  func(Timing)
 }
 
@@ -178,6 +204,7 @@ func (m *measurement) End(_ context.Context, e loop.Ending) error {
 	t := m.watch.Timing()
 	ran := e.Elapsed.Since(e.From)
 	t.Steps, t.Samples = ran.Steps, ran.Samples
+	t.Stages = m.work.done()
 	m.done(t)
 	return nil
 }

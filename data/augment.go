@@ -100,10 +100,12 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Ba
 		if k < 0 {
 			return Batch{}, fmt.Errorf("data: augment: the batch has no field %q; there are %q", field, b.names())
 		}
+		begin := b.watch.now()
 		a, err := augment(b.Fields[k].Array, changes, func(row int) *draws { return drawsAt(seed, b, row) })
 		if err != nil {
 			return Batch{}, fmt.Errorf("data: augment: field %q: %w", field, err)
 		}
+		b.watch.end("augment", begin)
 		return b.with(k, Field{field, a}), nil
 	}
 }

@@ -26,6 +26,7 @@ type dealing struct {
 	skip      int64
 	rank, of  int // the part of each batch, if it is shared
 	shared    bool
+	watch     *watch // of what is dealt out; nil if nobody wants to know
 }
 
 // Shuffle deals the examples out in a random order, another one in each epoch. The order depends on the seed, the
@@ -84,11 +85,14 @@ func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
 		return dealt
 	}
 	return ParallelMap(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
+		w := d.watch.own()
 		if !d.shuffle { // it is a view of the set, which a function that changes it in place would overwrite
+			begin := w.now()
 			b = b.copied()
+			w.end("copy", begin)
 		}
 		for _, f := range s.changes {
-			if b, err = f(b); err != nil {
+			if b, err = w.change(b, f); err != nil {
 				break
 			}
 		}
@@ -189,7 +193,10 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 	for ; epoch < epochs; epoch++ {
 		dealer.shuffle(epoch)
 		for i := start; i < last; i += size {
-			if !yield(dealer.batch(i, min(i+size, last), int(epoch)), nil) {
+			begin := d.watch.now()
+			b := dealer.batch(i, min(i+size, last), int(epoch))
+			d.watch.end("copy", begin)
+			if !yield(b, nil) {
 				return nil
 			}
 		}

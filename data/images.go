@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lazo-ml/lazo/internal/png"
 )
@@ -177,10 +178,12 @@ func (f *ImageFolder) load(b *Batch) error {
 	}
 	defer root.Close()
 	size := f.format.Height * f.format.Width * f.format.Channels
+	begin := b.watch.now()
 	x := make([]float32, len(numbers)*size)
+	b.watch.end("copy", begin)
 	for i, n := range numbers {
 		name := f.files[n].path
-		if err := openImage(root, name, f.format, x[i*size:(i+1)*size]); err != nil {
+		if err := openImage(root, name, f.format, x[i*size:(i+1)*size], b.watch); err != nil {
 			return &ImageError{path.Join(f.dir, name), err}
 		}
 	}
@@ -198,7 +201,8 @@ type ImageError struct {
 func (e *ImageError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 func (e *ImageError) Unwrap() error { return e.Err }
 
-func openImage(root *os.Root, name string, format ImageFormat, to []float32) error {
+func openImage(root *os.Root, name string, format ImageFormat, to []float32, times *watch) error {
+	begin := times.now()
 	info, err := root.Stat(name)
 	if err != nil {
 		return err
@@ -211,7 +215,7 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32) err
 		return err
 	}
 	defer file.Close()
-	return readImage(file, format, to)
+	return readImage(file, format, to, times, begin)
 }
 
 // ReadImage reads a PNG or JPEG image as format says: float32 [height, width, channels], 0 to 1. The number of pixels
@@ -222,13 +226,13 @@ func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
 	}
 	dims := []int{format.Height, format.Width, format.Channels}
 	x := make([]float32, format.Height*format.Width*format.Channels)
-	if err := readImage(r, format, x); err != nil {
+	if err := readImage(r, format, x, nil, time.Time{}); err != nil {
 		return Array{}, fmt.Errorf("data: read image: %w", &ImageError{"input", err})
 	}
 	return Array{x, dims}, nil
 }
 
-func readImage(r io.ReadSeeker, format ImageFormat, to []float32) error {
+func readImage(r io.ReadSeeker, format ImageFormat, to []float32, times *watch, begin time.Time) error {
 	m := imageMemories.Get().(*imageMemory)
 	defer imageMemories.Put(m)
 	file, whole := m.whole(r)
@@ -237,6 +241,7 @@ func readImage(r io.ReadSeeker, format ImageFormat, to []float32) error {
 	} else if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+	begin = times.end("read", begin)
 	header, kind, err := image.DecodeConfig(r)
 	if err != nil {
 		return fmt.Errorf("neither a PNG nor a JPEG image that can be read: %w", err)
@@ -259,7 +264,9 @@ func readImage(r io.ReadSeeker, format ImageFormat, to []float32) error {
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
+	begin = times.end("decode", begin)
 	resample(decoded, format, to)
+	times.end("resize", begin)
 	return nil
 }
 

@@ -186,6 +186,7 @@ type Batch struct {
 	// [Stacked].
 	stack *stack
 	row   int
+	watch *watch // notes what the functions of a set do with the batch; nil if nothing is to be noted
 }
 
 // Get is the array of the field of that name; without an allocation, but for a batch of a [Resident] set. The error of

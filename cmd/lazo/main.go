@@ -27,14 +27,15 @@ const (
 
 // commands is the command line, as kong reads it.
 type commands struct {
-	Install installCommand `cmd:"" help:"Download, check and install a PJRT plugin."`
-	Doctor  doctorCommand  `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
-	HLO     hloCommand     `cmd:"" name:"hlo" help:"Print an exported program, with its cost and memory."`
-	Plan    planCommand    `cmd:"" help:"Say what a step will cost on a machine that is not there."`
-	Ckpt    ckptCommand    `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
-	Model   modelCommand   `cmd:"" help:"Show saved models, and predict with them."`
-	Run     runCommand     `cmd:"" help:"Start a program as the ranks of a job on this machine."`
-	Version versionCommand `cmd:"" help:"Print versions."`
+	Install installCommand   `cmd:"" help:"Download, check and install a PJRT plugin."`
+	Doctor  doctorCommand    `cmd:"" help:"Say what is installed, whether it works and what to do if not."`
+	HLO     hloCommand       `cmd:"" name:"hlo" help:"Print an exported program, with its cost and memory."`
+	Plan    planCommand      `cmd:"" help:"Say what a step will cost on a machine that is not there."`
+	Ckpt    ckptCommand      `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
+	Model   modelCommand     `cmd:"" help:"Show saved models, and predict with them."`
+	Run     runCommand       `cmd:"" help:"Start a program as the ranks of a job on this machine."`
+	Bench   benchDataCommand `cmd:"" name:"bench-data" help:"Say how fast a folder of images can be read, stage by stage."`
+	Version versionCommand   `cmd:"" help:"Print versions."`
 }
 
 // session is what a command may use of the outside.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 )
@@ -30,7 +31,27 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 		}
 		return data.MNIST(dir)
 	}
-	return data.MNIST(name)
+	files, err := os.ReadDir(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !slices.ContainsFunc(files, os.DirEntry.IsDir) {
+		return data.MNIST(name)
+	}
+	return images(name)
+}
+
+// images is a fifth of the images of a folder as the test set, and all others to train: read from their files as they
+// are needed, as MNIST's are, grey and 28x28.
+func images(dir string) (train, test *data.Set, err error) {
+	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: 28, Width: 28, Channels: 1, Resize: data.Stretch})
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := len(folder.Classes); n > classes {
+		return nil, nil, fmt.Errorf("%s has %d folders, expected at most %d, one for each class", dir, n, classes)
+	}
+	return folder.Set().Split(0.8, 0, data.Stratified("y"))
 }
 
 // dataOrder is a new order in each epoch, by the seed.

@@ -72,7 +72,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	c := config{}
 	flags := flag.NewFlagSet("mnist", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&c.data, "data", "digits", "digits (8x8, in the repository), mnist (28x28, downloaded), or a `folder` with the four IDX files")
+	flags.StringVar(&c.data, "data", "digits", "digits (8x8, in the repository), mnist (28x28, downloaded), a `folder` with the four IDX files, or one with PNG and JPEG files in a folder for each class")
 	flags.IntVar(&c.epochs, "epochs", 10, "passes over the training data")
 	flags.IntVar(&c.batch, "batch", 32, "examples in a step")
 	flags.Float64Var(&c.rate, "lr", 1e-3, "learning rate of Adam")
@@ -145,6 +145,11 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	steps := loop.Steps(c.epochs) * epoch
 	var from runs.Start
 	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch))}
+	var stages *data.Stages // for images that are read as they are needed: does a step wait for its data, and for what?
+	if train.Mapped() {
+		stages = new(data.Stages)
+		options[2] = callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch), callbacks.BarStages(stages))
+	}
 	if c.resume != "" {
 		folder, at, saving, openErr := c.open(ctx, state, stderr)
 		if openErr != nil {
@@ -156,7 +161,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if c.tensorboard != "" {
 		options = append(options, tensorboard.Write(c.tensorboard, loop.Every(loop.Steps(10))))
 	}
-	batches := train.Batches(c.batch, append(dataOrder(c), data.Skip(from.Elapsed.Steps))...)
+	batches := train.Batches(c.batch, append(dataOrder(c), data.Skip(from.Elapsed.Steps), data.Timed(stages))...)
 	training := loop.New(loop.On(loop.EachStep, trainStep))
 	result, err := training.Run(ctx, state, batches, options...)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"image"
+	"image/png"
 	"io"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
@@ -77,6 +80,34 @@ func TestAccuracy(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, claim, first, 0.0051, "what README says of its command, which has seed 0")
 	t.Logf("mean test accuracy of seeds 0-2: %.3f", sum/3)
+}
+
+// The digits as PNG files, whose bar says which part of an epoch waits for them.
+func TestImages(t *testing.T) {
+	digits, _, err := data.Digits()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	x, y := digits.Fields()[0].Array.Flat.([]float32), digits.Fields()[1].Array.Flat.([]int32)
+	for i := range 200 {
+		picture := image.NewGray(image.Rect(0, 0, 8, 8))
+		for k := range picture.Pix {
+			picture.Pix[k] = uint8(255 * x[64*i+k])
+		}
+		var file bytes.Buffer
+		require.NoError(t, png.Encode(&file, picture))
+		class := filepath.Join(dir, strconv.Itoa(int(y[i])))
+		require.NoError(t, os.MkdirAll(class, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(class, strconv.Itoa(i)+".png"), file.Bytes(), 0o600))
+	}
+	code, stdout, stderr := command(t, "-data", dir, "-epochs", "2")
+	require.Equal(t, 0, code, stderr)
+	accuracyOf(t, stdout)
+	require.Regexp(t, `epoch 2/2 .* examples/s - data \d+%( \(|\n)`, stderr)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "ten"), 0o700))
+	require.NoError(t, os.Link(filepath.Join(dir, "0", "0.png"), filepath.Join(dir, "ten", "0.png")))
+	code, _, stderr = command(t, "-data", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "has 11 folders, expected at most 10")
 }
 
 func TestSameSeedSameResult(t *testing.T) {

@@ -1,0 +1,173 @@
+package callbacks
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lazo-ml/lazo/loop"
+)
+
+// Stages are the stages that make the data of a run, each with the time that it has worked so far; *data.Stages are
+// some. All must be safe for concurrent use.
+type Stages interface {
+	All() iter.Seq2[string, time.Duration]
+}
+
+// Stage is what a stage of the data has worked, on all goroutines together.
+type Stage struct {
+	Name  string
+	Total time.Duration
+}
+
+func checkStages(stages []Stages) error {
+	for i, s := range stages {
+		if s == nil {
+			return fmt.Errorf("stages %d of %d are nil", i+1, len(stages))
+		}
+	}
+	return nil
+}
+
+// work is what stages do from a moment on.
+type work struct {
+	stages []Stages
+	before []Stage
+}
+
+func startWork(stages []Stages) work {
+	w := work{stages: stages}
+	w.before = w.total()
+	return w
+}
+
+func (w work) total() (all []Stage) {
+	for _, s := range w.stages {
+		for name, total := range s.All() {
+			all = append(all, Stage{name, total})
+		}
+	}
+	return all
+}
+
+// done is what was done since the start, without what stood still.
+func (w work) done() (all []Stage) {
+	for _, s := range w.total() {
+		for _, b := range w.before {
+			if b.Name == s.Name {
+				s.Total -= b.Total
+			}
+		}
+		if s.Total > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// waitedFor is the part of a time that was waited, and for what: "42% (decode 30%, resize 12%)". It is shared out as
+// the stages have worked; parts of less than half a percent are left out.
+func waitedFor(waited, total time.Duration, stages []Stage) string {
+	if total <= 0 {
+		return "0%"
+	}
+	share, sum := 100*waited.Seconds()/total.Seconds(), 0.0
+	for _, s := range stages {
+		sum += s.Total.Seconds()
+	}
+	var parts []string
+	byTime := slices.SortedStableFunc(slices.Values(stages), func(a, b Stage) int { return cmp.Compare(b.Total, a.Total) })
+	for _, s := range byTime {
+		if part := share * s.Total.Seconds() / sum; part >= 0.5 {
+			parts = append(parts, fmt.Sprintf("%s %.0f%%", printable(s.Name), part))
+		}
+	}
+	text := fmt.Sprintf("%.0f%%", share)
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return text
+}
+
+// BarStages shows which part of the time a run waits for its data, and for which stages: "data 42% (decode 30%, resize
+// 12%)"; of an epoch with [BarEpochs], else of the whole run. It reads the clock each time the loop begins another
+// part. A bar of a loop written by hand does not know when it waits, and shows nothing.
+func BarStages(stages ...Stages) BarOption {
+	stages = slices.Clone(stages)
+	return func(b *Bar) { b.waits = &waits{stages: stages, err: checkStages(stages)} }
+}
+
+// waits is what a bar knows of the waiting for data.
+type waits struct {
+	stages []Stages
+	err    error
+
+	mu     sync.Mutex
+	work   work
+	began  time.Time // when it was begun to count
+	since  time.Time // of the present wait, zero if there is none
+	waited time.Duration
+}
+
+// begin counts anew.
+func (w *waits) begin() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.work, w.waited, w.began = startWork(w.stages), 0, time.Now()
+	if !w.since.IsZero() {
+		w.since = w.began
+	}
+}
+
+// at is told each other part of the loop that is begun.
+func (w *waits) at(what loop.Activity) {
+	if w == nil {
+		return
+	}
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.since.IsZero() {
+		w.waited += now.Sub(w.since)
+	}
+	w.since = time.Time{}
+	if what.Kind() == "" && what.Name() == "data" {
+		w.since = now
+	}
+}
+
+// text is "" where nothing is known.
+func (w *waits) text() string {
+	if w == nil {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began.IsZero() {
+		return ""
+	}
+	now, waited := time.Now(), w.waited
+	if !w.since.IsZero() {
+		waited += now.Sub(w.since)
+	}
+	return "data " + waitedFor(waited, now.Sub(w.began), w.work.done())
+}
+
+func (w *waits) items() []item {
+	if text := w.text(); text != "" {
+		return []item{{text: text, rank: rankRate - 1}}
+	}
+	return nil
+}
+
+// observingBar is a bar in a run that shows what it waits for, without epochs.
+type observingBar struct{ *Bar }
+
+func (b observingBar) At(_ int64, what loop.Activity) { b.waits.at(what) }
