@@ -19,6 +19,7 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 	defer r.close()
 	total := r.footer.rows
 	size = cmp.Or(size, total)
+	inBlocks := r.inBlocks()
 	for {
 		n := int64(0)
 		for want := min(size, total-r.row); n < want; n++ {
@@ -28,6 +29,12 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 			}
 			if err == nil && n <= 1 { // the width of a list is known behind its first row
 				err = r.reserve(want - n)
+			}
+			if err == nil && inBlocks {
+				if k := r.block(want - n); k > 0 {
+					n += k - 1
+					continue
+				}
 			}
 			if err == nil {
 				err = r.take()

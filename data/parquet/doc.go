@@ -6,6 +6,6 @@
 // bits, lists of lists, delta-encoded prefixes of texts, LZ4 and Brotli are errors.
 //
 // The pages are decoded here, and not by a library, because parquet-go makes buffers of the sizes that a file claims: a
-// run of numbers of six bytes may claim 2^31 of them. Here a value is made when it is asked for, and everything else
-// that has the file's sizes is counted against [Format].Limit before it is made.
+// run of numbers of six bytes may claim 2^31 of them. Here at most 512 values of a column are made at a time, and
+// everything else that has the file's sizes is counted against [Format].Limit before it is made.
 package parquet

@@ -28,6 +28,11 @@ type rows struct {
 	wanted  map[int]int // places in cursors by numbers of leaves
 	left    int64       // rows in the row group
 	row     int64       // those that were read
+
+	// Of block: rows to take one by one before it is tried again, where the columns will stand, places in a dictionary.
+	oneByOne int64
+	next     []taken
+	places   [blockRows]uint32
 }
 
 func openRows(file io.ReaderAt, size int64, format Format) (*rows, error) {

@@ -26,7 +26,11 @@ type value struct {
 }
 
 // values gives a page's values, one after the other.
-type values interface{ next(v *value) error }
+type values interface {
+	next(v *value) error
+	// clone stands at the same place, and goes on alone.
+	clone() values
+}
 
 // Encodings of pages.
 const (
@@ -162,11 +166,20 @@ type dictionary struct {
 	buffer []byte   // the memory of b
 	count  int      // of values
 	starts []uint32 // of typeBytes, in b
+	// classes are those of the first texts, as a field has them; -1 for a text that is none.
+	classes []int32
+}
+
+// text is a text of typeBytes.
+func (d *dictionary) text(i int) []byte {
+	at := int(d.starts[i])
+	n := int(binary.LittleEndian.Uint32(d.b[at:]))
+	return d.b[at+4 : at+4+n : at+4+n]
 }
 
 // fill reads a dictionary of count values from b.
 func (d *dictionary) fill(l *leaf, count int, mem *memory) error {
-	d.leaf, d.count, d.starts = l, count, d.starts[:0]
+	d.leaf, d.count, d.starts, d.classes = l, count, d.starts[:0], d.classes[:0]
 	if l.typ == typeBool {
 		return errors.New("a dictionary of truth values")
 	}
@@ -216,9 +229,7 @@ func (p *places) next(v *value) error {
 		d.set(v, d.b[at:at+w:at+w])
 		return nil
 	}
-	at := int(d.starts[i])
-	n := int(binary.LittleEndian.Uint32(d.b[at:]))
-	*v = value{kind: text, text: d.b[at+4 : at+4+n : at+4+n]}
+	*v = value{kind: text, text: d.text(int(i))}
 	return nil
 }
 
@@ -297,4 +308,14 @@ func (s *split) next(v *value) error {
 	s.at++
 	s.set(v, s.part)
 	return nil
+}
+
+func (p *plain) clone() values   { q := *p; return &q }
+func (p *places) clone() values  { q := *p; return &q }
+func (b *bools) clone() values   { q := *b; return &q }
+func (s *split) clone() values   { q := *s; q.part = make([]byte, 0, 8); return &q }
+func (l *lengths) clone() values { d := *l.lengths; return &lengths{&d, l.b} }
+func (d *differences) clone() values {
+	deltas := *d.deltas
+	return &differences{d.leaf, &deltas}
 }
