@@ -3,12 +3,13 @@
 #   PY=PYTHON scripts/bench_peers.sh [--repeats N] [--only tiny,mlp,...] [--peer jax|flax|keras|readers] [--lines FILE]
 # PYTHON needs jax and optax (pip install jax==0.10.2 optax==0.2.8); default python3. --peer flax and --peer keras need
 # flax==0.12.8 and keras==3.15.0, and compare lstm and gpt; --peer readers
-# needs torch, pillow and pandas, and compares images and csv. --only serve, which no run has unasked, needs starlette==1.10.0 and
+# needs torch, pillow, pandas and pyarrow, and compares images, csv and parquet. --only serve, which no run has unasked, needs starlette==1.10.0 and
 # uvicorn[standard]==0.54.0.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "${GO:-go}" build -o "$folder/bench" ./bench
+(cd data/parquet && "${GO:-go}" build -o "$folder/bench-parquet" ./bench)
 export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-3}"
 "${PY:-python3}" -B bench/python/peers.py "$folder/bench" "$@"

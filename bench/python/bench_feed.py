@@ -1,5 +1,5 @@
-"""Reads the files of `go run ./bench -workload images,csv`: images with torch's DataLoader, PIL and two workers, tables with
-pandas. The files are those that bench has written in --data."""
+"""Reads the files of `go run ./bench -workload images,csv` and of data/parquet/bench: images with torch's DataLoader, PIL and two
+workers, tables with pandas, Parquet with pyarrow. The files are those that bench has written in --data."""
 import os
 
 import numpy as np
@@ -49,14 +49,33 @@ def tables(a, folder):
     return once
 
 
+def columns(a, folder):
+    import pyarrow.parquet
+
+    path = os.path.join(folder, "table.parquet")
+
+    def once():
+        table = pyarrow.parquet.read_table(path)
+        last = table.num_columns - (a.variant == "classes")
+        if last < table.num_columns:
+            kinds = table.column(last).to_pandas(strings_to_categorical=True).cat.codes.to_numpy().astype(np.int32)
+            assert len(kinds) == table.num_rows
+        x = np.empty((table.num_rows, last), np.float32)
+        for i in range(last):
+            x[:, i] = table.column(i).to_numpy()
+        return len(x)
+
+    return once
+
+
 def main():
-    a = common.parse(["images", "csv"])
+    a = common.parse(["images", "csv", "parquet"])
     folder = os.path.join(a.data, f"{a.workload}-{a.variant}")
-    once = (images if a.workload == "images" else tables)(a, folder)
+    once = {"images": images, "csv": tables, "parquet": columns}[a.workload](a, folder)
     n = once()
     seconds, cpu = common.measure(a, once)  # cpu without that of the workers, which are processes of their own
     extra = {} if a.workload == "images" else {"cpu_s": cpu}
-    common.emit(a, "examples/s", [n / s for s in seconds], impl="torch" if a.workload == "images" else "pandas", **extra)
+    common.emit(a, "examples/s", [n / s for s in seconds], impl={"images": "torch", "csv": "pandas", "parquet": "pyarrow"}[a.workload], **extra)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
 
     peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras|readers] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
-BENCH is the built command bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers.
+BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers.
 """
 import argparse
 import json
@@ -36,8 +36,9 @@ FIGURES = [
     ("generate", "token 500 / token 10", "token 500 / token 10", None, 1, None),
     ("images", "jpeg", "jpeg", None, 1, 1), ("images", "png", "png", None, 1, 1),
     ("csv", "numbers", "numbers", None, 1, 1.25), ("csv", "classes", "classes", None, 1, 1.25),
+    ("parquet", "numbers", "numbers", None, 1, 2), ("parquet", "classes", "classes", None, 1, 2),
 ]
-FEED = {"images", "csv"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader and pandas
+FEED = {"images", "csv", "parquet"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader, pandas and pyarrow
 PEERS = {"jax": {f[0] for f in FIGURES} - FEED, "readers": FEED, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}}
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
@@ -75,11 +76,14 @@ def pair(bench, figure, repeats, peer, plugin):
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
     script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
               "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py",
-              "images": "bench_feed.py", "csv": "bench_feed.py"}
+              "images": "bench_feed.py", "csv": "bench_feed.py", "parquet": "bench_feed.py"}
     files = tempfile.TemporaryDirectory(prefix="lazo-bench-")
     if workload in FEED:
         options += ["--data", files.name]
-    lazo = Side([bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, "-plugin", plugin, *options])
+    ours_by = [bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, "-plugin", plugin, *options]
+    if workload == "parquet":  # a module of its own, with a command of its own
+        ours_by = [bench + "-parquet", "-variant", ours, *options]
+    lazo = Side(ours_by)
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
         theirs_by = [sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
