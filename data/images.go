@@ -27,6 +27,7 @@ type ImageFolder struct {
 	dir     string
 	format  ImageFormat
 	files   []imageFile
+	kept    keptImages
 }
 
 type imageFile struct {
@@ -57,6 +58,10 @@ type ImageFormat struct {
 	Resize Resize
 	// MaxPixels refuses larger images before they are unpacked; 2048 x 2048 if 0. A pixel takes up to 16 bytes meanwhile.
 	MaxPixels int
+	// Cache is how many bytes an [ImageFolder] may take to keep images once they have their size, so that later epochs
+	// neither read nor decode them; 0 keeps none. An image takes 4 bytes a pixel and channel. Those that are read first
+	// are kept, as each epoch needs all alike; a file that changes afterwards is not read again.
+	Cache int64
 }
 
 const (
@@ -92,6 +97,8 @@ func (f *ImageFormat) check() error {
 		return fmt.Errorf("unknown policy Resize(%d), expected data.NoResize, data.Stretch or data.CropCentre", int(f.Resize))
 	case f.Height*f.Width > imageResult:
 		return fmt.Errorf("the images are to have %d x %d pixels (height, width), expected at most %d in all", f.Height, f.Width, imageResult)
+	case f.Cache < 0:
+		return fmt.Errorf("Cache is %d bytes, expected 0 for none, or more", f.Cache)
 	case f.MaxPixels < 0:
 		return fmt.Errorf("MaxPixels is %d, expected at least 1, or 0 for %d", f.MaxPixels, imagePixels)
 	}
@@ -182,10 +189,16 @@ func (f *ImageFolder) load(b *Batch) error {
 	x := make([]float32, len(numbers)*size)
 	b.watch.end("copy", begin)
 	for i, n := range numbers {
-		name := f.files[n].path
-		if err := openImage(root, name, f.format, x[i*size:(i+1)*size], b.watch); err != nil {
+		name, to := f.files[n].path, x[i*size:(i+1)*size]
+		begin := b.watch.now()
+		if f.kept.get(n, to) {
+			b.watch.end("copy", begin)
+			continue
+		}
+		if err := openImage(root, name, f.format, to, b.watch); err != nil {
 			return &ImageError{path.Join(f.dir, name), err}
 		}
+		f.kept.put(n, to, f.format.Cache)
 	}
 	*b = b.with(k, X(x, len(numbers), f.format.Height, f.format.Width, f.format.Channels))
 	return nil
@@ -221,12 +234,16 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32, tim
 // ReadImage reads a PNG or JPEG image as format says: float32 [height, width, channels], 0 to 1. The number of pixels
 // is looked at before memory is taken. Anything wrong is an [*ImageError] without a path.
 func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
-	if err := format.check(); err != nil {
+	err := format.check()
+	if err == nil && format.Cache > 0 {
+		err = errors.New("Cache is for the images of a folder, expected 0 for one that is read alone")
+	}
+	if err != nil {
 		return Array{}, fmt.Errorf("data: read image: %w", err)
 	}
 	dims := []int{format.Height, format.Width, format.Channels}
 	x := make([]float32, format.Height*format.Width*format.Channels)
-	if err := readImage(r, format, x, nil, time.Time{}); err != nil {
+	if err = readImage(r, format, x, nil, time.Time{}); err != nil {
 		return Array{}, fmt.Errorf("data: read image: %w", &ImageError{"input", err})
 	}
 	return Array{x, dims}, nil

@@ -1,0 +1,36 @@
+package data
+
+import (
+	"slices"
+	"sync"
+)
+
+// keptImages are images of a folder at their size, by number. No one is given up for another: an epoch needs each once,
+// in any order, so that what was used last is no likelier to be needed next.
+type keptImages struct {
+	mu    sync.RWMutex
+	bytes int64
+	by    map[int32][]float32
+}
+
+func (k *keptImages) get(n int32, to []float32) bool {
+	k.mu.RLock()
+	pixels := k.by[n]
+	k.mu.RUnlock()
+	return pixels != nil && copy(to, pixels) == len(to)
+}
+
+// put keeps a copy, if all together then take limit bytes at most.
+func (k *keptImages) put(n int32, pixels []float32, limit int64) {
+	bytes := 4 * int64(len(pixels))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.by[n] != nil || bytes > limit-k.bytes {
+		return
+	}
+	if k.by == nil {
+		k.by = map[int32][]float32{}
+	}
+	k.by[n] = slices.Clone(pixels)
+	k.bytes += bytes
+}
