@@ -43,7 +43,7 @@ const (
 )
 
 // Memory is the memory in bytes that a program needs on its device. A run takes Arguments + Outputs - Aliased +
-// Temporary; Peak is the plugin's own count, from which version 0.0.1 of the CPU's leaves Temporary out. What a plugin
+// Temporary; Peak is the plugin's own count, from which that of the CPU leaves Temporary out. What a plugin
 // does not tell is 0: that of the CPU counts no Code.
 type Memory = pjrt.ProgramMemory
 

@@ -107,8 +107,8 @@ func printEstimates(w io.Writer, program *xla.Program) error {
 	case err != nil:
 		return err
 	default:
-		comment("memory", "%d bytes: arguments %d, outputs %d (%d in place of arguments), temporary %d; peak by the plugin's own count %d",
-			m.Arguments+m.Outputs-m.Aliased+m.Temporary, m.Arguments, m.Outputs, m.Aliased, m.Temporary, m.Peak)
+		comment("memory", "%d bytes: arguments %d, outputs %d (%d in place of arguments), temporary %d",
+			m.Arguments+m.Outputs-m.Aliased+m.Temporary, m.Arguments, m.Outputs, m.Aliased, m.Temporary)
 	}
 	return nil
 }

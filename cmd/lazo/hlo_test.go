@@ -38,7 +38,7 @@ func exported(t *testing.T) (dir, file string) {
 }
 
 const estimates = `// cost   256 FLOPs, 0 transcendentals, 3072 bytes accessed
-// memory 2048 bytes: arguments 2048, outputs 1024 (1024 in place of arguments), temporary 0; peak by the plugin's own count 2048
+// memory 2048 bytes: arguments 2048, outputs 1024 (1024 in place of arguments), temporary 0
 `
 
 // counter is who counted the cost: it depends on the plugin.
