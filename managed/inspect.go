@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,11 +15,12 @@ import (
 
 // Costs says what each of the step's programs takes, in the order of [Stepper.StableHLO]; one for several steps at once
 // counts as about one step. Where the plugin reckons nothing, lazo counts, for which each program is compiled once
-// more: see [xla.Program.Cost]. [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// more: see [xla.Program.Cost]. A step that has no programs yet is an error: they come into being at its first step, or
+// by [Stepper.Prepare]. [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
 // Memory says what memory the compiler reckons that each of the step's programs needs, in bytes, in the order of
-// [Stepper.StableHLO]. [xla.ErrUnimplemented] as for [Stepper.Costs].
+// [Stepper.StableHLO]. Errors are those of [Stepper.Costs].
 func (s *Stepper) Memory() ([]xla.Memory, error) {
 	return estimates(s, "memory", strategies.Program.Memory)
 }
@@ -33,6 +35,9 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 			all = append(all, said)
 		}
 	})
+	if err == nil && len(all) == 0 {
+		err = errors.New("it has no programs yet: make a step, or call Prepare with a state and a batch, before")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("managed: %s of the %s: %w", what, s.name, graphs.Inner(err))
 	}

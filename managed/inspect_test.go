@@ -15,6 +15,16 @@ import (
 func TestStepper_costsAndMemory(t *testing.T) {
 	state := newState(t, plugintest.Uncached(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
+	ask := map[string]func() error{
+		"cost":   func() error { _, err := step.Costs(); return err },
+		"memory": func() error { _, err := step.Memory(); return err },
+	}
+	none := func() {
+		for what, err := range ask {
+			require.EqualError(t, err(), "managed: "+what+" of the train step: it has no programs yet: make a step, or call Prepare with a state and a batch, before")
+		}
+	}
+	none()
 	for _, n := range []int{16, 32} {
 		_, _, err := step.Step(t.Context(), state, first(t, line(t, 64).Batches(n)))
 		require.NoError(t, err)
@@ -35,6 +45,7 @@ func TestStepper_costsAndMemory(t *testing.T) {
 	t.Logf("a step %+v, a block of up to 100 %+v", costs[0], costs[2])
 	require.Less(t, costs[2].FLOPs, 3*costs[0].FLOPs, "the body of a loop counts once")
 	require.NoError(t, step.Close())
+	none()
 
 	r := plugintest.Go(t)
 	plain, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
