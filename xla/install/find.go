@@ -16,9 +16,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Find returns the installed plugin of a kind. root "" is DefaultRoot(). Files with another size, time or inode than
-// the receipt has are read and compared by SHA-256, which takes a second for a large library; otherwise no file is
-// opened. The errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
+// Find returns the installed plugin of a kind, or, where there is none, that of another kind which is the same build,
+// as "cpu" and "cpu106" are on Linux on x86-64: the Kind of what it returns says which. root "" is DefaultRoot(). Files
+// with another size, time or inode than the receipt has are read and compared by SHA-256, which takes a second for a
+// large library; otherwise no file is opened. The errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }
@@ -48,6 +49,12 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	// An installation may replace the version between two looks at it; then the receipt is another one too.
 	for {
 		r, err := readReceipt(folder)
+		if errors.Is(err, ErrNotInstalled) {
+			if twin := twin(kind, root, table); twin != "" {
+				folder = twin
+				continue
+			}
+		}
 		if err != nil {
 			return Plugin{}, err
 		}
@@ -62,6 +69,35 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 			return Plugin{}, err
 		}
 	}
+}
+
+// twin is the folder of another kind, in which the very wheels are installed that the table has for this kind; "" if
+// there is none.
+func twin(kind, root string, table []Wheel) string {
+	rows, err := wheelsFor(kind, table)
+	if err != nil {
+		return ""
+	}
+	var wheels []string
+	for _, w := range rows {
+		wheels = append(wheels, w.SHA256)
+	}
+	for _, other := range kinds(table) {
+		folder, err := folderOf(other, root)
+		if err != nil || other == kind {
+			continue
+		}
+		r, err := readReceipt(folder)
+		if err != nil {
+			continue
+		}
+		// A bare library stands for its wheel, where the plugin has only one.
+		bare := len(rows) == 1 && slices.Equal(r.Wheels, []string{rows[0].LibrarySHA256}) && r.file(r.Library).SHA256 == rows[0].LibrarySHA256
+		if bare || slices.Equal(r.Wheels, wheels) {
+			return folder
+		}
+	}
+	return ""
 }
 
 // checkMode wants a file or folder, no link, of the user's own.

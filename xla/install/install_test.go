@@ -85,6 +85,44 @@ func TestInstallKindsBesideEachOther(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// One build under two names is found under both, wherever it was installed; another build is not.
+func TestFind_sameBuild(t *testing.T) {
+	one, two := newToy(t, "1.0", noise(1, 1000)), newToy(t, "2.0", noise(2, 1000))
+	again := one
+	again.Kind, two.Kind = "toy1", "toy2"
+	x := serve(t, one, two)
+	bare := filepath.Join(t.TempDir(), "toy.so")
+	require.NoError(t, os.WriteFile(bare, one.lib, 0o600))
+	for name, change := range map[string]func(o *Options){
+		"wheel": func(*Options) {}, "library": func(o *Options) { o.From, o.SHA256 = bare, one.LibrarySHA256 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := x.options(t.TempDir(), one, again, two)
+			from := o
+			change(&from)
+			p, err := Install(t.Context(), "toy", from)
+			require.NoError(t, err)
+			for _, d := range []depth{quick, full} {
+				found, err := find(t.Context(), "toy1", o.Root, o, d)
+				require.NoError(t, err)
+				require.Equal(t, p, found)
+				_, err = find(t.Context(), "toy2", o.Root, o, d)
+				require.ErrorIs(t, err, ErrNotInstalled)
+			}
+			// Under its own name it is looked for first, and what is damaged is no installation of another name.
+			require.NoError(t, os.WriteFile(p.Path, []byte("short"), 0o644))
+			_, err = find(t.Context(), "toy1", o.Root, o, quick)
+			require.ErrorIs(t, err, ErrDamaged)
+			own, err := Install(t.Context(), "toy1", o)
+			require.NoError(t, err)
+			require.Equal(t, "toy1", own.Kind)
+			found, err := find(t.Context(), "toy1", o.Root, o, full)
+			require.NoError(t, err)
+			require.Equal(t, own, found)
+		})
+	}
+}
+
 func TestInstallMendsDamage(t *testing.T) {
 	one := newToy(t, "1.0", noise(1, 1000))
 	x := serve(t, one)
