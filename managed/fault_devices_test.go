@@ -96,7 +96,7 @@ func TestF31_deviceCounts(t *testing.T) {
 	}
 	four := "asked for %s devices, the runtime has 4: expected from 1 to 4; " + more
 	group := "asked for groups of %s: expected a number that divides 4; the runtime has 4 devices"
-	counts := `xla: client option "cpu_device_count" is %s, expected a whole number from 1 to 4096`
+	counts := `xla: client option "cpu_device_count" is %s, expected a whole number from 1 to 2048`
 	rows := []struct {
 		name  string
 		do    func() error
@@ -113,7 +113,8 @@ func TestF31_deviceCounts(t *testing.T) {
 		{"a runtime of none", open(0), counts, "0"},
 		{"a runtime of fewer", open(-1), counts, "-1"},
 		{"a runtime of too many", open(int64(1) << 40), counts, "1099511627776"},
-		{"a runtime of a word", open("four"), counts, "four"}, // which ends the process in the plugin
+		{"a runtime of one too many", open(2049), counts, "2049"}, // on which the plugin takes no program
+		{"a runtime of a word", open("four"), counts, "four"},     // which ends the process in the plugin
 	}
 	for _, row := range rows {
 		require.ErrorContains(t, row.do(), fmt.Sprintf(row.what, row.asked), row.name)

@@ -26,14 +26,10 @@ var handlers = struct {
 	of map[string]bool
 }{of: map[string]bool{}}
 
-// maxRanks is how many devices XLA's CPU can divide a program over: what has a higher number counts as another
-// process's, and the plugin refuses it.
-const maxRanks = 2048
-
-// rankLimit is an error for more processes than a program can be divided over.
+// rankLimit is an error for more processes than a program can be divided over: rank 0 has a device for each.
 func rankLimit(ranks int) error {
-	if ranks > maxRanks {
-		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxRanks)
+	if ranks > maxCPUDevices {
+		return fmt.Errorf("%w: XLA's CPU plugin divides a program over %d devices at most: start fewer processes", ErrUnimplemented, maxCPUDevices)
 	}
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 // cpuDevices is the option of the CPU plugin that says how many devices the host is divided into.
 const cpuDevices = "cpu_device_count"
 
-// maxCPUDevices is up to how many there may be: 4,096 took ten seconds to make.
-const maxCPUDevices = 4096
+// maxCPUDevices is up to how many there may be, in one process or one in each of several: XLA's CPU takes a device with
+// a higher number for one of another process, and refuses programs on it.
+const maxCPUDevices = 2048
 
 // forcedFlag is XLA's own way to ask for devices of the CPU. The plugin takes it and makes its default of devices all
 // the same.
@@ -39,7 +40,7 @@ func forcedDevices(flags string) (n int64, err error) {
 
 // ClientOption passes a named option to the plugin's client. Values are string,
 // bool, int, int64, []int64, float32 or float64; names are the plugin's own,
-// such as "cpu_device_count" (int64, from 1 to 4096), which lazo sets to what XLA_FLAGS says by
+// such as "cpu_device_count" (int64, from 1 to 2048), which lazo sets to what XLA_FLAGS says by
 // --xla_force_host_platform_device_count, else to 1, if it is not given.
 // A name that the plugin does not know is an error of [Open] that matches [ErrInvalidArgument].
 func ClientOption(name string, value any) Option {

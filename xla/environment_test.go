@@ -74,7 +74,7 @@ func TestR22_unknownFlags(t *testing.T) {
 		{"--xla_no_such_flag=1 --xla_nor_this", `XLA_FLAGS names --xla_no_such_flag=1 --xla_nor_this, which`},
 		{"--xla_cpu_enable_fast_math=maybe", `Couldn't interpret value maybe for flag xla_cpu_enable_fast_math`},
 		{"--xla_backend_extra_options=nonsense", `Unknown command line argument 'nonsense'`},
-		{"--xla_force_host_platform_device_count=0", `_count=0": expected a whole number of devices from 1 to 4096$`},
+		{"--xla_force_host_platform_device_count=0", `_count=0": expected a whole number of devices from 1 to 2048$`},
 		{"--xla_flags_reset=true", `xla_flags_reset is not supported`},
 		{empty, `/none" begins with no "-", so it names a file: no such file`},
 		{t.TempDir(), `it is no file of at most`},
