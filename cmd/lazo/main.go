@@ -67,7 +67,11 @@ func run(s session) int {
 	}
 	parsed, err := parser.Parse(dashes(s.args))
 	if err != nil {
-		fmt.Fprintf(s.stderr, "lazo: %s (lazo --help lists what there is)\n", plainLines(err.Error()))
+		text := plainLines(err.Error())
+		if misplaced := c.Plan.misplaced(); misplaced != "" {
+			text += "; " + misplaced
+		}
+		fmt.Fprintf(s.stderr, "lazo: %s (lazo --help lists what there is)\n", text)
 		return usage
 	}
 	err = parsed.Run(s)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lazo-ml/lazo/xla"
@@ -30,6 +33,22 @@ type planCommand struct {
 func (c planCommand) path() string { return c.Step[0] }
 
 func (c planCommand) args() []string { return c.Step[1:] }
+
+// misplaced says which of the command's flags stand behind the path, where they are taken for the program's; "" if none
+// do.
+func (c planCommand) misplaced() string {
+	var flags []string
+	for i, arg := range c.Step {
+		name, _, _ := strings.Cut(arg, "=")
+		if i > 0 && slices.Contains([]string{"--for", "--devices", "--batch", "--json", "--verbose", "--plugin", "--prefix", "--timeout"}, name) {
+			flags = append(flags, name)
+		}
+	}
+	if flags == nil {
+		return ""
+	}
+	return fmt.Sprintf("what stands behind %s is the Go program's, so %s too: flags of lazo plan stand before it", plain(c.path()), plain(strings.Join(flags, ", ")))
+}
 
 // Run prints a table for each target, or a line for each size of it. A target that cannot be planned is said where its
 // table would be, and the others go on. A step that does not fit is a problem found, for scripts.
@@ -128,7 +147,11 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 	if err != nil {
 		return nil, done, err
 	}
+	misplaced := c.misplaced()
 	if isPackage(c.path()) {
+		if misplaced != "" { // no error: the program may have such a flag too
+			fmt.Fprintln(s.stderr, "lazo: note:", misplaced)
+		}
 		if c.Batch != 0 {
 			return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a program has its own flags")
 		}
@@ -139,8 +162,12 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 		return func(t plan.Target) (plan.Step, error) { return p.step(s, t, c.Prefix, c.Timeout) }, func() { _ = p.close() }, nil
 	}
 	switch {
+	case misplaced != "":
+		return nil, done, errors.New(misplaced)
 	case len(c.args()) > 0:
 		return nil, done, fmt.Errorf("arguments %q: they are for a Go program, and %s is none", c.args(), c.path())
+	case info.IsDir() && !exists(filepath.Join(c.path(), manifest)):
+		return nil, done, fmt.Errorf("%s: it has no %s, as a folder that was exported has, and no Go files, as a program has", c.path(), manifest)
 	case info.IsDir():
 		p, err := export.Load(c.path())
 		if err != nil {
@@ -149,6 +176,9 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 		return same(plan.StepOf(p, c.Batch))
 	case c.Batch != 0:
 		return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a file has one program")
+	}
+	if filepath.Ext(c.path()) == ".go" {
+		return nil, done, fmt.Errorf("%s is a file of Go: expected the folder of the program, %s", c.path(), filepath.Dir(c.path()))
 	}
 	name, text, err := readProgram(c.path())
 	return same(plan.Step{Name: name, Text: text}, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,20 @@ import (
 	"github.com/lazo-ml/lazo/xla/plan"
 )
 
+// manifest is a file of every folder that was exported.
+const manifest = "manifest.json"
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // isPackage tells whether a path is that of a Go package and not of an exported folder.
 func isPackage(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return false
 	}
-	if _, err := os.Stat(filepath.Join(path, "manifest.json")); err == nil {
+	if exists(filepath.Join(path, manifest)) {
 		return false
 	}
 	files, err := filepath.Glob(filepath.Join(path, "*.go"))
@@ -37,6 +46,19 @@ type program struct {
 }
 
 func buildProgram(ctx context.Context, path string, args []string, verbose bool) (_ *program, err error) {
+	// Of any other package go build would write what is no program, and say nothing.
+	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}}", ".")
+	list.Dir = path
+	name, err := list.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return nil, fmt.Errorf("go list %s: %w: %s", path, err, bytes.TrimSpace(failed.Stderr))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", path, err)
+	}
+	if name := string(bytes.TrimSpace(name)); name != "main" {
+		return nil, fmt.Errorf("%s has package %s, which is no program: expected package main, or a folder that was exported", path, name)
+	}
 	dir, err := os.MkdirTemp("", "lazo-plan-*")
 	if err != nil {
 		return nil, err

@@ -37,6 +37,10 @@ func TestPlan_unfit(t *testing.T) {
 func TestPlanMistakes(t *testing.T) {
 	dir, file := exported(t)
 	root := t.TempDir()
+	library := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(library, "go.mod"), []byte("module library\n\ngo 1.24\n"), 0o600))
+	source := filepath.Join(library, "library.go")
+	require.NoError(t, os.WriteFile(source, []byte("package library\n"), 0o600))
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
 	for _, row := range []struct {
 		name string
@@ -46,7 +50,7 @@ func TestPlanMistakes(t *testing.T) {
 	}{
 		{"no target", []string{dir}, 2, "--for"},
 		{"no path", []string{"--for=v5e:2x2"}, 2, "<path>"},
-		{"an unknown machine", []string{"--for=k80:8", dir}, 1, "the kinds are v4, v5e"},
+		{"an unknown machine", []string{"--for=k80:8", dir}, 1, "the kinds are v4, v5e, v5p, v6e, tpu7x, a100, h100\n"},
 		{"a number of chips", []string{"--for=v5e:16", dir}, 1, `as "v5e:4x4"`},
 		{"a path that is not there", []string{"--for=v5e:2x2", "/none"}, 1, "/none: no such file"},
 		{"a folder that was not exported", []string{"--for=v5e:2x2", root}, 1, "it has no manifest.json"},
@@ -54,6 +58,12 @@ func TestPlanMistakes(t *testing.T) {
 		{"a size of a file", []string{"--for=v5e:2x2", "--batch=7", file}, 1, "a file has one program"},
 		{"a negative batch", []string{"--for=v5e:2x2", "--batch=-7", dir}, 1, "expected a number of examples"},
 		{"no devices", []string{"--for=v5e:2x2", "--devices=0", dir}, 1, "0 devices, expected 1"},
+		{"flags behind a folder", []string{dir, "--for=v5e:2x2", "--json"}, 2, "missing flags: --for=TARGET,...; what stands behind " + dir + " is the Go program's, so --for, --json too"},
+		{"a flag behind a folder", []string{"--for=v5e:2x2", dir, "--json"}, 1, "so --json too: flags of lazo plan stand before it"},
+		{"arguments of a folder", []string{"--for=v5e:2x2", dir, "-batch", "8"}, 1, "they are for a Go program, and " + dir + " is none"},
+		{"a flag behind a program", []string{"--for=v5e:2x2", library, "--json"}, 1, "lazo: note: what stands behind " + library + " is the Go program's, so --json too"},
+		{"no program", []string{"--for=v5e:2x2", library}, 1, library + " has package library, which is no program: expected package main"},
+		{"a file of a program", []string{"--for=v5e:2x2", source}, 1, "is a file of Go: expected the folder of the program, " + library},
 		{"no plugin", []string{"--for=h100:8", "--prefix=" + root, dir}, 1, "lazo install"},
 	} {
 		got := run(t, append([]string{"plan"}, row.args...)...)

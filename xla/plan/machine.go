@@ -90,6 +90,11 @@ func parseMachines(text string) ([]Machine, error) {
 	return all, nil
 }
 
+// described tells whether the compiler can be told of such a device: libtpu knows its own, of GPUs there is a table.
+func (m Machine) described() bool {
+	return m.Plugin != "cuda" || slices.Contains(xla.DeviceKinds(), m.Kind)
+}
+
 // peak is the rate of products of operands of a type, and the type that it is the rate of.
 func (m Machine) peak(dtype string) (rate float64, of string) {
 	if strings.HasPrefix(dtype, "f8") {
@@ -146,7 +151,8 @@ const maxDevices = 1 << 20
 
 // ParseTarget reads a kind of device and how many there are: "v5e:4x4" is a slice of TPUs by the grid of its chips,
 // "h100:1x8x8" slices, hosts and GPUs of a host, "h100:8" and "h100:64" hosts of eight (of as many as the vendor
-// builds), and a number of devices below that one host. Kinds are those of [Machines].
+// builds), and a number of devices below that one host. Kinds are those of [Machines], of GPUs
+// those alone that [xla.DeviceKinds] describes to the compiler.
 func ParseTarget(name string) (Target, error) {
 	kind, grid, found := strings.Cut(name, ":")
 	machines := Machines()
@@ -154,7 +160,9 @@ func ParseTarget(name string) (Target, error) {
 	if at < 0 || !found {
 		var kinds []string
 		for _, m := range machines {
-			kinds = append(kinds, m.Kind)
+			if m.described() {
+				kinds = append(kinds, m.Kind)
+			}
 		}
 		return Target{}, fmt.Errorf("plan: target %q: expected a kind and its devices, as \"v5e:4x4\" or \"h100:8\"; the kinds are %s", name, strings.Join(kinds, ", "))
 	}
@@ -171,7 +179,7 @@ func ParseTarget(name string) (Target, error) {
 	switch {
 	case len(t.Grid) > 3:
 		return Target{}, fmt.Errorf("plan: target %q has %d axes, expected 3 at most", name, len(t.Grid))
-	case t.Machine.Plugin == "cuda" && !slices.Contains(xla.DeviceKinds(), kind):
+	case !t.Machine.described():
 		return Target{}, fmt.Errorf("plan: target %q: nothing here describes a %s to the compiler: expected one of %s", name, kind, strings.Join(xla.DeviceKinds(), ", "))
 	case t.Machine.Plugin == "cuda" && len(t.Grid) == 1:
 		n, host := t.Grid[0], t.Machine.Host
