@@ -452,6 +452,8 @@ var controls = []control{
 		edits: []edit{{"if stop, err = r.agreeOnTurn(stop); err != nil {\n\t\t\treturn false, err\n\t\t}\n\t}\n\treturn", "_, err = r.agreeOnTurn(stop)\n\t}\n\treturn"}}},
 	{name: "ranks that all take the first part of a batch", file: "data/batches.go", pkg: "data", test: "TestShare_union",
 		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
+	{name: "large sums beside their operands", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestLargeSums_areInPlace",
+		edits: []edit{{"> inPlaceAbove {", "> inPlaceAbove && i < 0 {"}}},
 	{name: "exchanges without an order", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestSixSums_haveOneOrder",
 		edits: []edit{{"last, err = r.call(c, l.joined, last)", "last, err = r.call(c, l.joined, after)"}}},
 	{name: "an exchange in a loop that takes no part in the order", file: "xla/spmd/rewrite.go", pkg: "xla/spmd", test: "TestRewrite_many",

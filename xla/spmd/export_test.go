@@ -85,5 +85,32 @@ func Loops(t testing.TB, rewritten []byte) (loops int) {
 	return loops
 }
 
+// Copies are the arrays of more than so many bytes that a compiled program copies, by the names of the copies.
+func Copies(t testing.TB, compiled []byte, above int64) (names []string) {
+	t.Helper()
+	fields, err := fieldsOf(compiled) // HloModuleProtoWithConfig
+	require.NoError(t, err)
+	module, err := fields[0].bytes()
+	require.NoError(t, err)
+	parts, err := fieldsOf(module)
+	require.NoError(t, err)
+	var unscheduled []byte
+	for _, f := range parts {
+		if f.number != fieldSchedule {
+			unscheduled = append(unscheduled, f.raw...)
+		}
+	}
+	m, err := parseModule(unscheduled)
+	require.NoError(t, err)
+	for _, c := range m.computations {
+		for _, in := range c.instructions {
+			if s := in.shape; in.opcode == "copy" && s.elements()*types[s.element].bytes > above {
+				names = append(names, in.name)
+			}
+		}
+	}
+	return names
+}
+
 // PartitionWith is [Partition] with other debug options than the cheap ones.
 var PartitionWith = partition

@@ -48,6 +48,10 @@ func samples(t testing.TB, devices int) map[string]sample {
 		h := graph.Tanh(nn.Dense{Units: 32}.Apply(b.Scope().In("first"), b.Node("x")))
 		end(b, graph.Tanh(nn.Dense{Units: 16}.Apply(b.Scope().In("second"), h)))
 	}
+	wide := func(b *managed.Builder) {
+		h := graph.Tanh(nn.Dense{Units: 256}.Apply(b.Scope().In("first"), b.Node("x")))
+		end(b, graph.Tanh(nn.Dense{Units: 128}.Apply(b.Scope().In("second"), h)))
+	}
 	layer := func(apply func(s *managed.Scope, x *managed.Node) *managed.Node) managed.Build {
 		return func(b *managed.Builder) { end(b, apply(b.Scope().In("layer"), b.Node("x"))) }
 	}
@@ -66,6 +70,7 @@ func samples(t testing.TB, devices int) map[string]sample {
 	}
 	all := map[string]sample{
 		"mlp":            {build: mlp, batch: batch(8)},
+		"wide":           {build: wide, batch: batch(300)},
 		"fsdp":           {build: mlp, batch: batch(8), options: []strategies.ParallelOption{strategies.ShardState(strategies.FullyShard(devices, 32))}},
 		"tensor":         {build: mlp, batch: batch(8), options: model},
 		"clipped":        {build: mlp, batch: batch(8), optimize: optim.Chain{optim.SkipNonFinite(), optim.ClipByGlobalNorm(1), optim.Adam{}, optim.WeightDecay{Rate: 0.01}}},

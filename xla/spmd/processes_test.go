@@ -397,6 +397,30 @@ func TestModels_onTwoRanks(t *testing.T) {
 	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2, smallest...)) }, compare)
 }
 
+// Large sums are written over their operands: neither MPI nor XLA copies them, the program has no memory for both, and
+// the bits are those of two devices.
+func TestLargeSums_areInPlace(t *testing.T) {
+	onRanks(t, 2, func(folder string) { expect(t, folder, 2, programs(t, 2, "wide")) }, func(t *testing.T, w *mpi.World, folder string) {
+		x := expected(t, filepath.Join(folder, "wide.expected"))
+		rewritten, found, err := spmd.Rewrite(x.Module, 2)
+		require.NoError(t, err)
+		compiled, err := openCPU(t, 1).CompileHLO(rewritten, pjrt.CompileOptions{})
+		require.NoError(t, err)
+		program, format, err := compiled.OptimizedProgram()
+		require.NoError(t, err)
+		require.Equal(t, "hlo_with_config", format)
+		memory, err := compiled.Memory()
+		require.NoError(t, err)
+		require.Len(t, found.Calls, 1)
+		call := found.Calls[0]
+		require.Equal(t, 2, call.InPlace, "the weights of two layers, of 7 arrays")
+		require.Empty(t, spmd.Copies(t, program, 64<<10), "copies of large arrays")
+		require.Less(t, memory.Temporary, call.Bytes*3/2, "beside operands the sums would take as much again")
+		fmt.Printf("rank %d: %d bytes are summed, %d arrays in place, with %d bytes of temporary memory\n", w.Rank(), call.Bytes, call.InPlace, memory.Temporary)
+		compare(t, w, folder)
+	})
+}
+
 // Six exchanges that do not need each other, and are too different to be made at once, have one order on all ranks: XLA
 // would else run them side by side.
 func TestSixSums_haveOneOrder(t *testing.T) {

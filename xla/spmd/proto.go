@@ -71,6 +71,10 @@ const (
 	fieldResultAccuracy     = 91
 	fieldBackendPayload     = 99
 
+	// OutputOperandAliasing
+	fieldAliasedOutput  = 1
+	fieldAliasedOperand = 2
+
 	// HloInstructionProto.SliceDimensions
 	fieldSliceStart  = 1
 	fieldSliceLimit  = 2

@@ -25,6 +25,7 @@ type Call struct {
 	Target       string   // the handler, such as [AllReduce]
 	Instructions []string // what it stands for, with their lines where the program has them
 	Arrays       int      // that it takes
+	InPlace      int      // of them, whose sums are written over them
 	Bytes        int64    // of them
 	GroupSize    int      // how many partitions exchange with each other; 0 for pairs
 	Computation  string   // in which it stands: that of a loop runs more than once
@@ -249,6 +250,14 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	for _, s := range append(taken, token) {
 		extra = appendBytes(extra, fieldOperandShapes, s.marshal())
 	}
+	if first.target == AllReduce {
+		for i, s := range taken {
+			if s.elements()*types[s.element].bytes > inPlaceAbove {
+				extra = appendBytes(extra, fieldAliasing, appendNumber(appendNumbers(nil, fieldAliasedOutput, []int64{int64(i)}), fieldAliasedOperand, int64(i)))
+				call.InPlace++
+			}
+		}
+	}
 	if metadata, ok := joined[0].find(fieldMetadata); ok {
 		extra = append(extra, metadata.raw...)
 	}
@@ -264,6 +273,10 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	r.found.Calls = append(r.found.Calls, call)
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
+
+// inPlaceAbove is the size in bytes above which a sum is written over its operand. Elsewhere MPI would copy the operand
+// first, and the program need memory for both; a small array costs less than the copy that XLA may put before the call.
+const inPlaceAbove = 64 << 10
 
 // typedFFI is XLA's API_VERSION_TYPED_FFI.
 const typedFFI = 4

@@ -33,7 +33,7 @@ func TestRewrite_division(t *testing.T) {
 		"lazo.all_gather {site = 1 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
 	}, spmd.Line(t, rewritten))
 	require.Equal(t, 2, found.Exchanges)
-	require.Equal(t, spmd.Call{0, spmd.AllReduce, []string{"all-reduce (dot.1)"}, 1, 64, 2, "main.0_spmd"}, found.Calls[0])
+	require.Equal(t, spmd.Call{0, spmd.AllReduce, []string{"all-reduce (dot.1)"}, 1, 0, 64, 2, "main.0_spmd"}, found.Calls[0])
 	_, _, err = spmd.Rewrite(module, 0)
 	require.EqualError(t, err, "spmd: rewrite for 0 ranks: expected 1 to 1048576")
 	_, _, err = spmd.Rewrite(module, 3)
