@@ -74,7 +74,22 @@ func TestJob_messages(t *testing.T) {
 			return nil
 		}, own: "loop: until: period must be zero or positive, got -1 steps", others: "loop: rank 1: until: period must be zero or positive, got -1 steps", reason: loop.Failed},
 		{name: "the schedules differ", option: func(rank int) loop.Option { return fails(loop.Every(loop.Steps(int64(2+rank))), nil) },
-			own: "the processes do not run the same loop: ranks ", others: "what only one is to do is a Callback with AtRank0", reason: loop.Failed},
+			own:    "the processes do not run the same loop: ranks 0 and 1 differ in callback 1: rank 1 has every 3 steps, rank 0 every 2 steps: all ranks",
+			others: "what only one is to do is a Callback with AtRank0", reason: loop.Failed},
+		{name: "the ends differ", option: func(rank int) loop.Option { return loop.Until(loop.Steps(int64(6 + rank%2))) },
+			own: "differ in Until: rank 1 has 7 steps, rank ", others: "differ in Until: rank 1 has 7 steps, rank ", reason: loop.Failed},
+		{name: "the names differ in one", option: func(rank int) loop.Option {
+			limit := loop.Watch(loop.At(loop.Time(time.Hour+time.Duration(rank%2)*time.Minute)), func(context.Context, loop.Report) error { return nil })
+			limit.Name = "time limit"
+			return loop.Options(fails(loop.Never, nil), limit)
+		}, own: "differ in callback 2: rank 1 has at 1h1m0s: time limit, rank ", others: "differ in callback 2: rank 1 has at 1h1m0s: time limit, rank ", reason: loop.Failed},
+		{name: "one has a callback more", option: func(rank int) loop.Option {
+			all := []loop.Option{}
+			for range 8 + rank%2 {
+				all = append(all, fails(loop.At(loop.Steps(3)), nil))
+			}
+			return loop.Options(all...)
+		}, own: "differ in callback 9: rank 1 has at 3 steps, rank ", others: "none: all ranks are given the same", reason: loop.Failed},
 		{name: "a wish to stop", option: func(rank int) loop.Option { return fails(loop.At(loop.Steps(3)), onRank(1, rank, loop.ErrPause)) },
 			steps: 3, reason: loop.Stopped},
 		{name: "data that ends", data: func(rank int) int { return 5 - 3*rank },
