@@ -1,6 +1,7 @@
 package flaxlike_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -58,6 +59,51 @@ func TestFit_ranks(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, equal, "both ranks have one history")
 	fmt.Fprintf(os.Stderr, "%d epochs, and an evaluation, at most %.1e from those of one process\n", history.Len(), worst)
+	require.NoError(t, job.Close())
+}
+
+// OnEpochEnd may test and predict with the model, where several processes train it too; a goroutine beside may not.
+func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
+	if !ranks.Over(t, 2) {
+		return
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	parallel, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+	require.NoError(t, err)
+	x, y := make([]float32, 32*4), make([]float32, 32)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i)))
+	}
+	set, err := data.New(data.X(x, 32, 4), data.Y(y, 32, 1))
+	require.NoError(t, err)
+	model, err := flaxlike.New(t.Context(), flaxlike.Sequential(flaxlike.Dense(1)), flaxlike.WithStrategy(parallel), flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(8))
+	require.NoError(t, err)
+	ends := 0
+	_, err = model.Fit(t.Context(), set, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent, OnEpochEnd: func(epoch int, figures loop.Logs) error {
+		ends++
+		found, err := model.Evaluate(t.Context(), set)
+		if err != nil {
+			return err
+		}
+		if found["loss"] == 0 {
+			return errors.New("no loss")
+		}
+		outputs, err := model.Predict(t.Context(), set)
+		if err != nil {
+			return err
+		}
+		for _, a := range outputs {
+			require.Equal(t, []int{32, 1}, a.Dims)
+		}
+		beside := make(chan error)
+		go func() { _, err := model.Evaluate(t.Context(), set); beside <- err }()
+		require.ErrorContains(t, <-beside, "makes another run on this job already")
+		return nil
+	}})
+	require.NoError(t, err)
+	require.Equal(t, 2, ends)
+	require.NoError(t, model.Close())
 	require.NoError(t, job.Close())
 }
 
