@@ -140,6 +140,7 @@ var environment = rule{
 		"xla/planned.go":              "lazo plan asks a program for its step by LAZO_PLAN",
 		"xla/open.go":                 "what a plugin needs is set before it is loaded; glibc's own variables say how much heap is kept",
 		"xla/mpi/library.go":          "which MPI the launcher is of, and where its library lies",
+		"xla/mpi/binding_linux.go":    "whether Open MPI's processes hand the processor over while they wait",
 		"internal/aot/aot.go":         "the environment of the child that compiles",
 		"xla/probe/probe.go":          "XLA_FLAGS, and the environment of the child that tries a plugin",
 		"dist/join.go: os.Getenv":     "what launchers tell the processes that they start",

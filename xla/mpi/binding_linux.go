@@ -15,14 +15,22 @@ func warnings(w *World) []string {
 	if unix.SchedGetaffinity(os.Getpid(), &set) != nil {
 		return nil
 	}
-	return bindingWarnings(set.Count(), available("/"), w.LocalSize())
+	return bindingWarnings(set.Count(), available("/"), w.LocalSize(), w.Library().Flavour() == OpenMPI && yields(os.Getenv))
+}
+
+// yields tells whether Open MPI is told to hand the processor over while a process waits.
+func yields(get func(string) string) bool {
+	on, err := strconv.ParseBool(get("OMPI_MCA_mpi_yield_when_idle"))
+	return err == nil && on
 }
 
 // bindingWarnings is for a process with so many processors of those that the machine or container has.
-func bindingWarnings(own, machine, processes int) []string {
+func bindingWarnings(own, machine, processes int, yields bool) []string {
 	switch {
 	case machine == 0 || own == 0:
 		return nil
+	case processes > machine && yields:
+		return []string{fmt.Sprintf("%d processes share %d processors: they take turns, so each waits for the others' computing: start at most one process for each processor", processes, machine)}
 	case processes > machine:
 		return []string{fmt.Sprintf("%d processes share %d processors: each that waits for others keeps one busy: start at most one process for each processor", processes, machine)}
 	case own*processes < machine && own < machine:

@@ -12,25 +12,36 @@ import (
 func TestBindingWarnings(t *testing.T) {
 	rows := []struct {
 		own, machine, processes int
+		yields                  bool
 		want                    string
 	}{
-		{8, 8, 1, ""},
-		{4, 8, 2, ""}, // its share
-		{8, 8, 8, ""},
-		{1, 8, 2, "this process may use 1 of 8 processors, and 2 processes share the machine: the launcher bound it: start with mpirun --bind-to none"},
-		{1, 8, 1, "this process may use 1 of 8"},
-		{2, 2, 4, "4 processes share 2 processors"},
-		{0, 8, 1, ""},
-		{8, 0, 1, ""},
+		{8, 8, 1, false, ""},
+		{4, 8, 2, false, ""}, // its share
+		{8, 8, 8, true, ""},
+		{1, 8, 2, false, "this process may use 1 of 8 processors, and 2 processes share the machine: the launcher bound it: start with mpirun --bind-to none"},
+		{1, 8, 1, true, "this process may use 1 of 8"},
+		{2, 2, 4, false, "4 processes share 2 processors: each that waits for others keeps one busy"},
+		{2, 2, 4, true, "4 processes share 2 processors: they take turns"},
+		{0, 8, 1, false, ""},
+		{8, 0, 1, false, ""},
 	}
 	for _, row := range rows {
-		got := bindingWarnings(row.own, row.machine, row.processes)
+		got := bindingWarnings(row.own, row.machine, row.processes, row.yields)
 		if row.want == "" {
 			assert.Empty(t, got, "%+v", row)
 			continue
 		}
 		require.Len(t, got, 1, "%+v", row)
 		assert.Contains(t, got[0], row.want)
+	}
+}
+
+func TestYields(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "0": false, "1": true, "true": true, "false": false} {
+		require.Equal(t, want, yields(func(name string) string {
+			require.Equal(t, "OMPI_MCA_mpi_yield_when_idle", name)
+			return value
+		}), value)
 	}
 }
 
