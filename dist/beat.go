@@ -3,6 +3,7 @@ package dist
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,9 @@ type beat struct {
 	DoingFor time.Duration // since At was called
 	Busy     string        `json:",omitempty"` // a phase of Busy
 	BusyLeft time.Duration // of its limit; 0: none, or over
+	Get      string        `json:",omitempty"` // what it waits for in the store
+	GetFor   time.Duration `json:",omitempty"`
+	Note     string        `json:",omitempty"` // of Job.Note
 	// Calls of the Job's own agreements, and the one that the rank waits in.
 	Calls     uint64
 	Call      string        `json:",omitempty"`
@@ -39,6 +43,8 @@ func (b *beat) doing() string {
 		return fmt.Sprintf("%s (collective %d of its program, exchange %d of the job)", b.Kind, b.Site, b.Begun)
 	case b.Busy != "":
 		return b.Busy
+	case b.Get != "":
+		return b.Get
 	}
 	return b.Doing
 }
@@ -51,12 +57,18 @@ func (b *beat) sentence(age time.Duration) string {
 		since = b.CallFor
 	case b.Waits:
 		since = b.ExchangeFor
+	case b.Busy == "" && b.Get != "":
+		since = b.GetFor
 	}
 	text := fmt.Sprintf("at step %d", b.Step)
 	if doing := b.doing(); doing != "" {
 		text += ", in " + doing
 	}
-	return fmt.Sprintf("%s for %v", text, round(since+age))
+	text = fmt.Sprintf("%s for %v", text, round(since+age))
+	if b.Note != "" {
+		text += " (" + b.Note + ")"
+	}
+	return text
 }
 
 // activity is what this process is doing, written by the goroutines that do it and read by the one that sends beats.
@@ -64,10 +76,12 @@ type activity struct {
 	start time.Time
 	step  atomic.Int64
 	doing atomic.Pointer[string]
+	note  atomic.Pointer[string]
 	at    atomic.Int64 // nanoseconds behind start
 
 	mu    sync.Mutex
 	busy  []*phase
+	gets  []*phase
 	calls uint64
 	call  string // "": in none
 	since time.Time
@@ -76,7 +90,7 @@ type activity struct {
 
 type phase struct {
 	doing string
-	until time.Time
+	until time.Time // or, of what is waited for in the store, since when
 }
 
 func (a *activity) now() int64 { return int64(time.Since(a.start)) }
@@ -108,6 +122,19 @@ func (a *activity) begin(doing string, limit time.Duration) (done func()) {
 	}
 }
 
+// await notes what this rank waits for in the store.
+func (a *activity) await(what string) (done func()) {
+	p := &phase{what, time.Now()}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gets = append(a.gets, p)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.gets = slices.DeleteFunc(a.gets, func(other *phase) bool { return other == p })
+	}
+}
+
 func (a *activity) enter(call string, limit time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,17 +149,29 @@ func (a *activity) leave() {
 	a.at.Store(a.now())
 }
 
+// noted is what Job.Note was given last.
+func (a *activity) noted() string {
+	if text := a.note.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
 // beat is what there is to say now.
 func (a *activity) beat() beat {
 	b := beat{Step: a.step.Load(), DoingFor: time.Duration(a.now() - a.at.Load())}
 	if doing := a.doing.Load(); doing != nil {
 		b.Doing = *doing
 	}
+	b.Note = a.noted()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b.Calls = a.calls
 	if a.call != "" {
 		b.Call, b.CallFor, b.CallLimit = a.call, time.Since(a.since), a.limit
+	}
+	if len(a.gets) > 0 {
+		b.Get, b.GetFor = a.gets[0].doing, time.Since(a.gets[0].until)
 	}
 	for _, p := range a.busy {
 		if left := time.Until(p.until); b.Busy == "" || left > b.BusyLeft {

@@ -2,9 +2,12 @@ package dist
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -66,6 +69,8 @@ func welcomed(ctx context.Context, j *Job, c net.Conn, address string) (_ *spoke
 		return nil, fmt.Errorf("dist: rank 0 at %s waits for other ranks: %w", address, context.Cause(ctx))
 	}
 	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		return nil, fmt.Errorf("dist: rank 0 at %s has ended before all ranks had come: it died, was killed, or its program ended (%w)", address, err)
 	case err != nil:
 		return nil, fmt.Errorf("dist: rank 0 at %s gave no answer: %w", address, err)
 	case m.Kind == kindRefused:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ type Job struct {
 	values     values     // of the store, at rank 0
 	over       chan struct{}
 	onFailure  func(*Failure)
+	note       string // a file that is there while this rank has not left; "": none
 
 	activity activity
 	together sync.Mutex // one call that waits for others at a time
@@ -88,6 +90,10 @@ func (j *Job) String() string {
 // "data"; "" keeps the last word. It costs an atomic store or two.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
+// Note has the messages of a job that ends, and of calls that differ, say text of this rank, in brackets: what may be why
+// it does not what the others do. It replaces what was noted before; "" takes it back.
+func (j *Job) Note(text string) { j.activity.note.Store(&text) }
+
 // Busy announces a phase on this rank that may take longer than the deadline, such as "compile" or "save": the others
 // wait that long for it, and the deadline more. done ends it.
 func (j *Job) Busy(doing string, limit time.Duration) (done func()) {
@@ -105,6 +111,14 @@ func (j *Job) beat() beat {
 		}
 	}
 	return b
+}
+
+// Calls is how many calls that wait for the others this rank has begun: Agree, Same, Barrier, Broadcast, AllGather and
+// Close, by the program or by those that it runs on.
+func (j *Job) Calls() uint64 {
+	j.activity.mu.Lock()
+	defer j.activity.mu.Unlock()
+	return j.activity.calls
 }
 
 // Agree makes each word the largest that any rank has there, in place: what a clock, a signal or an error decides is
@@ -128,10 +142,23 @@ func (j *Job) agree(shown string, words []int64) error {
 // Same tells whether all ranks give the same number, such as a checksum of what they are about to do; what says in
 // messages of which thing, "the next batch".
 func (j *Job) Same(what string, n int64) (bool, error) {
-	n &= math.MaxInt64 // the least number has no negative
-	words := [2]int64{n, -n}
-	err := j.agree("the comparison of "+what, words[:])
-	return words[0] == -words[1], err
+	same, err := j.EachSame(what, n)
+	return same[0], err
+}
+
+// EachSame is Same for several numbers at once, for each of which it tells whether all ranks give the same. All ranks
+// give equally many.
+func (j *Job) EachSame(what string, numbers ...int64) (same []bool, err error) {
+	words := make([]int64, 0, 2*len(numbers))
+	for _, n := range numbers {
+		n &= math.MaxInt64 // the least number has no negative
+		words = append(words, n, -n)
+	}
+	err = j.agree("the comparison of "+what, words)
+	for i := range numbers {
+		same = append(same, words[2*i] == -words[2*i+1])
+	}
+	return same, err
 }
 
 // Barrier waits until all ranks have come to the barrier of that name. Another name on another rank is an error on all.
@@ -199,8 +226,8 @@ func (j *Job) AllGather(data []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// freeWords are those that go with the comparison of calls.
-const freeWords = 10
+// freeWords are those that go with the comparison of calls: as many as a loop agrees on.
+const freeWords = 20
 
 // part is a rank's part in a call that all ranks make.
 type part struct {
@@ -237,6 +264,14 @@ func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error
 // name is what messages call it.
 func (p *part) name() string { return cmp.Or(p.shown, p.text) }
 
+// shown is what ranks whose calls differ are told of this one's.
+func (j *Job) shown(p part) string {
+	if note := j.activity.noted(); note != "" {
+		return p.name() + " (" + note + ")"
+	}
+	return p.name()
+}
+
 func (j *Job) byMPI(p part, rest func() error) error {
 	sum := fnv.New64a()
 	sum.Write([]byte(p.text)) // never fails
@@ -255,14 +290,14 @@ func (j *Job) byMPI(p part, rest func() error) error {
 		return err
 	}
 	if head[0] != -head[1] {
-		return j.differ(p.name())
+		return j.differ(j.shown(p))
 	}
 	copy(carried, head[2:])
 	return rest()
 }
 
 func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
-	m := message{Kind: kindCall, Call: p.text, Shown: p.name(), Words: p.words}
+	m := message{Kind: kindCall, Call: p.text, Shown: j.shown(p), Words: p.words}
 	if p.data != nil {
 		m.Words, m.Data = nil, *p.data
 	}
@@ -388,6 +423,9 @@ func panicking() bool {
 func (j *Job) gone() {
 	j.left.Store(true)
 	close(j.over)
+	if j.note != "" {
+		_ = os.Remove(j.note) // else the launcher says that this rank has not left
+	}
 	joined.Forget(j)
 }
 

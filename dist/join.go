@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -110,6 +111,13 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if dir := os.Getenv(variableRun); dir != "" {
+		path := filepath.Join(dir, fmt.Sprintf("%d.joined", j.rank))
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return nil, fmt.Errorf("dist: the folder of lazo run, $%s: %w", variableRun, err)
+		}
+		j.note = path
 	}
 	joined.Enter(j)
 	return j, nil

@@ -20,6 +20,8 @@ const (
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
 	variableDeadline    = "LAZO_DEADLINE" // as time.ParseDuration has it
+	// variableRun is the folder in which `lazo run` sees that a rank has joined and not left, whatever its exit code.
+	variableRun = "LAZO_RUN"
 )
 
 // noMPI is the value of LAZO_MPI by which the ranks have their control connections alone.

@@ -63,6 +63,9 @@ func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) 
 	if ctx.Err() != nil {
 		return nil, failed(context.Cause(ctx))
 	}
+	if m.Kind == kindGet {
+		defer s.j.activity.await(fmt.Sprintf("Store.Get of %q", m.Key))()
+	}
 	answers := make(chan message, 1)
 	forget, ok := s.send(&m, answers)
 	if !ok {

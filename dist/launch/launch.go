@@ -57,6 +57,8 @@ type Options struct {
 	Min int
 	// Grace is how long the ranks have to end once the context ended or one has failed, before they are killed; 0: 30 s.
 	Grace time.Duration
+
+	warned *warnings
 }
 
 // ExitError says that a job failed.
@@ -107,6 +109,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
+	o.warned = newWarnings()
 	by, err := o.launcher(ctx)
 	if err != nil {
 		return err
@@ -134,7 +137,7 @@ func Run(ctx context.Context, o Options) error {
 // ofRank tells of a variable whether it would make each process a rank of another job than the one that begins.
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE"}, name)
+	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
 }
 
 // starter starts n ranks once, and waits for them.
@@ -198,6 +201,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	if m.library != "" {
 		env = append(env, "LAZO_MPI="+m.library)
 	}
+	env = append(env, "LAZO_RUN="+dir)
 	args := []string{"-np", fmt.Sprint(n)}
 	if m.open {
 		args = append(args, "--bind-to", "none") // else each rank has one core, and XLA's threads share it
@@ -252,7 +256,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	}
 	pipes.drain()
 	if err == nil {
-		return nil
+		return m.allLeft(dir)
 	}
 	var last child.Tail
 	_, reading := io.Copy(&last, io.NewSectionReader(said, 0, 1<<20))
@@ -261,6 +265,20 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		fmt.Fprintln(m.Stderr, words)
 	}
 	return errors.Join(exitError(err, words), reading)
+}
+
+// allLeft is an error where a rank joined the job and did not leave it: MPICH's mpiexec gives 0 if that rank did.
+func (m *mpirun) allLeft(dir string) error {
+	notes, err := filepath.Glob(filepath.Join(dir, "*.joined"))
+	if err != nil || len(notes) == 0 {
+		return err
+	}
+	var ranks []string
+	for _, note := range notes {
+		ranks = append(ranks, strings.TrimSuffix(filepath.Base(note), ".joined"))
+	}
+	fmt.Fprintf(m.Stderr, "lazo run: the job was lost: rank %s ended without Job.Close, and %s ended with exit code 0\n", strings.Join(ranks, ", "), filepath.Base(m.path))
+	return &ExitError{Code: dist.ExitLost}
 }
 
 // endHard waits for mpirun, whose ranks were killed: it ends then, is asked to, or made to.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -86,6 +87,32 @@ func TestRun_codes(t *testing.T) {
 			require.Contains(t, said, "/nowhere/program")
 		})
 	}
+}
+
+// A warning that all ranks have is shown once, as rank 0 has it; what only one has is shown, and with Verbose all are.
+func TestRun_warnings(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			const says = `[ $R = 1 ] || sleep 0.2; echo "time=2026-01-01T00:00:0$R.5+01:00 level=WARN msg=same" >&2; echo "2026/01/01 00:00:0$R WARN of $R" >&2; echo error >&2; sleep 0.3`
+			_, said, code := run(t, way, shell(says))
+			require.Zero(t, code)
+			require.Equal(t, []string{"2026/01/01 00:00:00 WARN of 0", "[1] 2026/01/01 00:00:01 WARN of 1", "[1] error", "error", "time=2026-01-01T00:00:00.5+01:00 level=WARN msg=same"}, sorted(said))
+			o := shell(says)
+			o.Verbose = true
+			_, said, _ = run(t, way, o)
+			require.Equal(t, 2, strings.Count(said, "msg=same"))
+		})
+	}
+}
+
+// A rank that joined and did not leave is a job that failed, whatever the launcher's exit code: MPICH's gives that of the
+// rank, which may be 0.
+func TestRun_joinedAndNotLeft(t *testing.T) {
+	_, said, code := run(t, ways["MPI"], shell(`[ $R = 0 ] || touch $LAZO_RUN/$R.joined`))
+	require.Equal(t, dist.ExitLost, code)
+	require.Contains(t, said, "lazo run: the job was lost: rank 1 ended without Job.Close, and mpirun ended with exit code 0")
+	_, _, code = run(t, ways["MPI"], shell(`touch $LAZO_RUN/$R.joined; rm $LAZO_RUN/$R.joined`))
+	require.Zero(t, code)
 }
 
 func TestRun_restarts(t *testing.T) {

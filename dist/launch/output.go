@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"sync"
 	"time"
 
@@ -17,22 +18,106 @@ func (o *Options) output(rank, stream int) io.Writer {
 	if stream == 2 {
 		to = o.Stderr
 	}
+	prefix := fmt.Sprintf("[%d] ", rank)
 	switch {
-	case o.Verbose, rank > 0 && stream == 2:
-		return &lines{to: to, prefix: fmt.Sprintf("[%d] ", rank)}
+	case o.Verbose:
+		return &lines{to: to, prefix: prefix}
+	case rank > 0 && stream == 2:
+		return &lines{to: to, prefix: prefix, repeats: o.warned, hurry: make(chan struct{})}
 	case rank > 0:
 		return io.Discard
+	case stream == 2:
+		return &whole{to: to, heard: &lines{to: heard{o.warned}}}
 	}
 	return &whole{to: to}
+}
+
+// warnings are those of rank 0's standard error, without their times: all ranks run one program, so most of them warn
+// of the same. What another rank says before rank 0 does waits for it for a moment.
+type warnings struct {
+	mu   sync.Mutex
+	said map[string]bool
+	news chan struct{} // closed when rank 0 has said another one
+}
+
+func newWarnings() *warnings { return &warnings{said: map[string]bool{}, news: make(chan struct{})} }
+
+// mostWarnings is how many are remembered.
+const mostWarnings = 1000
+
+var (
+	warnLevel = regexp.MustCompile(`\bWARN(ING)?\b`)
+	logTime   = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
+)
+
+// warning is a line without its time; "" for what warns of nothing.
+func warning(line []byte) string {
+	if !warnLevel.Match(line) {
+		return ""
+	}
+	return string(logTime.ReplaceAll(bytes.TrimSpace(line), nil))
+}
+
+func (w *warnings) note(line []byte) {
+	text := warning(line)
+	if text == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.said[text] && len(w.said) < mostWarnings {
+		w.said[text] = true
+		close(w.news)
+		w.news = make(chan struct{})
+	}
+}
+
+// heard notes the lines that are written to it.
+type heard struct{ by *warnings }
+
+func (h heard) Write(p []byte) (int, error) {
+	for line := range bytes.Lines(p) {
+		h.by.note(line)
+	}
+	return len(p), nil
+}
+
+// sameWithin is how long another rank's warning waits for rank 0's.
+const sameWithin = time.Second
+
+// repeated tells whether rank 0 says the same, now or soon.
+func (w *warnings) repeated(text string, hurry <-chan struct{}) bool {
+	late := time.After(sameWithin)
+	for {
+		w.mu.Lock()
+		said, news := w.said[text], w.news
+		w.mu.Unlock()
+		if said {
+			return true
+		}
+		select {
+		case <-late:
+			return false
+		case <-hurry:
+			return false
+		case <-news:
+		}
+	}
 }
 
 // writing keeps what ranks write at the same time apart: their writers may be one.
 var writing sync.Mutex
 
 // whole passes on what comes as it comes: rank 0 may draw a bar.
-type whole struct{ to io.Writer }
+type whole struct {
+	to    io.Writer
+	heard *lines // takes the same, or is nil
+}
 
 func (w *whole) Write(p []byte) (int, error) {
+	if w.heard != nil {
+		_, _ = w.heard.Write(p) // it drops all
+	}
 	writing.Lock()
 	defer writing.Unlock()
 	return w.to.Write(p)
@@ -43,6 +128,10 @@ type lines struct {
 	to     io.Writer
 	prefix string
 	rest   []byte
+	// repeats has what is not written again. What rank 0 may still say waits for that, beside the lines behind it.
+	repeats *warnings
+	held    sync.WaitGroup
+	hurry   chan struct{} // closed when nothing waits any more
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -60,25 +149,50 @@ func (l *lines) Write(p []byte) (int, error) {
 func (l *lines) write(end int) error {
 	var b bytes.Buffer
 	for line := range bytes.Lines(l.rest[:end]) {
-		b.WriteString(l.prefix)
-		b.Write(line)
-		if line[len(line)-1] != '\n' {
-			b.WriteByte('\n')
+		if text := warning(line); l.repeats != nil && text != "" {
+			kept := l.behind(line)
+			l.held.Go(func() {
+				if !l.repeats.repeated(text, l.hurry) {
+					_ = l.put(kept) // as below, for a rank that goes on
+				}
+			})
+			continue
 		}
+		b.Write(l.behind(line))
 	}
 	l.rest = append(l.rest[:0], l.rest[end:]...)
+	return l.put(b.Bytes())
+}
+
+// behind is a line behind the prefix.
+func (l *lines) behind(line []byte) []byte {
+	line = append([]byte(l.prefix), line...)
+	if line[len(line)-1] != '\n' {
+		line = append(line, '\n')
+	}
+	return line
+}
+
+func (l *lines) put(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
 	writing.Lock()
 	defer writing.Unlock()
-	_, err := l.to.Write(b.Bytes())
+	_, err := l.to.Write(p)
 	return err
 }
 
-// Close writes a last line that has no end.
-func (l *lines) Close() error {
-	if len(l.rest) == 0 {
-		return nil
+// Close writes a last line that has no end, and what was held back.
+func (l *lines) Close() (err error) {
+	if len(l.rest) > 0 {
+		err = l.write(len(l.rest))
 	}
-	return l.write(len(l.rest))
+	if l.hurry != nil {
+		close(l.hurry)
+	}
+	l.held.Wait()
+	return err
 }
 
 // pipes are named pipes that ranks write to.
