@@ -135,9 +135,6 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 			return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
 		}
 	}
-	if err := p.sameBatches(batches); err != nil {
-		return nil, nil, nil, fmt.Errorf("strategies: %v: run %s: %w", p.on, p.name, err)
-	}
 	s := p.take()
 	defer p.giveBack(s)
 	r := &s.runs[s.next]
@@ -163,7 +160,7 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 			}
 		}
 	}
-	outputs, started, err := p.compiled.Start(s.buffers, host, len(batches))
+	outputs, started, err := p.compiled.Start(s.buffers, host, len(batches), p.alike(batches)...)
 	if err != nil {
 		return nil, nil, nil, p.lost(err)
 	}
@@ -173,10 +170,12 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-// sameBatches tells whether all processes have the same batches. Of a part of a batch only its place is known here.
-func (p *program) sameBatches(batches []data.Batch) error {
-	job := p.on.Runtime().Job()
-	if job == nil || p.mesh == 1 || len(p.batch) == 0 {
+// errOtherBatches is the error of a run where not all processes have the same batches.
+var errOtherBatches = fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
+
+// alike are the batches, where several processes must have the same. Of a part of a batch only its place is known here.
+func (p *program) alike(batches []data.Batch) []xla.Alike {
+	if p.on.Runtime().Job() == nil || p.mesh == 1 || len(p.batch) == 0 {
 		return nil
 	}
 	sum := fnv.New64a()
@@ -196,14 +195,7 @@ func (p *program) sameBatches(batches []data.Batch) error {
 			}
 		}
 	}
-	same, err := job.Same("the next batches", int64(sum.Sum64()))
-	if err != nil {
-		return err
-	}
-	if !same {
-		return fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
-	}
-	return nil
+	return []xla.Alike{{What: "the next batches", Sum: int64(sum.Sum64()), Err: errOtherBatches}}
 }
 
 // bytesum is a checksum of the elements of a slice of numbers.

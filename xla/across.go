@@ -89,14 +89,21 @@ var apart struct{ across, told atomic.Bool }
 
 // tellApart says once, at rank 0, that each rank of a job is about to train for itself: a program that forgot [Across]
 // would go on to the end, and show nothing but one of its models. Once a runtime was opened across the job, another one
-// is the rank's own.
+// is the rank's own. Where one rank alone forgets it the others wait for it: the message of that has it as the cause.
 func tellApart(o *options) {
+	job := joined.Now()
 	if o.job != nil {
 		apart.across.Store(true)
+		if job != nil {
+			job.Note("")
+		}
 		return
 	}
-	job := joined.Now()
-	if job == nil || job.Rank() > 0 || apart.across.Load() || apart.told.Swap(true) {
+	if job == nil || apart.across.Load() {
+		return
+	}
+	job.Note("it has opened a runtime without xla.Across, and computes for itself")
+	if job.Rank() > 0 || apart.told.Swap(true) {
 		return
 	}
 	const text = "xla: Open without Across in a job of several processes: each of them computes for itself, and trains a model of its own. " +
@@ -197,6 +204,11 @@ func same(job *dist.Job, what, text string, key programKey) error {
 	if equal || err != nil {
 		return err
 	}
+	return disagree(job, what, text)
+}
+
+// disagree is the error of processes that are about to do different things.
+func disagree(job *dist.Job, what, text string) error {
 	zero, err := job.Broadcast([]byte(text))
 	if err != nil {
 		return err
@@ -226,19 +238,50 @@ func firstDifference(zero, own string) string {
 	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
 }
 
-// enter begins a run of a program when no other is under way, and looks that all processes begin the same one.
-func (a *across) enter(p *Program, runs int) (leave func(), err error) {
+// Alike is what all processes of a job must have alike for a run, beside the program ([Program.Start]).
+type Alike struct {
+	What string // in messages: "the next batches"
+	Sum  int64  // a checksum of it, the same where it is alike
+	Err  error  // the error of a run where it is not
+}
+
+// enter begins a run of a program when no other is under way, and looks that all processes begin the same one, with
+// what is to be alike: one message for both.
+func (a *across) enter(p *Program, runs int, alike []Alike) (leave func(), err error) {
 	a.runs.Lock()
-	number := a.number.Add(1)
-	key := fnv.New64a()
-	fmt.Fprintln(key, p.name, runs, number)
-	var sum programKey
-	key.Sum(sum[:0])
-	if err := same(a.job, fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs), "", sum); err != nil {
+	if err := a.sameRun(p, runs, alike); err != nil {
 		a.runs.Unlock()
 		return nil, err
 	}
 	return a.runs.Unlock, nil
+}
+
+func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
+	number := a.number.Add(1)
+	key := fnv.New64a()
+	fmt.Fprintln(key, p.name, runs, number)
+	what := fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs)
+	shown := what
+	for _, x := range alike {
+		shown += ", and of " + x.What
+	}
+	sums := []int64{int64(key.Sum64())}
+	for _, x := range alike {
+		sums = append(sums, x.Sum)
+	}
+	equal, err := a.job.EachSame(shown, sums...)
+	switch {
+	case err != nil:
+		return err
+	case !equal[0]:
+		return disagree(a.job, what, "")
+	}
+	for i, x := range alike {
+		if !equal[i+1] {
+			return x.Err
+		}
+	}
+	return nil
 }
 
 func (a *across) close() error {

@@ -2,8 +2,10 @@ package xla_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,6 +51,53 @@ func TestAcross_forgotten(t *testing.T) {
 			require.NoError(t, job.Close())
 		})
 	}
+}
+
+// Where one rank alone forgets Across, the others wait for it: the message of the job's end has the cause.
+func TestAcross_forgottenByOne(t *testing.T) {
+	if !ranks.Inside(t) {
+		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=2s") })
+		require.Error(t, err)
+		const why = "(it has opened a runtime without xla.Across, and computes for itself)"
+		require.Contains(t, said, why)
+		require.Regexp(t, `rank 1 \(host .*\) is stuck .*`+regexp.QuoteMeta(why)+`\. rank 0 `, said)
+		t.Log(said)
+		return
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	if job.Rank() == 1 {
+		r, err := xla.Open(t.Context(), xla.Go)
+		require.NoError(t, err)
+		defer r.Close()
+		select {} // it trains
+	}
+	require.NoError(t, job.Barrier("the first program"))
+}
+
+// What was noted of a rank is in the message of calls that differ, and is taken back once it opens one across the job.
+func TestAcross_forgottenUntilTheEnd(t *testing.T) {
+	if !ranks.Over(t, 2) {
+		return
+	}
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	if job.Rank() == 1 {
+		r, err := xla.Open(t.Context(), xla.Go)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		err = job.Barrier("the end")
+		require.ErrorContains(t, err, "Barrier \"the end\" (it has opened a runtime without xla.Across, and computes for itself) by rank 1")
+	} else {
+		require.ErrorContains(t, job.Barrier("the first program"), "without xla.Across")
+	}
+	r, err := xla.Open(t.Context(), xla.CPU, xla.Across(job))
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	err = job.Barrier(fmt.Sprint("of rank ", job.Rank()))
+	require.ErrorIs(t, err, dist.ErrDisagree)
+	require.NotContains(t, err.Error(), "without")
+	require.NoError(t, job.Close())
 }
 
 // Ranks without MPI have nothing by which a program could exchange.

@@ -157,7 +157,7 @@ func (p *Program) StableHLO() string { return p.text }
 // what is larger than 256 MiB on a device is written over at once: a copy of it would be the first thing that does not
 // fit.
 func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
-	outputs, _, err = p.do(inputs, host, 1, waitForEnd)
+	outputs, _, err = p.do(inputs, host, 1, waitForEnd, nil)
 	return outputs, err
 }
 
@@ -170,15 +170,18 @@ func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Bu
 // until the run is over; those of a single run may be changed when Start returns. That is why a single run on the CPU
 // is over when Start returns: there the copy of a batch costs more than is gained, because host and program share the
 // cores. On several devices of the CPU, each run is over: runs that wait for each other can fill all its threads.
-func (p *Program) Start(inputs []compute.Buffer, host []any, n int) (outputs []compute.Buffer, running *Running, err error) {
+//
+// Where the program runs across the processes of a job, they compare alike before the run, with the message by which
+// they compare the program; elsewhere it is not looked at.
+func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Alike) (outputs []compute.Buffer, running *Running, err error) {
 	mode := p.mode
 	if mode == goOnCopied && p.block > 1 {
 		mode = goOnShared
 	}
-	return p.do(inputs, host, n, mode)
+	return p.do(inputs, host, n, mode, alike)
 }
 
-func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode) (outputs []compute.Buffer, running *Running, err error) {
+func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, alike []Alike) (outputs []compute.Buffer, running *Running, err error) {
 	if p.uses.Read(context.Background()) != nil {
 		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
@@ -206,7 +209,7 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode) (
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
 	}
 	if p.across != nil {
-		leave, err := p.across.enter(p, n)
+		leave, err := p.across.enter(p, n, alike)
 		if err != nil {
 			return nil, nil, during(err, "run %s", p.name)
 		}

@@ -237,7 +237,7 @@ func (p prices) ethernet(network string) link {
 func (p prices) over(kind, network string, m model, n int) float64 {
 	machine := p.machines[kind]
 	switch kind {
-	case "cpu": // an array behind the other, and the four small sums by which the ranks agree before and behind a step
+	case "cpu": // an array behind the other, and the two small sums by which the ranks agree before a step
 		l := p.ethernet(network)
 		each, _ := fastest(algorithms, n, m.bytes/float64(m.calls), l)
 		return float64(m.calls)*each + agreements*doubling(n, agreedBytes, l)
@@ -259,11 +259,11 @@ func (p prices) over(kind, network string, m model, n int) float64 {
 	return plane(slice, m.bytes, machine.Links, latency) + across
 }
 
-// agreements is how many small sums a step of several processes makes beside its exchange: two of the loop, one that
-// compares the batches and one the runs. agreedBytes is the size of the largest.
+// agreements is how many small sums a step of several processes makes beside its exchange: one of the loop, and one
+// that compares the batches and the runs. agreedBytes is their size.
 const (
-	agreements  = 4
-	agreedBytes = 18 * 8
+	agreements  = 2
+	agreedBytes = 22 * 8
 )
 
 // platform is a kind of device with a network.

@@ -8,6 +8,8 @@ import "sync/atomic"
 type Job interface {
 	Rank() int
 	Size() int
+	// Note has the messages of a job that ends say something of this process; "" takes it back.
+	Note(text string)
 	// Leave leaves the job at the end of the program, which an error ends unless it is nil.
 	Leave(err error) error
 }

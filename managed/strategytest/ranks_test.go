@@ -48,6 +48,7 @@ func TestRanks(t *testing.T) {
 			}
 			t.Run("sharded", func(t *testing.T) { Run(t, sharded) })
 			t.Run("the bits of devices", func(t *testing.T) { bitsOfDevices(t, parallel(t), n) })
+			t.Run("agreements of a step", func(t *testing.T) { agreementsOfAStep(t, job, parallel(t)) })
 			t.Run("one of them is told to end", func(t *testing.T) { endsEverywhere(t, job, parallel(t)) })
 			t.Run("refusals", func(t *testing.T) { rankRefusals(t, job, parallel(t)) })
 			t.Run("F61 other shapes", func(t *testing.T) { otherShapes(t, job, parallel(t)) })
@@ -73,6 +74,24 @@ func bitsOfDevices(t *testing.T, s strategies.Strategy, n int) {
 	wantLogs, wantValues := trained(t, devices, 24, 1)
 	require.Equal(t, wantLogs, logs)
 	require.Equal(t, wantValues, values)
+}
+
+// agreementsOfAStep: a loop's step has two messages beside its exchange, the loop's and that which compares program and
+// batch.
+func agreementsOfAStep(t *testing.T, job *dist.Job, s strategies.Strategy) {
+	state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	step := managed.TrainStep(small)
+	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
+	run := func(steps int64) (calls int64) {
+		before := job.Calls()
+		_, err := loop.New(loop.OnFunc(loop.EachStep, step.Step)).Run(t.Context(), state, wave(t, 256).Batches(32, data.Forever()), loop.Until(loop.Steps(steps)))
+		require.NoError(t, err)
+		return int64(job.Calls() - before)
+	}
+	run(2) // compiles
+	short := run(10)
+	require.EqualValues(t, 2*20, run(30)-short, "calls of 20 steps")
 }
 
 // Over four processes, and eight, the sums have another order than in one: the numbers stay close, and are the same to
