@@ -43,7 +43,6 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (map[stri
 func (m *Model) PredictBatches(ctx context.Context, batches loop.Data[data.Batch], options ...loop.Option) iter.Seq2[map[string]data.Array, error] {
 	options = slices.Clone(options)
 	return func(yield func(map[string]data.Array, error) bool) {
-		ctx := m.within(ctx)
 		reader, err := m.reading(ctx)
 		if err != nil {
 			yield(nil, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err)))

@@ -1,6 +1,7 @@
 package flaxlike_test
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -157,7 +158,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	}
 	var ends []end
 	history, err := m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 9, Verbose: flaxlike.Silent, ValidationBatches: batches,
-		OnEpochEnd: func(epoch int, figures loop.Logs) error {
+		OnEpochEnd: func(_ context.Context, epoch int, figures loop.Logs) error {
 			if ends = append(ends, end{epoch, figures}); epoch == 2 {
 				return loop.ErrStop
 			}
@@ -220,7 +221,7 @@ func TestSetOptimizer(t *testing.T) {
 	after, err := m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	fit.OnEpochEnd = func(_ int, figures loop.Logs) error {
+	fit.OnEpochEnd = func(_ context.Context, _ int, figures loop.Logs) error {
 		rate, err := figures.Float("learning_rate")
 		require.NoError(t, err)
 		require.Equal(t, 0.25, rate)

@@ -33,7 +33,6 @@ func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Data[data.Batc
 }
 
 func (m *Model) evaluate(ctx context.Context, test train.Test[*Model, data.Batch], options []loop.Option) (map[string]float64, error) {
-	ctx = m.within(ctx)
 	reader, err := m.reading(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
@@ -118,7 +117,6 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 	if set == nil || set.Len() == 0 {
 		return nil, errors.New("flaxlike: predict: the set has no examples")
 	}
-	ctx = m.within(ctx)
 	predict := train.PredictOf[*Model]()
 	predict.Trim = dropPadding
 	reader, end := m, func() error { return nil }

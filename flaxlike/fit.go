@@ -57,8 +57,9 @@ type Fit struct {
 
 	// OnEpochEnd is called at the end of each epoch, behind its validation, with the epoch's number, from 1 on, and its
 	// figures: figures.Float("val_loss") is the one of that name in the history, or an error that wraps loop.ErrNoEntry
-	// if the epoch has none. With loop.ErrStop the run ends in order; another error is Fit's.
-	OnEpochEnd func(epoch int, figures loop.Logs) error
+	// if the epoch has none. With loop.ErrStop the run ends in order; another error is Fit's. The context is that of the
+	// training: with it the model can test and predict, where several processes train it too.
+	OnEpochEnd func(ctx context.Context, epoch int, figures loop.Logs) error
 	// Callbacks are any options of a run: callbacks.StopEarly("val_loss", …), callbacks.KeepBest, callbacks.JSONL, ….
 	// Where the run begins and ends the fields of Fit say: a loop.Until or loop.From among them is an error.
 	Callbacks []loop.Option

@@ -76,7 +76,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if !f.EachStep {
 		options = append(options, loop.Keep(loop.Every(epoch)))
 	}
-	options = append(options, f.Verbose.bar(output, epoch), m.epochEnd(f, epoch))
+	options = append(options, f.Verbose.bar(output, epoch), f.epochEnd(epoch))
 	options = append(options, f.Callbacks...)
 	if f.Checkpoints != nil {
 		var every loop.Period = epoch

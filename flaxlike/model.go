@@ -35,7 +35,6 @@ type Model struct {
 	giveBack             func() error  // of the process's runtime; nil if the caller's strategy brought it
 	view                 *managed.View // what is tested and predicted with; nil stands for the state
 	fitting              *atomic.Bool
-	inEpochEnd           *atomic.Pointer[context.Context] // of the training, while Fit.OnEpochEnd is called; nil otherwise
 	seen                 *seen
 }
 
@@ -52,7 +51,7 @@ func New(ctx context.Context, network Layer, options ...Option) (*Model, error) 
 }
 
 func newModel(ctx context.Context, network Layer, options []Option) (*Model, error) {
-	m := &Model{network: network, fitting: new(atomic.Bool), inEpochEnd: new(atomic.Pointer[context.Context]), seen: &seen{built: map[*managed.Stepper]bool{}}}
+	m := &Model{network: network, fitting: new(atomic.Bool), seen: &seen{built: map[*managed.Stepper]bool{}}}
 	if err := m.open(ctx, options); err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func TestSearch_mended(t *testing.T) {
 
 	dir = t.TempDir()
 	late := func(_ *flaxlike.Parameters, f *flaxlike.Fit) error {
-		f.OnEpochEnd = func(int, loop.Logs) error { return errors.New("late") }
+		f.OnEpochEnd = func(context.Context, int, loop.Logs) error { return errors.New("late") }
 		return nil
 	}
 	_, err = small(t, dir, late).Run(t.Context())

@@ -403,7 +403,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 		return nil
 	}))
 	after := f.OnEpochEnd
-	f.OnEpochEnd = func(epoch int, figures loop.Logs) error {
+	f.OnEpochEnd = func(ctx context.Context, epoch int, figures loop.Logs) error {
 		record.began = true
 		for _, name := range []string{trained, r.Entry} {
 			if v, err := figures.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
@@ -413,7 +413,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 		if after == nil {
 			return nil
 		}
-		return after(epoch, figures)
+		return after(ctx, epoch, figures)
 	}
 	history, err := m.Fit(ctx, r.Training, f)
 	if closeErr := folder.Close(); err == nil && closeErr != nil {

@@ -106,7 +106,7 @@ func TestSearch_halving(t *testing.T) {
 		p.Float("unused")
 		m, err := flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Dense(p.Int("units")), flaxlike.Dense(1)), flaxlike.WithLoss("mse"),
 			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)))
-		return m, flaxlike.Fit{Validation: s.Training, Verbose: flaxlike.Silent, OnEpochEnd: func(int, loop.Logs) error { epochs++; return nil }}, err
+		return m, flaxlike.Fit{Validation: s.Training, Verbose: flaxlike.Silent, OnEpochEnd: func(context.Context, int, loop.Logs) error { epochs++; return nil }}, err
 	}
 	var rungs []int
 	s.OnTrial = func(trial flaxlike.Trial) { rungs = append(rungs, trial.Epochs) }
@@ -146,7 +146,7 @@ func TestSearch_cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.Make = func(of context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		m, f, err := inner(of, p)
-		f.OnEpochEnd = func(epoch int, _ loop.Logs) error {
+		f.OnEpochEnd = func(_ context.Context, epoch int, _ loop.Logs) error {
 			if epoch == 3 && stops < p.Number+1 {
 				stops++
 				cancel(why)
