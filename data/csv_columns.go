@@ -29,6 +29,7 @@ type csvValues interface {
 	flat() any                // what was added
 	empty(room int) csvValues // another one of the same type, that nothing was added to
 	size() int64
+	cut(n int) // leaves the first n values
 }
 
 type csvSlice[T element] struct {
@@ -51,6 +52,8 @@ func (s *csvSlice[T]) flat() any { return slices.Clip(s.values) }
 func (s *csvSlice[T]) empty(room int) csvValues {
 	return &csvSlice[T]{make([]T, 0, room), s.dtype, s.parse}
 }
+
+func (s *csvSlice[T]) cut(n int) { s.values = s.values[:n] }
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 

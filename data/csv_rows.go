@@ -36,6 +36,8 @@ type csvFile struct {
 	first   csvText // the rows behind the header that were read with it
 	// ends are the bytes at which a cell ends or begins to be a quoted one.
 	ends [256]bool
+	// direct has the number of the field of each cell of a row, -1 for none; nil if rows are cut up first.
+	direct []int32
 
 	spareCells sync.Pool
 }
@@ -145,6 +147,7 @@ func (f *csvFile) open(format CSV) error {
 			c.missingLast = c.missingLast && trial.add(text) != nil
 		}
 	}
+	f.planDirect()
 	return nil
 }
 
@@ -181,9 +184,13 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	for _, c := range f.columns {
 		c.values = c.values.empty(min(most*len(c.at), 1<<20))
 		r.columns = append(r.columns, c)
+		r.floats = append(r.floats, c.floats())
 	}
 	part := csvPart{block: b}
 	for part.err == nil {
+		if r.direct != nil && r.directRow(&part, limit) {
+			continue
+		}
 		cells, line, ok, err := r.row(part.n)
 		if err != nil {
 			part.err = err
@@ -239,6 +246,7 @@ type csvReader struct {
 	quoted    *csv.Reader
 	began     int
 	beganLine int
+	floats    []*csvSlice[float32] // of columns, nil where they are none
 }
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
@@ -359,31 +367,41 @@ func (r *csvReader) wrong(err error, cells, line, row int) *RowError {
 func (r *csvReader) take(cells []string) (texts int64, column string, err error) {
 	for k := range r.columns {
 		c := &r.columns[k]
-		_, text := c.values.(*csvSlice[string])
 		for _, i := range c.at {
-			cell := trimmed(cells[i])
-			if c.missingLast && numeric(cell) {
-				if err := c.values.add(cell); err == nil {
-					continue
-				} else if !r.missing[cell] {
-					return 0, r.names[i], r.advised(c, cell, err)
-				}
+			n, err := r.takeCell(c, cells[i])
+			if err != nil {
+				return 0, r.names[i], err
 			}
-			if r.missing[cell] {
-				if c.Fill == "" && !text {
-					return 0, r.names[i], fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell)
-				}
-				cell = c.Fill
-			}
-			if text {
-				texts += int64(len(cell))
-			}
-			if err := c.values.add(cell); err != nil {
-				return 0, r.names[i], r.advised(c, cell, err)
-			}
+			texts += n
 		}
 	}
 	return texts, "", nil
+}
+
+// takeCell puts a cell behind the values of its column, and gives the bytes of its text.
+func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error) {
+	cell = trimmed(cell)
+	if c.missingLast && numeric(cell) {
+		if err := c.values.add(cell); err == nil {
+			return 0, nil
+		} else if !r.missing[cell] {
+			return 0, r.advised(c, cell, err)
+		}
+	}
+	_, text := c.values.(*csvSlice[string])
+	if r.missing[cell] {
+		if c.Fill == "" && !text {
+			return 0, fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell)
+		}
+		cell = c.Fill
+	}
+	if text {
+		texts = int64(len(cell))
+	}
+	if err := c.values.add(cell); err != nil {
+		return 0, r.advised(c, cell, err)
+	}
+	return texts, nil
 }
 
 func (r *csvReader) advised(c *csvColumn, cell string, err error) error {
