@@ -96,6 +96,13 @@ check: vet setup ## what CI runs: lint test race modules conformance interop
 bench: setup ## measure: JSON lines, to stand beside the peers'
 	$(GO) run ./bench
 
+REF ?= HEAD
+REPEATS ?= 9
+
+.PHONY: bench-check
+bench-check: setup ## a small set of workloads in turns with the bench of REF=HEAD: what became slower beyond noise; a failure if anything did
+	GO="$(GO)" bash scripts/bench_check.sh "$(REF)" "$(REPEATS)"
+
 .PHONY: conformance
 conformance: setup ## GoMLX's own tests on lazo's backend
 	LAYERS_XLA_FLAGS="$(QUICK_FLAGS)" bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"

@@ -36,6 +36,9 @@ func main() {
 		if errors.As(err, new(usageError)) {
 			os.Exit(2)
 		}
+		if errors.Is(err, errSlower) {
+			os.Exit(3)
+		}
 		os.Exit(1)
 	}
 }
@@ -125,6 +128,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.StringVar(&b.data, "data", "", "the `folder` in which images and csv find their files, or write them (default: a temporary one)")
 	flags.StringVar(&b.over, "over", "", "what ranks exchange by, a `name` for the lines of exchange (default: shared memory)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
+	before := flags.String("check", "", "the `path` of an earlier bench: measure a small set in turns with it, and end with 3 if something became slower")
 	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -139,6 +143,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	if b.batch < 0 || b.steps < 0 || b.repeats < 1 || flags.NArg() > 0 {
 		return usageError{fmt.Errorf("-batch, -steps must not be negative, -repeats must be positive, no other arguments: got %q", args)}
+	}
+	if *before != "" {
+		return check(ctx, b, *before)
 	}
 	chosen := strings.Split(*list, ",")
 	for _, name := range chosen {

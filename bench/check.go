@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checked are what -check measures: minutes in all, and a part of each kind of work.
+var checked = []struct {
+	workload, variant string
+	batch, steps      int
+}{
+	{"tiny", "metric", 8, 10_000}, {"tiny", "one by one", 8, 10_000}, {"linear", "metric", 32, 3_000}, {"mlp", "metric", 128, 60}, {"cnn", "metric", 32, 10},
+	{"matmul", "1024^3", 0, 0}, {"inplace", "150", 0, 0}, {"images", "jpeg", 0, 0}, {"images", "png", 0, 0}, {"csv", "numbers", 0, 0}, {"csv", "classes", 0, 0},
+}
+
+// What is told as slower: a median that is so much more, where repeats of equal programs would seldom lie so.
+const (
+	slowerBy     = 1.03
+	slowerChance = 0.01
+)
+
+var errSlower = errors.New("slower than before")
+
+// check measures this program in turns with an earlier one, and says what became slower beyond noise: [errSlower].
+func check(ctx context.Context, b *bench, before string) error {
+	now, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "lazo-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	slower := false
+	fmt.Fprintln(b.stdout, "| workload | variant | unit | before | now | time, now/before | chance | |\n|---|---|---|---|---|---|---|---|")
+	for _, c := range checked {
+		if !b.wants(c.variant) {
+			continue
+		}
+		args := []string{"-workload", c.workload, "-variant", c.variant, "-plugin", b.plugin, "-repeats", strconv.Itoa(b.repeats), "-turns", "-data", dir}
+		if c.batch > 0 {
+			args = append(args, "-batch", strconv.Itoa(c.batch), "-steps", strconv.Itoa(c.steps))
+		}
+		lines, err := inTurns(ctx, b.repeats, [2]string{before, now}, args)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", c.workload, c.variant, err)
+		}
+		r := compare(timesOf(lines[0]), timesOf(lines[1]))
+		word := ""
+		if r.slower() {
+			word, slower = "**slower**", true
+		}
+		fmt.Fprintf(b.stdout, "| `%s` | %s | %s | %.4g | %.4g | %.2f | %.3f | %s |\n", c.workload, c.variant, lines[0].Unit, lines[0].Median, lines[1].Median, r.ratio, r.chance, word)
+	}
+	if slower {
+		return errSlower
+	}
+	return nil
+}
+
+// inTurns has the repeats of two commands alternate, the first one of a pair in turn too.
+func inTurns(ctx context.Context, repeats int, commands [2]string, args []string) (lines [2]line, err error) {
+	var sides [2]*turnSide
+	for i, command := range commands {
+		s, startErr := startSide(ctx, command, args)
+		if startErr != nil {
+			return lines, startErr
+		}
+		sides[i] = s
+		defer func() { err = errors.Join(err, s.close()) }()
+		if err := s.await(nil); err != nil { // one after the other: a warm-up is not to disturb
+			return lines, err
+		}
+	}
+	for n := range repeats {
+		for k := range sides {
+			i := (n + k) % 2
+			var result *line
+			if n == repeats-1 {
+				result = &lines[i]
+			}
+			if _, err := io.WriteString(sides[i].stdin, "\n"); err != nil {
+				return lines, err
+			}
+			if err := sides[i].await(result); err != nil {
+				return lines, fmt.Errorf("%s: %w", commands[i], err)
+			}
+		}
+	}
+	return lines, nil
+}
+
+// turnSide is a process that waits for its turns.
+type turnSide struct {
+	*exec.Cmd
+	stdin io.WriteCloser
+	out   *bufio.Scanner
+}
+
+func startSide(ctx context.Context, command string, args []string) (*turnSide, error) {
+	c := exec.CommandContext(ctx, command, args...)
+	c.Stderr = os.Stderr
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return &turnSide{c, stdin, bufio.NewScanner(stdout)}, nil
+}
+
+// await reads until the process is ready for its next repeat, or has printed the result that is wanted.
+func (s *turnSide) await(result *line) error {
+	for s.out.Scan() {
+		switch text := s.out.Text(); {
+		case result == nil && text == "ready":
+			return nil
+		case result != nil && strings.HasPrefix(text, "{"):
+			return json.Unmarshal([]byte(text), result)
+		}
+	}
+	return errors.Join(errors.New("it ended without a result"), s.out.Err())
+}
+
+func (s *turnSide) close() error {
+	err := s.stdin.Close()
+	for s.out.Scan() { // until it has ended
+	}
+	return errors.Join(err, s.Wait())
+}
+
+// timesOf are the repeats as times: less is faster.
+func timesOf(l line) []float64 {
+	times := slices.Clone(l.Values)
+	if !slices.Contains([]string{"s", "ms", "us/step", "ms/step", "us/run", "ratio"}, l.Unit) {
+		for i, v := range times {
+			times[i] = 1 / v
+		}
+	}
+	return times
+}
+
+type comparison struct {
+	ratio  float64 // of the medians
+	chance float64 // that equal programs come out so, or worse
+}
+
+func (c comparison) slower() bool { return c.ratio > slowerBy && c.chance < slowerChance }
+
+// compare is the test of Mann and Whitney, one-sided: how often a time of now is more than one of before. The
+// distribution is that of a normal one, with the correction for continuity and for equal times, which is near enough
+// from seven repeats on.
+func compare(before, now []float64) comparison {
+	u := 0.0
+	for _, x := range now {
+		for _, y := range before {
+			switch cmp.Compare(x, y) {
+			case 1:
+				u++
+			case 0:
+				u += 0.5
+			}
+		}
+	}
+	m, n := float64(len(before)), float64(len(now))
+	all := slices.Sorted(slices.Values(slices.Concat(before, now)))
+	ties := 0.0
+	for i := 0; i < len(all); {
+		j := i
+		for j < len(all) && all[j] == all[i] {
+			j++
+		}
+		t := float64(j - i)
+		ties += t*t*t - t
+		i = j
+	}
+	deviation := math.Sqrt(m * n / 12 * (m + n + 1 - ties/((m+n)*(m+n-1))))
+	chance := 1.0
+	if deviation > 0 {
+		chance = math.Erfc((u-m*n/2-0.5)/deviation/math.Sqrt2) / 2
+	}
+	return comparison{medianOf(now) / medianOf(before), chance}
+}
