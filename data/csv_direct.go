@@ -7,8 +7,8 @@ import (
 )
 
 // planDirect finds whether rows can be read in one go from their bytes to their values: direct then has the field of
-// each cell, -1 if nobody wants it. Cells of a field must stand in the order of its columns, as they are read in that of
-// the file. A file of one column has lines that are empty.
+// each cell, -1 if nobody wants it. Cells of a field must stand in the order of its columns, as they are read in that
+// of the file. A file of one column has lines that are empty.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -89,7 +89,8 @@ func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	return true
 }
 
-// directNumber is the number that stands at a place of the text, and the place behind it, if [exactDecimal] can tell it.
+// directNumber is the number that stands at a place of the text, and the place behind it, if [exactDecimal] can tell
+// it.
 func directNumber(text []byte, at int) (v float32, end int, ok bool) {
 	negative := false
 	if at < len(text) && (text[at] == '-' || text[at] == '+') {
