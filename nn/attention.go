@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/attention"
 	"github.com/gomlx/gomlx/ml/layers/attention/pos"
+
+	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
 // Attention is multi-head attention (Vaswani et al. 2017): the products of queries and keys are divided by the root of
@@ -172,14 +176,73 @@ func (a Attention) mask(scope *Scope, q, k *Node) *Node {
 	return nil
 }
 
-// attend is GoMLX's core, which has a fused form where the backend has one.
+// attend gives each query the mean of the values, weighed by the softmax of its products with the keys. It is GoMLX's
+// core where the backend has a fused form of it.
 func (a Attention) attend(scope *Scope, q, k, v *Node, layout attention.AxesLayout, mask *Node, causal bool) *Node {
-	options := attention.CoreOptions{Scale: 1 / math.Sqrt(float64(a.Width)), UseCausalMask: causal, AttentionMask: mask, Scope: scope}
-	if a.Dropout > 0 {
-		options.DropoutRate = graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout)
+	scale := 1 / math.Sqrt(float64(a.Width))
+	if q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
+		options := attention.CoreOptions{Scale: scale, UseCausalMask: causal, AttentionMask: mask, Scope: scope}
+		if a.Dropout > 0 {
+			options.DropoutRate = graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout)
+		}
+		y, _ := attention.Core(q, k, v, layout, options)
+		return y
 	}
-	y, _ := attention.Core(q, k, v, layout, options)
-	return y
+	// XLA's CPU multiplies matrices that lie one behind the other. With the heads behind the places it would turn over all
+	// scores and weights around each product; so queries, keys and values are, which are smaller.
+	headsFirst := func(x *Node) *Node {
+		if layout == attention.LayoutBSHD && x != nil {
+			x = graph.TransposeAllAxes(x, 0, 2, 1, 3)
+		}
+		return x
+	}
+	q, k, v, mask = headsFirst(q), headsFirst(k), headsFirst(v), headsFirst(mask)
+	dims, keyDims := q.Shape().Dimensions, k.Shape().Dimensions
+	batch, heads, queries, width, keyHeads, keys := dims[0], dims[1], dims[2], dims[3], keyDims[1], keyDims[2]
+	// The heads of queries that share one of keys are further rows of its matrix.
+	grouped := graph.Reshape(graph.MulScalar(q, scale), batch, keyHeads, heads/keyHeads*queries, width)
+	scores := graph.DotGeneral(grouped, []int{3}, []int{0, 1}, k, []int{3}, []int{0, 1})
+	scores = graph.Reshape(scores, batch, heads, queries, keys)
+	if causal {
+		mask = graph.Reshape(lowerTriangle(q.Graph(), queries), 1, 1, queries, queries)
+	}
+	weights := softmax(scores, mask, causal)
+	if a.Dropout > 0 {
+		weights = layers.Dropout(scope, weights, graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout))
+	}
+	weights = graph.Reshape(weights, batch, keyHeads, heads/keyHeads*queries, keys)
+	y := graph.DotGeneral(weights, []int{3}, []int{0, 1}, v, []int{2}, []int{0, 1})
+	return headsFirst(graph.Reshape(y, batch, heads, queries, width))
+}
+
+// lowerTriangle is true at and below the diagonal.
+func lowerTriangle(g *Graph, n int) *Node {
+	square := shapes.Make(dtypes.Int32, n, n)
+	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
+}
+
+// softmax is that of the last axis over what the mask shows, and 0 elsewhere; each row shows something where always
+// says so. Its gradient takes nothing but its result, where that of its parts would keep each of them.
+func softmax(x, mask *Node, always bool) *Node {
+	seen := x
+	if mask != nil {
+		mask = graph.BroadcastToDims(mask, x.Shape().Dimensions...)
+		seen = graph.Where(mask, x, graph.BroadcastToDims(graph.Infinity(x.Graph(), x.DType(), -1), x.Shape().Dimensions...))
+	}
+	last := func(f func(x *Node, axes ...int) *Node, x *Node) *Node { return graph.ReduceAndKeep(x, f, -1) }
+	most := last(graph.ReduceMax, seen)
+	if mask != nil && !always {
+		most = graph.Where(graph.Equal(most, graph.Infinity(x.Graph(), x.DType(), -1)), graph.ZerosLike(most), most)
+	}
+	raised := graph.Exp(graph.Sub(seen, most))
+	sum := last(graph.ReduceSum, raised)
+	if mask != nil && !always {
+		sum = graph.Where(graph.Equal(sum, graph.ZerosLike(sum)), graph.OnesLike(sum), sum)
+	}
+	y := graph.Div(raised, sum)
+	return autodiff.Custom(y, []*Node{x}, func(y, v *Node) []*Node {
+		return []*Node{graph.Mul(y, graph.Sub(v, last(graph.ReduceSum, graph.Mul(y, v))))}
+	})
 }
 
 func (a Attention) out(scope *Scope, x, y *Node) *Node {

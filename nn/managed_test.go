@@ -1,6 +1,8 @@
 package nn_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -94,4 +96,30 @@ func TestPenalty(t *testing.T) {
 	_, penalty, err := result.History.Series("aux_loss")
 	require.NoError(t, err)
 	require.Equal(t, []float64{0.5 * 6 * 4}, penalty)
+}
+
+// Queries, keys and values are turned over in a step, and never their products, which are larger.
+func TestAttention_turnsNoProducts(t *testing.T) {
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optimizer.Adam().Done()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	const batch, places, heads, width = 2, 13, 3, 4
+	step := managed.TrainStep(func(b *managed.Builder) {
+		b.Loss("loss", graph.ReduceAllMean(graph.Square(nn.Attention{Heads: heads, Causal: true}.Apply(b.Scope(), b.Node("x")))))
+	})
+	defer func() { require.NoError(t, step.Close()) }()
+	set := must.M1(data.New(data.X(make([]float32, batch*places*heads*width), batch, places, heads*width)))
+	for b, err := range set.Batches(batch) {
+		require.NoError(t, err)
+		program, err := step.Program(t.Context(), state, b)
+		require.NoError(t, err)
+		turned := 0
+		for line := range strings.Lines(program.StableHLO()) {
+			if strings.Contains(line, "stablehlo.transpose") {
+				turned++
+				require.LessOrEqual(t, strings.Count(line, fmt.Sprint(places, "x")), 2, line) // one place of the operand, one of the result
+			}
+		}
+		require.NotZero(t, turned)
+	}
 }

@@ -1,14 +1,17 @@
 package nn_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers/attention"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
@@ -118,6 +121,49 @@ func TestNothingIsSeen(t *testing.T) {
 	require.Equal(t, make([]float32, 4), out[4][20:])
 	for _, v := range out[5] {
 		require.False(t, math.IsNaN(float64(v)), "the keys' kernel")
+	}
+}
+
+// Attention has its own softmax, with a gradient of its own: values and two derivatives are those of GoMLX's core.
+func TestAttention_asGoMLX(t *testing.T) {
+	for name, a := range map[string]nn.Attention{
+		"plain": {Heads: 2, NoBias: true}, "causal": {Heads: 4, NoBias: true, Causal: true}, "grouped": {Heads: 4, KeyHeads: 2, NoBias: true, Causal: true},
+	} {
+		for _, masked := range []bool{false, true} {
+			out := call(t, normal(1, 3, 5, 8), func(s *nn.Scope, x *node) (out []*node) {
+				const batch, places, n = 3, 5, 8
+				mask := graph.BroadcastToDims(graph.Const(x.Graph(), true), batch, places, places)
+				if masked {
+					square := shapes.Make(dtypes.Int32, batch, places, places)
+					at := func(axis int) *node { return graph.Iota(x.Graph(), square, axis) }
+					mask = graph.GreaterThan(graph.Add(at(0), at(1)), at(2)) // the first query of the first example sees nothing
+					a.Mask = mask
+				}
+				y := a.Apply(s.In("attention"), x)
+				heads := func(name string, heads int) *node {
+					kernel := s.Store().GetVariable("/attention/" + name + "/kernel").NodeValue(x.Graph())
+					return graph.Reshape(graph.DotGeneral(x, []int{2}, nil, kernel, []int{0}, nil), batch, places, heads, n/a.Heads)
+				}
+				if a.Causal {
+					mask = graph.LogicalAnd(mask, graph.BroadcastToDims(graph.ExpandAxes(graph.LowerTriangular(x.Graph(), places), 0), batch, places, places))
+				}
+				keys := cmp.Or(a.KeyHeads, a.Heads)
+				want, _ := attention.Core(heads("query", a.Heads), heads("key", keys), heads("value", keys), attention.LayoutBSHD,
+					attention.CoreOptions{AttentionMask: graph.ExpandAxes(mask, 2)})
+				kernel := s.Store().GetVariable("/attention/output/kernel").NodeValue(x.Graph())
+				want = graph.DotGeneral(graph.Reshape(want, batch, places, n), []int{2}, nil, kernel, []int{0}, nil)
+				for _, y := range []*node{y, want} {
+					first := grad.Gradient(graph.ReduceAllSum(graph.Square(y)), x)[0]
+					out = append(out, y, first, grad.Gradient(graph.ReduceAllSum(graph.Square(first)), x)[0])
+				}
+				return out
+			})
+			for i := range 3 {
+				largest := float64(slices.MaxFunc(out[3+i], func(a, b float32) int { return cmp.Compare(math.Abs(float64(a)), math.Abs(float64(b))) }))
+				require.NotZero(t, largest)
+				require.InDeltaSlice(t, out[3+i], out[i], 1e-5*max(1, math.Abs(largest)), "%s, masked %t, derivative %d", name, masked, i)
+			}
+		}
 	}
 }
 

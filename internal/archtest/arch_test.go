@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"strategies":            {"data", "internal/autodiff", "internal/blocks", "internal/dtype", "internal/graphs", "xla"},
 	"managed/strategytest":  {"data", "flow", "internal/plugintest", "managed", "strategies", "xla/pjrt"},
 	"optim":                 {"internal/autodiff"},
-	"nn":                    {"flow"},
+	"nn":                    {"flow", "internal/autodiff"},
 	"text":                  {},
 	"plots":                 {"loop"},
 	"flaxlike/report":       {"data", "flaxlike", "loop", "managed", "plots"},
