@@ -90,8 +90,8 @@ func (j *Job) String() string {
 // "data"; "" keeps the last word. It costs an atomic store or two.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
-// Note has the messages of a job that ends, and of calls that differ, say text of this rank, in brackets: what may be why
-// it does not what the others do. It replaces what was noted before; "" takes it back.
+// Note has the messages of a job that ends, and of calls that differ, say text of this rank, in brackets: what may be
+// why it does not what the others do. It replaces what was noted before; "" takes it back.
 func (j *Job) Note(text string) { j.activity.note.Store(&text) }
 
 // Busy announces a phase on this rank that may take longer than the deadline, such as "compile" or "save": the others

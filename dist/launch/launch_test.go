@@ -105,8 +105,8 @@ func TestRun_warnings(t *testing.T) {
 	}
 }
 
-// A rank that joined and did not leave is a job that failed, whatever the launcher's exit code: MPICH's gives that of the
-// rank, which may be 0.
+// A rank that joined and did not leave is a job that failed, whatever the launcher's exit code: MPICH's gives that of
+// the rank, which may be 0.
 func TestRun_joinedAndNotLeft(t *testing.T) {
 	_, said, code := run(t, ways["MPI"], shell(`[ $R = 0 ] || touch $LAZO_RUN/$R.joined`))
 	require.Equal(t, dist.ExitLost, code)
