@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		"two are":                      {beats: [3]beat{exchanges(5, 11*second), computes(4), computes(4)}, code: ExitStuck, rank: 1, says: "(and for ranks 2)"},
 		"rank 0 is":                    {beats: [3]beat{computes(4), calls(5, 11*second), calls(5, 11*second)}, code: ExitStuck, says: "rank 0 (host h0, pid 100) is stuck"},
 		"a phase":                      {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(second)}, busy: true},
-		"waits in the store": {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), {Step: 4, Doing: "data", DoingFor: 20 * second, Get: `Store.Get of "address"`, GetFor: 12 * second, Note: "forgot something"}}, code: ExitStuck, rank: 2, says: `rank 2 (host h2, pid 102) is stuck at step 4, in Store.Get of "address" for 12s (forgot something). rank 0`},
+		"waits in the store":           {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), {Step: 4, Doing: "data", DoingFor: 20 * second, Get: `Store.Get of "address"`, GetFor: 12 * second, Note: "forgot something"}}, code: ExitStuck, rank: 2, says: `rank 2 (host h2, pid 102) is stuck at step 4, in Store.Get of "address" for 12s (forgot something). rank 0`},
 		"a phase is over":              {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, code: ExitStuck, rank: 2, says: `the limit that it gave "compile" is over`},
 		"it was, a second ago":         {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, pardon: second},
 		"one behind what others do":    {beats: [3]beat{exchanges(5, 11*second), calls(1, 11*second), computes(4)}, code: ExitStuck, rank: 2, says: "is stuck"},
