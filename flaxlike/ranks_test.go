@@ -63,8 +63,8 @@ func TestFit_ranks(t *testing.T) {
 	require.NoError(t, job.Close())
 }
 
-// OnEpochEnd may test and predict with the model, where several processes train it too; without its context a run would be one
-// beside the training, and is refused.
+// OnEpochEnd may test and predict with the model, where several processes train it too; without its context a run
+// would be one beside the training, and is refused.
 func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 	if !ranks.Over(t, 2) {
 		return
