@@ -30,7 +30,7 @@ var reckoned = []struct {
 	{"LayerNorm", 2_363_848, 3_055},
 	{"Dropout", 239_158, 919},
 	{"Embedding", 439_080, 2_151},
-	{"Attention", 6_109_064, 20_871},
+	{"Attention", 5_975_432, 20_871},
 	{"tied embeddings", 4_345_814, 39_970},
 }
 
