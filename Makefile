@@ -21,12 +21,11 @@ setup: ## install the PJRT plugin for the CPU, and the MPI by which tests start 
 	sh scripts/install_pjrt.sh cpu
 	sh scripts/install_pjrt.sh mpi
 
-# Their tests are about what Go does around programs or compare within a tolerance, and most of their time would be the compilation of hundreds:
-# without XLA's newer code for fused operations, and without LLVM's optimisations, that takes a third as long, and the
-# programs run at half of the speed. All others, and nightly, compile as users do.
+# Their tests are about what Go does around programs, or compare within a tolerance, and most of their time would be the
+# compilation of hundreds: without XLA's newer code for fused operations and LLVM's optimisations that takes a third as
+# long, and the programs run at half of the speed. All others, and nightly, compile as users do.
 LOGIC = ./flaxlike ./managed ./internal/autodiff ./docs ./bench ./examples/mnist ./managed/strategytest ./strategies ./metrics ./optim ./flow
-QUICK_FLAGS = --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2 --xla_backend_optimization_level=0
-QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS $(QUICK_FLAGS)"
+QUICK_COMPILATION = XLA_FLAGS="$$XLA_FLAGS --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=2 --xla_backend_optimization_level=0"
 # go test runs packages in the order in which they are named: the long ones first, or one of them would be left to one
 # core at the end.
 LONG = ./examples ./xla/probe ./nn ./xla/hlo ./xla ./checkpoint
@@ -105,7 +104,7 @@ bench-check: setup ## a small set of workloads in turns with the bench of REF=HE
 
 .PHONY: conformance
 conformance: setup ## GoMLX's own tests on lazo's backend
-	LAYERS_XLA_FLAGS="$(QUICK_FLAGS)" bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
+	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: interop
 interop: setup ## files exchanged with the Python package safetensors (installed into .tools)
@@ -146,7 +145,6 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 		safetensors/FuzzReadHeader safetensors/FuzzRoundTrip xla/export/FuzzManifest xla/cost/FuzzCount xla/spmd/FuzzRewrite \
 		xla/probe/FuzzListen xla/install/FuzzExtract xla/install/FuzzReceipt text/FuzzReadTokenizer flaxlike/FuzzDescription; do \
 		$(GO) test -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "./$${target%/*}" || exit 1; done
-	$(MAKE) conformance QUICK_FLAGS=
 	$(MAKE) modules MODULES=dist/etcd
 	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./...) || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

@@ -151,20 +151,14 @@ for package in "${packages[@]}"; do
 done
 # What GoMLX skips on one device runs on four.
 distributed='^(TestPortable|TestCollective|TestAutoSharding|TestDistributedAccumulator|TestFunction|TestTensor)$'
-runs=0
 conform() {
 	local devices=$1 config=lazo:$plugin
 	shift
-	runs=$((runs + 1))
 	[[ -n $own ]] || config+=,$devices
-	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover.$runs" \
+	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover$devices" \
 		"$@" >>"$copy/results" || true
 }
-# Most of the layers' time is compilation, and what lazo lowers for them is what core/graph tests operation by operation.
-mapfile -t layers < <(printf '%s\n' "${paths[@]}" | grep '^\./ml/')
-mapfile -t rest < <(printf '%s\n' "${paths[@]}" | grep -v '^\./ml/')
-[[ ${#rest[@]} -eq 0 ]] || conform 1 -skip "$distributed" "${rest[@]}"
-[[ ${#layers[@]} -eq 0 ]] || XLA_FLAGS="${XLA_FLAGS-} ${LAYERS_XLA_FLAGS-}" conform 1 -skip "$distributed" "${layers[@]}"
+conform 1 -skip "$distributed" "${paths[@]}"
 several=()
 [[ -n $own ]] || mapfile -t several < <(printf '%s\n' "${paths[@]}" | grep -xE '\./(core/graph|core/tensors/dtensor|ml/model|ml/dataset)')
 [[ ${#several[@]} -eq 0 ]] || conform 4 -run "$distributed" "${several[@]}"
@@ -273,6 +267,6 @@ cat >lazo/report/main.go <<-'GO'
 		}
 	}
 GO
-tail -q -n +2 "$copy"/cover.* | sed '1i mode: set' >"$copy/cover"
+tail -q -n +2 "$copy"/cover? | sed '1i mode: set' >"$copy/cover"
 go tool cover -func "$copy/cover" >"$copy/functions"
 go run ./lazo/report "$copy" $((${#paths[@]} + ${#several[@]}))
