@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,9 @@ func (s *csvSlice[T]) cut(n int) { s.values = s.values[:n] }
 
 func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 
+// thousands is a number whose commas may stand between thousands.
+var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$`)
+
 // advice names the setting that probably helps with a cell that is no number of its field's type.
 func advice(cell string, separator rune) string {
 	v, notANumber := strconv.ParseFloat(cell, 64)
@@ -67,6 +71,11 @@ func advice(cell string, separator rune) string {
 	decimal := ""
 	if notANumber != nil && notDecimal == nil {
 		decimal = fmt.Sprintf(": write a point for the decimal comma of %s", quoted(cell))
+		if thousands.MatchString(cell) {
+			decimal = fmt.Sprintf(": write %s with a point if its comma is a decimal one, and without the comma if it parts thousands", quoted(cell))
+		}
+	} else if notANumber != nil && thousands.MatchString(cell) {
+		decimal = fmt.Sprintf(": write %s without the commas between thousands", quoted(cell))
 	}
 	switch comma := otherComma(cell, separator); {
 	case comma != "" && decimal != "":

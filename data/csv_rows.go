@@ -22,6 +22,8 @@ const (
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
+var errUTF16 = errors.New("it begins with the byte order mark of UTF-16: write it as UTF-8")
+
 var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
 // csvFile is a CSV file with its columns sorted out.
@@ -53,8 +55,12 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 		return nil, err
 	}
 	text := bufio.NewReader(u)
-	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+	mark, _ := text.Peek(len(byteOrderMark))
+	switch {
+	case string(mark) == byteOrderMark:
 		_, _ = text.Discard(len(mark))
+	case len(mark) > 1 && (string(mark[:2]) == "\xff\xfe" || string(mark[:2]) == "\xfe\xff"):
+		return nil, errUTF16
 	}
 	f := &csvFile{csvSource: csvSource{Reader: text, block: block, most: most, line: 1}, comma: comma, limit: format.Limit, missing: map[string]bool{"": true}}
 	for _, m := range format.Missing {

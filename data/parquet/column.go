@@ -124,6 +124,8 @@ func (c *cursor) open(k chunk, end int64) error {
 		return errors.New("it is in another file, or encrypted, which is not supported")
 	case k.typ != c.leaf.typ:
 		return fmt.Errorf("it has type %d in a row group, and %d in the schema", k.typ, c.leaf.typ)
+	case k.values == 0: // it has no pages, and its place is any
+		k = chunk{codec: k.codec}
 	case k.at < 4 || k.length < 0 || k.at > end || k.length > end-k.at || k.values < 0:
 		return fmt.Errorf("%d values in %d bytes from byte %d on, expected them between byte 4 and %d", k.values, k.length, k.at, end)
 	}

@@ -2,9 +2,11 @@ package parquet
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
@@ -44,6 +46,7 @@ type leaf struct {
 	repeats  int // how many levels of lists it is in
 	maxDef   int
 	listDef  int   // from which definition level on a list has an element
+	pandas   bool  // an index of pandas, which is no column of its table
 	err      error // why it cannot be read
 }
 
@@ -56,6 +59,7 @@ type element struct {
 	children   int
 	unsigned   bool
 	decimal    bool
+	half       bool
 }
 
 // footer is what a file says of itself. Row groups stay in its bytes until they are read.
@@ -111,6 +115,7 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	t := &thrift{b: b}
 	var elements []element
 	found := false
+	var indexes []string
 	t.fields(func(id int64, kind byte) {
 		switch id {
 		case 2:
@@ -136,6 +141,12 @@ func (f *footer) parse(b []byte, mem *memory) error {
 			}
 			f.groups, f.count, found = *t, n, true
 			t.skipElements(n, of)
+		case 5:
+			for n, of := t.list(kind); n > 0 && t.err == nil; n-- {
+				if err := noteOf(t, of, mem, &indexes); err != nil {
+					t.fail(err)
+				}
+			}
 		}
 	})
 	if t.err != nil {
@@ -147,6 +158,9 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	f.leaves = make([]leaf, 0, min(len(elements), mostColumns))
 	if err := f.schema(elements, mem); err != nil {
 		return err
+	}
+	for i := range f.leaves {
+		f.leaves[i].pandas = slices.Contains(indexes, f.leaves[i].name)
 	}
 	rows := int64(0)
 	groups := f.groups
@@ -164,6 +178,37 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	}
 	if rows != f.rows {
 		return fmt.Errorf("the row groups have %d rows, the file %d", rows, f.rows)
+	}
+	return nil
+}
+
+// noteOf reads a note that a writer left in the footer. That of pandas names the columns that are indexes of its table.
+func noteOf(t *thrift, kind byte, mem *memory, indexes *[]string) error {
+	var key, value []byte
+	t.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1:
+			key = t.bytes(kind)
+		case 2:
+			value = t.bytes(kind)
+		}
+	})
+	if t.err != nil || string(key) != "pandas" {
+		return t.err
+	}
+	if err := mem.take(2 * int64(len(value))); err != nil {
+		return err
+	}
+	var note struct {
+		Indexes []any `json:"index_columns"` // names, or what a range is made of
+	}
+	if err := json.Unmarshal(value, &note); err != nil {
+		return fmt.Errorf("the note of pandas: %w", err)
+	}
+	for _, x := range note.Indexes {
+		if name, ok := x.(string); ok {
+			*indexes = append(*indexes, name)
+		}
 	}
 	return nil
 }
@@ -189,6 +234,7 @@ func schemaElement(t *thrift, kind byte) element {
 		case 10:
 			t.structure(kind, func(id int64, kind byte) {
 				e.decimal = e.decimal || id == 5
+				e.half = e.half || id == 15
 				if id != 10 {
 					return
 				}
@@ -273,6 +319,8 @@ func (f *footer) schema(elements []element, mem *memory) error {
 			l.err = errors.New("it has times of 96 bits, which are not supported; write them as 64 bits")
 		case e.decimal:
 			l.err = errors.New("it has decimals, which are not supported; write them as doubles")
+		case e.half:
+			l.err = errors.New("it has floats of 16 bits, which are not supported; write them as floats of 32")
 		case repeats > 1:
 			l.err = errors.New("it has lists of lists, which are not supported; write flat ones, and set Field.Dims")
 		}

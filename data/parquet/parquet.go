@@ -37,9 +37,10 @@ type Format struct {
 type Field struct {
 	Name string
 	// Columns are the names of columns in the schema, in this order; none: all that no other field names, in the file's
-	// order. A column in a structure is called "outer.inner", a list by the name of the list. Of one named column the
-	// field is [n], else [n, columns]. A list of numbers gives [n, length] and must be the field's only column, with as
-	// many numbers in each row as in the first.
+	// order, but for an index of pandas, which is no column of its table and must be named. A column in a structure is
+	// called "outer.inner", a list by the name of the list. Of one named column the field is [n], else [n, columns]. A
+	// list of numbers gives [n, length] and must be the field's only column, with as many numbers in each row as in the
+	// first.
 	Columns []string
 	// Dims is the shape of an example of such a list, nil for [length].
 	Dims []int
@@ -238,7 +239,7 @@ func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 	}
 	if rest >= 0 {
 		for i := range leaves {
-			if l := &leaves[i]; !taken[l] {
+			if l := &leaves[i]; !taken[l] && !l.pandas {
 				chosen[rest] = append(chosen[rest], l)
 			}
 		}

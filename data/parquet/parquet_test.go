@@ -154,6 +154,29 @@ func TestParquetGo(t *testing.T) {
 	}
 }
 
+// What pandas writes beside a table's columns is no feature, row groups may be empty, and floats of 16 bits are no texts.
+func TestPandas(t *testing.T) {
+	fields := []Field{{Name: "x"}, {Name: "y", Columns: []string{"y"}, DType: "int32"}}
+	set, err := Open("testdata/pandas/shuffled.parquet", Format{Fields: fields})
+	require.NoError(t, err)
+	require.Equal(t, []int{4, 1}, set.Fields()[0].Array.Dims)
+	require.Equal(t, []float32{1, 2, 3, 4}, set.Fields()[0].Array.Flat)
+	require.Equal(t, []int32{0, 0, 1, 1}, set.Fields()[1].Array.Flat)
+	texts, err := Open("testdata/pandas/shuffled.parquet", Format{Texts: true})
+	require.NoError(t, err)
+	require.Len(t, texts.Fields(), 2)
+	named, err := Open("testdata/pandas/shuffled.parquet", Format{Fields: []Field{{Name: "index", Columns: []string{"__index_level_0__"}, DType: "int64"}}})
+	require.NoError(t, err)
+	require.Equal(t, []int64{3, 0, 2, 1}, named.Fields()[0].Array.Flat)
+
+	_, err = Open("testdata/pandas/empty.parquet", Format{Fields: fields})
+	require.ErrorContains(t, err, "the file has no examples")
+	for _, format := range []Format{{Texts: true}, {Fields: []Field{{Name: "x"}}}, {Fields: []Field{{Name: "x", Classes: []string{"a"}}}}} {
+		_, err = Open("testdata/pandas/half.parquet", format)
+		require.ErrorContains(t, err, "floats of 16 bits, which are not supported")
+	}
+}
+
 func TestMessages(t *testing.T) {
 	type columns struct {
 		N *int32  `parquet:"n"`

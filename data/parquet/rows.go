@@ -58,6 +58,9 @@ func openRows(file io.ReaderAt, size int64, format Format) (*rows, error) {
 	if format.Texts {
 		format.Fields = nil
 		for _, l := range r.footer.leaves {
+			if l.pandas {
+				continue
+			}
 			if l.repeats > 0 {
 				return nil, fmt.Errorf("column %q holds lists, which are no texts: name the others in Format.Fields, with the DType \"string\"", l.name)
 			}
