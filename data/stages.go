@@ -14,8 +14,9 @@ import (
 //
 // The stages of a set are "copy" (memory for a batch, and its examples put together), of an [ImageFolder] "read" (a
 // file), "decode" and "resize" (also the change to 0 to 1), "augment" of [Augment], and "map", all else that functions
-// of [Set.MapBatches] do. They work side by side, on as many goroutines as there are processors: their times may add up
-// to more than has passed.
+// of [Set.MapBatches] do. Only these: a [Map] of batches is behind them, and [Stages.Note] is for it. A flaxlike model
+// notes them in FitBatches, which is given batches; Fit deals them out itself. They work side by side, on as many
+// goroutines as there are processors: their times may add up to more than has passed.
 type Stages struct {
 	mu    sync.Mutex
 	names []string // in the order of their first notes

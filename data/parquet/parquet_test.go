@@ -154,7 +154,7 @@ func TestParquetGo(t *testing.T) {
 	}
 }
 
-// What pandas writes beside a table's columns is no feature, row groups may be empty, and floats of 16 bits are no texts.
+// What pandas writes beside columns is no feature, row groups may be empty, and floats of 16 bits are no texts.
 func TestPandas(t *testing.T) {
 	fields := []Field{{Name: "x"}, {Name: "y", Columns: []string{"y"}, DType: "int32"}}
 	set, err := Open("testdata/pandas/shuffled.parquet", Format{Fields: fields})
