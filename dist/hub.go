@@ -61,13 +61,13 @@ func (h *hub) watch() {
 
 // look judges what the ranks said, and lets them know that rank 0 lives.
 func (h *hub) look() {
-	pardon, sent := time.Now(), time.Time{}
+	awake, pardon, sent := time.Now(), time.Now(), time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
 		h.mu.Lock()
 		if h.awake.look(now) { // what others said meanwhile lies unread
-			pardon = now
+			awake, pardon = now, now
 		}
 		if h.over {
 			h.mu.Unlock()
@@ -89,7 +89,7 @@ func (h *hub) look() {
 			close(h.dismissed)
 			return
 		}
-		f, busy := h.j.judge(h.views, now, pardon)
+		f, busy := h.j.judge(h.views, now, awake, pardon)
 		if busy {
 			pardon = now
 		}

@@ -21,14 +21,15 @@ type view struct {
 // slowest is the rate, in bytes a second, at which an exchange may still be at work when all ranks have come to it.
 const slowest = 10e6
 
-// judge tells which rank, if any, keeps the others waiting for longer than the deadline. pardon is a time before which
-// nobody waited in vain: this process did not run, or a rank was in a phase that it had announced. It gives the failure
-// and what to say of it; nil if all is well, and busy whether a rank is in such a phase now.
-func (j *Job) judge(views []view, now, pardon time.Time) (f *Failure, busy bool) {
+// judge tells which rank, if any, keeps the others waiting for longer than the deadline. Before awake this process did
+// not run, and heard nobody. pardon is a time before which nobody waited in vain: that one, or a later one at which a
+// rank was in a phase that it had announced. Signs of life come in such a phase too. It gives the failure and what to
+// say of it; nil if all is well, and busy whether a rank is in such a phase now.
+func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, busy bool) {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	for r := range views {
 		v := &views[r]
-		if silent := now.Sub(latest(v.seen, pardon)); r != 0 && !v.left && silent > j.deadline {
+		if silent := now.Sub(latest(v.seen, awake)); r != 0 && !v.left && silent > j.deadline {
 			return j.silent(v, r, silent), false
 		}
 	}

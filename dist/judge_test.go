@@ -37,6 +37,7 @@ func TestJudge(t *testing.T) {
 		beats  [3]beat
 		silent time.Duration // of rank 2
 		left   bool          // rank 2 has
+		awake  time.Duration // since then this process runs
 		pardon time.Duration // so long ago
 		code   int
 		rank   int
@@ -58,7 +59,9 @@ func TestJudge(t *testing.T) {
 		"but not for ever":             {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 61 * second, CallLimit: 60 * second}, computes(5)}, code: ExitStuck, rank: 0, says: "waits for it at step 0, in Close"},
 		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no rank is behind it"},
 		"silent":                       {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) gives no sign of life for 11s"},
-		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, pardon: second},
+		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, awake: second, pardon: second},
+		"silent in a phase":            {beats: [3]beat{exchanges(5, 11*second), computes(5), busy(time.Hour)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
+		"silent beside a phase":        {beats: [3]beat{exchanges(5, 11*second), busy(time.Hour), computes(5)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
 		"silent, and left":             {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, left: true},
 		"what it said last grows old":  {beats: [3]beat{computes(4), computes(4), exchanges(5, 2*second)}, silent: 9 * second, code: ExitStuck, rank: 0, says: "for 11s (and for ranks 1), longer than the deadline"},
 		"a phase that it said, ran on": {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(500 * time.Millisecond)}, silent: 900 * time.Millisecond, code: ExitStuck, rank: 2, says: "is stuck"},
@@ -70,11 +73,14 @@ func TestJudge(t *testing.T) {
 				views = append(views, view{beat: c.beats[r], seen: now})
 			}
 			views[2].seen, views[2].left = now.Add(-c.silent), c.left
-			pardon := now.Add(-time.Hour)
+			awake, pardon := now.Add(-time.Hour), now.Add(-time.Hour)
+			if c.awake > 0 {
+				awake = now.Add(-c.awake)
+			}
 			if c.pardon > 0 {
 				pardon = now.Add(-c.pardon)
 			}
-			f, busy := three().judge(views, now, pardon)
+			f, busy := three().judge(views, now, awake, pardon)
 			require.Equal(t, c.busy, busy)
 			if c.code == 0 {
 				require.Nil(t, f)
@@ -100,7 +106,7 @@ func TestJudge(t *testing.T) {
 		{computes(5), computes(5), 2 * time.Minute, true},
 	} {
 		views := []view{{beat: c.zero, seen: now}, {beat: c.one, seen: now, error: "no such file", leaving: now.Add(-c.since)}, {beat: computes(5), seen: now}}
-		f, _ := three().judge(views, now, now.Add(-time.Hour))
+		f, _ := three().judge(views, now, now.Add(-time.Hour), now.Add(-time.Hour))
 		require.Equal(t, c.fails, f != nil, c)
 		if c.fails {
 			require.Equal(t, ExitFailed, f.Code)
@@ -110,7 +116,7 @@ func TestJudge(t *testing.T) {
 	}
 	large := exchanges(5, 11*second)
 	large.Bytes = 100e6 // ten seconds more
-	f, _ := three().judge([]view{{beat: large, seen: now}, {beat: large, seen: now}, {beat: large, seen: now}}, now, now.Add(-time.Hour))
+	f, _ := three().judge([]view{{beat: large, seen: now}, {beat: large, seen: now}, {beat: large, seen: now}}, now, now.Add(-time.Hour), now.Add(-time.Hour))
 	require.Nil(t, f, "a large exchange may be at work")
 }
 

@@ -422,6 +422,8 @@ var controls = []control{
 		edits: []edit{{"axes[0] = `{\"data\"}`", "axes[0] = \"{}\""}}},
 	{name: "a rank that others wait for without end", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"if now.Sub(from) <= limit {", "if waited >= 0 {"}}},
+	{name: "a rank that stopped within a phase that it had announced", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
+		edits: []edit{{"latest(v.seen, awake)); r != 0", "latest(v.seen, latest(awake, pardon))); r != 0"}}},
 	{name: "a rank that stopped", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"!v.left && silent > j.deadline", "v.left && silent > j.deadline"}}},
 	{name: "a rank that died unseen", file: "dist/hub.go", pkg: "dist", test: "TestF54_killed",
