@@ -26,10 +26,7 @@ func TestFit_ranks(t *testing.T) {
 	if !ranks.Over(t, 2) {
 		return
 	}
-	job, err := dist.Join(t.Context())
-	require.NoError(t, err)
-	parallel, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
-	require.NoError(t, err)
+	job, parallel := joined(t)
 	history, found := fitEarly(t, parallel)
 	alone, foundAlone := fitEarly(t, strategies.Jit(plugintest.CPU(t)))
 	require.Equal(t, alone.Len(), history.Len())
@@ -63,16 +60,23 @@ func TestFit_ranks(t *testing.T) {
 	require.NoError(t, job.Close())
 }
 
+// joined is this process's job, and its part of training over all of them.
+func joined(t *testing.T) (*dist.Job, strategies.Strategy) {
+	t.Helper()
+	job, err := dist.Join(t.Context())
+	require.NoError(t, err)
+	parallel, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+	require.NoError(t, err)
+	return job, parallel
+}
+
 // OnEpochEnd may test and predict with the model, where several processes train it too; without its context a run
 // would be one beside the training, and is refused.
 func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 	if !ranks.Over(t, 2) {
 		return
 	}
-	job, err := dist.Join(t.Context())
-	require.NoError(t, err)
-	parallel, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
-	require.NoError(t, err)
+	job, parallel := joined(t)
 	x, y := make([]float32, 32*4), make([]float32, 32)
 	for i := range x {
 		x[i] = float32(math.Sin(float64(i)))

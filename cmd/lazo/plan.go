@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 	"time"
 
@@ -37,10 +37,14 @@ func (c planCommand) args() []string { return c.Step[1:] }
 // misplaced says which of the command's flags stand behind the path, where they are taken for the program's; "" if none
 // do.
 func (c planCommand) misplaced() string {
+	own := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[planCommand]()) {
+		_, positional := f.Tag.Lookup("arg")
+		own["--"+strings.ToLower(f.Name)] = !positional
+	}
 	var flags []string
-	for i, arg := range c.Step {
-		name, _, _ := strings.Cut(arg, "=")
-		if i > 0 && slices.Contains([]string{"--for", "--devices", "--batch", "--json", "--verbose", "--plugin", "--prefix", "--timeout"}, name) {
+	for i, arg := range c.Step { // empty where the command line was refused
+		if name, _, _ := strings.Cut(arg, "="); i > 0 && own[name] {
 			flags = append(flags, name)
 		}
 	}

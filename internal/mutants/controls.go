@@ -462,7 +462,7 @@ var controls = []control{
 		edits: []edit{{"if stop, err = r.agreeOnTurn(stop); err != nil {\n\t\t\treturn false, err\n\t\t}\n\t}\n\treturn", "_, err = r.agreeOnTurn(stop)\n\t}\n\treturn"}}},
 	{name: "ranks that all take the first part of a batch", file: "data/batches.go", pkg: "data", test: "TestShare_union",
 		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
-	{name: "ranks that differ in something", file: "loop/run_agree.go", pkg: "loop", test: "TestJob_messages",
+	{name: "ranks that differ in something", file: "loop/run_alike.go", pkg: "loop", test: "TestJob_messages",
 		edits: []edit{{"if most>>rankBits == least>>rankBits {", "if most > 0 {"}}},
 	{name: "a rank without Across of which nothing is said", file: "dist/beat.go", pkg: "xla", test: "TestAcross_forgottenByOne",
 		edits: []edit{{"b.Note = a.noted()", "b.Note = \"\""}}},
