@@ -173,7 +173,9 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 		}
 	}
 	if plugin.Kind == CPU {
-		pjrt.KeepHeap(os.Getenv)
+		if err := library.KeepBlocks(); err != nil {
+			o.log.Warn("xla: programs will be slower, each run takes its memory anew", "plugin", plugin.Name, "error", err)
+		}
 	}
 	across, err := newAcross(library, plugin, o)
 	if err != nil {
