@@ -17,8 +17,8 @@ import (
 // first time: a quarter of the time of a transformer's step.
 //
 // The price: up to as many bytes are kept as were in use at once in such blocks. A block that nobody takes goes; all go
-// after a long compilation, and before malloc says that there is no memory. What changes are the plugin's own references
-// to malloc and its like; other libraries and Go are not concerned.
+// after a long compilation, and before malloc says that there is no memory. What changes are the references of the
+// plugin alone to malloc and its like: other libraries and Go are not concerned.
 //
 // It fails with [ErrUnimplemented] on other systems than Linux, and where a plugin has no such references: the plugin
 // then works as before, more slowly.
