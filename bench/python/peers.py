@@ -1,8 +1,8 @@
 """Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras|readers] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
-BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers.
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras|torch|readers] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
+BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers, torch (eager) has cnn and the steps of gpt.
 """
 import argparse
 import json
@@ -39,7 +39,8 @@ FIGURES = [
     ("parquet", "numbers", "numbers", None, 1, 2), ("parquet", "classes", "classes", None, 1, 2),
 ]
 FEED = {"images", "csv", "parquet"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader, pandas and pyarrow
-PEERS = {"jax": {f[0] for f in FIGURES} - FEED, "readers": FEED, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}}
+PEERS = {"jax": {f[0] for f in FIGURES} - FEED, "readers": FEED, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"cnn", "gpt"}}
+BY_TORCH = {"cnn": 0.9, "gpt": 1.1}  # the most that lazo's time may be, as a part of torch's
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
 
@@ -86,8 +87,9 @@ def pair(bench, figure, repeats, peer, plugin):
     lazo = Side(ours_by)
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
-        theirs_by = [sys.executable, "-B", os.path.join(HERE, script.get(workload, "bench_train.py")),
-                     "--workload", workload, "--variant", theirs, *(["--impl", peer] if peer not in ("jax", "readers") else []), *options]
+        its = "bench_torch.py" if peer == "torch" else script.get(workload, "bench_train.py")
+        theirs_by = [sys.executable, "-B", os.path.join(HERE, its), "--workload", workload, "--variant", theirs,
+                     *(["--impl", peer] if peer in ("flax", "keras") else []), *options]
         if workload == "serve":  # who asks is the same for both
             theirs_by = [bench, "-workload", workload, "-variant", theirs,
                          "-server", f"{sys.executable} -B {os.path.join(HERE, 'bench_serve.py')}", *options]
@@ -139,9 +141,11 @@ def main():
     print(f"| workload | variant | unit | {name} | lazo | time, lazo/{name} | of the best repeats | of processor time | at most |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for figure in FIGURES:
-        if figure[0] not in chosen:
+        if figure[0] not in chosen or (a.peer == "torch" and "first step" in figure[1]):  # eager code has no compilation to compare
             continue
         lazo, jax = pair(a.bench, figure, a.repeats, a.peer, a.plugin)
+        if a.peer == "torch":
+            figure = *figure[:-1], BY_TORCH[figure[0]]
         print(row(figure, lazo, jax), flush=True)
         if figure[0] == "serve":
             for share in ("p50", "p99"):
