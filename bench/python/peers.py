@@ -1,7 +1,7 @@
 """Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
-changes), so that both see the same machine. Prints a table; the ratio is the median of the pairs' ratios.
+changes), so that both see the same machine. Prints a table for each peer; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax|flax|keras|torch|readers] [--lines FILE] [--plugin cpu|cuda|tpu|PATH]
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,readers] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
 BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers, torch (eager) has cnn and the steps of gpt.
 """
 import argparse
@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FRESH, DONATED = "256MiB x+1 (fresh output)", "256MiB x+1 (donated)"
@@ -124,39 +125,83 @@ def row(figure, lazo, jax):
         f"{min(times[0]) / min(times[1]):.2f}", f"{statistics.median(cpu):.2f}" if cpu else "", f"{most:.2f}" if most else ""]) + " |"
 
 
+NAMES = {"jax": "raw JAX", "keras": "Keras"}
+
+
+def table(a, peer, chosen):
+    """The lines of one peer's table, printed as they come."""
+    name, lines = NAMES.get(peer, peer), []
+
+    def add(line):
+        print(line, flush=True)
+        lines.append(line)
+
+    began, versions = time.strftime("%Y-%m-%d, %H:%M", time.gmtime()), {}
+    add(f"| workload | variant | unit | {name} | lazo | time, lazo/{name} | of the best repeats | of processor time | at most |")
+    add("|---|---|---|---|---|---|---|---|---|")
+    for figure in FIGURES:
+        if figure[0] not in chosen or (peer == "torch" and "first step" in figure[1]):  # eager code has no compilation to compare
+            continue
+        lazo, theirs = pair(a.bench, figure, a.repeats, peer, a.plugin)
+        versions |= lazo["versions"] | theirs["versions"]
+        if peer == "torch":
+            figure = *figure[:-1], BY_TORCH[figure[0]]
+        add(row(figure, lazo, theirs))
+        if figure[0] == "serve":
+            for share in ("p50", "p99"):
+                by = [line[share + "_us"] for line in (theirs, lazo)]
+                add(f"| `serve` | {figure[1]} | {share}, us | {by[0]:.0f} | {by[1]:.0f} | {by[1] / by[0]:.2f} | | | |")
+        if figure[:3] == RESIDENT and peer == "jax":
+            a_part = lazo["rss_mb"] / theirs["rss_mb"]
+            add(f"| `{figure[0]}` | peak resident, with the data's 188 MB | MB | {theirs['rss_mb']} | {lazo['rss_mb']} | {a_part:.2f} | | | 0.70 |")
+        if a.lines:
+            with open(a.lines, "a") as f:
+                f.write(json.dumps(lazo) + "\n" + json.dumps(theirs) + "\n")
+    of = ", ".join(f"{k} {v}" for k, v in versions.items())
+    return [f"{began} UTC, {os.cpu_count()} cores, load average {os.getloadavg()[2]:.1f} at the end (15 minutes), {a.repeats} repeats; {of}.", "", *lines]
+
+
+def parts(text, peer):
+    """What stands before, in and behind the place of a peer's table."""
+    begin, end = f"<!-- table of {peer} -->\n", "<!-- end of the table -->\n"
+    if text.count(begin) != 1 or end not in text.split(begin)[1]:
+        raise SystemExit(f"peers: expected one line {begin.strip()!r} and behind it {end.strip()!r}")
+    before, rest = text.split(begin)
+    inside, behind = rest.split(end, 1)
+    return before + begin, inside, end + behind
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("bench")
     p.add_argument("--repeats", type=int, default=7)
     p.add_argument("--only", default="")
-    p.add_argument("--peer", default="jax", choices=list(PEERS))
+    p.add_argument("--peer", default="jax", help=f"one or several of {','.join(PEERS)}")
     p.add_argument("--plugin", default="cpu", help="of lazo: cpu, cuda, tpu or a path; JAX takes the devices that it finds, or $JAX_PLATFORMS")
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
+    p.add_argument("--write", help="a document whose tables, a place for each peer, are replaced when all are measured")
     a = p.parse_args()
-    known = PEERS[a.peer]
-    chosen = set(filter(None, a.only.split(","))) or known - {"serve"}
-    if chosen - known or a.repeats < 1:
-        p.error(f"--only takes {', '.join(sorted(known))}; --repeats is at least 1")
-    name = {"jax": "raw JAX", "keras": "Keras"}.get(a.peer, a.peer)
-    print(f"| workload | variant | unit | {name} | lazo | time, lazo/{name} | of the best repeats | of processor time | at most |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
-    for figure in FIGURES:
-        if figure[0] not in chosen or (a.peer == "torch" and "first step" in figure[1]):  # eager code has no compilation to compare
-            continue
-        lazo, jax = pair(a.bench, figure, a.repeats, a.peer, a.plugin)
-        if a.peer == "torch":
-            figure = *figure[:-1], BY_TORCH[figure[0]]
-        print(row(figure, lazo, jax), flush=True)
-        if figure[0] == "serve":
-            for share in ("p50", "p99"):
-                ours, theirs = lazo[share + "_us"], jax[share + "_us"]
-                print(f"| `serve` | {figure[1]} | {share}, us | {theirs:.0f} | {ours:.0f} | {ours / theirs:.2f} | | | |", flush=True)
-        if figure[:3] == RESIDENT:
-            a_part = lazo["rss_mb"] / jax["rss_mb"]
-            print(f"| `{figure[0]}` | peak resident, with the data's 188 MB | MB | {jax['rss_mb']} | {lazo['rss_mb']} | {a_part:.2f} | | | 0.70 |", flush=True)
-        if a.lines:
-            with open(a.lines, "a") as f:
-                f.write(json.dumps(lazo) + "\n" + json.dumps(jax) + "\n")
+    peers, only = a.peer.split(","), set(filter(None, a.only.split(",")))
+    if set(peers) - set(PEERS) or a.repeats < 1:
+        p.error(f"--peer takes {', '.join(PEERS)}; --repeats is at least 1")
+    known = set().union(*(PEERS[peer] for peer in peers))
+    if only - known:
+        p.error(f"--only takes {', '.join(sorted(known))}")
+    if a.write:
+        if only:
+            p.error("--write replaces whole tables: it goes without --only")
+        for peer in peers:
+            parts(open(a.write).read(), peer)
+    tables = {}
+    for peer in peers:
+        tables[peer] = table(a, peer, only & PEERS[peer] if only else PEERS[peer] - {"serve"})
+    if a.write:
+        text = open(a.write).read()
+        for peer, lines in tables.items():
+            before, _, behind = parts(text, peer)
+            text = before + "\n".join(lines) + "\n" + behind
+        with open(a.write, "w") as f:
+            f.write(text)
 
 
 if __name__ == "__main__":
