@@ -156,8 +156,10 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 //     sum is long.
 //   - xᵀ·y, as the gradient of a dense layer's weights is, with few columns in y, as the last layer of a classifier has:
 //     copying the columns of x takes 3 to 30 times as long as the product, most where their distance is a power of 2.
+//     Where x has several times the columns of y, and both are long, as behind a transformer's wide layer, it takes a
+//     third of the product's time.
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
-	const longSum, muchLarger, few = 128, 4, 32
+	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {
 		return false
 	}
@@ -166,7 +168,8 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	case l.contracting[0] == 1 && r.contracting[0] == 1:
 		return dims(lhs)[1] >= longSum && columns >= muchLarger*rows
 	case l.contracting[0] == 0 && r.contracting[0] == 0:
-		return columns > 1 && columns <= few && columns < rows
+		return columns > 1 && columns <= few && columns < rows ||
+			columns > few && dims(lhs)[0] >= longColumns && rows >= muchLarger*columns
 	}
 	return false
 }

@@ -32,6 +32,10 @@ func TestDotGeneral_sidesForCPU(t *testing.T) {
 		{"as few columns on both sides", true, []int{128, 10}, []int{128, 10}, 0, false},
 		{"a single column", true, []int{128, 512}, []int{128, 1}, 0, false},
 		{"the gradient of a wide layer's weights", true, []int{128, 784}, []int{128, 33}, 0, false},
+		{"the gradient of the weights behind a transformer's wide layer", true, []int{2048, 1024}, []int{2048, 256}, 0, true},
+		{"half as many columns", true, []int{2048, 512}, []int{2048, 256}, 0, false},
+		{"fewer examples", true, []int{256, 1024}, []int{256, 256}, 0, false},
+		{"the same on another device", false, []int{2048, 1024}, []int{2048, 256}, 0, false},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
