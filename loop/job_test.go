@@ -155,6 +155,26 @@ func TestJob_twoRuns(t *testing.T) {
 	})
 }
 
+// A run within a callback that one process alone makes meets the others where they are: all are told which run, and
+// where the others are.
+func TestJob_aRunOfOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := together(3, func(rank int, s member) (loop.Result[member], error) {
+			return memberLoop.Run(t.Context(), s, numbers(10), loop.Until(loop.Steps(6)), loop.Watch(loop.At(loop.Steps(3)), func(ctx context.Context, _ loop.Report) error {
+				if rank != 1 {
+					return nil
+				}
+				_, err := loop.New(loop.OnFunc(loop.Every(loop.Steps(2)), memberAdd)).Run(ctx, s, numbers(3))
+				return err
+			}))
+		})
+		for _, e := range all {
+			require.Regexp(t, `the processes are not at the same place: rank 1 begins a run of every 2 steps.*, and rank [02] does not: `+
+				`it is behind the tasks and callbacks of the step \(step 3 of the run of each step.*\): a run within a task or callback, .* is made by all of them`, e.err)
+		}
+	})
+}
+
 func onRank(which, rank int, err error) error {
 	if rank == which {
 		return err

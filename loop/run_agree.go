@@ -157,6 +157,10 @@ func (r *run[S, B]) agreeOnStarted(failure error) error {
 // back otherwise is the error of another one, or says that they are not at the same place.
 func (r *run[S, B]) agree(where place, failure error) error {
 	p := r.party
+	if errors.As(failure, new(*apartError)) { // of a run within this one
+		p.over, p.broken = true, true
+		return failure
+	}
 	w := &p.words
 	w[factTime], w[factDate], w[factTook] = int64(time.Since(r.clock.start)), int64(r.clock.date), int64(p.took)
 	w[factFailed] = 0
@@ -224,14 +228,51 @@ func (r *run[S, B]) unlessFailed(failure, err error) error {
 func (r *run[S, B]) samePlace() error {
 	p := r.party
 	if most, least, a, b := p.of(pairPlace); most != least {
-		name := func(v int64) string { return fmt.Sprintf("%s (step %d)", placeNames[v&7], v>>3) }
-		return r.errorAt("the processes are not at the same place", fmt.Errorf(
-			"rank %d is %s, rank %d %s: tasks, callbacks, their schedules and what they log must be the same in all of them", a, name(most), b, name(least)))
+		return r.apart(most, least, a, b)
 	}
 	if most, least, a, b := p.of(pairSetup); most != least {
 		return r.differing(a, b)
 	}
 	return nil
+}
+
+// apartError is the error of processes that are not at the same place. They meet no more, in the runs around theirs
+// either: who is in a run that the others have not begun has another number of runs to leave.
+type apartError struct{ error }
+
+func (e *apartError) Unwrap() error { return e.error }
+
+// apart is the error of processes that are not at the same place; ranks a and b are at the places most and least.
+func (r *run[S, B]) apart(most, least int64, a, b int) error {
+	var labels []string
+	for i := range r.tasks {
+		labels = append(labels, label(r.tasks[i].when, r.tasks[i].name))
+	}
+	own := errors.New(strings.Join(labels, ", "))
+	first, err := r.tell(a, own)
+	if err != nil {
+		return err
+	}
+	second, err := r.tell(b, own)
+	if err != nil {
+		return err
+	}
+	r.party.broken = true
+	failed := func(format string, args ...any) error {
+		return r.errorAt("the processes are not at the same place", &apartError{fmt.Errorf(format, args...)})
+	}
+	is := func(at int64, tasks string) string {
+		return fmt.Sprintf("%s (step %d of the run of %s)", placeNames[at&7], at>>3, tasks)
+	}
+	if begins := place(most&7) == atBegin; begins != (place(least&7) == atBegin) {
+		if !begins {
+			most, least, a, b, first, second = least, most, b, a, second, first
+		}
+		return failed("rank %d begins a run of %s, and rank %d does not: it is %s: a run within a task or callback, as an evaluation at the end of an epoch, "+
+			"is made by all of them", a, first, b, is(least, second))
+	}
+	return failed("rank %d is %s, rank %d %s: tasks, callbacks, their schedules and what they log must be the same in all of them",
+		a, is(most, first), b, is(least, second))
 }
 
 // agreeOnStop takes over the wish to stop of another process.
