@@ -3,7 +3,6 @@ package dist
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -42,6 +41,7 @@ type Job struct {
 	ending   sync.Once
 	closing  sync.Once
 	closed   error
+	leaving  sync.Once
 	left     atomic.Bool // by Close
 }
 
@@ -309,7 +309,7 @@ func (j *Job) byControl(p part, taken func(parts [][]byte)) error {
 	}
 	switch {
 	case result.Text != "":
-		return errors.New(result.Text)
+		return fmt.Errorf("%w: %s", ErrDisagree, result.Text) // the calls differ
 	case p.data == nil && len(result.Words) != len(p.words):
 		return fmt.Errorf("%d words came, expected %d", len(result.Words), len(p.words))
 	case p.data == nil:
@@ -378,7 +378,8 @@ func (j *Job) Close() error {
 // Leave is Close for a program that err ends, if it is not nil: the others are told why. Where the programs of all
 // ranks end by errors, as behind a run that one of them has failed, each goes with its own, which is returned. Where
 // another rank waits for this one, or does not end within six deadlines, the job ends on all of them as by [Job.Fail],
-// and Leave does not return. In a job of one process it gives err back.
+// and Leave does not return. An error of Close itself, as where another rank makes another call, is told too, by Leave
+// alone. In a job of one process it gives err back.
 //
 //	defer func() { err = job.Leave(err) }()
 //
@@ -387,12 +388,16 @@ func (j *Job) Close() error {
 // [loop.Exit]: https://pkg.go.dev/github.com/lazo-ml/lazo/loop#Exit
 func (j *Job) Leave(err error) error {
 	if err == nil {
-		return j.Close()
+		err = j.Close()
 	}
-	if j.size == 1 {
+	if j.size == 1 || err == nil {
 		return err
 	}
-	j.closing.Do(func() {
+	j.closing.Do(func() {}) // Close has nothing left to do
+	j.leaving.Do(func() {
+		if j.left.Load() {
+			return
+		}
 		defer j.announce(func() string { return "for the others to end, who are to be told: " + err.Error() })()
 		if j.hub != nil {
 			j.hub.leave(err.Error())

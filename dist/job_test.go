@@ -116,6 +116,34 @@ func TestJob_leave(t *testing.T) {
 	}
 }
 
+// A program that ends where another rank goes on: the call to Close differs from the other's, and both end by that
+// error, which Leave gives. Nobody is taken for lost.
+func TestJob_leaveAfterClose(t *testing.T) {
+	t.Parallel()
+	for name, by := range joins {
+		t.Run(name, func(t *testing.T) {
+			if ranks.Inside(t) {
+				job, err := dist.Join(t.Context())
+				require.NoError(t, err)
+				if job.Rank() == 0 {
+					err = job.Barrier("an evaluation")
+				}
+				err = job.Leave(err)
+				require.ErrorIs(t, err, dist.ErrDisagree)
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1) // not by loop.Exit, which would tell it too
+			}
+			said, err := ranks.Start(t, 2, by)
+			failed := (*launch.ExitError)(nil)
+			require.ErrorAs(t, err, &failed, said)
+			require.Equal(t, 1, failed.Code, said)
+			require.NotContains(t, said, "Error Trace", said)
+			require.Contains(t, said, `Barrier "an evaluation" by rank 0, Close by rank 1`)
+			require.NotContains(t, said, "the job of 2 ranks has ended", said)
+		})
+	}
+}
+
 func TestJob_alone(t *testing.T) {
 	job, err := dist.Join(t.Context(), nil)
 	require.NoError(t, err)
