@@ -75,9 +75,29 @@ func TestNobodyHangs(t *testing.T) {
 	theFaults(t, "hangs", "hangs, last", "fails", "ends by an error", "0 ends by an error", "other call")
 }
 
+// The code of a job of which a rank ended with 0 is that of a rank that was lost, also where the launcher ends the others
+// before they can give it.
+func TestF55_exitCode(t *testing.T) {
+	t.Parallel()
+	if ranks.Inside(t) {
+		job, err := dist.Join(t.Context(), dist.OnFailure(func(*dist.Failure) { <-time.After(time.Minute) }))
+		require.NoError(t, err)
+		if job.Rank() == 1 {
+			os.Exit(0)
+		}
+		select {} // until the end of the job
+	}
+	for range faultTimes {
+		said, err := ranks.Start(t, 2, joins["MPI"])
+		failed := (*launch.ExitError)(nil)
+		require.ErrorAs(t, err, &failed, said)
+		require.Equal(t, dist.ExitLost, failed.Code, said)
+	}
+}
+
 // quick are those that make check runs, by how the ranks are joined; nightly runs all of them 20 times.
 var quick = map[string][]string{
-	"MPI":     {"killed", "hangs", "ends by an error"},
+	"MPI":     {"killed", "exits early", "hangs", "ends by an error"},
 	"control": {"killed", "exits early", "stopped", "hangs", "0 is killed", "0 hangs", "fails", "ends by an error", "0 ends by an error", "other call"},
 }
 
@@ -91,14 +111,12 @@ func theFaults(t *testing.T, names ...string) {
 				continue
 			}
 			t.Run(name+", "+what, func(t *testing.T) {
-				if everything {
-					for range 20 {
-						f.run(t, by)
-					}
-					return
+				if !everything {
+					t.Parallel()
 				}
-				t.Parallel()
-				f.run(t, by)
+				for range faultTimes {
+					f.run(t, by)
+				}
 			})
 		}
 	}

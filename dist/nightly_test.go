@@ -16,6 +16,9 @@ import (
 
 const everything = true
 
+// faultTimes is how many times each fault is made.
+const faultTimes = 20
+
 // A rank that comes 12 s late: the others say what they wait for.
 func TestJoin_saysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()

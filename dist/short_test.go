@@ -3,3 +3,6 @@
 package dist_test
 
 const everything = false
+
+// faultTimes is how many times each fault is made.
+const faultTimes = 1

@@ -45,8 +45,10 @@ type Options struct {
 	Dir string
 	// Stdin is rank 0's standard input; nil: none.
 	Stdin io.Reader
-	// Stdout and Stderr take what the ranks write; nil drops it. Without Verbose, Stdout is rank 0's alone, and lines of
-	// the other ranks' standard error have their number before them.
+	// Stdout and Stderr take what the ranks write; nil drops it. Without Verbose, Stdout is rank 0's alone, lines of the
+	// other ranks' standard error have their number before them, and a warning or an error that several of them have (a
+	// line with the word WARN or ERROR, or one of the standard logger) is there once; Stderr says behind a job that failed
+	// how many had it.
 	Stdout, Stderr io.Writer
 	// Verbose gives all ranks' output, each line with its rank, and what mpirun says.
 	Verbose bool
@@ -58,13 +60,14 @@ type Options struct {
 	// Grace is how long the ranks have to end once the context ended or one has failed, before they are killed; 0: 30 s.
 	Grace time.Duration
 
-	warned *warnings
+	said *sayings
 }
 
 // ExitError says that a job failed.
 type ExitError struct {
 	// Code is that of the first rank that failed, 128 and the signal's number for one that a signal ended. Package dist
-	// has the codes of a job that ended because a rank was lost or stuck.
+	// has the codes of a job that ended because a rank was lost or stuck; [dist.ExitLost] is also that of a rank that
+	// ended with 0 while the others went on.
 	Code int
 	// Attempts is how many times the job was started.
 	Attempts int
@@ -109,7 +112,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
-	o.warned = newWarnings()
+	o.said = newSayings()
 	by, err := o.launcher(ctx)
 	if err != nil {
 		return err
@@ -120,6 +123,9 @@ func Run(ctx context.Context, o Options) error {
 		env := append(slices.DeleteFunc(os.Environ(), ofRank), o.Env...)
 		env = append(env, fmt.Sprintf("LAZO_ATTEMPT=%d", attempt), "LAZO_JOB="+hex.EncodeToString(job))
 		err := by.start(ctx, n, env)
+		if said := o.said.sum(); err != nil && said != "" {
+			fmt.Fprint(o.Stderr, said)
+		}
 		failed := (*ExitError)(nil)
 		if !errors.As(err, &failed) || ctx.Err() != nil || attempt == o.Restarts {
 			if failed != nil {
@@ -264,7 +270,17 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	if words != "" && (m.Verbose || !pipes.complained) {
 		fmt.Fprintln(m.Stderr, words)
 	}
-	return errors.Join(exitError(err, words), reading)
+	err = exitError(err, words)
+	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
+		exit.Code = dist.ExitLost
+	}
+	return errors.Join(err, reading)
+}
+
+// improper tells by the words of Open MPI's mpirun that a rank ended with exit code 0 in the midst of the job. It gives
+// 1 itself then, as for a rank that ends with 1, of which it says another thing.
+func improper(words string) bool {
+	return strings.Contains(strings.Join(strings.Fields(words), " "), "exiting improperly")
 }
 
 // allLeft is an error where a rank joined the job and did not leave it: MPICH's mpiexec gives 0 if that rank did.
@@ -376,7 +392,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 			err := cmd.Wait()
 			for _, w := range []io.Writer{cmd.Stdout, cmd.Stderr} {
 				if l, ok := w.(*lines); ok {
-					_ = l.Close()
+					_ = l.end()
 				}
 			}
 			ends <- end{r, err}
@@ -405,6 +421,13 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 			over = time.After(a.Grace)
 		case <-over:
 			kill(syscall.SIGKILL)
+		}
+	}
+	for _, cmd := range running {
+		for _, w := range []io.Writer{cmd.Stdout, cmd.Stderr} {
+			if l, ok := w.(*lines); ok {
+				_ = l.Close()
+			}
 		}
 	}
 	return failed

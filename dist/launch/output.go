@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,86 +26,157 @@ func (o *Options) output(rank, stream int) io.Writer {
 	case o.Verbose:
 		return &lines{to: to, prefix: prefix}
 	case rank > 0 && stream == 2:
-		return &lines{to: to, prefix: prefix, repeats: o.warned, hurry: make(chan struct{})}
+		return &lines{to: to, prefix: prefix, rank: rank, repeats: o.said, hurry: make(chan struct{})}
 	case rank > 0:
 		return io.Discard
 	case stream == 2:
-		return &whole{to: to, heard: &lines{to: heard{o.warned}}}
+		return &whole{to: to, heard: &lines{to: heard{o.said}}}
 	}
 	return &whole{to: to}
 }
 
-// warnings are those of rank 0's standard error, without their times: all ranks run one program, so most of them warn
-// of the same. What another rank says before rank 0 does waits for it for a moment.
-type warnings struct {
+// sayings are the warnings and errors that ranks wrote to their standard errors, without their times: all ranks run one
+// program, so most of them say the same. What another rank says before rank 0 does waits for it for a moment; what rank
+// 0 does not say is shown for the first that does.
+type sayings struct {
 	mu   sync.Mutex
-	said map[string]bool
-	news chan struct{} // closed when rank 0 has said another one
+	by   map[string]int // the rank for which it was shown
+	news chan struct{}  // closed when there is another one
+	// The newest that is no warning and that others repeated, and these.
+	last   string
+	others []int
 }
 
-func newWarnings() *warnings { return &warnings{said: map[string]bool{}, news: make(chan struct{})} }
+func newSayings() *sayings { return &sayings{by: map[string]int{}, news: make(chan struct{})} }
 
-// mostWarnings is how many are remembered.
-const mostWarnings = 1000
+// mostSayings is how many are remembered.
+const mostSayings = 1000
 
 var (
-	warnLevel = regexp.MustCompile(`\bWARN(ING)?\b`)
-	logTime   = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
+	warnLevel  = regexp.MustCompile(`\bWARN(ING)?\b`)
+	errorLevel = regexp.MustCompile(`\bERROR\b`)
+	logTime    = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
+	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // by the standard logger, as loop.Exit does
 )
 
-// warning is a line without its time; "" for what warns of nothing.
-func warning(line []byte) string {
-	if !warnLevel.Match(line) {
+// messages are the lines of a text, each with those behind it that begin with a tab: an error may have several.
+func messages(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(text) > 0 {
+			end := 0
+			for {
+				n := bytes.IndexByte(text[end:], '\n')
+				if n < 0 {
+					end = len(text)
+					break
+				}
+				if end += n + 1; end == len(text) || text[end] != '\t' {
+					break
+				}
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[end:]
+		}
+	}
+}
+
+// saying is a message without its times; "" for what is neither a warning nor an error.
+func saying(message []byte) string {
+	line, _, _ := bytes.Cut(message, []byte("\n"))
+	if !warnLevel.Match(line) && !errorLevel.Match(line) && !logged.Match(line) {
 		return ""
 	}
-	return string(logTime.ReplaceAll(bytes.TrimSpace(line), nil))
+	return string(bytes.TrimSpace(logTime.ReplaceAll(message, nil)))
 }
 
-func (w *warnings) note(line []byte) {
-	text := warning(line)
-	if text == "" {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.said[text] && len(w.said) < mostWarnings {
-		w.said[text] = true
-		close(w.news)
-		w.news = make(chan struct{})
+// note has a rank say a text. The caller holds mu.
+func (s *sayings) note(rank int, text string) {
+	if _, said := s.by[text]; !said && len(s.by) < mostSayings {
+		s.by[text] = rank
+		close(s.news)
+		s.news = make(chan struct{})
 	}
 }
 
-// heard notes the lines that are written to it.
-type heard struct{ by *warnings }
+// heard notes what rank 0 writes.
+type heard struct{ by *sayings }
 
 func (h heard) Write(p []byte) (int, error) {
-	for line := range bytes.Lines(p) {
-		h.by.note(line)
+	for m := range messages(p) {
+		if text := saying(m); text != "" {
+			h.by.mu.Lock()
+			h.by.note(0, text)
+			h.by.mu.Unlock()
+		}
 	}
 	return len(p), nil
 }
 
-// sameWithin is how long another rank's warning waits for rank 0's.
-const sameWithin = time.Second
+// sameWithin is how long what another rank says waits for rank 0 to say the same, and sameAtEnd how long it does when
+// all ranks have ended, and what they wrote is being read.
+const (
+	sameWithin = time.Second
+	sameAtEnd  = 100 * time.Millisecond
+)
 
-// repeated tells whether rank 0 says the same, now or soon.
-func (w *warnings) repeated(text string, hurry <-chan struct{}) bool {
+// repeated tells whether another rank than this one says the same, rank 0 now or soon.
+func (s *sayings) repeated(rank int, text string, hurry <-chan struct{}) bool {
 	late := time.After(sameWithin)
-	for {
-		w.mu.Lock()
-		said, news := w.said[text], w.news
-		w.mu.Unlock()
-		if said {
-			return true
+	for waits := true; ; {
+		s.mu.Lock()
+		by, said := s.by[text]
+		switch {
+		case said && by != rank:
+			if !warnLevel.MatchString(text) {
+				if s.last != text {
+					s.last, s.others = text, nil
+				}
+				if !slices.Contains(s.others, rank) {
+					s.others = append(s.others, rank)
+				}
+			}
+		case !waits:
+			s.note(rank, text)
+		}
+		news := s.news
+		s.mu.Unlock()
+		if said || !waits {
+			return said && by != rank
 		}
 		select {
 		case <-late:
-			return false
+			waits = false
 		case <-hurry:
-			return false
+			hurry, late = nil, time.After(sameAtEnd)
 		case <-news:
 		}
 	}
+}
+
+// mostShown is how much of a message the last line of a job that failed repeats.
+const mostShown = 100
+
+// sum is that line: which ranks said what another one did, and were not shown; "" where none did.
+func (s *sayings) sum() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.others) == 0 {
+		return ""
+	}
+	slices.Sort(s.others)
+	ranks := "rank " + fmt.Sprint(s.others[0])
+	if n := len(s.others); n > 1 {
+		ranks = fmt.Sprintf("%d ranks (%d to %d)", n, s.others[0], s.others[n-1])
+	}
+	line, _, _ := strings.Cut(s.last, "\n")
+	if shown := []rune(line); len(shown) > mostShown {
+		line = string(shown[:mostShown]) + "…"
+	}
+	text := fmt.Sprintf("lazo run: %s said the same as rank %d: %s\n", ranks, s.by[s.last], line)
+	s.last, s.others = "", nil
+	return text
 }
 
 // writing keeps what ranks write at the same time apart: their writers may be one.
@@ -128,8 +202,10 @@ type lines struct {
 	to     io.Writer
 	prefix string
 	rest   []byte
-	// repeats has what is not written again. What rank 0 may still say waits for that, beside the lines behind it.
-	repeats *warnings
+	// repeats has what is not written again for this rank. What rank 0 may still say waits for that, beside the lines
+	// behind it.
+	repeats *sayings
+	rank    int
 	held    sync.WaitGroup
 	hurry   chan struct{} // closed when nothing waits any more
 }
@@ -148,17 +224,20 @@ func (l *lines) Write(p []byte) (int, error) {
 
 func (l *lines) write(end int) error {
 	var b bytes.Buffer
-	for line := range bytes.Lines(l.rest[:end]) {
-		if text := warning(line); l.repeats != nil && text != "" {
-			kept := l.behind(line)
+	for m := range messages(l.rest[:end]) {
+		var kept []byte
+		for line := range bytes.Lines(m) {
+			kept = append(kept, l.behind(line)...)
+		}
+		if text := saying(m); l.repeats != nil && text != "" {
 			l.held.Go(func() {
-				if !l.repeats.repeated(text, l.hurry) {
+				if !l.repeats.repeated(l.rank, text, l.hurry) {
 					_ = l.put(kept) // as below, for a rank that goes on
 				}
 			})
 			continue
 		}
-		b.Write(l.behind(line))
+		b.Write(kept)
 	}
 	l.rest = append(l.rest[:0], l.rest[end:]...)
 	return l.put(b.Bytes())
@@ -183,11 +262,17 @@ func (l *lines) put(p []byte) error {
 	return err
 }
 
-// Close writes a last line that has no end, and what was held back.
-func (l *lines) Close() (err error) {
-	if len(l.rest) > 0 {
-		err = l.write(len(l.rest))
+// end writes a last line that has no end, when its rank has ended.
+func (l *lines) end() error {
+	if len(l.rest) == 0 {
+		return nil
 	}
+	return l.write(len(l.rest))
+}
+
+// Close writes what is left, and what was held back, when all ranks have ended.
+func (l *lines) Close() error {
+	err := l.end()
 	if l.hurry != nil {
 		close(l.hurry)
 	}
