@@ -173,29 +173,62 @@ func (p *program) Start(state []Buffer, batches []data.Batch) (changed, outputs 
 // errOtherBatches is the error of a run where not all processes have the same batches.
 var errOtherBatches = fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
 
-// alike are the batches, where several processes must have the same. Of a part of a batch only its place is known here.
+// alike are the batches, where several processes must have the same: of each field a checksum, for messages that name
+// it. Of a part of a batch only its place is known here, since the parts of the ranks have other values.
 func (p *program) alike(batches []data.Batch) []xla.Alike {
 	if p.on.Runtime().Job() == nil || p.mesh == 1 || len(p.batch) == 0 {
 		return nil
 	}
-	sum := fnv.New64a()
+	places, deals := fnv.New64a(), fnv.New64a()
+	sums := make([]int64, 2+len(p.batch))
 	for i := range batches {
 		b := &batches[i]
-		at := b.At
-		if dims := b.Fields[0].Array.Dims; b.Partial() && len(dims) > 0 {
-			at -= b.Part.Rank * dims[0] // where the whole batch begins
-		}
-		fmt.Fprint(sum, b.Epoch, at, b.Part.Of)
+		fmt.Fprintln(places, b.Epoch, wholeAt(b), b.Part.Of)
 		if b.Deal != nil {
-			fmt.Fprint(sum, *b.Deal)
+			fmt.Fprintln(deals, *b.Deal)
 		}
 		for j := range b.Fields {
 			if !b.Partial() {
-				fmt.Fprint(sum, bytesum(b.Fields[j].Array.Flat))
+				sums[2+j] = sums[2+j]*odd + int64(bytesum(b.Fields[j].Array.Flat))
 			}
 		}
 	}
-	return []xla.Alike{{What: "the next batches", Sum: int64(sum.Sum64()), Err: errOtherBatches}}
+	sums[0], sums[1] = int64(places.Sum64()), int64(deals.Sum64())
+	return []xla.Alike{{What: "the next batches", Sums: sums, Parts: func() []xla.Part { return p.parts(&batches[0]) }, Err: errOtherBatches}}
+}
+
+// odd takes one checksum into another in an order.
+const odd = 0x9e3779b1
+
+// parts are those of a batch that are compared, as alike has them.
+func (p *program) parts(b *data.Batch) []xla.Part {
+	place := fmt.Sprintf("epoch %d, from example %d on", b.Epoch, wholeAt(b))
+	if b.Partial() {
+		place += fmt.Sprintf(", a part of %d", b.Part.Of)
+	}
+	deal := "none"
+	if d := b.Deal; d != nil {
+		deal = fmt.Sprintf("%d examples (content %s) in batches of %d", d.Examples, d.Content, d.Size)
+		if d.Remainder {
+			deal += " with the remainder"
+		}
+		if d.Shuffled {
+			deal += fmt.Sprintf(", shuffled by the seed %d", d.Seed)
+		}
+	}
+	list := []xla.Part{{Name: "the place of the batch in the data", Is: place}, {Name: "the set and how it is dealt out", Is: deal}}
+	for i := range p.batch {
+		list = append(list, xla.Part{Name: fmt.Sprintf("the values of field %q", p.batch[i].Name)})
+	}
+	return list
+}
+
+// wholeAt is where the whole batch begins of which this is one or a part.
+func wholeAt(b *data.Batch) int {
+	if dims := b.Fields[0].Array.Dims; b.Partial() && len(dims) > 0 {
+		return b.At - b.Part.Rank*dims[0]
+	}
+	return b.At
 }
 
 // bytesum is a checksum of the elements of a slice of numbers.

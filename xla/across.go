@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,7 +105,7 @@ func tellApart(o *options) {
 	if job == nil || apart.across.Load() {
 		return
 	}
-	job.Note("it has opened a runtime without xla.Across, and computes for itself")
+	job.Note("it has opened a runtime without xla.Across, and computes for itself: give xla.Open the option xla.Across(job)")
 	if job.Rank() > 0 || apart.told.Swap(true) {
 		return
 	}
@@ -222,27 +225,76 @@ func disagree(job *dist.Job, what, text string) error {
 	}
 	var list bytes.Buffer
 	for rank, other := range all {
-		fmt.Fprintf(&list, "\n\trank %d: %s", rank, other)
+		if slices.ContainsFunc(all[:rank], func(said []byte) bool { return bytes.Equal(said, other) }) {
+			continue // it stands behind the first that says so
+		}
+		ranks := fmt.Sprint("rank ", rank)
+		for also := rank + 1; also < len(all); also++ {
+			if bytes.Equal(all[also], other) {
+				ranks = strings.Replace(ranks, "rank ", "ranks ", 1) + fmt.Sprint(", ", also)
+			}
+		}
+		fmt.Fprintf(&list, "\n\t%s: %s", ranks, other)
 	}
 	return fmt.Errorf("%w: they differ in what they are about to do:%s", ErrDisagree, list.String())
 }
 
-// firstDifference is the first line of a program that is another one than at rank 0.
+// firstDifference is the first line of a program that is another one than at rank 0, from a little before where they
+// part.
 func firstDifference(zero, own string) string {
 	a, b := strings.Split(zero, "\n"), strings.Split(own, "\n")
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
-			return fmt.Sprintf("line %d of the program is %.200q, that of rank 0 %.200q", i+1, strings.TrimSpace(b[i]), strings.TrimSpace(a[i]))
+			ours, theirs := partings(strings.TrimSpace(b[i]), strings.TrimSpace(a[i]))
+			return fmt.Sprintf("line %d of the program is %s, that of rank 0 %s", i+1, ours, theirs)
 		}
 	}
 	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
 }
 
+// The signature of a program is one line, which may have thousands of characters before the first that differs.
+const (
+	beforeParting = 60  // characters of a line that are shown before the first that differs
+	atParting     = 200 // and all in all
+)
+
+// partings are two texts, quoted, around the first character in which they differ; … stands for what is left out.
+func partings(a, b string) (string, string) {
+	x, y := []rune(a), []rune(b)
+	same := 0
+	for same < min(len(x), len(y)) && x[same] == y[same] {
+		same++
+	}
+	from := max(0, same-beforeParting)
+	quoted := func(r []rune) string {
+		to := min(len(r), from+atParting)
+		text := strconv.Quote(string(r[from:to]))
+		if from > 0 {
+			text = "…" + text
+		}
+		if to < len(r) {
+			text += "…"
+		}
+		return text
+	}
+	return quoted(x), quoted(y)
+}
+
 // Alike is what all processes of a job must have alike for a run, beside the program ([Program.Start]).
 type Alike struct {
 	What string // in messages: "the next batches"
-	Sum  int64  // a checksum of it, the same where it is alike
-	Err  error  // the error of a run where it is not
+	// Sums are checksums of its parts, the same where these are alike; all processes have equally many.
+	Sums []int64
+	// Parts says what each of the Sums is of. It is called where they are not the same.
+	Parts func() []Part
+	// Err is the error of a run where they are not; it comes with the ranks and the parts that differ.
+	Err error
+}
+
+// Part is a part of what all processes must have alike, in messages.
+type Part struct {
+	Name string // "field \"x\"", behind "differs in"
+	Is   string // what this process has, "" where that is not for messages: "1,000 examples"
 }
 
 // enter begins a run of a program when no other is under way, and looks that all processes begin the same one, with
@@ -267,7 +319,9 @@ func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
 	}
 	sums := []int64{int64(key.Sum64())}
 	for _, x := range alike {
-		sums = append(sums, x.Sum)
+		of := fnv.New64a()
+		_ = binary.Write(of, binary.LittleEndian, x.Sums) // never fails
+		sums = append(sums, int64(of.Sum64()))
 	}
 	equal, err := a.job.EachSame(shown, sums...)
 	switch {
@@ -278,10 +332,56 @@ func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
 	}
 	for i, x := range alike {
 		if !equal[i+1] {
-			return x.Err
+			return unlike(a.job, x)
 		}
 	}
 	return nil
+}
+
+// unlike is the error of processes that do not have x alike, with the ranks and the parts that differ from rank 0's.
+func unlike(job *dist.Job, x Alike) error {
+	type part struct {
+		Part
+		Sum int64
+	}
+	own := make([]part, len(x.Sums))
+	for i, named := range x.Parts() {
+		own[i] = part{named, x.Sums[i]}
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	all, err := job.AllGather(text)
+	if err != nil {
+		return err
+	}
+	ranks := make([][]part, len(all))
+	for r := range all {
+		if err := json.Unmarshal(all[r], &ranks[r]); err != nil || len(ranks[r]) != len(own) {
+			return fmt.Errorf("%w: rank %d compares %d parts of it, this one %d (%v)", x.Err, r, len(ranks[r]), len(own), err)
+		}
+	}
+	var said []string
+	for i, zero := range ranks[0] {
+		var others []string
+		has := ""
+		for r := range ranks {
+			if other := ranks[r][i]; other.Sum != zero.Sum {
+				others = append(others, fmt.Sprint(r))
+				if has == "" && other.Is != "" {
+					has = fmt.Sprintf(" (rank %d has %s, rank 0 %s)", r, other.Is, zero.Is)
+				}
+			}
+		}
+		switch {
+		case len(others) == 1:
+			said = append(said, fmt.Sprintf("rank %s differs from rank 0 in %s%s", others[0], zero.Name, has))
+		case len(others) > 1:
+			said = append(said, fmt.Sprintf("ranks %s differ from rank 0 in %s%s", strings.Join(others, ", "), zero.Name, has))
+		}
+	}
+	return fmt.Errorf("%w: %s", x.Err, strings.Join(said, "; "))
 }
 
 func (a *across) close() error {

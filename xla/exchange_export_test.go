@@ -76,3 +76,6 @@ func protoFields(message []byte, path ...protowire.Number) (found [][]byte) {
 
 // RankLimit is how many processes a runtime is refused for.
 var RankLimit = rankLimit
+
+// FirstDifference says in which line two programs differ.
+var FirstDifference = firstDifference

@@ -70,7 +70,7 @@ func killed(t *testing.T, phase string) {
 	devices, err := strategies.DataParallel(plugintest.Devices(t, 2))
 	require.NoError(t, err)
 	want := faultTraining(t, devices, 0, nil)
-	for range killings {
+	for range faultTimes {
 		dir := t.TempDir()
 		said, err := ranks.Start(t, 2, func(o *launch.Options) {
 			o.Restarts, o.Env = 1, append(o.Env, faultFolder+"="+dir, "LAZO_DEADLINE="+faultPatient.String())
@@ -234,36 +234,111 @@ func trainUntilKilled(t *testing.T, phase string) {
 	require.NoError(t, job.Close())
 }
 
+// Each rank has the data that a fault gives it: all end with the words that say so, and nobody waits for the deadline.
+
 // F61: the data of one rank has a column more, which its model refuses while the other rank makes the step. The program
 // ends there, and all end with its words.
 func TestF61_anotherColumn(t *testing.T) {
-	if !ranks.Inside(t) {
-		begin := time.Now()
-		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=1m") })
-		failed := (*launch.ExitError)(nil)
-		require.ErrorAs(t, err, &failed, said)
-		const why = `requested to reuse variable "/a/dense/weights", but with different shape`
-		require.Contains(t, said, "[0] ", said)
-		for line := range strings.Lines(said) {
-			if strings.HasPrefix(line, "[0] lazo: ") || strings.Contains(line, " loop: ") {
-				require.Contains(t, line, why)
+	unlikeData(t, `requested to reuse variable "/a/dense/weights", but with different shape`, func(rank int, fault func(), yield func(data.Batch, error) bool) {
+		part := data.Share(rank, 2)
+		if yield(zeros(t, 16, 8, part), nil) {
+			fault()
+			_ = yield(zeros(t, 16, 8+rank, part), nil)
+		}
+	})
+}
+
+// F61: a batch of one rank has more examples.
+func TestF61_moreExamples(t *testing.T) {
+	unlikeData(t, "rank 1 has counted 48 samples and rank 0 32: each batch must count the same number of samples in all of them", func(rank int, fault func(), yield func(data.Batch, error) bool) {
+		if yield(zeros(t, 16, 8), nil) {
+			fault()
+			_ = yield(zeros(t, 16<<rank, 8), nil)
+		}
+	})
+}
+
+// F62: the data of one rank ends earlier.
+func TestF62_endsEarlier(t *testing.T) {
+	unlikeData(t, "the data of rank 1 ended after 3 batches, rank 0 has had ", func(rank int, fault func(), yield func(data.Batch, error) bool) {
+		for i := range 5 - 2*rank {
+			if i == 2 {
+				fault()
+			}
+			if !yield(zeros(t, 16, 8), nil) {
+				return
 			}
 		}
-		require.Less(t, time.Since(begin), time.Minute, "nobody waited for the deadline")
-		t.Logf("F61: all were gone after %v, exit code %d:\n%s", time.Since(begin).Round(time.Millisecond), failed.Code, said)
+	})
+}
+
+// F62: one element of one rank's batch is another one. The message names the field.
+func TestF62_anotherValue(t *testing.T) {
+	unlikeData(t, `rank 1 differs from rank 0 in the values of field "y"`, func(rank int, fault func(), yield func(data.Batch, error) bool) {
+		if yield(zeros(t, 16, 8), nil) {
+			fault()
+			other := zeros(t, 16, 8)
+			y, err := other.Get("y")
+			require.NoError(t, err)
+			y.Flat.([]float32)[7] = float32(rank)
+			_ = yield(other, nil)
+		}
+	})
+}
+
+// F62: the set of one rank has more examples, of which each reads its part. The message has both numbers.
+func TestF62_anotherLength(t *testing.T) {
+	const says = "rank 1 differs from rank 0 in the set and how it is dealt out (rank 1 has 96 examples (content "
+	unlikeData(t, says, func(rank int, fault func(), yield func(data.Batch, error) bool) {
+		n := 64 + 32*rank
+		set, err := data.New(data.X(make([]float32, n*8), n, 8), data.Y(make([]float32, n), n, 1))
+		require.NoError(t, err)
+		fault()
+		for b, err := range set.Batches(16, data.Share(rank, 2)) {
+			if !yield(b, err) {
+				return
+			}
+		}
+	})
+}
+
+// unlikeData trains on two ranks until the data of one is another one, which it says before by fault.
+func unlikeData(t *testing.T, says string, batches func(rank int, fault func(), yield func(data.Batch, error) bool)) {
+	if ranks.Inside(t) {
+		job, err := dist.Join(t.Context())
+		require.NoError(t, err)
+		strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
+		require.NoError(t, err)
+		state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
+		require.NoError(t, err)
+		fault := func() {
+			require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(faultFolder), "fault"), nil, 0o600))
+		}
+		_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(small))).Run(t.Context(), state, func(yield func(data.Batch, error) bool) {
+			batches(job.Rank(), fault, yield)
+		})
+		loop.Exit(err)
 		return
 	}
-	job, err := dist.Join(t.Context())
-	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)))
-	require.NoError(t, err)
-	state, err := managed.New(strategy, managed.WithOptimizer(optimizer.Adam().Done()))
-	require.NoError(t, err)
-	part := data.Share(job.Rank(), 2)
-	_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(small))).Run(t.Context(), state, func(yield func(data.Batch, error) bool) {
-		_ = yield(zeros(t, 16, 8, part), nil) && yield(zeros(t, 16, 8+job.Rank(), part), nil)
-	})
-	loop.Exit(err)
+	for range faultTimes {
+		dir := t.TempDir()
+		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, faultFolder+"="+dir, "LAZO_DEADLINE=1m") })
+		now := time.Now()
+		failed := (*launch.ExitError)(nil)
+		require.ErrorAs(t, err, &failed, said)
+		fault, err := os.Stat(filepath.Join(dir, "fault"))
+		require.NoError(t, err, said)
+		took := now.Sub(fault.ModTime())
+		require.Less(t, took, faultSlack, "nobody waited for the deadline")
+		require.Contains(t, said, "[0] ", said)
+		require.Contains(t, said, says, said)
+		for line := range strings.Lines(said) {
+			if strings.HasPrefix(line, "[0] lazo: ") || strings.Contains(line, " loop: ") {
+				require.Contains(t, line, says)
+			}
+		}
+		t.Logf("all were gone after %v, exit code %d:\n%s", took.Round(time.Millisecond), failed.Code, said)
+	}
 }
 
 // onDisk is a store of files, which sees what is put.
@@ -337,17 +412,9 @@ func (s *onDisk) Delete(_ context.Context, key string) error { return os.Remove(
 // before is there.
 func TestF65_fullDisk(t *testing.T) {
 	if !ranks.Inside(t) {
-		dir := t.TempDir()
-		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, faultFolder+"="+dir) })
-		require.NoError(t, err, said)
-		require.Equal(t, 2, strings.Count(said, "F65: "), said)
-		folder, err := checkpoint.Open(filepath.Join(dir, "run"), checkpoint.Options{ReadOnly: true})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, folder.Close()) }()
-		newest, err := folder.Newest(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, checkpoint.Step(saveEach), newest.Step)
-		t.Log(said)
+		for range faultTimes {
+			fullDiskOfOne(t)
+		}
 		return
 	}
 	job, err := dist.Join(t.Context())
@@ -382,6 +449,21 @@ func TestF65_fullDisk(t *testing.T) {
 	fmt.Fprintf(os.Stderr, "F65: %v\n", err)
 	require.NoError(t, errors.Join(step.Close(), state.Close(), folder.Close()))
 	require.NoError(t, job.Close())
+}
+
+// fullDiskOfOne is TestF65_fullDisk once, in the process that go test started.
+func fullDiskOfOne(t *testing.T) {
+	dir := t.TempDir()
+	said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, faultFolder+"="+dir) })
+	require.NoError(t, err, said)
+	require.Equal(t, 2, strings.Count(said, "F65: "), said)
+	folder, err := checkpoint.Open(filepath.Join(dir, "run"), checkpoint.Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, folder.Close()) }()
+	newest, err := folder.Newest(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.Step(saveEach), newest.Step)
+	t.Log(said)
 }
 
 // fullDisk has the system refuse each further byte of this process's files, as a full disk does.

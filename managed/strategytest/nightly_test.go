@@ -10,10 +10,10 @@ var rankCounts = []int{2, 4}
 // likeJit are those of TestRanks_likeJit.
 var likeJit = []int{4, 8}
 
-// killedIn are the phases in which TestF54_killedIn kills a rank, so many times each.
+// killedIn are the phases in which TestF54_killedIn kills a rank; each fault of a job is made so many times.
 var killedIn = []string{"start", "joined", "compile", "step", "fetch", "save"}
 
-const killings = 20
+const faultTimes = 20
 
 func exchangesCounted(string, int) bool { return true }
 

@@ -12,10 +12,10 @@ var rankCounts = []int{2}
 // likeJit are those of TestRanks_likeJit.
 var likeJit = []int{4}
 
-// killedIn are the phases in which TestF54_killedIn kills a rank, so many times each.
+// killedIn are the phases in which TestF54_killedIn kills a rank; each fault of a job is made so many times.
 var killedIn = []string{"step"}
 
-const killings = 1
+const faultTimes = 1
 
 // exchangesCounted takes the models whose examples were seen to be gathered, and some beside them.
 func exchangesCounted(model string, devices int) bool {
