@@ -103,7 +103,7 @@ var fieldsThatAreLists = map[string]string{
 	"train/outer.Continuous.Evals": "call", "train/outer.Eval.End": "call", "train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call",
 	"train/outer.Loop.Tasks": "call", "train/outer.Loop.Evals": "call", "train/outer.Loop.Begin": "call", "train/outer.Loop.End": "call", "train.Predict.Hooks": "call",
 	"train.Predict.Tasks": "call", "train.Test.Hooks": "call", "train.Test.Tasks": "call", "train.Test.Options": "call",
-	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
+	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Alike.Sums": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
 	"xla/plan.Step.Batch": "call", "xla/plan.Step.Inputs": "call",
 	"text.BPETraining.Special": "call", "plots.Classified.Classes": "call", "plots.Classified.Labels": "call", "plots.Classified.Scores": "call",
 	"plots.Weights.Values": "call", "plots.Block.From": "call", "plots.Block.Parts": "call", "plots.Report.Card": "call",
