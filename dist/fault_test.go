@@ -75,8 +75,8 @@ func TestNobodyHangs(t *testing.T) {
 	theFaults(t, "hangs", "hangs, last", "fails", "ends by an error", "0 ends by an error", "other call")
 }
 
-// The code of a job of which a rank ended with 0 is that of a rank that was lost, also where the launcher ends the others
-// before they can give it.
+// The code of a job of which a rank ended with 0 is that of a rank that was lost, also where the launcher ends the
+// others before they can give it.
 func TestF55_exitCode(t *testing.T) {
 	t.Parallel()
 	if ranks.Inside(t) {

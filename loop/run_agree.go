@@ -266,7 +266,7 @@ func (r *run[S, B]) apart(most, least int64, a, b int) error {
 	}
 	if begins := place(most&7) == atBegin; begins != (place(least&7) == atBegin) {
 		if !begins {
-			most, least, a, b, first, second = least, most, b, a, second, first
+			least, a, b, first, second = most, b, a, second, first
 		}
 		return failed("rank %d begins a run of %s, and rank %d does not: it is %s: a run within a task or callback, as an evaluation at the end of an epoch, "+
 			"is made by all of them", a, first, b, is(least, second))

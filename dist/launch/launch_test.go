@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,6 +123,22 @@ func TestRun_errors(t *testing.T) {
 			_, said, _ = run(t, way, o)
 			require.Equal(t, 1, strings.Count(said, "] 2026/01/01 00:00:00 ERROR rank 0 failed\n"), said)
 			require.Regexp(t, `lazo run: rank [12] said the same as rank [12]: ERROR rank 0 failed\n$`, said)
+		})
+	}
+}
+
+// Lines that wait for rank 0 come in the order in which they were written, with those between them.
+func TestRun_order(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			o := shell(`[ $R = 1 ] || exit 0; for i in 1 2 3 4 5 6 7 8; do echo "2026/01/01 00:00:00 step $i" >&2; echo "  and $i" >&2; echo "after $i" >&2; done`)
+			_, said, code := run(t, way, o)
+			require.Zero(t, code)
+			want := ""
+			for i := range 8 {
+				want += fmt.Sprintf("[1] 2026/01/01 00:00:00 step %d\n[1]   and %d\n[1] after %d\n", i+1, i+1, i+1)
+			}
+			require.Equal(t, want, said)
 		})
 	}
 }

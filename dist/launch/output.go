@@ -59,7 +59,7 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // by the standard logger, as loop.Exit does
 )
 
-// messages are the lines of a text, each with those behind it that begin with a tab: an error may have several.
+// messages are the lines of a text, each with the indented ones behind it: an error may have several.
 func messages(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {
@@ -70,7 +70,7 @@ func messages(text []byte) iter.Seq[[]byte] {
 					end = len(text)
 					break
 				}
-				if end += n + 1; end == len(text) || text[end] != '\t' {
+				if end += n + 1; end == len(text) || text[end] != '\t' && text[end] != ' ' {
 					break
 				}
 			}
@@ -121,22 +121,16 @@ const (
 	sameAtEnd  = 100 * time.Millisecond
 )
 
-// repeated tells whether another rank than this one says the same, rank 0 now or soon.
-func (s *sayings) repeated(rank int, text string, hurry <-chan struct{}) bool {
-	late := time.After(sameWithin)
+// repeated tells whether another rank than this one says the same, rank 0 now or until a time. When all ranks have
+// ended it is told so by hurry, and waits until then's time.
+func (s *sayings) repeated(rank int, text string, until time.Time, hurry <-chan struct{}, then *time.Time) bool {
+	late := time.After(time.Until(until))
 	for waits := true; ; {
 		s.mu.Lock()
 		by, said := s.by[text]
 		switch {
 		case said && by != rank:
-			if !warnLevel.MatchString(text) {
-				if s.last != text {
-					s.last, s.others = text, nil
-				}
-				if !slices.Contains(s.others, rank) {
-					s.others = append(s.others, rank)
-				}
-			}
+			s.count(rank, text)
 		case !waits:
 			s.note(rank, text)
 		}
@@ -149,9 +143,22 @@ func (s *sayings) repeated(rank int, text string, hurry <-chan struct{}) bool {
 		case <-late:
 			waits = false
 		case <-hurry:
-			hurry, late = nil, time.After(sameAtEnd)
+			hurry, late = nil, time.After(time.Until(*then))
 		case <-news:
 		}
+	}
+}
+
+// count notes that a rank repeats a text. The caller holds mu.
+func (s *sayings) count(rank int, text string) {
+	if warnLevel.MatchString(text) {
+		return
+	}
+	if s.last != text {
+		s.last, s.others = text, nil
+	}
+	if !slices.Contains(s.others, rank) {
+		s.others = append(s.others, rank)
 	}
 }
 
@@ -202,12 +209,23 @@ type lines struct {
 	to     io.Writer
 	prefix string
 	rest   []byte
-	// repeats has what is not written again for this rank. What rank 0 may still say waits for that, beside the lines
-	// behind it.
+	// repeats has what is not written again for this rank. What rank 0 may still say waits for that, and the lines
+	// behind it for their turn.
 	repeats *sayings
 	rank    int
+	mu      sync.Mutex
+	waiting []waiting
+	shows   bool // a goroutine shows what waits
 	held    sync.WaitGroup
-	hurry   chan struct{} // closed when nothing waits any more
+	hurry   chan struct{} // closed when all ranks have ended
+	then    time.Time     // until when what waits then does
+}
+
+// waiting is a message that comes behind one that waits, or waits itself until a time.
+type waiting struct {
+	text  string // as saying has it
+	until time.Time
+	shown []byte
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -229,18 +247,45 @@ func (l *lines) write(end int) error {
 		for line := range bytes.Lines(m) {
 			kept = append(kept, l.behind(line)...)
 		}
-		if text := saying(m); l.repeats != nil && text != "" {
-			l.held.Go(func() {
-				if !l.repeats.repeated(l.rank, text, l.hurry) {
-					_ = l.put(kept) // as below, for a rank that goes on
-				}
-			})
-			continue
+		if l.repeats == nil || !l.wait(saying(m), kept) {
+			b.Write(kept)
 		}
-		b.Write(kept)
 	}
 	l.rest = append(l.rest[:0], l.rest[end:]...)
 	return l.put(b.Bytes())
+}
+
+// wait takes a message that is to wait for what rank 0 says, or comes behind one that does.
+func (l *lines) wait(text string, shown []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text == "" && !l.shows {
+		return false
+	}
+	l.waiting = append(l.waiting, waiting{text, time.Now().Add(sameWithin), shown})
+	if !l.shows {
+		l.shows = true
+		l.held.Go(l.show)
+	}
+	return true
+}
+
+// show writes what waits, in its order, until nothing does.
+func (l *lines) show() {
+	for {
+		l.mu.Lock()
+		if len(l.waiting) == 0 {
+			l.shows = false
+			l.mu.Unlock()
+			return
+		}
+		next := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.mu.Unlock()
+		if next.text == "" || !l.repeats.repeated(l.rank, next.text, next.until, l.hurry, &l.then) {
+			_ = l.put(next.shown) // as in pipes.open, for a rank that goes on
+		}
+	}
 }
 
 // behind is a line behind the prefix.
@@ -274,6 +319,7 @@ func (l *lines) end() error {
 func (l *lines) Close() error {
 	err := l.end()
 	if l.hurry != nil {
+		l.then = time.Now().Add(sameAtEnd)
 		close(l.hurry)
 	}
 	l.held.Wait()
