@@ -18,7 +18,7 @@ import (
 // joins are the ways in which ranks are joined.
 var joins = map[string]func(*launch.Options){
 	"MPI":     func(*launch.Options) {},
-	"control": func(o *launch.Options) { o.NoMPI = true },
+	"control": func(o *launch.Options) { o.NoMPI, o.Mpirun = true, "" },
 }
 
 func TestJob_agreement(t *testing.T) {

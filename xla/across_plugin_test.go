@@ -36,7 +36,7 @@ func overFake(t *testing.T, env ...string) func(*launch.Options) {
 	}
 	library := plugintest.Fake(t)
 	return func(o *launch.Options) {
-		o.NoMPI = true
+		o.NoMPI, o.Mpirun = true, ""
 		o.Env = append(append(o.Env, fakeVariable+"="+library, "LAZO_DEADLINE=5s"), env...)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-func withoutMPI(o *launch.Options) { o.NoMPI = true }
+func withoutMPI(o *launch.Options) { o.NoMPI, o.Mpirun = true, "" }
 
 // A process of a job that opens a runtime for itself alone says so once, to the log where there is one.
 func TestAcross_forgotten(t *testing.T) {
