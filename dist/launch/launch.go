@@ -274,7 +274,16 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
 		exit.Code = dist.ExitLost
 	}
+	if exit := (*ExitError)(nil); !m.open && errors.As(err, &exit) && endedBySignal(words, exit.Code) {
+		exit.Code += 128
+	}
 	return errors.Join(err, reading)
+}
+
+// endedBySignal tells by the words of MPICH's mpirun whether its exit code is the number of the signal that ended a
+// rank.
+func endedBySignal(words string, code int) bool {
+	return strings.Contains(words, fmt.Sprintf("(signal %d)", code))
 }
 
 // improper tells by the words of Open MPI's mpirun that a rank ended with exit code 0 in the midst of the job. It gives
