@@ -22,6 +22,7 @@ type Async struct {
 	mu       sync.Mutex
 	idle     sync.Cond // broadcast when busy becomes false
 	busy     bool
+	writes   *draft // that which is being written
 	waiting  *draft
 	spare    map[string][]byte // buffers of a checkpoint that was written
 	failed   []error
@@ -64,13 +65,21 @@ func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	if err == nil {
 		err = a.copy(ctx, d)
 	}
+	if err != nil && content.Cut() {
+		err = errors.Join(err, a.folder.GiveUp(context.WithoutCancel(ctx), step, content.Share, err))
+	}
 	return errors.Join(a.folder.wrap(err, "save step %d", step), a.Check())
 }
 
 func (a *Async) copy(ctx context.Context, d *draft) error {
-	buffers, err := a.begin()
+	buffers, replaced, err := a.begin()
 	if err != nil {
 		return err
+	}
+	if replaced != nil && replaced.cut() {
+		if err := a.folder.GiveUp(ctx, replaced.manifest.step, replaced.share, errors.New("a newer one has replaced it")); err != nil {
+			return err
+		}
 	}
 	if err := d.copyTensors(ctx, buffers); err != nil {
 		return err
@@ -79,12 +88,13 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin gives buffers for a copy: those of the checkpoint that waits, else those of one that was written.
-func (a *Async) begin() (map[string][]byte, error) {
+// begin gives buffers for a copy: those of the checkpoint that waits, which is then replaced, else those of one that was
+// written.
+func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	if d := a.waiting; d != nil {
 		a.waiting = nil
@@ -92,11 +102,11 @@ func (a *Async) begin() (map[string][]byte, error) {
 		// As it should be where steps are fast: Replaced counts them.
 		a.folder.options.Log.Debug("checkpoint: not saved, since a newer one came while an older one was being written",
 			"folder", a.folder.dir, "step", int64(d.manifest.step))
-		return d.buffers(), nil
+		return d.buffers(), d, nil
 	}
-	buffers := a.spare
+	buffers = a.spare
 	a.spare = nil
-	return buffers, nil
+	return buffers, nil, nil
 }
 
 func (a *Async) enqueue(d *draft) {
@@ -114,7 +124,7 @@ func (a *Async) work() {
 	defer a.mu.Unlock()
 	for a.waiting != nil {
 		d := a.waiting
-		a.waiting = nil
+		a.writes, a.waiting = d, nil
 		a.mu.Unlock()
 		err := a.folder.save(context.Background(), d, &a.another)
 		a.mu.Lock()
@@ -124,7 +134,7 @@ func (a *Async) work() {
 		}
 		a.spare = d.buffers()
 	}
-	a.busy = false
+	a.writes, a.busy = nil, false
 	a.idle.Broadcast()
 }
 
@@ -140,6 +150,14 @@ func (a *Async) Check() error {
 
 // Failed tells whether [Async.Check] has errors to give. It waits for nothing.
 func (a *Async) Failed() bool { return a.failing.Load() }
+
+// Writing tells whether tensors are being written, or wait to be, by this process or by those that it saves together
+// with. It waits for nothing.
+func (a *Async) Writing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.waiting != nil || a.writes != nil && !a.writes.written.Load()
+}
 
 // Wait waits until nothing is being written or waits, or ctx ends, and gives the errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
@@ -179,8 +197,7 @@ func (a *Async) Replaced() int64 {
 
 // copyTensors makes the draft independent of the caller's memory.
 func (d *draft) copyTensors(ctx context.Context, buffers map[string][]byte) error {
-	for i := range d.tensors {
-		t := &d.tensors[i]
+	for t := range d.all() {
 		size, err := t.tensor().ByteSize()
 		if err != nil {
 			return err
@@ -203,7 +220,7 @@ func (d *draft) copyTensors(ctx context.Context, buffers map[string][]byte) erro
 
 func (d *draft) buffers() map[string][]byte {
 	buffers := make(map[string][]byte, len(d.tensors))
-	for _, t := range d.tensors {
+	for t := range d.all() {
 		buffers[t.Name] = t.Data
 	}
 	return buffers

@@ -3,11 +3,12 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/lazo-ml/lazo/internal/shield"
@@ -23,22 +24,13 @@ type Content struct {
 	// same types. Integers are exact there; for values whose types are not known beforehand there is [Params], for
 	// numbers that may be NaN [Float]. JSON is UTF-8: encoding/json changes other text ([Params] do not).
 	Sections map[string]any
+	// Share is for one of several processes that save a state together. The zero Share is all of a state.
+	Share Share
 }
 
-// Drop makes the calls of Write that a save of the content makes, in the order in which it makes them, and drops what
-// they write. It is for processes that fetch a state together which one of them saves. One that fails does not keep it
-// from the others: the error has all.
-func (c Content) Drop() error {
-	var errs []error
-	for _, t := range inOrder(c.Tensors) {
-		if t.Write == nil {
-			continue
-		}
-		if err := t.writeTo(io.Discard); err != nil {
-			errs = append(errs, fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err))
-		}
-	}
-	return errors.Join(errs...)
+// Cut tells whether a tensor is cut over several processes, which then save it together: see [Share].
+func (c Content) Cut() bool {
+	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
 
 // Tensor is an array with a name.
@@ -53,6 +45,9 @@ type Tensor struct {
 	// there. It is called once, by the goroutine that saves, and must write exactly what Dims and DType take. The writer
 	// may be a [MemoryWriter].
 	Write func(io.Writer) error
+	// Parts, if not nil, stand in place of Data and Write for a tensor that is cut over several processes: those that
+	// this one is to save, maybe none. See [Share]. What was loaded is whole.
+	Parts []Part
 }
 
 // MemoryWriter is the writer that [Async] gives to a [Tensor]'s Write: bytes that were put into its AvailableBuffer
@@ -65,15 +60,40 @@ type MemoryWriter interface {
 // draft is content that can be written: all that can go wrong with it but the tensors' bytes has been tried.
 type draft struct {
 	manifest manifest
-	tensors  []Tensor
+	tensors  []Tensor // whole
+	share    Share
+	parts    []Tensor // those of this process, named by partName
+	of       map[string]partOf
+	written  atomic.Bool // all tensors are, by all processes
 }
 
+// all are the tensors that this process writes.
+func (d *draft) all() iter.Seq[*Tensor] {
+	return func(yield func(*Tensor) bool) {
+		for _, list := range [][]Tensor{d.tensors, d.parts} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// cut tells whether several processes save it.
+func (d *draft) cut() bool { return len(d.manifest.cuts) > 0 }
+
 func newDraft(step Step, c Content) (*draft, error) {
-	d := &draft{tensors: inOrder(c.Tensors)}
+	d := &draft{share: c.Share, of: map[string]partOf{}}
 	d.manifest = manifest{
 		format: format, step: step,
 		metrics:  make(map[string]Float, len(c.Metrics)),
 		sections: make(map[string]json.RawMessage, len(c.Sections)),
+		ranks:    map[string]stateSum{},
+		cuts:     map[string]*cutTensor{},
+	}
+	if err := d.divide(inOrder(c.Tensors)); err != nil {
+		return nil, err
 	}
 	if step < 0 {
 		return nil, fmt.Errorf("step %d is negative", step)

@@ -226,13 +226,13 @@ func TestPruneKeepsOneThatIsRight(t *testing.T) {
 // F39: a checkpoint of a later lazo is not passed over for an older one.
 func TestF39_newerFormat(t *testing.T) {
 	m := saved(t, 1, 2)
-	text := bytes.Replace(read(t, m, dir(2)+"/manifest.json"), []byte(`"format": 1`), []byte(`"format": 2, "more": []`), 1)
+	text := bytes.Replace(read(t, m, dir(2)+"/manifest.json"), []byte(`"format": 1`), []byte(`"format": 3, "more": []`), 1)
 	write(t, m, dir(2)+"/manifest.json", text)
 	write(t, m, dir(2)+"/COMMIT", []byte(checkpoint.Commit(text)))
 	f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1)}})
 	_, err := f.Newest(t.Context())
 	require.ErrorIs(t, err, checkpoint.ErrNewer)
-	require.ErrorContains(t, err, "format 2, this lazo reads up to 1")
+	require.ErrorContains(t, err, "format 3, this lazo reads up to 2")
 	require.ErrorIs(t, f.Save(t.Context(), 2, content(2)), checkpoint.ErrExists)
 	require.NoError(t, f.Prune(t.Context()))
 	require.NoError(t, f.Save(t.Context(), 3, content(3)))

@@ -37,8 +37,14 @@ func (d *disk) close() error {
 }
 
 func (d *disk) put(ctx context.Context, name string, w writing) error {
-	temp := freshName(tempPrefix)
-	err := d.write(ctx, temp, w)
+	temp, err := w.begun, error(nil)
+	if temp == "" {
+		temp = freshName(tempPrefix)
+		err = d.fs.Mkdir(temp)
+	}
+	if err == nil {
+		err = d.write(ctx, temp, w)
+	}
 	if err == nil {
 		err = w.last()
 	}
@@ -53,11 +59,9 @@ func (d *disk) put(ctx context.Context, name string, w writing) error {
 
 // write makes the whole checkpoint under a temporary name, durable and read back.
 func (d *disk) write(ctx context.Context, temp string, w writing) error {
-	if err := d.fs.Mkdir(temp); err != nil {
-		return err
-	}
 	create := func(name string, write func(io.Writer) error) error { return d.create(temp+"/"+name, write) }
-	text, err := w.files(create)
+	open := func(path string) (file, error) { return d.open(ctx, path) }
+	text, err := w.files(create, open, temp)
 	if err == nil {
 		err = create(commitName, bytesOf(text))
 	}
@@ -67,7 +71,43 @@ func (d *disk) write(ctx context.Context, temp string, w writing) error {
 	if err != nil {
 		return err
 	}
-	return w.readBack(func(path string) (file, error) { return d.open(ctx, path) }, temp)
+	return w.readBack(open, temp)
+}
+
+func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(temp) }
+
+func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
+
+// share renames the file, so that rank 0 sees it when it is whole.
+func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
+	part := temp + "/" + file + partSuffix
+	if err := d.create(part, write); err != nil {
+		return err
+	}
+	if err := d.fs.Rename(part, temp+"/"+file); err != nil {
+		return err
+	}
+	return d.fs.SyncDir(temp)
+}
+
+// partSuffix is behind the name of a rank's file that is not whole.
+const partSuffix = ".part"
+
+// mark writes a small file. A disk that is full may not take it, but it can rename one.
+func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
+	part := temp + "/" + mark + partSuffix
+	err := d.create(part, bytesOf([]byte(text)))
+	if err == nil {
+		err = d.fs.Rename(part, temp+"/"+mark)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // rank 0 may have given it up
+		return nil
+	}
+	rank, _ := shareRank(mark)
+	if d.fs.Rename(temp+"/"+shareName(rank)+partSuffix, temp+"/"+mark) == nil {
+		return nil
+	}
+	return err
 }
 
 // create writes a file and makes it durable. A file whose sync failed is lost: the kernel may have dropped the pages,

@@ -39,7 +39,7 @@ func (m *manifest) info() Info {
 	for name, x := range m.metrics {
 		metrics[name] = float64(x)
 	}
-	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize}
+	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize + m.cutBytes()}
 }
 
 // List gives the checkpoints in the order of their steps, one for each step. It reads the manifests alone: damage in
@@ -111,5 +111,8 @@ func readInfo(open opener, at place) (*manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, errors.Join(checkSize(file, path, m), file.Close())
+	if err := errors.Join(checkSize(file, path, m.state), file.Close()); err != nil {
+		return m, err
+	}
+	return m, sizesOfShares(open, at.String(), m)
 }

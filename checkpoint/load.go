@@ -119,5 +119,12 @@ func readCheckpoint(ctx context.Context, open opener, dir string, step Step, kee
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
+	if m.format == cutFormat {
+		cut, err := readShares(ctx, open, dir, m, keep)
+		if err != nil {
+			return nil, err
+		}
+		tensors = inOrder(append(tensors, cut...))
+	}
 	return &Checkpoint{Info: m.info(), Tensors: tensors, sections: m.sections}, nil
 }

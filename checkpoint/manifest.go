@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	format        = 1
+	format        = 1        // all tensors are whole, in one file
+	cutFormat     = 2        // some are cut, and lie in the files of several ranks
 	manifestLimit = 64 << 20 // bytes
 	tensorLimit   = 1_000_000
 	entryLimit    = 10_000 // metrics, sections
@@ -27,11 +28,14 @@ type manifest struct {
 	metrics map[string]Float
 	state   stateSum
 	// sums are the CRC-32C of the tensors.
-	sums     map[string]crc
+	sums map[string]crc
+	// ranks are the files with the parts of tensors that are cut, and cuts these, both in cutFormat alone.
+	ranks    map[string]stateSum
+	cuts     map[string]*cutTensor
 	sections map[string]json.RawMessage
 }
 
-// stateSum is what the manifest says about state.safetensors beside its tensors.
+// stateSum is what the manifest says about a file of tensors beside these.
 type stateSum struct {
 	Size       int64 `json:"size"`
 	HeaderSize int64 `json:"header_size"` // with the 8 bytes before it
@@ -82,7 +86,7 @@ type field struct {
 }
 
 func (m *manifest) fields() []field {
-	return []field{
+	fields := []field{
 		plain("format", &m.format),
 		plain("step", &m.step),
 		plain("time", &m.time),
@@ -98,6 +102,22 @@ func (m *manifest) fields() []field {
 		byName("sections", entryLimit, &m.sections, func(raw json.RawMessage) ([]byte, error) { return json.Marshal(raw) },
 			func(text []byte) (json.RawMessage, error) { return text, nil }),
 	}
+	if m.format == cutFormat {
+		fields = append(fields, byName("ranks", tensorLimit, &m.ranks, encodeAny[stateSum], decodeStrict[stateSum]),
+			byName("cut", tensorLimit, &m.cuts, encodeAny[*cutTensor], decodeStrict[*cutTensor]))
+	}
+	return fields
+}
+
+func encodeAny[T any](x T) ([]byte, error) { return json.Marshal(x) }
+
+func decodeStrict[T any](text []byte) (x T, err error) {
+	if string(text) == "null" {
+		return x, errors.New("got null")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return x, d.Decode(&x)
 }
 
 func plain[T any](name string, to *T) field {
@@ -185,7 +205,9 @@ func parseManifest(text []byte) (*manifest, error) {
 		}
 	}
 	m := &manifest{}
-	for i, field := range m.fields() {
+	fields := m.fields()
+	for i := 0; i < len(fields); i++ {
+		field := fields[i]
 		value, ok := found[field.name]
 		if !ok {
 			return nil, fmt.Errorf("no field %q", field.name)
@@ -193,8 +215,11 @@ func parseManifest(text []byte) (*manifest, error) {
 		if err := field.decode(value); err != nil {
 			return nil, fmt.Errorf("field %q: %w", field.name, err)
 		}
-		if i == 0 && m.format != format { // before anything else: all else may be another
-			return nil, m.otherFormat()
+		if i == 0 { // before anything else: all else may be another
+			if m.format != format && m.format != cutFormat {
+				return nil, m.otherFormat()
+			}
+			fields = m.fields()
 		}
 		delete(found, field.name)
 	}
@@ -205,10 +230,10 @@ func parseManifest(text []byte) (*manifest, error) {
 }
 
 func (m *manifest) otherFormat() error {
-	if m.format > format {
-		return fmt.Errorf("format %d, this lazo reads up to %d: %w; load it with that one", m.format, format, ErrNewer)
+	if m.format > cutFormat {
+		return fmt.Errorf("format %d, this lazo reads up to %d: %w; load it with that one", m.format, cutFormat, ErrNewer)
 	}
-	return fmt.Errorf("format %d, expected 1 to %d", m.format, format)
+	return fmt.Errorf("format %d, expected %d to %d", m.format, format, cutFormat)
 }
 
 func (m *manifest) check() error {
@@ -220,7 +245,7 @@ func (m *manifest) check() error {
 	case m.state.HeaderSize < 0 || m.state.HeaderSize > m.state.Size:
 		return fmt.Errorf("a header of %d in a file of %d bytes", m.state.HeaderSize, m.state.Size)
 	}
-	return nil
+	return m.checkCuts()
 }
 
 // commit is the content of COMMIT for a manifest, in the format of sha256sum.

@@ -16,6 +16,13 @@ type medium interface {
 	open(ctx context.Context, path string) (file, error)
 	// put makes a checkpoint of a new name, durably. After an error it is not there.
 	put(ctx context.Context, name string, writing writing) error
+	// Of a checkpoint that several processes make: begin makes the temporary folder, where the medium has such, and
+	// giveUp removes what was made; share makes the file of one of them, seen when it is whole and durable; mark, that
+	// it will not come, with a text that may be lost.
+	begin(ctx context.Context, temp string) error
+	giveUp(ctx context.Context, name, temp string) error
+	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error
+	mark(ctx context.Context, name, temp, file, text string) error
 	remove(ctx context.Context, names []string) error
 	// clean removes what a process that died left, and what a removal left that failed.
 	clean(ctx context.Context, removed func(name string)) error
@@ -37,8 +44,11 @@ type creator func(name string, write func(io.Writer) error) error
 
 // writing is a checkpoint on its way to a medium, in the order in which it asks for them.
 type writing struct {
-	// files makes all files but the last one, and gives the content of that, COMMIT.
-	files func(create creator) (commit []byte, err error)
+	// begun is the temporary folder that medium.begin made, "" if there is none yet.
+	begun string
+	// files makes all files but the last one, and gives the content of that, COMMIT. open reads those of other processes,
+	// below dir.
+	files func(create creator, open opener, dir string) (commit []byte, err error)
 	// last is called when all is written and durable but not to be seen yet.
 	last func() error
 	// check reads all files back, in a folder of any name. It is nil if that is not wanted.

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -78,4 +79,11 @@ func freshName(prefix string) string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return prefix + hex.EncodeToString(b[:])
+}
+
+// freshToken is positive, so that processes can give it to each other as the largest of several numbers.
+func freshToken() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }

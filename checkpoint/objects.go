@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -56,7 +57,7 @@ func (o objects) put(ctx context.Context, name string, w writing) error {
 
 func (o objects) write(ctx context.Context, name string, w writing) error {
 	create := func(file string, write func(io.Writer) error) error { return o.store.Put(ctx, name+"/"+file, write) }
-	text, err := w.files(create)
+	text, err := w.files(create, func(path string) (file, error) { return o.open(ctx, path) }, name)
 	if err != nil {
 		return err
 	}
@@ -76,11 +77,37 @@ func (o objects) write(ctx context.Context, name string, w writing) error {
 	return create(commitName, bytesOf(text))
 }
 
-// remove takes COMMIT away first, from all of them.
+func (objects) begin(context.Context, string) error { return nil }
+
+func (o objects) giveUp(ctx context.Context, name, _ string) error {
+	return o.remove(ctx, []string{name})
+}
+
+func (o objects) share(ctx context.Context, name, _, file string, write func(io.Writer) error) error {
+	return o.store.Put(ctx, name+"/"+file, write)
+}
+
+func (o objects) mark(ctx context.Context, name, _, mark, text string) error {
+	return o.store.Put(ctx, name+"/"+mark, bytesOf([]byte(text)))
+}
+
+// remove takes COMMIT away first, from all of them. What other ranks have put is listed, since nothing else may say it.
 func (o objects) remove(ctx context.Context, names []string) error {
 	for _, file := range []string{commitName, manifestName, stateName} {
 		for _, name := range names {
 			if err := o.delete(ctx, name+"/"+file); err != nil {
+				return err
+			}
+		}
+	}
+	keys, err := o.store.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		name, file, _ := strings.Cut(key, "/")
+		if _, ours := shareRank(file); ours && slices.Contains(names, name) {
+			if err := o.delete(ctx, key); err != nil {
 				return err
 			}
 		}
@@ -110,7 +137,8 @@ func (o objects) clean(ctx context.Context, removed func(name string)) error {
 	}
 	for _, key := range keys {
 		name, file, _ := strings.Cut(key, "/")
-		if _, ok := parsePlace(name); !ok || complete[name] || file != stateName && file != manifestName {
+		_, share := shareRank(file)
+		if _, ok := parsePlace(name); !ok || complete[name] || file != stateName && file != manifestName && !share {
 			continue
 		}
 		if err := o.delete(ctx, key); err != nil {

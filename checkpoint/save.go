@@ -18,6 +18,8 @@ func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
 		err = f.save(ctx, d, new([]Step))
+	} else if content.Cut() {
+		err = errors.Join(err, f.GiveUp(context.WithoutCancel(ctx), step, content.Share, err))
 	}
 	return f.wrap(err, "save step %d", step)
 }
@@ -31,15 +33,18 @@ func (f *Folder) wrap(err error, doing string, args ...any) error {
 
 // save has the steps of another run give way to the draft, when that is durable.
 func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
+	if d.share.Rank > 0 {
+		if !d.cut() {
+			return fmt.Errorf("rank %d of %d has no part to save: no tensor is cut", d.share.Rank, d.share.Of)
+		}
+		return f.saveShare(ctx, d)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.use(true); err != nil {
 		return err
 	}
-	if err := f.clean(ctx); err != nil {
-		return err
-	}
-	at, err := f.free(ctx, d.manifest.step)
+	at, err := f.placeOf(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -56,6 +61,17 @@ func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 		return fmt.Errorf("%w: %w", ErrNotPruned, err)
 	}
 	return nil
+}
+
+// placeOf is where a draft goes: into its slot, or where a step is free.
+func (f *Folder) placeOf(ctx context.Context, d *draft) (place, error) {
+	if d.cut() {
+		return d.share.At.place(d.manifest.step), nil
+	}
+	if err := f.clean(ctx); err != nil {
+		return place{}, err
+	}
+	return f.free(ctx, d.manifest.step)
 }
 
 // supersede removes steps, and notes that it did.
@@ -119,16 +135,28 @@ func isDamaged(err error) bool {
 
 // writing gives the files to a medium.
 func (d *draft) writing(ctx context.Context, readBack bool) writing {
-	w := writing{files: func(create creator) ([]byte, error) {
+	w := writing{files: func(create creator, open opener, dir string) ([]byte, error) {
 		if err := create(stateName, func(w io.Writer) error { return d.writeState(&patient{ctx, w}) }); err != nil {
 			return nil, err
 		}
+		if d.cut() {
+			if err := create(shareName(0), func(w io.Writer) error { return d.writeShare(&patient{ctx, w}) }); err != nil {
+				return nil, fmt.Errorf("the parts of rank 0: %w", err)
+			}
+			if err := d.gather(ctx, open, dir); err != nil {
+				return nil, err
+			}
+		}
+		d.written.Store(true)
 		text, err := d.manifest.encode()
 		if err != nil {
 			return nil, err
 		}
 		return []byte(commit(text)), create(manifestName, bytesOf(text))
 	}}
+	if d.cut() {
+		w.begun = d.share.At.temp()
+	}
 	if readBack {
 		w.check = func(open opener, dir string) error {
 			_, err := readCheckpoint(ctx, open, dir, d.manifest.step, false)

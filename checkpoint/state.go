@@ -50,7 +50,11 @@ func (d *draft) checkTensors() error {
 	if _, err := d.start(io.Discard); err != nil {
 		return err
 	}
-	for _, t := range d.tensors {
+	return checkSizes(d.tensors)
+}
+
+func checkSizes(tensors []Tensor) error {
+	for _, t := range tensors {
 		switch size, err := t.tensor().ByteSize(); {
 		case err != nil:
 			return err
@@ -94,16 +98,9 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // readState checks the file of tensors against the manifest, in one pass; with keep it gives the tensors.
 func readState(ctx context.Context, file file, path string, m *manifest, keep bool) ([]Tensor, error) {
-	if err := checkSize(file, path, m); err != nil {
-		return nil, err
-	}
-	reader, err := safetensors.NewReader(&patientReader{ctx, file}, m.state.Size, safetensors.Limits{})
+	reader, err := openReader(ctx, file, path, m.state)
 	if err != nil {
-		return nil, damagedFormat(path, err)
-	}
-	if sum := crc(reader.HeaderChecksum()); sum != m.state.HeaderSum {
-		return nil, damaged(path, fmt.Errorf("the CRC-32C of the header, bytes 0 to %d, is %v, %s says %v",
-			m.state.HeaderSize-1, sum, manifestName, m.state.HeaderSum))
+		return nil, err
 	}
 	if reader.Len() != len(m.sums) {
 		return nil, damaged(path, fmt.Errorf("%d tensors, %s has %d", reader.Len(), manifestName, len(m.sums)))
@@ -137,6 +134,22 @@ func readState(ctx context.Context, file file, path string, m *manifest, keep bo
 		}
 		return err
 	})
+}
+
+// openReader checks the header of a file of tensors.
+func openReader(ctx context.Context, file file, path string, says stateSum) (*safetensors.Reader, error) {
+	if err := checkSize(file, path, says); err != nil {
+		return nil, err
+	}
+	reader, err := safetensors.NewReader(&patientReader{ctx, file}, says.Size, safetensors.Limits{})
+	if err != nil {
+		return nil, damagedFormat(path, err)
+	}
+	if sum := crc(reader.HeaderChecksum()); sum != says.HeaderSum {
+		return nil, damaged(path, fmt.Errorf("the CRC-32C of the header, bytes 0 to %d, is %v, %s says %v",
+			says.HeaderSize-1, sum, manifestName, says.HeaderSum))
+	}
+	return reader, nil
 }
 
 // parallelSize is the least size of a file that two goroutines read: while one waits for memory, the other one sums.
@@ -210,10 +223,10 @@ func damagedFormat(path string, err error) error {
 }
 
 // checkSize is asked before the content, since a file that is cut short is the commonest damage.
-func checkSize(file file, path string, m *manifest) error {
+func checkSize(file file, path string, says stateSum) error {
 	size, err := file.Size()
-	if err == nil && size != m.state.Size {
-		return damaged(path, fmt.Errorf("%d bytes, %s says %d", size, manifestName, m.state.Size))
+	if err == nil && size != says.Size {
+		return damaged(path, fmt.Errorf("%d bytes, %s says %d", size, manifestName, says.Size))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/strategies"
 )
 
 var (
@@ -27,6 +28,9 @@ const variablesSection = "variables"
 // they are written, each once. (A step that changes one before it is written makes a copy of it first.) The values do
 // not depend on the strategy, so a state can go on under another one: with the same bits under the same, and as near as
 // sums in another order are under others.
+//
+// Of several processes that hold the state together each gives its [checkpoint.Share]: the parts that it has of values
+// that are cut, and rank 0 all others. None waits for another one. runs.Save saves them together.
 //
 // Values of a restored state that no step has asked for yet are saved again.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
@@ -46,31 +50,51 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		return c, err
 	}
 	defer done()
+	if job := s.storage.strategy.Runtime().Job(); job != nil && job.Size() > 1 {
+		c.Share = checkpoint.Share{Rank: job.Rank(), Of: job.Size()}
+	}
 	origins := map[string]origin{}
-	add := func(name string, shape shapes.Shape, write func(io.Writer) error, o origin) error {
+	add := func(name string, shape shapes.Shape, o origin, write func(io.Writer) error, parts []checkpoint.Part) error {
 		dtype, err := inFile(shape.DType)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: name, DType: dtype, Dims: append([]int{}, shape.Dimensions...), Write: write})
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: name, DType: dtype, Dims: append([]int{}, shape.Dimensions...), Write: write, Parts: parts})
 		origins[name] = o
 		return nil
 	}
 	var spare []byte // for values on their way, one after the other
 	for i, v := range s.storage.values {
-		name, now := v.variable.Path(), s.storage.pin(i)
-		write := func(w io.Writer) error {
-			err := now.write(w, int(v.shape.ByteSize()), &spare)
-			return errors.Join(err, now.release())
+		parts, cut := s.storage.strategy.Parts(v.buffer)
+		if !cut {
+			parts = []strategies.Part{{Shape: v.shape, Buffer: v.buffer}}
+			if c.Share.Rank > 0 { // rank 0 has it too
+				continue
+			}
 		}
-		if err := add(name, v.shape, write, s.saved.origins[name]); err != nil {
-			return c, errors.Join(err, now.release()) // those before it are given up by the collector
+		name := v.variable.Path()
+		if _, err := inFile(v.shape.DType); err != nil { // before there is a pin
+			return c, fmt.Errorf("%s: %w", name, err)
+		}
+		given, write := make([]checkpoint.Part, len(parts)), (func(io.Writer) error)(nil)
+		for p, part := range parts {
+			now := s.storage.pin(i)
+			given[p] = checkpoint.Part{Start: part.Start, Dims: part.Shape.Dimensions, Write: func(w io.Writer) error {
+				err := now.write(w, part.Buffer, int(part.Shape.ByteSize()), &spare)
+				return errors.Join(err, now.release())
+			}}
+		}
+		if !cut {
+			given, write = nil, given[0].Write
+		}
+		if err := add(name, v.shape, s.saved.origins[name], write, given); err != nil {
+			return c, err // the pins are given up by the collector
 		}
 	}
-	if r := s.saved.restored; r != nil && r.from == nil {
+	if r := s.saved.restored; r != nil && r.from == nil && c.Share.Rank == 0 {
 		for _, name := range slices.Sorted(maps.Keys(s.model.given)) {
 			t := s.model.given[name]
-			if err := add(name, t.Shape(), func(w io.Writer) error { return writeTensor(w, t) }, r.origins[name]); err != nil {
+			if err := add(name, t.Shape(), r.origins[name], func(w io.Writer) error { return writeTensor(w, t) }, nil); err != nil {
 				return c, err
 			}
 		}
@@ -81,7 +105,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 
 // write copies a value once: to where the writer wants to have it, if it says so (checkpoint.Async does), else to
 // spare.
-func (p *pin) write(w io.Writer, size int, spare *[]byte) error {
+func (p *pin) write(w io.Writer, buffer strategies.Buffer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(checkpoint.MemoryWriter); ok {
 		memory = to.AvailableBuffer()
@@ -94,7 +118,7 @@ func (p *pin) write(w io.Writer, size int, spare *[]byte) error {
 	}
 	memory = memory[:size]
 	if size > 0 {
-		if err := p.on.FetchInto(p.buffer, memory); err != nil {
+		if err := p.on.FetchInto(buffer, memory); err != nil {
 			return err
 		}
 	}

@@ -97,6 +97,9 @@ func (f *firstDevice) FetchInto(b Buffer, memory []byte) error {
 	return nil
 }
 
+// Parts: one device has all of each value.
+func (f *firstDevice) Parts(Buffer) ([]Part, bool) { return nil, false }
+
 func (f *firstDevice) Free(buffers ...Buffer) error {
 	var first error
 	for _, b := range buffers {

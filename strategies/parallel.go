@@ -324,6 +324,32 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	return parts, nil
 }
 
+// Parts gives a part that several devices have to the process of the first of them.
+func (p *parallel) Parts(b Buffer) (parts []Part, cut bool) {
+	v, ok := b.(*divided)
+	if !ok || len(v.split) == 0 || p.runtime.Job() == nil {
+		return nil, false
+	}
+	shape, err := p.place.Mesh.Part(v.shape, v.split)
+	if err != nil { // it could not have been put
+		return nil, false
+	}
+	first := map[string]int{}
+	for d := range p.devices {
+		start := p.place.Mesh.Start(d, shape, v.split)
+		if _, seen := first[fmt.Sprint(start)]; !seen {
+			first[fmt.Sprint(start)] = d
+		}
+	}
+	for i, buffer := range v.parts {
+		start := p.place.Mesh.Start(p.from+i, shape, v.split)
+		if first[fmt.Sprint(start)] == p.from+i {
+			parts = append(parts, Part{Start: start, Shape: shape, Buffer: buffer})
+		}
+	}
+	return parts, true
+}
+
 // FetchInto puts a divided value together first, and then copies it.
 func (p *parallel) FetchInto(b Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {

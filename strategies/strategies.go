@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -20,6 +21,13 @@ var ErrStateLost = errors.New("the state is lost")
 
 // Buffer is a value where the strategy keeps it.
 type Buffer = compute.Buffer
+
+// Part is a box of a value that lies cut over devices: where it begins in the whole, and its shape.
+type Part struct {
+	Start  []int
+	Shape  shapes.Shape
+	Buffer Buffer
+}
 
 // Strategy is a way to run steps.
 type Strategy interface {
@@ -36,6 +44,10 @@ type Strategy interface {
 	// FetchInto is Fetch into memory that is there, of exactly the value's bytes: row after row, in the host's byte
 	// order.
 	FetchInto(b Buffer, memory []byte) error
+	// Parts are those of a value that lies cut over several processes which this one is to save: each part of the value is
+	// given in one process, so a process may have none. FetchInto copies the buffer of one, and waits for nobody. cut is
+	// false for all other values, of which each process can fetch the whole by itself.
+	Parts(b Buffer) (parts []Part, cut bool)
 	// Free gives up values; nil ones are passed over.
 	Free(buffers ...Buffer) error
 	// Batch gives a batch the form in which steps can take it: a strategy of several devices divides it.

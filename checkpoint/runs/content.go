@@ -66,6 +66,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 			versionsSection: versions(state),
 			settingsSection: noted(settingsOf(state)),
 		},
+		Share: given.Share,
 	}
 	if ended := endedOf(r); ended != nil {
 		c.Sections[endedSection] = ended

@@ -82,6 +82,6 @@ func TestF39_keptFormats(t *testing.T) {
 
 	_, err = runs.Resume(t.Context(), open(later), state)
 	require.ErrorIs(t, err, checkpoint.ErrNewer)
-	require.ErrorContains(t, err, "format 99, this lazo reads up to 1: written by a newer lazo; load it with that one")
+	require.ErrorContains(t, err, "format 99, this lazo reads up to 2: written by a newer lazo; load it with that one")
 	t.Log("F39: the kept checkpoint of format 1 is resumed with every bit; that of format 99 is refused by its number")
 }

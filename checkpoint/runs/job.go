@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -87,56 +87,36 @@ func busy(job loop.Job) (done func()) {
 	return func() {}
 }
 
-// give makes the fetches that rank 0 makes to save the state, and drops what they give: a value that is cut is fetched
-// by all processes together.
-func give(ctx context.Context, of any) error {
-	state, ok := of.(checkpoint.State)
-	if !ok {
-		return fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", of)
+// agreedSave tells all processes whether rank 0 saves in this turn, and into which slot.
+func agreedSave(job loop.Job, save bool, at checkpoint.Slot, err error) (_ bool, _ checkpoint.Slot, failed error) {
+	if job == nil {
+		return save && err == nil, at, err
 	}
-	c, err := state.Content(ctx)
-	if err != nil {
-		return fmt.Errorf("checkpoint: the state: %w", err)
+	words := []int64{0, 0, 0}
+	if job.Rank() == 0 && save && err == nil {
+		words = []int64{1, at.Again, at.Token}
 	}
-	return c.Drop()
+	if agreed := agree(job, "what rank 0 saves", words); agreed != nil {
+		return false, at, errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
+	}
+	return words[0] > 0, checkpoint.Slot{Again: words[1], Token: words[2]}, err
 }
 
-// tracked has the content note which of its tensors were written; left drops the others.
-func tracked(c checkpoint.Content) (_ checkpoint.Content, left func() error) {
-	all := c.Tensors
-	written := make(map[string]bool, len(all))
-	c.Tensors = slices.Clone(all)
-	for i := range c.Tensors {
-		if t := &c.Tensors[i]; t.Write != nil {
-			write := t.Write
-			t.Write = func(w io.Writer) error {
-				written[t.Name] = true
-				return write(w)
-			}
+// discard makes the calls of Write of a content that is not saved: until then the state keeps the values.
+func discard(c checkpoint.Content) error {
+	var errs []error
+	write := func(write func(io.Writer) error) {
+		if write != nil {
+			errs = append(errs, shield.Do(func() error { return write(io.Discard) }))
 		}
 	}
-	return c, func() error {
-		return checkpoint.Content{Tensors: slices.DeleteFunc(slices.Clone(all), func(t checkpoint.Tensor) bool { return written[t.Name] })}.Drop()
+	for _, t := range c.Tensors {
+		write(t.Write)
+		for _, p := range t.Parts {
+			write(p.Write)
+		}
 	}
-}
-
-// helper is what [Save] starts in the processes but that of rank 0, which decides and writes.
-type helper struct{ job loop.Job }
-
-// Watch helps to save if rank 0 saves in this turn.
-func (h helper) Watch(ctx context.Context, r loop.Report) error {
-	save, failed, err := decided(h.job, 0, nil)
-	if err != nil || failed || save == 0 {
-		return err
-	}
-	return give(context.WithoutCancel(ctx), r.State())
-}
-
-func (h helper) End(ctx context.Context, e loop.Ending) error {
-	if e.Reason == loop.Failed {
-		return nil // nor does rank 0 save, and not all processes may have come so far
-	}
-	return h.Watch(ctx, e.Report)
+	return errors.Join(errs...)
 }
 
 // chosen lets rank 0 choose a checkpoint by find, and gives it to all processes; then each does with it what it is to.

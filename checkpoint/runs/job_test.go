@@ -3,14 +3,17 @@ package runs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // meeting is the job of goroutines in place of processes.
@@ -63,26 +67,39 @@ func (o oneOf) Agree(words []int64) error {
 	return nil
 }
 
-// cut is a counter whose weight is fetched by all processes together.
+// cut is a counter whose weight is the first of as many numbers as there are processes, of which each has one.
 type cut struct {
 	counter
-	job loop.Job
+	job    loop.Job
+	writes *int // of numbers by this process, nil: nobody counts
 }
 
 func (c *cut) Job() loop.Job { return c.job }
 
 func (c *cut) Content(ctx context.Context) (checkpoint.Content, error) {
 	content, err := c.counter.Content(ctx)
-	data := content.Tensors[0].Data
-	content.Tensors[0].Data = nil
-	content.Tensors[0].Write = func(w io.Writer) error {
-		if err := c.job.Agree(make([]int64, 5)); err != nil { // five words are a fetch
-			return err
+	t := &content.Tensors[0]
+	t.Dims, t.Data = []int{c.job.Size()}, nil
+	t.Parts = []checkpoint.Part{{Start: []int{c.job.Rank()}, Dims: []int{1}, Write: func(w io.Writer) error {
+		if c.writes != nil {
+			*c.writes++
 		}
-		_, err := w.Write(data)
+		_, err := w.Write(safetensors.Bytes([]float64{c.Weight + float64(c.job.Rank())}))
 		return err
-	}
+	}}}
+	content.Share = checkpoint.Share{Rank: c.job.Rank(), Of: c.job.Size()}
 	return content, err
+}
+
+func (c *cut) Restore(ctx context.Context, from *checkpoint.Checkpoint) error {
+	t, _ := from.Tensor("weight")
+	values, err := safetensors.Values[float64](t.Data)
+	for i := range values {
+		if values[i] != values[0]+float64(i) {
+			err = errors.Join(err, fmt.Errorf("number %d of %v is not that of rank %d", i, values, i))
+		}
+	}
+	return errors.Join(err, c.counter.Restore(ctx, from))
 }
 
 func together(n int, f func(rank int, state *cut) error) []error {
@@ -91,44 +108,60 @@ func together(n int, f func(rank int, state *cut) error) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for rank := range n {
-		all.Go(func() { errs[rank] = f(rank, &cut{counter{Rate: 1}, oneOf{m, rank}}) })
+		all.Go(func() { errs[rank] = f(rank, &cut{counter: counter{Rate: 1}, job: oneOf{m, rank}}) })
 	}
 	all.Wait()
 	return errs
 }
 
-// twoCut is a counter with two values that all processes fetch together. At rank 0 the copy of the first fails.
-type twoCut struct{ *cut }
+// twoCut is a counter with two values that are cut. At one rank the copy of the first fails, or that of the state.
+type twoCut struct {
+	*cut
+	fails   int
+	content bool
+}
 
 func (c twoCut) Content(ctx context.Context) (checkpoint.Content, error) {
 	content, err := c.cut.Content(ctx)
 	first := content.Tensors[0]
 	second := first
 	first.Name, second.Name = "a", "b"
-	if c.job.Rank() == 0 {
-		write := first.Write
-		first.Write = func(w io.Writer) error { return errors.Join(write(w), errors.New("no memory for the copy")) }
+	if c.job.Rank() == c.fails {
+		failed := errors.New("no memory for the copy")
+		if c.content {
+			return content, failed
+		}
+		part := first.Parts[0]
+		first.Parts = []checkpoint.Part{{Start: part.Start, Dims: part.Dims, Write: func(w io.Writer) error { return errors.Join(part.Write(w), failed) }}}
 	}
 	content.Tensors = []checkpoint.Tensor{second, first} // a save goes by names
 	return content, err
 }
 
-// A save that fails in its copy at rank 0 ends the run everywhere: the others wait for no fetch.
+// A save that fails in its copy at one rank ends the run everywhere, and nobody waits for the rest of it.
 func TestJob_failsInTheCopy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &vfs.Mem{}
-		step := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c twoCut, batch int64) (twoCut, loop.Logs, error) {
-			return c, c.step(batch), nil
-		}))
-		for rank, err := range together(3, func(rank int, state *cut) error {
-			f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0})
-			_, err := step.Run(t.Context(), twoCut{state}, numbered(0), loop.Until(loop.Steps(20)), runs.Save(f, loop.Every(loop.Steps(5))))
-			return err
-		}) {
-			require.ErrorContains(t, err, "no memory for the copy", rank)
-			require.ErrorContains(t, err, "step 5: ", rank)
-		}
-	})
+	for name, fails := range map[string]twoCut{"rank 0": {}, "rank 2": {fails: 2}, "the content of rank 2": {fails: 2, content: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &vfs.Mem{}
+				begin := time.Now()
+				step := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c twoCut, batch int64) (twoCut, loop.Logs, error) {
+					return c, c.step(batch), nil
+				}))
+				for rank, err := range together(3, func(rank int, state *cut) error {
+					f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0})
+					_, err := step.Run(t.Context(), twoCut{state, fails.fails, fails.content}, numbered(0), loop.Until(loop.Steps(20)), runs.Save(f, loop.Every(loop.Steps(5))))
+					return err
+				}) {
+					require.ErrorContains(t, err, "no memory for the copy", rank)
+					require.ErrorContains(t, err, "step 5: ", rank)
+				}
+				require.Less(t, time.Since(begin), time.Minute)
+				_, err := openMem(t, disk, checkpoint.Options{ReadOnly: true}).Newest(t.Context())
+				require.ErrorIs(t, err, checkpoint.ErrNone)
+			})
+		})
+	}
 }
 
 var cutLoop = loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *cut, batch int64) (*cut, loop.Logs, error) {
@@ -194,9 +227,14 @@ func TestJob_savesAndResumes(t *testing.T) {
 // A disk that is full at rank 0 ends the run everywhere, with its error.
 func TestJob_fullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
+		disk := &vfs.Mem{}
+		full := vfs.Fail(disk, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
 		errs := together(3, func(rank int, state *cut) error {
-			f := openMem(t, full, checkpoint.Options{ReadOnly: rank > 0})
+			fs := vfs.FS(disk)
+			if rank == 0 {
+				fs = full
+			}
+			f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
 			_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(200)), runs.Save(f, loop.Every(loop.Steps(5))))
 			return errors.Join(err, f.Close())
 		})
@@ -257,4 +295,126 @@ func TestOpen_ofAJob(t *testing.T) {
 	alone, err := runs.Open(dir, checkpoint.Options{}, nil)
 	require.NoError(t, err)
 	require.NoError(t, alone.Close())
+}
+
+// What some processes saved others go on from, more or fewer, or one alone, and what one process saved they go on from.
+func TestJob_ofOtherSizes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &vfs.Mem{}
+		alone := &counter{Rate: 1}
+		for i := range int64(60) {
+			alone.step(i)
+		}
+		until := loop.Steps(0)
+		for i, n := range []int{1, 2, 4, 3, 1} {
+			until += 12
+			states := make([]*cut, n)
+			for rank, err := range together(n, func(rank int, state *cut) error {
+				states[rank] = state
+				if n == 1 {
+					state.job = nil
+				}
+				f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0, ReadBack: checkpoint.ReadBackEach})
+				train := func(s checkpoint.Restorer, run func(start runs.Start, options ...loop.Option) error) error {
+					start, err := runs.Resume(t.Context(), f, s)
+					require.NoError(t, err)
+					require.Equal(t, i > 0, start.Found)
+					require.EqualValues(t, int64(until)-12, start.Elapsed.Steps)
+					return run(start, start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(5))))
+				}
+				var err error
+				if n == 1 {
+					err = train(&state.counter, func(start runs.Start, options ...loop.Option) error {
+						_, err := counting().Run(t.Context(), &state.counter, numbered(start.Elapsed.Steps), options...)
+						return err
+					})
+				} else {
+					err = train(state, func(start runs.Start, options ...loop.Option) error {
+						_, err := cutLoop.Run(t.Context(), state, numbered(start.Elapsed.Steps), options...)
+						return err
+					})
+				}
+				return errors.Join(err, f.Close())
+			}) {
+				require.NoError(t, err, "rank %d of %d", rank, n)
+			}
+			for _, s := range states {
+				require.Equal(t, math.Float64bits(states[0].Weight), math.Float64bits(s.Weight))
+			}
+			if i == 4 {
+				require.Equal(t, math.Float64bits(alone.Weight), math.Float64bits(states[0].Weight))
+			}
+		}
+	})
+}
+
+// A disk that is full at one rank ends the run everywhere, with its error, and what was complete before stays.
+func TestJob_fullDiskOfAnother(t *testing.T) {
+	for n := range int64(9) {
+		synctest.Test(t, func(t *testing.T) {
+			disk := &vfs.Mem{}
+			begin := time.Now()
+			full := vfs.Fail(disk, vfs.Rule{Op: vfs.OpWrite, Name: "*/rank-*.safetensors.part", N: n + 1, On: true, Err: syscall.ENOSPC})
+			if n%2 > 0 {
+				full = vfs.Fail(disk, vfs.Rule{Op: vfs.OpWrite, N: n + 1, On: true, Err: syscall.ENOSPC}, vfs.Rule{Op: vfs.OpCreate, N: n + 2, On: true, Err: syscall.ENOSPC})
+			}
+			errs := together(3, func(rank int, state *cut) error {
+				fs := vfs.FS(disk)
+				if rank == 2 {
+					fs = full
+				}
+				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
+				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
+				_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(200)), slow, runs.Save(f, loop.Every(loop.Steps(5))))
+				return err
+			})
+			require.ErrorIs(t, errs[2], syscall.ENOSPC)
+			for _, err := range errs[:2] {
+				require.ErrorContains(t, err, "rank 2")
+				if n%2 == 0 || !strings.Contains(err.Error(), "its own error says why") { // a mark has no text on a disk that is full
+					require.ErrorContains(t, err, "no space left on device")
+				}
+			}
+			require.Less(t, time.Since(begin), 4*time.Minute, "nobody waits in vain")
+			f := openMem(t, disk, checkpoint.Options{ReadOnly: true})
+			c, err := f.Newest(t.Context())
+			if err != nil {
+				require.ErrorIs(t, err, checkpoint.ErrNone)
+			} else {
+				require.Zero(t, c.Step%5)
+				require.NotEmpty(t, steps(t, f))
+			}
+			names, err := disk.ReadDir(".")
+			require.NoError(t, err)
+			for _, name := range names {
+				require.NotContains(t, name, ".tmp-", "rank 0 has given the space back")
+			}
+		})
+	}
+}
+
+// While a checkpoint is written, another one is left out, in all processes; the last one is not.
+func TestJob_slowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &vfs.Mem{}
+		writes := make([]int, 3)
+		for rank, err := range together(3, func(rank int, state *cut) error {
+			state.writes = &writes[rank]
+			slow := vfs.Hook(disk, func(c vfs.Call) error {
+				if rank == 1 && c.Op == vfs.OpCreate {
+					time.Sleep(12 * time.Second)
+				}
+				return nil
+			})
+			f := openMem(t, slow, checkpoint.Options{ReadOnly: rank > 0})
+			slowly := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
+			_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(44)), slowly, runs.Save(f, loop.Every(loop.Steps(5))))
+			return errors.Join(err, f.Close())
+		}) {
+			require.NoError(t, err, "rank %d", rank)
+		}
+		f := openMem(t, disk, checkpoint.Options{ReadOnly: true})
+		require.Equal(t, []checkpoint.Step{5, 20, 35, 44}, steps(t, f))
+		require.Equal(t, []int{4, 4, 4}, writes, "each process copied its own numbers, of the steps that are there")
+	})
 }

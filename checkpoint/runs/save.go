@@ -37,8 +37,10 @@ import (
 // written: right before that one is given its name they are removed. So whatever comes between, the newest is never
 // another run's once this run has saved; damaged ones stay.
 //
-// Where several processes make the run together ([loop.Joined]), the one of rank 0 decides and writes; the others take
-// part in fetching the values; [Open] opens the folder so. What fails there ends the run in all of them.
+// Where several processes make the run together ([loop.Joined]), the one of rank 0 decides, writes what each of them has
+// whole, and makes a checkpoint complete; of values that are cut each writes the parts that it holds ([checkpoint.Share]).
+// [Open] opens the folder so. What fails in one of them ends the run in all. There, a save that is due while an earlier
+// one is still being written is left out, or waits for it where a best metric asks for it.
 func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
 		return loop.Callback{Name: "save", When: when, Err: errNoFolder}
@@ -55,7 +57,7 @@ func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) 
 		}
 		best := func(from loop.Beginning) (loop.Attendant, error) {
 			if from.Job != nil && from.Job.Rank() > 0 {
-				return watch(helper{from.Job}.Watch), nil
+				return watch(s.saveShare), nil
 			}
 			return watch(s.saveBest), nil
 		}
@@ -63,7 +65,7 @@ func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) 
 			// At the end it saves anyway, so a schedule that a short run never comes to is no mistake.
 			loop.Callback{When: when.AndAtEnd(), Place: loop.AfterAll, Start: s.start},
 			loop.Callback{When: loop.AtStart, Place: loop.AfterAll, AtRank0: true, Start: started(watch(s.begin))},
-			loop.Callback{Name: "a save has failed", Place: loop.AfterAll, AtRank0: true, Start: started(failures{watch(s.check), s.async})},
+			loop.Callback{Name: "a save has failed", Place: loop.AfterAll, Start: started(failures{watch(s.check), s.async})},
 		}
 		for _, entry := range metrics(folder) {
 			all = append(all, loop.Callback{Entry: entry, Place: loop.AfterAll, Start: best})
@@ -123,11 +125,12 @@ type saving struct {
 	best     bool              // the newest must not be replaced
 	err      error             // why nothing can be saved
 	job      loop.Job          // of the run, nil where this process is alone
+	shared   bool              // a save was made by several processes: a value is cut
 }
 
 func (s *saving) start(from loop.Beginning) (_ loop.Attendant, err error) {
 	if s.job = from.Job; s.job != nil && s.job.Rank() > 0 {
-		return helper{s.job}, nil
+		return sharing{s}, nil
 	}
 	if s.release, err = s.folder.Reserve(); err != nil {
 		return nil, err
@@ -256,32 +259,27 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	if !leftOut && err == nil {
 		make, err = s.ready(ctx, r, metrics)
 	}
-	number := int64(0)
-	if make {
-		number = 1
-	}
-	if _, _, err = decided(s.job, number, err); err != nil || !make {
-		return err
-	}
-	worth := s.worth(r, metrics)
-	content, err := s.content(ctx, r, metrics)
-	if err != nil && s.job != nil { // the others wait for the fetches
-		return errors.Join(err, give(ctx, r.State()))
-	}
-	if err != nil {
-		return err
-	}
+	var content checkpoint.Content
 	step := checkpoint.Step(r.Elapsed.Steps)
-	s.list, s.best = append(s.others(r), checkpoint.Info{Step: step, Metrics: metrics}), worth
-	if s.job == nil {
-		return s.failed(s.async.Save(ctx, step, content))
+	if make {
+		content, err = s.content(ctx, r, metrics)
 	}
-	content, left := tracked(content)
-	err = s.async.Save(ctx, step, content)
-	if also := left(); also != nil { // where the copy failed, the others wait for the rest
-		err = errors.Join(err, also)
+	var began error
+	if make && err == nil && content.Cut() && s.job == nil {
+		err = errors.Join(errors.New("checkpoint: the state has a value that is cut over several processes, and no Job of these: see loop.Joined"), discard(content))
 	}
-	return s.failed(err)
+	if make && err == nil && content.Cut() {
+		s.shared = true
+		if content.Share.At, began = s.folder.Begin(ctx, step); began != nil {
+			make, began = false, errors.Join(began, discard(content))
+		}
+	}
+	make, _, err = agreedSave(s.job, make, content.Share.At, err)
+	if err != nil || !make {
+		return errors.Join(err, s.failed(began))
+	}
+	s.list, s.best = append(s.others(r), checkpoint.Info{Step: step, Metrics: metrics}), s.worth(r, metrics)
+	return s.failed(s.async.Save(ctx, step, content))
 }
 
 // ready tells whether a turn can be saved and is not yet.
@@ -295,10 +293,16 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 			"is not trained, and so section %q is not of this step: go on from an earlier checkpoint",
 			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, s.also[0].name))
 	}
-	if s.best { // it is written, or being written, when nothing waits
+	if s.best || s.shared && s.async.Writing() && s.worth(r, metrics) { // it is written, or being written, when nothing waits
 		if err := s.failed(s.async.Wait(ctx)); err != nil {
 			return false, err
 		}
+	}
+	if s.shared && s.async.Writing() {
+		// The processes would have to agree which one takes the place of which.
+		s.folder.Options().Log.Debug("checkpoint: not saved, since an older one is still being written",
+			"folder", s.folder.Dir(), "step", r.Elapsed.Steps)
+		return false, nil
 	}
 	return true, nil
 }
@@ -339,5 +343,48 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if !begun {
 		return err
 	}
+	return errors.Join(err, s.failed(s.async.Wait(ctx)))
+}
+
+// sharing is [Save] in the processes but that of rank 0, which decides.
+type sharing struct{ *saving }
+
+// Watch saves the parts of this process if rank 0 saves in this turn.
+func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
+
+func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
+	ctx, done := lasting(ctx)
+	defer done()
+	make, at, err := agreedSave(s.job, false, checkpoint.Slot{}, nil)
+	if err != nil || !make || at == (checkpoint.Slot{}) { // nothing is cut
+		return err
+	}
+	defer busy(s.job)()
+	step := checkpoint.Step(r.Elapsed.Steps)
+	state, ok := r.State().(checkpoint.State)
+	if !ok {
+		err = fmt.Errorf("checkpoint: a state of type %T cannot be saved: give it the method Content of checkpoint.State", r.State())
+	}
+	var content checkpoint.Content
+	if err == nil {
+		if content, err = state.Content(ctx); err != nil {
+			err = fmt.Errorf("checkpoint: the state: %w", err)
+		}
+	}
+	if err != nil { // rank 0 is to wait no longer
+		return errors.Join(err, s.folder.GiveUp(ctx, step, checkpoint.Share{Rank: s.job.Rank(), Of: s.job.Size(), At: at}, err))
+	}
+	content.Share.At = at
+	return s.failed(s.async.Save(ctx, step, content))
+}
+
+// End writes what is to be saved at the end, and waits for all that this process writes.
+func (s sharing) End(ctx context.Context, e loop.Ending) error {
+	var err error
+	if e.Reason != loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
+		s.tolerate = 0
+		err = s.saveShare(ctx, e.Report)
+	}
+	defer busy(s.job)()
 	return errors.Join(err, s.failed(s.async.Wait(ctx)))
 }

@@ -1,0 +1,666 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/safetensors"
+)
+
+// Part is a box of a tensor that lies cut over several processes. The parts of a tensor have the same Dims, lie on the
+// grid of these, and together are all of it, each once.
+type Part struct {
+	// Start is where the part begins along each axis, Dims how long it is there.
+	Start, Dims []int
+	// Data and Write are those of a [Tensor], of the part alone.
+	Data  []byte
+	Write func(io.Writer) error
+}
+
+// Share says that content is that of one of several processes which save a state together into one checkpoint, each by
+// a [Folder] of the same place. Each writes the parts that it gives of tensors that are cut; rank 0, whose folder alone
+// is opened to be written, writes the rest, waits for the others' parts, and makes the checkpoint complete. The others'
+// folders are [Options.ReadOnly]. Package runs does all this.
+type Share struct {
+	// Rank is the process's number, from 0 to Of-1.
+	Rank, Of int
+	// At is what [Folder.Begin] gave at rank 0 for the step, the same in all processes. It is needed where a tensor is
+	// cut.
+	At Slot
+}
+
+// Slot is where the files of a checkpoint go before it is complete: two numbers, not negative, to be given to the other
+// processes.
+type Slot struct{ Again, Token int64 }
+
+// patience is how long rank 0 waits for the parts of the others when its own are written.
+const patience = 10 * time.Minute
+
+func shareName(rank int) string  { return fmt.Sprintf("rank-%05d.safetensors", rank) }
+func failedName(rank int) string { return fmt.Sprintf("rank-%05d.failed", rank) }
+
+// shareRank is the rank in a name that shareName or failedName gave.
+func shareRank(name string) (int, bool) {
+	digits := strings.TrimPrefix(name, "rank-")
+	digits, _, _ = strings.Cut(digits, ".")
+	rank, err := strconv.Atoi(digits)
+	return rank, err == nil && rank >= 0 && (name == shareName(rank) || name == failedName(rank))
+}
+
+const (
+	// sumsName is the last tensor of a rank's file: the CRC-32C of the parts before it. It is how rank 0 learns them.
+	sumsName = "crc32c"
+	tokenKey = "lazo.slot"
+)
+
+// partName is the name of a part in its file, as Python would cut it out: "/dense/weights[0:128,0:64]".
+func partName(tensor string, start, dims []int) string {
+	b := append([]byte(tensor), '[')
+	for i := range start {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(start[i]), 10)
+		b = strconv.AppendInt(append(b, ':'), int64(start[i]+dims[i]), 10)
+	}
+	return string(append(b, ']'))
+}
+
+// cutTensor is what the manifest says of a tensor that is cut.
+type cutTensor struct {
+	DType safetensors.DType `json:"dtype"`
+	Dims  []int             `json:"dims"`
+	// Part are the dims of each part.
+	Part  []int      `json:"part"`
+	Parts []cutPlace `json:"parts"`
+}
+
+// cutPlace is one of its parts.
+type cutPlace struct {
+	Rank  int   `json:"rank"` // whose file has it
+	Start []int `json:"start"`
+	Sum   crc   `json:"crc32c"`
+}
+
+// isGrid tells what is wrong with the form of a tensor or of a part.
+func (c *cutTensor) checkForm() error {
+	switch {
+	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
+		return fmt.Errorf("numbers of %v cannot be cut: expected whole bytes", c.DType)
+	case len(c.Part) != len(c.Dims):
+		return fmt.Errorf("parts of dims %v of a tensor of dims %v", c.Part, c.Dims)
+	}
+	for i, n := range c.Part {
+		if n < 1 || c.Dims[i]%n != 0 {
+			return fmt.Errorf("parts of dims %v do not divide dims %v", c.Part, c.Dims)
+		}
+	}
+	_, err := c.whole("").ByteSize()
+	return err
+}
+
+// check tells whether the parts are all of the tensor, each once.
+func (c *cutTensor) check() error {
+	if err := c.checkForm(); err != nil {
+		return err
+	}
+	n := 1
+	for i := range c.Dims {
+		if n *= c.Dims[i] / c.Part[i]; n > tensorLimit {
+			return fmt.Errorf("more than %d parts: %w", tensorLimit, ErrLimit)
+		}
+	}
+	if len(c.Parts) != n {
+		return fmt.Errorf("%d parts of dims %v, dims %v take %d", len(c.Parts), c.Part, c.Dims, n)
+	}
+	seen := make([]bool, n)
+	for _, p := range c.Parts {
+		at, err := c.place(p.Start)
+		if err != nil {
+			return err
+		}
+		if p.Rank < 0 || seen[at] {
+			return fmt.Errorf("the part from %v on is there twice, or of no rank (%d)", p.Start, p.Rank)
+		}
+		seen[at] = true
+	}
+	return nil
+}
+
+// place is the number of the part that begins at start.
+func (c *cutTensor) place(start []int) (int, error) {
+	wrong := len(start) != len(c.Dims)
+	at := 0
+	for i := 0; i < len(c.Dims) && !wrong; i++ {
+		wrong = start[i] < 0 || start[i] >= c.Dims[i] || start[i]%c.Part[i] != 0
+		at = at*(c.Dims[i]/c.Part[i]) + start[i]/c.Part[i]
+	}
+	if wrong {
+		return 0, fmt.Errorf("a part from %v on: expected one on the grid of %v in dims %v", start, c.Part, c.Dims)
+	}
+	return at, nil
+}
+
+func (c *cutTensor) whole(name string) safetensors.Tensor {
+	return safetensors.Tensor{Name: name, DType: c.DType, Dims: c.Dims}
+}
+
+func (c *cutTensor) part(name string, start []int) safetensors.Tensor {
+	return safetensors.Tensor{Name: partName(name, start, c.Part), DType: c.DType, Dims: c.Part}
+}
+
+// paste copies the bytes of a part into those of the tensor.
+func (c *cutTensor) paste(whole, part []byte, start []int) {
+	last := len(c.Dims) - 1
+	if last < 0 {
+		copy(whole, part)
+		return
+	}
+	size := c.DType.Bits() / 8
+	row := c.Part[last] * size
+	index := make([]int, last) // in the part, of a row
+	for len(part) > 0 {
+		at := 0
+		for i, n := range index {
+			at = (at + start[i] + n) * c.Dims[i+1]
+		}
+		copy(whole[(at+start[last])*size:], part[:row])
+		part = part[row:]
+		for i := last - 1; i >= 0; i-- {
+			if index[i]++; index[i] < c.Part[i] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+}
+
+// divide takes the tensors that are cut out of a content's.
+func (d *draft) divide(tensors []Tensor) error {
+	d.tensors = nil
+	for _, t := range tensors {
+		if t.Parts == nil {
+			if d.share.Rank == 0 {
+				d.tensors = append(d.tensors, t)
+			}
+			continue
+		}
+		if err := d.addCut(t); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+	}
+	for _, t := range d.tensors {
+		if _, twice := d.manifest.cuts[t.Name]; twice {
+			return fmt.Errorf("tensor %q: a second one of this name, which is cut", t.Name)
+		}
+	}
+	if len(d.manifest.cuts) == 0 {
+		return nil
+	}
+	d.manifest.format = cutFormat
+	d.parts = inOrder(d.parts)
+	return d.checkShare()
+}
+
+func (d *draft) addCut(t Tensor) error {
+	s := d.share
+	_, twice := d.manifest.cuts[t.Name]
+	switch {
+	case s.Of < 2 || s.Rank < 0 || s.Rank >= s.Of:
+		return fmt.Errorf("it is cut, and the content is share %d of %d: expected a Share of several processes, as runs.Save gives it", s.Rank, s.Of)
+	case s.At.Token <= 0 || s.At.Again <= 0:
+		return errors.New("it is cut over several processes, which save it together: give the content the Slot of rank 0's Folder.Begin, or use runs.Save")
+	case t.Data != nil || t.Write != nil:
+		return errors.New("it has Parts, and Data or Write beside them")
+	case twice:
+		return errors.New("a second one of this name")
+	}
+	if err := checkName(t.Name); err != nil {
+		return err
+	}
+	c := &cutTensor{DType: t.DType, Dims: slices.Clone(t.Dims)}
+	for _, p := range t.Parts {
+		if c.Part == nil {
+			c.Part = slices.Clone(p.Dims)
+			if err := c.checkForm(); err != nil {
+				return err
+			}
+		}
+		if !slices.Equal(c.Part, p.Dims) {
+			return fmt.Errorf("parts of dims %v and %v: expected equal ones", c.Part, p.Dims)
+		}
+		if _, err := c.place(p.Start); err != nil {
+			return err
+		}
+		part := c.part(t.Name, p.Start)
+		d.parts = append(d.parts, Tensor{Name: part.Name, DType: part.DType, Dims: part.Dims, Data: p.Data, Write: p.Write})
+		d.of[part.Name] = partOf{t.Name, slices.Clone(p.Start)}
+	}
+	d.manifest.cuts[t.Name] = c
+	return nil
+}
+
+// partOf says which part a tensor of a rank's file is.
+type partOf struct {
+	tensor string
+	start  []int
+}
+
+// shareHeader is that of the rank's file.
+func (d *draft) shareHeader() []safetensors.Tensor {
+	list := make([]safetensors.Tensor, 0, len(d.parts)+1)
+	for i := range d.parts {
+		list = append(list, d.parts[i].tensor())
+	}
+	return append(list, safetensors.Tensor{Name: sumsName, DType: safetensors.U32, Dims: []int{len(d.parts)}})
+}
+
+func (s Share) metadata() map[string]string {
+	return map[string]string{tokenKey: fmt.Sprintf("%016x", s.At.Token)}
+}
+
+func (d *draft) checkShare() error {
+	if _, err := safetensors.NewWriter(io.Discard, d.shareHeader(), d.share.metadata()); err != nil {
+		return err
+	}
+	return checkSizes(d.parts)
+}
+
+// writeShare writes the file of the parts of this process, and notes what it has of them in the manifest.
+func (d *draft) writeShare(w io.Writer) error {
+	counted := &counter{w: w}
+	file, err := safetensors.NewWriter(counted, d.shareHeader(), d.share.metadata())
+	if err != nil {
+		return err
+	}
+	own := stateSum{HeaderSize: counted.n, HeaderSum: crc(file.HeaderChecksum())}
+	var sums []byte
+	for _, t := range d.parts {
+		sum, err := file.WriteFunc(t.Name, t.writeTo)
+		if err != nil {
+			return err
+		}
+		sums = binary.LittleEndian.AppendUint32(sums, uint32(sum))
+		at := d.of[t.Name]
+		c := d.manifest.cuts[at.tensor]
+		c.Parts = append(c.Parts, cutPlace{d.share.Rank, at.start, crc(sum)})
+	}
+	if _, err := file.Write(sumsName, sums); err != nil {
+		return err
+	}
+	own.Size = counted.n
+	d.manifest.ranks[shareName(d.share.Rank)] = own
+	return file.Close()
+}
+
+// gather waits for the files of the other processes, and notes what is in them.
+func (d *draft) gather(ctx context.Context, open opener, dir string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it has not come %s after those of rank 0 were written", patience))
+	defer cancel()
+	for rank := 1; rank < d.share.Of; rank++ {
+		pause := time.Millisecond
+		for {
+			came, err := d.take(open, dir, rank)
+			if err != nil {
+				return fmt.Errorf("rank %d: %w", rank, err)
+			}
+			if came {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the file %s of rank %d: %w", shareName(rank), rank, context.Cause(ctx))
+			case <-time.After(pause):
+				pause = min(2*pause, time.Second)
+			}
+		}
+	}
+	for _, name := range sortedKeys(d.manifest.cuts) {
+		if err := d.manifest.cuts[name].check(); err != nil {
+			return fmt.Errorf("tensor %q, of which the processes gave their parts: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// errShare is what rank 0 knows of another one's failure that could not be written down.
+var errShare = errors.New("it could not write them; its own error says why")
+
+// marked is why another rank has given up.
+func marked(mark file) error {
+	text := make([]byte, len(markPrefix)+markLimit)
+	n, _ := mark.ReadAt(text, 0) // a text that cannot be read is one that was lost
+	if why, ok := strings.CutPrefix(string(text[:n]), markPrefix); ok {
+		return errors.New(strings.ToValidUTF8(why, ""))
+	}
+	return errShare
+}
+
+// take reads what is in the file of a rank, if that is there.
+func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
+	path := dir + "/" + shareName(rank)
+	file, err := open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		mark, err := open(dir + "/" + failedName(rank))
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err == nil {
+			err = errors.Join(marked(mark), mark.Close())
+		}
+		return false, err
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
+	if err != nil {
+		return false, err
+	}
+	reader, err := safetensors.NewReader(file, size, safetensors.Limits{})
+	if err != nil {
+		return false, err
+	}
+	if reader.Metadata()[tokenKey] != d.share.metadata()[tokenKey] { // of a save that was given up, in a store
+		return false, nil
+	}
+	sums, _, err := reader.Read(sumsName)
+	if err != nil {
+		return false, err
+	}
+	own, i := stateSum{Size: size, HeaderSize: size, HeaderSum: crc(reader.HeaderChecksum())}, 0
+	for h := range reader.Tensors() {
+		length, err := h.ByteSize()
+		if err != nil {
+			return false, err
+		}
+		if own.HeaderSize -= length; h.Name == sumsName {
+			continue
+		}
+		if len(sums) < 4*i+4 {
+			return false, fmt.Errorf("%s: %d checksums for more parts", path, len(sums)/4)
+		}
+		sum := crc(binary.LittleEndian.Uint32(sums[4*i:]))
+		if i++; !d.takePart(h, rank, sum) {
+			return false, fmt.Errorf("%s has %q, %v of dims %v: it is no part of a tensor that rank 0 saves: the processes do not save the same state", path, h.Name, h.DType, h.Dims)
+		}
+	}
+	d.manifest.ranks[shareName(rank)] = own
+	return true, nil
+}
+
+// takePart notes a part of another process.
+func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
+	name, start, ok := parsePart(h.Name)
+	c := d.manifest.cuts[name]
+	if !ok || c == nil || c.DType != h.DType {
+		return false
+	}
+	if c.Part == nil {
+		c.Part = slices.Clone(h.Dims)
+		if c.checkForm() != nil {
+			return false
+		}
+	}
+	if _, err := c.place(start); err != nil || !slices.Equal(c.Part, h.Dims) || partName(name, start, c.Part) != h.Name {
+		return false
+	}
+	c.Parts = append(c.Parts, cutPlace{rank, start, sum})
+	return true
+}
+
+// parsePart takes apart what partName gave.
+func parsePart(text string) (tensor string, start []int, ok bool) {
+	at := strings.LastIndexByte(text, '[')
+	if at < 0 || !strings.HasSuffix(text, "]") {
+		return "", nil, false
+	}
+	for axis := range strings.SplitSeq(text[at+1:len(text)-1], ",") {
+		from, _, _ := strings.Cut(axis, ":")
+		n, err := strconv.Atoi(from)
+		if err != nil {
+			return "", nil, false
+		}
+		start = append(start, n)
+	}
+	return text[:at], start, true
+}
+
+// shares are the parts that lie in each file, in any order.
+func (m *manifest) shares() map[string]map[string]*cutPart {
+	files := make(map[string]map[string]*cutPart, len(m.ranks))
+	for name := range m.ranks {
+		files[name] = map[string]*cutPart{}
+	}
+	for name, c := range m.cuts {
+		for i := range c.Parts {
+			p := &c.Parts[i]
+			of := files[shareName(p.Rank)]
+			if of == nil {
+				of = map[string]*cutPart{}
+				files[shareName(p.Rank)] = of
+			}
+			of[partName(name, p.Start, c.Part)] = &cutPart{name, c, p}
+		}
+	}
+	return files
+}
+
+type cutPart struct {
+	name  string
+	of    *cutTensor
+	place *cutPlace
+}
+
+// checkCuts looks at what the manifest says of tensors that are cut, and of the files of the ranks.
+func (m *manifest) checkCuts() error {
+	if m.format != cutFormat {
+		return nil
+	}
+	if len(m.cuts) == 0 {
+		return errors.New("no tensor is cut")
+	}
+	parts := 0
+	for name, c := range m.cuts {
+		if _, twice := m.sums[name]; twice {
+			return fmt.Errorf("tensor %q is whole and cut", name)
+		}
+		if err := c.check(); err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+		if parts += len(c.Parts); parts > tensorLimit {
+			return fmt.Errorf("more than %d parts of tensors: %w", tensorLimit, ErrLimit)
+		}
+	}
+	for file, parts := range m.shares() {
+		sum, ok := m.ranks[file]
+		if rank, ours := shareRank(file); !ok || !ours || file != shareName(rank) {
+			return fmt.Errorf("%q is no file of a rank that it names", file)
+		}
+		size := sum.HeaderSize + int64(4*len(parts))
+		for name, p := range parts {
+			n, err := p.of.part(name, p.place.Start).ByteSize()
+			if err != nil || n > sum.Size {
+				return fmt.Errorf("%s: the part %q takes %d bytes, the file %d: %w", file, name, n, sum.Size, ErrLimit)
+			}
+			size += n
+		}
+		if sum.HeaderSize < 0 || size != sum.Size {
+			return fmt.Errorf("%s: its parts take %d bytes with the header, the file %d", file, size, sum.Size)
+		}
+	}
+	return nil
+}
+
+// cutBytes are those of the tensors that are cut.
+func (m *manifest) cutBytes() (bytes int64) {
+	for _, c := range m.cuts {
+		n, _ := c.whole("").ByteSize() // check has looked
+		bytes += n
+	}
+	return bytes
+}
+
+// sizesOfShares compares the files of the ranks with the manifest, without their content.
+func sizesOfShares(open opener, dir string, m *manifest) error {
+	for _, name := range sortedKeys(m.ranks) {
+		path := dir + "/" + name
+		file, err := openFile(open, path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(checkSize(file, path, m.ranks[name]), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readShares checks the files of the ranks against the manifest; with keep it gives the tensors, put together.
+func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
+	if err := sizesOfShares(open, dir, m); err != nil { // before there is memory for what they say they have
+		return nil, err
+	}
+	whole := map[string][]byte{}
+	var tensors []Tensor
+	for name, c := range m.cuts {
+		if keep {
+			size, err := c.whole(name).ByteSize()
+			if err != nil {
+				return nil, err
+			}
+			whole[name] = make([]byte, size)
+			tensors = append(tensors, Tensor{Name: name, DType: c.DType, Dims: c.Dims, Data: whole[name]})
+		}
+	}
+	files := m.shares()
+	for _, name := range sortedKeys(m.ranks) {
+		path := dir + "/" + name
+		file, err := openFile(open, path)
+		if err != nil {
+			return nil, err
+		}
+		err = readShare(ctx, file, path, m.ranks[name], files[name], whole)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return tensors, nil
+}
+
+// readShare reads the file of a rank, and copies its parts into the tensors that are kept.
+func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart, whole map[string][]byte) error {
+	reader, err := openReader(ctx, file, path, says)
+	if err != nil {
+		return err
+	}
+	if reader.Len() != len(parts)+1 {
+		return damaged(path, fmt.Errorf("%d tensors, %s has %d parts", reader.Len(), manifestName, len(parts)))
+	}
+	var sums []byte
+	at := says.HeaderSize
+	for h := range reader.Tensors() {
+		size, err := h.ByteSize()
+		if err != nil {
+			return damagedFormat(path, err)
+		}
+		p := parts[h.Name]
+		switch {
+		case h.Name == sumsName:
+			got, _, err := reader.Read(h.Name)
+			if err != nil {
+				return damagedFormat(path, err)
+			}
+			if !bytes.Equal(got, sums) {
+				return &DamagedError{path, h.Name, fmt.Errorf("its bytes, from %d on, are not the checksums that %s has", at, manifestName)}
+			}
+		case p == nil:
+			return &DamagedError{path, h.Name, fmt.Errorf("not in %s", manifestName)}
+		default:
+			t, err := tensorPlace{h, at, size, p.place.Sum}.read(reader, path, whole[p.name] != nil)
+			if err != nil {
+				return err
+			}
+			if to := whole[p.name]; to != nil {
+				p.of.paste(to, t.Data, p.place.Start)
+			}
+			sums = binary.LittleEndian.AppendUint32(sums, uint32(p.place.Sum))
+		}
+		at += size
+	}
+	return nil
+}
+
+// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them; see
+// [Share]. One that is not saved is to be given up by [Folder.GiveUp].
+func (f *Folder) Begin(ctx context.Context, step Step) (Slot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.begin(ctx, step)
+	return s, f.wrap(err, "begin to save step %d", step)
+}
+
+func (f *Folder) begin(ctx context.Context, step Step) (Slot, error) {
+	if err := f.use(true); err != nil {
+		return Slot{}, err
+	}
+	if err := f.clean(ctx); err != nil {
+		return Slot{}, err
+	}
+	at, err := f.free(ctx, step)
+	if err != nil {
+		return Slot{}, err
+	}
+	s := Slot{Again: int64(at.again), Token: freshToken()}
+	return s, f.medium.begin(ctx, s.temp())
+}
+
+// temp is the name of the slot's folder on a disk.
+func (s Slot) temp() string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token) }
+
+func (s Slot) place(step Step) place { return place{step, int(s.Again)} }
+
+// GiveUp says that a share of a step will not come, and why: rank 0's, whose slot is removed, or another one's, for which
+// rank 0 then waits no more. [Folder.Save] and [Async.Save] do so where they fail.
+func (f *Folder) GiveUp(ctx context.Context, step Step, share Share, why error) error {
+	var err error
+	if name, temp := share.At.place(step).String(), share.At.temp(); share.Rank == 0 {
+		err = f.medium.giveUp(ctx, name, temp)
+	} else {
+		err = f.medium.mark(ctx, name, temp, failedName(share.Rank), fmt.Sprintf("%s%.*s", markPrefix, markLimit, why))
+	}
+	return f.wrap(err, "give up step %d", step)
+}
+
+// What begins the text of a mark, and how long the rest is at most.
+const (
+	markPrefix = "lazo: "
+	markLimit  = 500
+)
+
+// saveShare writes the parts of a process that is not rank 0.
+func (f *Folder) saveShare(ctx context.Context, d *draft) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.use(false); err != nil {
+		return err
+	}
+	at := d.share.At
+	err := f.medium.share(ctx, at.place(d.manifest.step).String(), at.temp(), shareName(d.share.Rank),
+		func(w io.Writer) error { return d.writeShare(&patient{ctx, w}) })
+	if err != nil {
+		err = fmt.Errorf("the parts of rank %d: %w", d.share.Rank, err)
+		err = errors.Join(err, f.GiveUp(context.WithoutCancel(ctx), d.manifest.step, d.share, err))
+	}
+	return err
+}
