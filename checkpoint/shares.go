@@ -91,7 +91,7 @@ type cutPlace struct {
 	Sum   crc   `json:"crc32c"`
 }
 
-// isGrid tells what is wrong with the form of a tensor or of a part.
+// checkForm tells what is wrong with the form of a tensor or of a part.
 func (c *cutTensor) checkForm() error {
 	switch {
 	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
@@ -471,7 +471,8 @@ func (m *manifest) checkCuts() error {
 		return errors.New("no tensor is cut")
 	}
 	parts := 0
-	for name, c := range m.cuts {
+	for _, name := range sortedKeys(m.cuts) {
+		c := m.cuts[name]
 		if _, twice := m.sums[name]; twice {
 			return fmt.Errorf("tensor %q is whole and cut", name)
 		}
@@ -482,7 +483,9 @@ func (m *manifest) checkCuts() error {
 			return fmt.Errorf("more than %d parts of tensors: %w", tensorLimit, ErrLimit)
 		}
 	}
-	for file, parts := range m.shares() {
+	files := m.shares()
+	for _, file := range sortedKeys(files) {
+		parts := files[file]
 		sum, ok := m.ranks[file]
 		if rank, ours := shareRank(file); !ok || !ours || file != shareName(rank) {
 			return fmt.Errorf("%q is no file of a rank that it names", file)
