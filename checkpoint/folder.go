@@ -27,6 +27,10 @@ type Options struct {
 	// ReadBack says which saves are read again, and their checksums tried, before they count: some 15 % of the time of
 	// a save.
 	ReadBack ReadBack
+	// LeaveCut has Newest, Load and Best leave tensors that are cut over several processes in their files, when they have
+	// checked them: Write, in place of Data, reads one, whole, as long as the folder is open and the checkpoint there. So
+	// a state can be restored that no memory has whole.
+	LeaveCut bool
 	// ReadOnly takes no lock and changes nothing, so that checkpoints can be read while another process saves some.
 	ReadOnly bool
 	// Log hears of what was cleaned away, of damaged checkpoints that were passed over, and of saves that failed and

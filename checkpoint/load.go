@@ -78,6 +78,9 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 			return nil, false, context.Cause(ctx)
 		}
 		c, err := f.read(ctx, p, true)
+		if err == nil && !f.options.LeaveCut {
+			err = c.gathered()
+		}
 		if err == nil {
 			c.PassedOver = failed
 			return c, false, nil

@@ -450,7 +450,7 @@ func (m *manifest) shares() map[string]map[string]*cutPart {
 				of = map[string]*cutPart{}
 				files[shareName(p.Rank)] = of
 			}
-			of[partName(name, p.Start, c.Part)] = &cutPart{name, c, p}
+			of[partName(name, p.Start, c.Part)] = &cutPart{name: name, of: c, place: p}
 		}
 	}
 	return files
@@ -460,6 +460,7 @@ type cutPart struct {
 	name  string
 	of    *cutTensor
 	place *cutPlace
+	at    int64 // in the file, when that was checked
 }
 
 // checkCuts looks at what the manifest says of tensors that are cut, and of the files of the ranks.
@@ -529,40 +530,100 @@ func sizesOfShares(open opener, dir string, m *manifest) error {
 	return nil
 }
 
-// readShares checks the files of the ranks against the manifest; with keep it gives the tensors, put together.
+// readShares checks the files of the ranks against the manifest; with keep it gives the tensors, each put together when
+// its Write is called.
 func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
-	if err := sizesOfShares(open, dir, m); err != nil { // before there is memory for what they say they have
+	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err
 	}
-	whole := map[string][]byte{}
-	var tensors []Tensor
-	for name, c := range m.cuts {
-		if keep {
-			size, err := c.whole(name).ByteSize()
-			if err != nil {
-				return nil, err
-			}
-			whole[name] = make([]byte, size)
-			tensors = append(tensors, Tensor{Name: name, DType: c.DType, Dims: c.Dims, Data: whole[name]})
-		}
-	}
-	files := m.shares()
+	files, parts := m.shares(), map[string][]*cutPart{}
 	for _, name := range sortedKeys(m.ranks) {
 		path := dir + "/" + name
 		file, err := openFile(open, path)
 		if err != nil {
 			return nil, err
 		}
-		err = readShare(ctx, file, path, m.ranks[name], files[name], whole)
+		err = readShare(ctx, file, path, m.ranks[name], files[name])
 		if err := errors.Join(err, file.Close()); err != nil {
 			return nil, err
 		}
+		for _, part := range sortedKeys(files[name]) {
+			p := files[name][part]
+			parts[p.name] = append(parts[p.name], p)
+		}
+	}
+	if !keep {
+		return nil, nil
+	}
+	var tensors []Tensor
+	for name, c := range m.cuts {
+		tensors = append(tensors, Tensor{Name: name, DType: c.DType, Dims: c.Dims, Write: func(w io.Writer) error {
+			return c.writeWhole(w, open, dir, parts[name])
+		}})
 	}
 	return tensors, nil
 }
 
-// readShare reads the file of a rank, and copies its parts into the tensors that are kept.
-func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart, whole map[string][]byte) error {
+// writeWhole puts a tensor together of its parts.
+func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cutPart) error {
+	size, err := c.whole("").ByteSize()
+	if err != nil {
+		return err
+	}
+	var whole []byte
+	if to, ok := w.(MemoryWriter); ok {
+		whole = to.AvailableBuffer()
+	}
+	if int64(cap(whole)) < size {
+		whole = make([]byte, size)
+	}
+	whole = whole[:size]
+	memory := make([]byte, size/int64(len(parts)))
+	for _, p := range parts {
+		path := dir + "/" + shareName(p.place.Rank)
+		file, err := openFile(open, path)
+		if err != nil {
+			return err
+		}
+		n, err := file.ReadAt(memory, p.at)
+		if n == len(memory) || err == io.EOF {
+			err = nil
+		}
+		if err := errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		if sum := crc(safetensors.Checksum(0).Update(memory[:n])); sum != p.place.Sum {
+			return &DamagedError{path, partName(p.name, p.place.Start, c.Part), fmt.Errorf("the CRC-32C of bytes %d to %d is %v, %s says %v",
+				p.at, p.at+int64(n)-1, sum, manifestName, p.place.Sum)}
+		}
+		c.paste(whole, memory, p.place.Start)
+	}
+	_, err = w.Write(whole)
+	return err
+}
+
+// gathered reads what is left in the files of the ranks.
+func (c *Checkpoint) gathered() error {
+	for i := range c.Tensors {
+		t := &c.Tensors[i]
+		if t.Write == nil {
+			continue
+		}
+		size, err := t.tensor().ByteSize()
+		if err != nil {
+			return err
+		}
+		to := &room{ctx: context.Background(), memory: make([]byte, size)}
+		if err := t.Write(to); err != nil {
+			return err
+		}
+		t.Data, t.Write = to.memory, nil
+	}
+	return nil
+}
+
+// readShare checks the file of a rank, and notes where its parts are.
+func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart) error {
 	reader, err := openReader(ctx, file, path, says)
 	if err != nil {
 		return err
@@ -587,16 +648,13 @@ func readShare(ctx context.Context, file file, path string, says stateSum, parts
 			if !bytes.Equal(got, sums) {
 				return &DamagedError{path, h.Name, fmt.Errorf("its bytes, from %d on, are not the checksums that %s has", at, manifestName)}
 			}
-		case p == nil:
+		case p == nil || p.of.DType != h.DType || !slices.Equal(p.of.Part, h.Dims):
 			return &DamagedError{path, h.Name, fmt.Errorf("not in %s", manifestName)}
 		default:
-			t, err := tensorPlace{h, at, size, p.place.Sum}.read(reader, path, whole[p.name] != nil)
-			if err != nil {
+			if _, err := (tensorPlace{h, at, size, p.place.Sum}).read(reader, path, false); err != nil {
 				return err
 			}
-			if to := whole[p.name]; to != nil {
-				p.of.paste(to, t.Data, p.place.Start)
-			}
+			p.at = at
 			sums = binary.LittleEndian.AppendUint32(sums, uint32(p.place.Sum))
 		}
 		at += size

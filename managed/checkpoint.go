@@ -94,7 +94,11 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 	if r := s.saved.restored; r != nil && r.from == nil && c.Share.Rank == 0 {
 		for _, name := range slices.Sorted(maps.Keys(s.model.given)) {
 			t := s.model.given[name]
-			if err := add(name, t.Shape(), r.origins[name], func(w io.Writer) error { return writeTensor(w, t) }, nil); err != nil {
+			write := func(w io.Writer) error { return writeTensor(w, t) }
+			if late := s.model.late[t]; late != nil {
+				write = late
+			}
+			if err := add(name, t.Shape(), r.origins[name], write, nil); err != nil {
 				return c, err
 			}
 		}
@@ -178,7 +182,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		return err
 	}
 	defer done()
-	r := &restored{step: c.Step, from: from}
+	r := &restored{step: c.Step, from: from, late: late{}}
 	if from == nil {
 		if err := c.Section(variablesSection, &r.origins); err != nil {
 			return fmt.Errorf("this is no checkpoint of a managed.State (Transfer takes tensors of any): %w", err)
@@ -189,7 +193,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		if _, ours := r.origins[t.Name]; !ours && from == nil {
 			continue
 		}
-		loaded, err := fromFile(t)
+		loaded, err := r.late.fromFile(t)
 		if err != nil && from == nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
@@ -226,6 +230,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
+	s.model.late = r.late
 	s.model.given, s.model.mayDraw = given, func(string) bool { return true } // what may be missing, r.check decides
 	if from != nil {
 		s.model.given = map[string]*Tensor{}
@@ -254,7 +259,7 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 		to, resets := s.model.resets[v]
 		switch {
 		case given[name] != nil:
-			return given[name].LocalClone()
+			return r.late.copyOf(given[name])
 		case resets && r.from == nil:
 			return filled(to)
 		case s.storage.last.lost != nil:
@@ -276,21 +281,64 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*Tens
 	return s.storage.replace(put)
 }
 
+// late are tensors that are in the files of a checkpoint and not in memory: their shapes are known, and what writes
+// their bytes. So that they are never there all at once, each is read when its value is to be moved to the devices.
+type late map[*Tensor]func(io.Writer) error
+
 // fromFile makes a tensor of what a checkpoint has.
-func fromFile(t checkpoint.Tensor) (*Tensor, error) {
+func (l late) fromFile(t checkpoint.Tensor) (*Tensor, error) {
 	dtype, err := outOfFile(t.DType)
 	if err != nil {
 		return nil, err
 	}
 	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
-	if loaded.Shape().Size() == 0 {
+	switch {
+	case loaded.Shape().Size() == 0:
+		return loaded, nil
+	case t.Write != nil:
+		loaded.FinalizeLocal()
+		l[loaded] = t.Write
 		return loaded, nil
 	}
-	var sizeErr error
-	err = loaded.MutableBytes(func(data []byte) {
-		if copy(data, t.Data) != len(data) || len(data) != len(t.Data) {
-			sizeErr = fmt.Errorf("%d bytes for %s, expected %d", len(t.Data), loaded.Shape(), len(data))
+	return loaded, fill(loaded, func(w io.Writer) error { _, err := w.Write(t.Data); return err })
+}
+
+// copyOf is a copy of a tensor for a strategy to use up.
+func (l late) copyOf(t *Tensor) (*Tensor, error) {
+	write := l[t]
+	if write == nil {
+		return t.LocalClone()
+	}
+	loaded := tensors.FromShape(t.Shape())
+	return loaded, fill(loaded, write)
+}
+
+// fill has write write a tensor's bytes.
+func fill(t *Tensor, write func(io.Writer) error) error {
+	var inner error
+	err := t.MutableBytes(func(data []byte) {
+		to := &memory{data: data}
+		if inner = write(to); inner == nil && to.n != len(data) {
+			inner = fmt.Errorf("%d bytes for %s, expected %d", to.n, t.Shape(), len(data))
 		}
 	})
-	return loaded, errors.Join(err, sizeErr)
+	return errors.Join(err, inner)
 }
+
+// memory is a writer into memory of a known size. What comes beyond is counted alone.
+type memory struct {
+	data []byte
+	n    int
+}
+
+var _ checkpoint.MemoryWriter = (*memory)(nil)
+
+func (m *memory) Write(p []byte) (int, error) {
+	if m.n < len(m.data) {
+		copy(m.data[m.n:], p)
+	}
+	m.n += len(p)
+	return len(p), nil
+}
+
+func (m *memory) AvailableBuffer() []byte { return m.data[min(m.n, len(m.data)):min(m.n, len(m.data))] }

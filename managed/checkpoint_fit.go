@@ -77,6 +77,7 @@ type restored struct {
 	tensors map[string]*Tensor           // all of them where from is given, else those that are left
 	all     int
 	taken   bool // a variable has asked for a tensor
+	late    late // those of the tensors that are not in memory
 }
 
 // asked refuses names that take nothing of a checkpoint for a model that has parameters.

@@ -35,7 +35,13 @@ func (s *State) renewed(r *restored, variables []*variable) (*restored, error) {
 		switch {
 		case t != nil && flattened(path, t.Shape(), v.Shape()):
 			saved := t.Shape().Dimensions
-			if t, err = reshaped(t, v.Shape()); err == nil && strings.Contains(path, "/MultiHeadAttention/query/dense/") {
+			if r.late[t] != nil {
+				t, err = r.late.copyOf(t)
+			}
+			if err == nil {
+				t, err = reshaped(t, v.Shape())
+			}
+			if err == nil && strings.Contains(path, "/MultiHeadAttention/query/dense/") {
 				rescaled = true
 				err = rescale(t, queryScale(path, saved[len(saved)-1]))
 			}

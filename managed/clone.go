@@ -62,6 +62,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 // takeSettings takes over all but the variables.
 func (d *definition) takeSettings(of *definition) {
 	d.optimizer, d.policy, d.given, d.mayDraw = of.optimizer, of.policy, maps.Clone(of.given), of.mayDraw
+	d.late = of.late
 	if o, ok := of.optimizer.(*startingAt); ok {
 		d.optimizer = &startingAt{Optimizer: o.Optimizer, model: d, rate: o.rate}
 	}

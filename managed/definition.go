@@ -20,6 +20,7 @@ type definition struct {
 	ofOptimizer map[*variable]bool
 	// given are values for variables to come, nil if the state was given none; mayDraw says which may do without.
 	given   map[string]*Tensor
+	late    late // those of them that are not in memory
 	mayDraw func(name string) bool
 }
 

@@ -134,7 +134,7 @@ func (s *State) draw(fresh []*variable) (_ []strategies.Buffer, err error) {
 		if buffers[i] == nil {
 			// A copy: after an error another try needs the value again, and a strategy uses up what it is given.
 			var t *Tensor
-			if t, err = hostValue(v); err == nil {
+			if t, err = s.model.late.valueOf(v); err == nil {
 				buffers[i], err = s.storage.strategy.Put(v.Path(), t)
 			}
 			if err != nil {
@@ -193,6 +193,15 @@ func hostValue(v *variable) (*Tensor, error) {
 		return nil, err
 	}
 	return t.LocalClone()
+}
+
+// valueOf is hostValue for a variable that has a value, maybe one that is still to be read.
+func (l late) valueOf(v *variable) (*Tensor, error) {
+	t, err := v.Value()
+	if err != nil {
+		return nil, err
+	}
+	return l.copyOf(t)
 }
 
 // empty frees the memory of a variable's value; for GoMLX it still has one.

@@ -69,7 +69,10 @@ func (d *definition) give(fresh []*variable) error {
 		if !given {
 			continue
 		}
-		clone, err := t.LocalClone()
+		clone, err := t, error(nil)
+		if d.late[t] == nil { // else it is read when it is moved
+			clone, err = t.LocalClone()
+		}
 		if err == nil {
 			err = v.SetValuePreservingOld(clone)
 		}

@@ -13,10 +13,12 @@ import (
 )
 
 // Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone. Rank
-// 0 opens the folder to write into it, the others read the same folder when it is there. If one cannot open it, none
-// can.
+// 0 opens the folder to write into it, the others read the same folder when it is there, and put their shares into what
+// rank 0 has begun there. If one cannot open it, none can. Of several processes, each leaves what is cut in its files
+// until a state asks for it ([checkpoint.Options.LeaveCut]): so keep the folder open until the run is over.
 func Open(dir string, options checkpoint.Options, job loop.Job) (folder *checkpoint.Folder, err error) {
 	writes := job == nil || job.Rank() == 0
+	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
 	if writes {
 		folder, err = checkpoint.Open(dir, options)
 	}
