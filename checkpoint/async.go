@@ -88,8 +88,8 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin gives buffers for a copy: those of the checkpoint that waits, which is then replaced, else those of one that was
-// written.
+// begin gives buffers for a copy: those of the checkpoint that waits, which is then replaced, else those of one that
+// was written.
 func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -143,7 +143,8 @@ func (d *draft) checkNames() error {
 // Checkpoint is one that was loaded, all its checksums right.
 type Checkpoint struct {
 	Info
-	// Tensors have Data (but see [Options.LeaveCut]); they come in the order of the file, the widest types first, then by name.
+	// Tensors have Data (but see [Options.LeaveCut]); they come in the order of the file, the widest types first, then by
+	// name.
 	Tensors []Tensor
 	// PassedOver are newer ones that [Folder.Newest] could not load, and why.
 	PassedOver []error

@@ -662,8 +662,8 @@ func readShare(ctx context.Context, file file, path string, says stateSum, parts
 	return nil
 }
 
-// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them; see
-// [Share]. One that is not saved is to be given up by [Folder.GiveUp].
+// Begin makes a place for a checkpoint that several processes save together, at rank 0. Its slot is for all of them;
+// see [Share]. One that is not saved is to be given up by [Folder.GiveUp].
 func (f *Folder) Begin(ctx context.Context, step Step) (Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -691,8 +691,8 @@ func (s Slot) temp() string { return fmt.Sprintf("%s%016x", tempPrefix, s.Token)
 
 func (s Slot) place(step Step) place { return place{step, int(s.Again)} }
 
-// GiveUp says that a share of a step will not come, and why: rank 0's, whose slot is removed, or another one's, for which
-// rank 0 then waits no more. [Folder.Save] and [Async.Save] do so where they fail.
+// GiveUp says that a share of a step will not come, and why: rank 0's, whose slot is removed, or another one's, for
+// which rank 0 then waits no more. [Folder.Save] and [Async.Save] do so where they fail.
 func (f *Folder) GiveUp(ctx context.Context, step Step, share Share, why error) error {
 	var err error
 	if name, temp := share.At.place(step).String(), share.At.temp(); share.Rank == 0 {

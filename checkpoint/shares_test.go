@@ -256,6 +256,50 @@ func TestShares_damage(t *testing.T) {
 	t.Logf("F03: %d bytes of three ranks' files and their manifest flipped, all found", flips)
 }
 
+// What is left in its files is read when it is asked for, with its checksums once more.
+func TestShares_leftInTheFiles(t *testing.T) {
+	m := sharedDisk(t, 1)
+	f := openMem(t, m, checkpoint.Options{ReadOnly: true, LeaveCut: true})
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	for _, w := range whole(1) {
+		got, ok := c.Tensor(w.Name)
+		require.True(t, ok)
+		require.Equal(t, grid[w.Name] != nil, got.Write != nil)
+		for range 2 {
+			data := bytes.NewBuffer(append([]byte(nil), got.Data...))
+			if got.Write != nil {
+				require.NoError(t, got.Write(data))
+			}
+			require.Equal(t, w.Data, data.Bytes(), w.Name)
+		}
+	}
+	to := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	require.NoError(t, to.Save(t.Context(), 1, c.Content()))
+	again, err := to.Newest(t.Context())
+	require.NoError(t, err)
+	is(t, again, 1)
+	path := dir(1) + "/rank-00001.safetensors"
+	text := read(t, m, path)
+	for i := range text[len(text)-64:] {
+		text[len(text)-64+i] ^= 1
+	}
+	write(t, m, path, text)
+	var found *checkpoint.DamagedError
+	failed := 0
+	for _, tensor := range c.Tensors {
+		if tensor.Write == nil {
+			continue
+		}
+		if err := tensor.Write(io.Discard); err != nil {
+			require.ErrorAs(t, err, &found)
+			require.Equal(t, path, found.Path)
+			failed++
+		}
+	}
+	require.Positive(t, failed)
+}
+
 // A manifest whose checksum is right can say anything.
 func TestShares_hostileManifests(t *testing.T) {
 	m := sharedDisk(t, 1)

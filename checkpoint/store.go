@@ -34,6 +34,9 @@ type Store interface {
 // OpenStore opens an object store as [Open] does a folder of the disk; name is for messages. The objects are the files
 // that Open's folder has, so that what is copied from the one can be read in the other.
 //
+// Of processes that save together each puts its own object, and rank 0 looks for those of the others until all are
+// there.
+//
 // A store has no atomic rename. So COMMIT is the object that is put last, and deleted first: a step without one is not
 // there, and its other objects are removed by the next OpenStore or Save. A save that fails deletes what it had put.
 //

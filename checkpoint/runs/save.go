@@ -37,10 +37,10 @@ import (
 // written: right before that one is given its name they are removed. So whatever comes between, the newest is never
 // another run's once this run has saved; damaged ones stay.
 //
-// Where several processes make the run together ([loop.Joined]), the one of rank 0 decides, writes what each of them has
-// whole, and makes a checkpoint complete; of values that are cut each writes the parts that it holds ([checkpoint.Share]).
-// [Open] opens the folder so. What fails in one of them ends the run in all. There, a save that is due while an earlier
-// one is still being written is left out, or waits for it where a best metric asks for it.
+// Where several processes make the run together ([loop.Joined]), the one of rank 0 decides, writes what each of them
+// has whole, and makes a checkpoint complete; of values that are cut each writes the parts that it holds
+// ([checkpoint.Share]). [Open] opens the folder so. What fails in one of them ends the run in all. A save that is due
+// while one of such values is still being written is left out, or waits for it where a best metric asks for it.
 func Save(folder *checkpoint.Folder, when loop.Schedule, options ...SaveOption) loop.Option {
 	if folder == nil {
 		return loop.Callback{Name: "save", When: when, Err: errNoFolder}

@@ -133,3 +133,24 @@ func TestCkptImportFromGoMLX(t *testing.T) {
 	require.Equal(t, 2, run(t, "ckpt", "import", "--from", "torch", kept, dir).code)
 	require.Contains(t, run(t, "ckpt", "import", "--from", "gomlx", t.TempDir(), dir).stderr, "no checkpoint in the folder")
 }
+
+// What several processes saved, each its parts, is as what one process saved.
+func TestCkpt_ofSeveralProcesses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "checkpoint", "testdata", "format-2"))))
+	require.Regexp(t, `\n5 +\S+Z +152 +\n$`, run(t, "ckpt", "ls", dir).stdout)
+	require.Equal(t, result{0, "5: ok\n", ""}, run(t, "ckpt", "verify", dir))
+	show := run(t, "ckpt", "show", dir).stdout
+	require.Contains(t, show, "step 5, saved ")
+	require.Contains(t, show, "\"/rows\"                F32[8]     32 bytes\n\"/whole\"               F32[2]     8 bytes\n")
+	file := filepath.Join(t.TempDir(), "all.safetensors")
+	require.Equal(t, result{0, "step 5: 5 tensors in " + file + "\n", ""}, run(t, "ckpt", "export", dir, file, "--all"))
+	other := filepath.Join(t.TempDir(), "one")
+	require.Equal(t, 0, run(t, "ckpt", "import", file, other, "--step", "5").code)
+	require.Equal(t, result{0, "5 of 5 tensors are the same\n", ""}, run(t, "ckpt", "diff", dir, "5", "5", "--other", other))
+	require.NoError(t, os.Remove(filepath.Join(dir, "step-000000000005", "rank-00001.safetensors")))
+	lost := run(t, "ckpt", "verify", dir)
+	require.Equal(t, 1, lost.code)
+	require.Contains(t, lost.stdout, "5: checkpoint: verify step 5 in "+dir+": damaged: step-000000000005/rank-00001.safetensors: ")
+	require.Equal(t, 1, run(t, "ckpt", "ls", dir).code)
+}
