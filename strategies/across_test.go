@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/internal/ranks"
+	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -60,6 +61,42 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, values, fetched.Value())
 		require.NoError(t, s.Free(b))
+	}
+	// Which parts of a value this process is to save: its own, and of those that several devices have the first one's.
+	for model, want := range map[int][][]int{1: {{8 * job.Rank()}, {8*job.Rank() + 4}}, 2: {{0}, {4}}} { // the plugin takes 16 bytes at most
+		if model == 2 && job.Rank() > 0 {
+			want = nil // the devices of rank 0 have all of it
+		}
+		s, err := strategies.DataParallel(r, strategies.ModelDevices(model), strategies.ShardState(func(name string, _ shapes.Shape) xla.Split {
+			switch {
+			case name != "/cut":
+				return nil
+			case model > 1:
+				return xla.Split{{strategies.ModelAxis}}
+			}
+			return xla.Split{{strategies.DataAxis}}
+		}))
+		require.NoError(t, err)
+		b, err := s.Put("/cut", tensors.FromValue(cut[:len(cut)/model]))
+		require.NoError(t, err)
+		parts, isCut := s.Parts(b)
+		require.True(t, isCut)
+		var starts [][]int
+		for _, part := range parts {
+			starts = append(starts, part.Start)
+			memory := make([]byte, part.Shape.ByteSize())
+			require.NoError(t, s.FetchInto(part.Buffer, memory))
+			values, err := safetensors.Values[float32](memory)
+			require.NoError(t, err)
+			require.Equal(t, cut[part.Start[0]:part.Start[0]+part.Shape.Size()], values)
+		}
+		require.Equal(t, want, starts, "groups of %d", model)
+		require.NoError(t, s.Free(b))
+		whole, err := s.Put("/whole", tensors.FromValue(cut[:4]))
+		require.NoError(t, err)
+		_, isCut = s.Parts(whole)
+		require.False(t, isCut)
+		require.NoError(t, s.Free(whole))
 	}
 	_, err = s.Put("/whole", tensors.FromValue([]float32{float32(job.Rank()), 0, 0, 0}))
 	require.ErrorIs(t, err, xla.ErrDisagree)

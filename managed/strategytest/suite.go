@@ -58,6 +58,15 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 			require.NoError(t, want.ConstBytes(func(bytes []byte) { require.Equal(t, bytes, memory) }))
 			require.Error(t, s.FetchInto(b, memory[1:]))
 		}
+		parts, cut := s.Parts(b)
+		require.True(t, cut || parts == nil)
+		for _, part := range parts { // what a checkpoint has of it
+			memory := make([]byte, part.Shape.ByteSize())
+			require.NoError(t, s.FetchInto(part.Buffer, memory))
+			require.Less(t, part.Shape.ByteSize(), want.Shape().ByteSize())
+			require.Len(t, part.Start, want.Rank())
+			require.NoError(t, want.ConstBytes(func(bytes []byte) { require.Contains(t, string(bytes), string(memory[:1])) }))
+		}
 		require.NoError(t, s.Free(b))
 	}
 	require.NoError(t, s.Free(nil, nil))
