@@ -181,6 +181,10 @@ func TestShares(t *testing.T) {
 					require.NoError(t, err, "%s: rank %d of %d", name, rank, n)
 				}
 			}
+			if keys, err := store.Keys(t.Context()); name == "store" {
+				require.NoError(t, err)
+				require.Len(t, keys, 2*(3+n), "before anybody opens it anew: %v", keys)
+			}
 			f := open(checkpoint.Options{Log: quiet})
 			require.Equal(t, []checkpoint.Step{2, 3}, steps(t, f))
 			c, err := f.Newest(t.Context())
