@@ -158,6 +158,7 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*variabl
 			}
 			built.State = append(built.State, b.sets...)
 			if logs := b.pack(); logs != nil {
+				built.Read = []int{len(built.Outputs)}
 				built.Outputs = append(built.Outputs, logs)
 			}
 			for _, w := range b.wholes {

@@ -110,3 +110,34 @@ func TestState_isHeldOnce(t *testing.T) {
 	require.Less(t, after.heap-before.heap, int64(4<<20))
 	t.Logf("%d parameters, %d variables: the host holds %+d KiB more than before", state.Parameters(), len(state.Names()), (after.heap-before.heap)>>10)
 }
+
+// On the CPU a single step is over when it is started, and brings its numbers along: none waits on the device.
+func TestF18_stepsOneByOneLeaveNoLogs(t *testing.T) {
+	r := plugintest.CPU(t)
+	goruntime.GC() // so that what other tests left to the collector is not counted here
+	goruntime.GC()
+	before := pjrt.Live().Buffers
+	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
+	require.NoError(t, err)
+	train := managed.TrainStep(regression)
+	history, most := []loop.Logs(nil), int64(0)
+	const steps = 100
+	for batch, err := range line(t, 64).Batches(16, data.Forever()) {
+		require.NoError(t, err)
+		_, logs, err := train.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+		most = max(most, pjrt.Live().Buffers)
+		if history = append(history, logs); len(history) == steps {
+			break
+		}
+	}
+	first, err := history[0].Float("loss")
+	require.NoError(t, err)
+	last, err := history[steps-1].Float("loss")
+	require.NoError(t, err)
+	require.Less(t, last, first)
+	require.NoError(t, errors.Join(train.Close(), state.Close()))
+	require.LessOrEqual(t, most-before, int64(len(state.Names())))
+	require.Equal(t, before, pjrt.Live().Buffers)
+	t.Logf("F18: %d steps one by one, at most %d buffers at once for %d values of the state", steps, most-before, len(state.Names()))
+}

@@ -13,12 +13,13 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // packedDType is the type in which numbers are logged, float64 ones too: one small array of one type.
 const packedDType = dtypes.Float32
 
-// remote is an array that stays on the device until it is read.
+// remote is an array that stays on the device until it is read, or was read by its run: then device is nil.
 type remote struct {
 	device *onDevice
 	value  *Tensor
@@ -27,6 +28,9 @@ type remote struct {
 }
 
 func (r *remote) read() error {
+	if r.device == nil {
+		return nil
+	}
 	r.device.mu.Lock()
 	defer r.device.mu.Unlock()
 	if r.device.buffer == nil {
@@ -141,7 +145,12 @@ func (v *scalar) Float() (float64, error) {
 // newLogs makes the logs of some steps, to be read later: the array has a row for each.
 func newLogs(s strategies.Strategy, b strategies.Buffer, layout []logged, steps int) (*packed, []loop.Logs) {
 	n := len(layout)
-	p := &packed{remote{device: &onDevice{strategy: s, buffer: b}}, make([]scalar, steps*n)}
+	p := &packed{scalars: make([]scalar, steps*n)}
+	if flat, ok := xla.OnHost(b); ok {
+		p.flat = flat
+	} else {
+		p.device = &onDevice{strategy: s, buffer: b}
+	}
 	entries, logs := make([]loop.Entry, steps*n), make([]loop.Logs, steps)
 	for i := range entries {
 		p.scalars[i] = scalar{p, i}

@@ -196,7 +196,9 @@ func (c *compiled) logs(outputs []strategies.Buffer, n int) (logs []loop.Logs, e
 	if len(c.layout) > 0 {
 		var p *packed
 		p, logs = newLogs(state.storage.strategy, outputs[0], c.layout, n)
-		err = state.storage.unread.add(&p.remote)
+		if p.device != nil {
+			err = state.storage.unread.add(&p.remote)
+		}
 		outputs = outputs[1:]
 	}
 	for i, w := range c.wholes { // then n is 1

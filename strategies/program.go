@@ -120,6 +120,9 @@ func (p *program) build(g *graph.Graph, s Step) xla.Built {
 		out.Outputs = append(out.Outputs, slot.New)
 		p.changed[i] = true
 	}
+	for _, at := range built.Read {
+		out.Read = append(out.Read, len(out.Outputs)+at)
+	}
 	out.Outputs = append(out.Outputs, built.Outputs...)
 	return out
 }

@@ -73,6 +73,8 @@ type Built struct {
 	State []Slot
 	// Outputs are what else the graph computes.
 	Outputs []*graph.Node
+	// Read are the places of outputs that the host alone will look at: see [xla.Built].
+	Read []int
 	// Alone asks for a step that is not made in blocks.
 	Alone bool
 }

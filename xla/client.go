@@ -127,6 +127,9 @@ type buffer struct {
 var _ compute.Buffer = (*buffer)(nil)
 
 func bufferOf(b compute.Buffer) (*buffer, error) {
+	if _, ok := b.(*onHost); ok {
+		return nil, errors.New("xla: the value is on the host, where its run has read it (Built.Read): give the program what its CopyToDevice makes")
+	}
 	ours, ok := b.(*buffer)
 	if !ok || ours == nil {
 		return nil, fmt.Errorf("xla: a buffer of type %T is none of this runtime's", b)
@@ -139,6 +142,9 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()
+	}
+	if h, ok := b.(*onHost); ok && h != nil {
+		return h.copyTo(memory)
 	}
 	ours, err := bufferOf(b)
 	if err != nil {

@@ -3,9 +3,11 @@ package xla
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 
@@ -88,6 +90,7 @@ type calls struct {
 	devices    int
 	options    pjrt.CallOptions
 	shapes     []pjrt.Shape // of a device's host inputs
+	reads      []read       // of the outputs that no input makes place for, those that a run reads, by their places
 	copyFirst  bool         // a first run copies what it is to write over
 	ranOnce    atomic.Bool  // a run has come to its end
 
@@ -102,6 +105,7 @@ type call struct {
 	set       []*pjrt.Buffer // what the call has as arguments, device after device
 	constants int            // how many parameters are large constants
 	memory    [][]byte       // of the host inputs, device after device, for the time of a run
+	into      [][]byte       // where outputs are read to, for the time of a run
 	keeps     bool           // it copies what it is to write over
 }
 
@@ -131,6 +135,12 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 		}
 		c.shapes = append(c.shapes, fromGoMLX(s))
 		c.options.Host = append(c.options.Host, pjrt.HostInput{Argument: i, Shape: fromGoMLX(s)})
+	}
+	if devices == 1 {
+		c.reads = e.readsOf(b)
+		for _, r := range c.reads {
+			c.options.Read = append(c.options.Read, r.output)
+		}
 	}
 	written, err := e.inPlaceBytes(b)
 	if err != nil {
@@ -219,6 +229,9 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 	if !c.ranOnce.Load() {
 		mode = waitForEnd
 	}
+	if mode == waitForEnd && len(c.reads) > 0 {
+		return c.runReading()
+	}
 	made, running, err := c.start(mode)
 	if err != nil {
 		return nil, nil, c.executable.explained(lost(err))
@@ -226,6 +239,28 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 	c.ranOnce.Store(true)
 	// A buffer that is replaced stays the same buffer, so inputs already has the new values.
 	return c.executable.of.wrapAll(made), running, nil
+}
+
+// runReading makes a run on one device that reads outputs.
+func (c *call) runReading() ([]compute.Buffer, *Running, error) {
+	values := make([]onHost, len(c.reads))
+	c.into = c.into[:0]
+	for i, r := range c.reads {
+		memory := reflect.MakeSlice(r.slice, r.shape.Size(), r.shape.Size())
+		values[i] = onHost{of: c.executable.of, shape: r.shape, flat: memory.Interface()}
+		c.into = append(c.into, unsafe.Slice((*byte)(memory.UnsafePointer()), r.shape.ByteSize()))
+	}
+	defer func() { clear(c.into) }()
+	made, err := c.call.RunInto(c.into, c.memory...)
+	if err != nil {
+		return nil, nil, c.executable.explained(lost(err))
+	}
+	c.ranOnce.Store(true)
+	outputs := c.executable.of.wrapAll(made)
+	for i, r := range c.reads {
+		outputs = slices.Insert(outputs, r.at, compute.Buffer(&values[i]))
+	}
+	return outputs, nil, nil
 }
 
 func (c *call) start(mode runMode) (outputs [][]*pjrt.Buffer, running *Running, err error) {

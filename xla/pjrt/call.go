@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -17,6 +18,8 @@ type CallOptions struct {
 	InPlace map[int]int
 	// Host are arguments that each run is given as host memory.
 	Host []HostInput
+	// Read are outputs, none of them in an argument's place, that [Call.RunInto] copies to the host.
+	Read []int
 }
 
 // HostInput is an argument that comes from the host.
@@ -36,13 +39,19 @@ type Call struct {
 	inPlace []bool    // for each argument
 	host    []HostInput
 	sizes   []int // of the host inputs, in bytes
+	reads   []int // the outputs of [CallOptions].Read
 	pin     runtime.Pinner
 }
 
 var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) error {
+	err := o.client.plugin.failure("Buffer_Destroy", C.lazo_drop((*C.lazo_run)(o.ptr)))
 	free(o.ptr)
-	return nil
+	return err
 }}
+
+// keptBytes is the most that a host input has for which a buffer is kept from run to run: to copy so much takes less time
+// than to make and destroy a buffer.
+const keptBytes = 16 << 10
 
 // NewCall prepares runs of the program on its devices.
 func (e *Executable) NewCall(options CallOptions) (*Call, error) {
@@ -66,7 +75,7 @@ func (e *Executable) newCall(options CallOptions) (*Call, error) {
 	}
 	n := len(s.parameters)
 	c := &Call{
-		host: slices.Clone(options.Host), args: make([]*Buffer, len(e.devices)*n), inPlace: make([]bool, n),
+		host: slices.Clone(options.Host), reads: slices.Clone(options.Read), args: make([]*Buffer, len(e.devices)*n), inPlace: make([]bool, n),
 	}
 	for _, h := range c.host {
 		if h.Argument < 0 || h.Argument >= n || !s.parameters[h.Argument].Equal(h.Shape) {
@@ -97,6 +106,14 @@ func (e *Executable) newCall(options CallOptions) (*Call, error) {
 	for _, h := range c.host {
 		c.inPlace[h.Argument] = false
 	}
+	for i, output := range c.reads {
+		if _, replaces := options.InPlace[output]; replaces || output < 0 || output >= len(e.outputs) || slices.Contains(c.reads[:i], output) {
+			return nil, fmt.Errorf("pjrt: call %s: %w: output %d is to be read: there are %d outputs, and it must be one of them, once, and in no argument's place", e.name, ErrInvalidArgument, output, len(e.outputs))
+		}
+		if size, err := e.outputs[output].Size(); err != nil || size == 0 || e.outputs[output].DType.packed() {
+			return nil, fmt.Errorf("pjrt: call %s: %w: output %d of shape %v cannot be read with a run: it has no elements, or several in a byte", e.name, ErrInvalidArgument, output, e.outputs[output])
+		}
+	}
 	if c.run, err = e.newRun(e.devices, n, len(c.host)); err != nil {
 		return nil, err
 	}
@@ -104,6 +121,10 @@ func (e *Executable) newCall(options CallOptions) (*Call, error) {
 		c.run.replace[output] = C.int64_t(arg)
 	}
 	c.prepareHost()
+	if err := c.keepHost(s.donated); err != nil {
+		err = firstError(err, callKind.free(&object{ptr: unsafe.Pointer(c.run.c), client: e.client}))
+		return nil, during(err, "call %s: buffers for its host inputs", e.name)
+	}
 	if c.object, err = newObject(e.client, &object{kind: callKind, ptr: unsafe.Pointer(c.run.c)}); err != nil {
 		return nil, err
 	}
@@ -124,6 +145,26 @@ func (c *Call) prepareHost() {
 			args.dims, args.num_dims = &dims[h*maxDims], C.size_t(len(input.Shape.Dims))
 		}
 	}
+}
+
+// keepHost makes the buffers that small host inputs have from run to run, where a device shares the host's memory. What the
+// program may write over gets a new one each time.
+func (c *Call) keepHost(donated map[int]int) error {
+	zeros := make([]byte, keptBytes)
+	p := c.run.of.client.plugin
+	for h, input := range c.host {
+		if size := c.sizes[h]; size == 0 || size > keptBytes || input.Shape.DType.packed() || slices.Contains(slices.Collect(maps.Values(donated)), input.Argument) {
+			continue
+		}
+		for d := range c.run.devices {
+			var failed C.int
+			problem := C.lazo_keep(c.run.c, C.size_t(d), C.size_t(h), C.size_t(c.sizes[h]), unsafe.Pointer(&zeros[0]), &failed)
+			if err := p.failure(runCalls[failed], problem); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (c *Call) hostArgs() []C.lazo_Client_BufferFromHostBuffer_Args {
@@ -174,7 +215,14 @@ func (c *Call) KeepArguments(keep bool) error {
 //
 // A [*RunError] says what is left of the arguments. [ErrBusy] and [ErrClosed] say that nothing was done.
 func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
-	x, err := c.start(C.LAZO_RUN, host)
+	return c.RunInto(nil, host...)
+}
+
+// RunInto is Run with memory for each of [CallOptions].Read, device after device, of exactly the output's bytes, row after
+// row: these outputs are copied there within the same call of C, and no Buffer is made of them. Without memory it is Run.
+// An error of the copy is a [*RunError] of a program that ended well.
+func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
+	x, err := c.start(C.LAZO_RUN, host, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -184,13 +232,15 @@ func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 // Start is Run without the wait. The buffers of arguments hold the outputs at once, and other runs can follow; the
 // host's memory was copied. An error that comes later is that of the events and the buffers: then what was replaced is
 // lost.
-func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host) }
+func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host, nil) }
 
 // StartShared is Start without the copy, where the device can use the host's memory: it must not be changed before the
 // run has ended ([Execution.Await]).
-func (c *Call) StartShared(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_STAY, host) }
+func (c *Call) StartShared(host ...[]byte) (*Execution, error) {
+	return c.start(C.LAZO_STAY, host, nil)
+}
 
-func (c *Call) start(mode C.int, host [][]byte) (x *Execution, err error) {
+func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) {
 	if err := c.useAlone(); err != nil {
 		return nil, err
 	}
@@ -216,6 +266,10 @@ func (c *Call) start(mode C.int, host [][]byte) (x *Execution, err error) {
 	if err := c.giveHost(host, until); err != nil {
 		return nil, err
 	}
+	if err := c.giveRead(read); err != nil {
+		return nil, err
+	}
+	defer c.forgetRead(read)
 	held := 0
 	defer func() { err = firstError(err, c.release(held)) }()
 	for ; held < len(c.args); held++ {
@@ -269,6 +323,42 @@ func (c *Call) giveHost(host [][]byte, until []*held) error {
 		}
 	}
 	return nil
+}
+
+// giveRead points the run at the memory that outputs are read to, pinned for the call.
+func (c *Call) giveRead(memory [][]byte) error {
+	if len(memory) == 0 {
+		return nil
+	}
+	if want := len(c.run.devices) * len(c.reads); len(memory) != want {
+		return fmt.Errorf("pjrt: call %s: %w: expected memory for %d outputs to be read, got %d", c.run.of.name, ErrInvalidArgument, want, len(memory))
+	}
+	for i, data := range memory {
+		shape := c.run.of.outputs[c.reads[i%len(c.reads)]]
+		if size, err := shape.Size(); err != nil || len(data) != size {
+			return fmt.Errorf("pjrt: call %s: output %d of shape %v: %w: expected room for %d bytes, got %d",
+				c.run.of.name, c.reads[i%len(c.reads)], shape, ErrInvalidArgument, size, len(data))
+		}
+	}
+	for i, data := range memory {
+		shape, to := c.run.of.outputs[c.reads[i%len(c.reads)]], c.readPlace(i)
+		c.pin.Pin(&data[0])
+		to.size, to.num_dims = C.size_t(len(data)), C.size_t(len(shape.Dims))
+		point(&to.dst, &data[0])
+	}
+	return nil
+}
+
+func (c *Call) forgetRead(memory [][]byte) {
+	for i := range memory {
+		point(&c.readPlace(i).dst, nil)
+	}
+}
+
+// readPlace is where the run has the memory of one of the outputs to be read, device after device.
+func (c *Call) readPlace(i int) *C.lazo_read {
+	outs := len(c.run.of.outputs)
+	return &unsafe.Slice(c.run.c.read, len(c.run.devices)*outs)[i/len(c.reads)*outs+c.reads[i%len(c.reads)]]
 }
 
 // hold takes the buffer of an argument for a run: alone if it is to be replaced.

@@ -26,7 +26,7 @@ func.func @main(%sum: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %n: tensor<i
 }}`
 
 func stepOptions() CallOptions {
-	return CallOptions{InPlace: map[int]int{0: 0, 1: 1}, Host: []HostInput{{3, Shape{Float32, []int{4}}}}}
+	return CallOptions{InPlace: map[int]int{0: 0, 1: 1}, Host: []HostInput{{3, Shape{Float32, []int{4}}}}, Read: []int{2}}
 }
 
 // TestCallIsTheSameAsByHand: any sequence of runs, waiting or not, donating or not, gives what the sums give.
@@ -55,7 +55,15 @@ func TestCallIsTheSameAsByHand(t *testing.T) {
 			}
 			runs++
 			var out []*Buffer
-			switch rapid.SampledFrom([]string{"run", "start", "start shared"}).Draw(rt, "way") {
+			switch rapid.SampledFrom([]string{"run", "run into", "start", "start shared"}).Draw(rt, "way") {
+			case "run into":
+				read := make([]float32, 1)
+				outputs, err := call.RunInto([][]byte{Bytes(read)}, Bytes(batch))
+				require.NoError(rt, err)
+				clear(batch)
+				require.Empty(rt, outputs[0], "buffers of what was read")
+				require.Equal(rt, total, read[0], "run %d", runs)
+				continue
 			case "run":
 				outputs, err := call.Run(Bytes(batch))
 				require.NoError(rt, err)
@@ -146,6 +154,9 @@ func TestCallOptionsThatAreRefused(t *testing.T) {
 		{"replaced twice", CallOptions{InPlace: map[int]int{2: 2, 0: 0}, Host: []HostInput{{2, Shape{Float32, nil}}}}, "replaced twice"},
 		{"host input of another shape", CallOptions{Host: []HostInput{{3, Shape{Float64, []int{4}}}}}, "4xf64"},
 		{"two host inputs", CallOptions{Host: []HostInput{{3, four}, {3, four}}}, "two host inputs"},
+		{"no such output to be read", CallOptions{Read: []int{3}}, "output 3 is to be read"},
+		{"a replaced output to be read", CallOptions{InPlace: map[int]int{0: 0}, Read: []int{0}}, "output 0 is to be read"},
+		{"an output to be read twice", CallOptions{Read: []int{2, 2}}, "output 2 is to be read"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -171,6 +182,8 @@ func TestCallOptionsThatAreRefused(t *testing.T) {
 		{"wrong type", call.Set(0, 0, put(t, d, Int32, make([]int32, 4), 4)), "expected shape 4xf32, got 4xi32"},
 		{"no host input", second(call.Run()), "expected 1 host inputs, got 0"},
 		{"short host input", second(call.Run(make([]byte, 12))), "expected 16 bytes, got 12"},
+		{"memory for no output", second(call.RunInto([][]byte{{}, {}}, make([]byte, 16))), "expected memory for 1 outputs to be read, got 2"},
+		{"short memory", second(call.RunInto([][]byte{make([]byte, 3)}, make([]byte, 16))), "expected room for 4 bytes, got 3"},
 		{"not set", second(call.Run(make([]byte, 16))), "argument 0 on device 0 is not set"},
 	} {
 		require.ErrorIs(t, row.err, ErrInvalidArgument, row.name)

@@ -12,6 +12,19 @@ enum {
 
 enum { LAZO_MAX_DIMS = 64 };
 
+// Memory of the host that an output is read to, row after row; dst is null where it is not.
+typedef struct {
+	void *dst;
+	size_t size, num_dims;
+} lazo_read;
+
+// A buffer on the device for a host input, in whose memory, which is the host's, each LAZO_RUN writes it. To make and destroy
+// a buffer each time takes longer than to copy a small input. Null where there is none.
+typedef struct {
+	void *buffer, *memory;
+	size_t size;
+} lazo_kept;
+
 // An execution of one program, prepared. Lists over devices and values lie flat, one device after the other.
 typedef struct {
 	const lazo_Api *api;
@@ -25,6 +38,8 @@ typedef struct {
 	int64_t *kept;         // room for the arguments that are not donated
 	int64_t *host_dims;    // LAZO_MAX_DIMS for each host input
 	lazo_Client_BufferFromHostBuffer_Args *host; // devices*hosts
+	lazo_kept *keeps;      // devices*hosts
+	lazo_read *read;       // devices*outs; what LAZO_RUN has read is destroyed, and not in out
 	// What the last run came to.
 	void *error;
 	int failed;       // the function that gave the error
@@ -33,6 +48,13 @@ typedef struct {
 
 // lazo_new_run gives a run whose memory is one block, all zero but for the lists; null if there is no memory.
 lazo_run *lazo_new_run(const lazo_Api *api, void *executable, size_t devices, size_t args, size_t outs, size_t hosts);
+
+// lazo_keep makes a buffer that is kept for a host input of such a size on a device, if its memory is the host's. It gives an
+// error and which function failed. zeros is memory of that size.
+void *lazo_keep(lazo_run *run, size_t device, size_t host, size_t size, void *zeros, int *failed);
+
+// lazo_drop destroys the buffers that are kept, and gives the first error.
+void *lazo_drop(lazo_run *run);
 
 // How a program is run: LAZO_RUN waits until it has ended, and leaves no events to destroy. LAZO_START does not wait, so
 // that the memory of host inputs is copied first; with LAZO_STAY it is not, and must stay until the program has ended. Both
