@@ -257,6 +257,8 @@ var controls = []control{
 		edits: []edit{{"	return take(best);", "	void *at = best->at;\n	if (blocks.counts.reused % 4) take(best);\n	return at;"}}},
 	{name: "an event left in each run", file: "xla/pjrt/run.c", pkg: "xla/pjrt", test: "TestF18_fortyThousandRuns",
 		edits: []edit{{"lazo_destroy_event(api, take(&run->events[d]))", "((void)take(&run->events[d]), (void *)NULL)"}}},
+	{name: "a convolution by terms whose padding is turned", file: "xla/hlo/convolution.go", pkg: "xla", test: "TestConvGeneral_fewChannels",
+		edits: []edit{{"low[i+1], high[i+1] = p[0], p[1]", "low[i+1], high[i+1] = p[1], p[0]"}}},
 	{name: "the logs of single steps wait on the device", file: "managed/compile.go", pkg: "managed", test: "TestF18_stepsOneByOneLeaveNoLogs",
 		edits: []edit{{"\t\t\t\tbuilt.Read = []int{len(built.Outputs)}\n", ""}}},
 	{name: "a small host input that stays the first one", file: "xla/pjrt/run.c", pkg: "xla/pjrt", test: "TestCallIsTheSameAsByHand",

@@ -68,10 +68,15 @@ func (f *Function) ConvGeneral(
 			}
 			return f.convolveIntegers(v[0], v[1], together)
 		}
+		plain := !slices.ContainsFunc(slices.Concat(strides, inputDilations, kernelDilations), func(n int) bool { return n != 1 }) &&
+			channelGroupCount == 1 && batchGroupCount == 1 &&
+			!slices.ContainsFunc(paddings, func(p [2]int) bool { return p[0] < 0 || p[1] < 0 })
 		var convolved *value
 		if f.b.cut[v[0]] != nil && axes.InputBatch == 0 && !f.b.tpu && channelGroupCount > 1 && channelGroupCount < dims(v[0])[axes.InputChannels] {
 			one := func(input, kernel *value) (*value, error) { return convolve(input, kernel, 1) }
 			convolved, err = convolveGroups(v[0], v[1], axes, channelGroupCount, one)
+		} else if f.b.cpu && plain && fewTerms(v[0], v[1], axes) {
+			convolved, err = f.convolveByTerms(v[0], v[1], paddings)
 		} else {
 			convolved, err = together(v[0], v[1])
 		}
@@ -80,6 +85,91 @@ func (f *Function) ConvGeneral(
 		}
 		return convolved, err
 	})
+}
+
+// fewTerms tells whether a convolution is better written as a sum of shifted products for XLA's CPU: one of few input
+// channels, as an image's. XLA's own is slow where there are fewer output channels than YNNPACK takes, and with one input channel
+// in batches: docs/performance.md, "Convolutions of few channels". Channels are the last axis, which the loop is over.
+func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
+	n := input.Shape().Rank()
+	last := n - 1
+	if input.Shape().DType != dtypes.Float32 || n < 3 ||
+		axes.InputBatch != 0 || axes.InputChannels != last || axes.OutputBatch != 0 || axes.OutputChannels != last ||
+		axes.KernelInputChannels != last-1 || axes.KernelOutputChannels != last {
+		return false
+	}
+	for i := range last - 1 {
+		if axes.InputSpatial[i] != i+1 || axes.OutputSpatial[i] != i+1 || axes.KernelSpatial[i] != i {
+			return false
+		}
+	}
+	k := dims(kernel)
+	channels, outputs := k[last-1], k[last]
+	terms := kernel.Shape().Size() / max(1, outputs)
+	const most, wide, batch = 36, 32, 32
+	return terms > 0 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
+}
+
+// convolveByTerms adds up, for each place and input channel of the kernel, the input moved by that place times the kernel's
+// numbers there, one for each output channel. XLA makes one loop of it; so that it does not make the sum anew within each
+// use, as cheap as it takes sums for, the sum is divided by 1, which XLA cannot know to be 1.
+func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
+	c := &chain{}
+	last := input.Shape().Rank() - 1
+	low, high := make([]int, last+1), make([]int, last+1)
+	for i, p := range paddings {
+		low[i+1], high[i+1] = p[0], p[1]
+	}
+	zero := c.do(func() (*value, error) { return scalar(f.text, input.Shape().DType, 0) })
+	padded := c.do(func() (*value, error) { return stablehlo.Pad(input, zero, low, high, nil) })
+	if c.err != nil {
+		return nil, c.err
+	}
+	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // kept: all axes but the channels
+	for i := range kept {
+		kept[i] = i
+		if i > 0 {
+			out[i] -= k[i-1] - 1
+		}
+	}
+	out[last] = k[last]
+	// part is a part of an array, repeated over the axes of the output that it lacks.
+	part := func(v *value, from, to []int, axes []int) *value {
+		v = c.do(func() (*value, error) { return stablehlo.Slice(v, from, to, nil) })
+		of := make([]int, len(axes))
+		for i, axis := range axes {
+			of[i] = out[axis]
+		}
+		v = c.do(func() (*value, error) { return reshape(v, of...) })
+		return c.do(func() (*value, error) { return stablehlo.BroadcastInDim(v, like(v, out...), axes) })
+	}
+	var sum *value
+	for at := range kernel.Shape().Size() / k[last] {
+		place := make([]int, last) // in the kernel, with its input channel
+		for i := last - 1; i >= 0; i-- {
+			place[i], at = at%k[i], at/k[i]
+		}
+		from, to := append(append([]int{0}, place[:last-1]...), place[last-1]), slices.Clone(out)
+		kernelFrom, kernelTo := append(slices.Clone(place), 0), append(slices.Clone(place), k[last])
+		for i := range place {
+			kernelTo[i]++
+			if i > 0 {
+				to[i] += from[i]
+			}
+		}
+		to[last] = from[last] + 1
+		term := c.two(stablehlo.Multiply, part(padded, from, to, kept), part(kernel, kernelFrom, kernelTo, []int{last}))
+		if sum == nil {
+			sum = term
+			continue
+		}
+		sum = c.two(stablehlo.Add, sum, term)
+	}
+	one := c.do(func() (*value, error) { return scalar(f.text, input.Shape().DType, 1) })
+	two := c.do(func() (*value, error) { return scalar(f.text, input.Shape().DType, 2) })
+	one = c.choose(f.always(c, kernel), one, two)
+	one = c.do(func() (*value, error) { return stablehlo.BroadcastInDim(one, sum.Shape(), nil) })
+	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
 // convolveGroups convolves group by group: XLA's division over devices has no rule for groups of several channels, and
