@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// A convolution of few input channels is written as a sum of products for XLA's CPU where that is faster, and nowhere else.
-// Whole numbers come out exactly, as Go adds them up.
+// A convolution of few input channels is written as a sum of products for XLA's CPU where that is faster, and nowhere
+// else. Whole numbers come out exactly, as Go adds them up.
 func TestConvGeneral_fewChannels(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, row := range []struct {

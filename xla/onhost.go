@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// onHost is an output that its run has read: see [Built].Read. A buffer on the device would have to be made, kept, fetched
-// and freed, which together take as long as a third of a small step.
+// onHost is an output that its run has read: see [Built].Read. A buffer on the device would have to be made, kept,
+// fetched and freed, which together take as long as a third of a small step.
 type onHost struct {
 	of    *client
 	shape shapes.Shape
@@ -20,8 +20,8 @@ type onHost struct {
 
 var _ compute.Buffer = (*onHost)(nil)
 
-// OnHost gives the elements of an output that its run has read ([Built].Read), as a slice that is nobody else's; ok is false
-// for any other value. There is nothing to free in it.
+// OnHost gives the elements of an output that its run has read ([Built].Read), as a slice that is nobody else's; ok
+// is false for any other value. There is nothing to free in it.
 func OnHost(b compute.Buffer) (flat any, ok bool) {
 	h, ok := b.(*onHost)
 	if !ok || h == nil {

@@ -53,8 +53,8 @@ type Built struct {
 	InPlace map[int]int
 	// Host are the inputs that each run is given from the host's memory.
 	Host []int
-	// Read are the places of outputs that the host alone will look at, as a step's loss. Of a run on one device that is over
-	// when it is started they may come as values on the host, which no program takes: see [OnHost].
+	// Read are the places of outputs that the host alone will look at, as a step's loss. Of a run on one device that
+	// is over when it is started they may come as values on the host, which no program takes: see [OnHost].
 	Read []int
 	// Block, if it is more than 1, asks for a program that makes up to so many runs at once: see [Program.Block].
 	Block int

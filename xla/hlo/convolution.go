@@ -88,8 +88,9 @@ func (f *Function) ConvGeneral(
 }
 
 // fewTerms tells whether a convolution is better written as a sum of shifted products for XLA's CPU: one of few input
-// channels, as an image's. XLA's own is slow where there are fewer output channels than YNNPACK takes, and with one input channel
-// in batches: docs/performance.md, "Convolutions of few channels". Channels are the last axis, which the loop is over.
+// channels, as an image's. XLA's own is slow where there are fewer output channels than YNNPACK takes, and with one
+// input channel in batches: docs/performance.md, "Convolutions of few channels". Channels are the last axis, which
+// the loop is over.
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1
@@ -110,9 +111,9 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	return terms > 0 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
-// convolveByTerms adds up, for each place and input channel of the kernel, the input moved by that place times the kernel's
-// numbers there, one for each output channel. XLA makes one loop of it; so that it does not make the sum anew within each
-// use, as cheap as it takes sums for, the sum is divided by 1, which XLA cannot know to be 1.
+// convolveByTerms adds up, for each place and input channel of the kernel, the input moved by that place times the
+// kernel's numbers there, one for each output channel. XLA makes one loop of it; so that it does not make the sum
+// anew within each use, as cheap as it takes sums for, the sum is divided by 1, which XLA cannot know to be 1.
 func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
 	c := &chain{}
 	last := input.Shape().Rank() - 1

@@ -217,8 +217,8 @@ func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis
 	})
 }
 
-// always is a condition that is always true, which XLA cannot know: a number times 0 is 0, or NaN. It is made of the first
-// of an array's elements.
+// always is a condition that is always true, which XLA cannot know: a number times 0 is 0, or NaN. It is made of the
+// first of an array's elements.
 func (f *Function) always(c *chain, of *value) *value {
 	limits := slices.Repeat([]int{1}, of.Shape().Rank())
 	first := c.do(func() (*value, error) { return stablehlo.Slice(of, make([]int, len(limits)), limits, nil) })

@@ -49,8 +49,8 @@ var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) erro
 	return err
 }}
 
-// keptBytes is the most that a host input has for which a buffer is kept from run to run: to copy so much takes less time
-// than to make and destroy a buffer.
+// keptBytes is the most that a host input has for which a buffer is kept from run to run: to copy so much takes less
+// time than to make and destroy a buffer.
 const keptBytes = 16 << 10
 
 // NewCall prepares runs of the program on its devices.
@@ -147,8 +147,8 @@ func (c *Call) prepareHost() {
 	}
 }
 
-// keepHost makes the buffers that small host inputs have from run to run, where a device shares the host's memory. What the
-// program may write over gets a new one each time.
+// keepHost makes the buffers that small host inputs have from run to run, where a device shares the host's memory.
+// What the program may write over gets a new one each time.
 func (c *Call) keepHost(donated map[int]int) error {
 	zeros := make([]byte, keptBytes)
 	p := c.run.of.client.plugin
@@ -218,9 +218,9 @@ func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 	return c.RunInto(nil, host...)
 }
 
-// RunInto is Run with memory for each of [CallOptions].Read, device after device, of exactly the output's bytes, row after
-// row: these outputs are copied there within the same call of C, and no Buffer is made of them. Without memory it is Run.
-// An error of the copy is a [*RunError] of a program that ended well.
+// RunInto is Run with memory for each of [CallOptions].Read, device after device, of exactly the output's bytes, row
+// after row: these outputs are copied there within the same call of C, and no Buffer is made of them. Without memory
+// it is Run. An error of the copy is a [*RunError] of a program that ended well.
 func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	x, err := c.start(C.LAZO_RUN, host, memory)
 	if err != nil {
