@@ -159,6 +159,18 @@ func (a *Async) Writing() bool {
 	return a.waiting != nil || a.writes != nil && !a.writes.written.Load()
 }
 
+// LastCall says that the other processes of a [Share] write no more, as where one of them could not, or the run has
+// failed: rank 0 waits only ten seconds longer for parts that are not there.
+func (a *Async) LastCall() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range []*draft{a.writes, a.waiting} {
+		if d != nil {
+			d.overOnce.Do(func() { close(d.over) })
+		}
+	}
+}
+
 // Wait waits until nothing is being written or waits, or ctx ends, and gives the errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -65,6 +66,9 @@ type draft struct {
 	parts    []Tensor // those of this process, named by partName
 	of       map[string]partOf
 	written  atomic.Bool // all tensors are, by all processes
+	// over is closed when the other processes write no more: what is not there then will not come.
+	over     chan struct{}
+	overOnce sync.Once
 }
 
 // all are the tensors that this process writes.
@@ -84,7 +88,7 @@ func (d *draft) all() iter.Seq[*Tensor] {
 func (d *draft) cut() bool { return len(d.manifest.cuts) > 0 }
 
 func newDraft(step Step, c Content) (*draft, error) {
-	d := &draft{share: c.Share, of: map[string]partOf{}}
+	d := &draft{share: c.Share, of: map[string]partOf{}, over: make(chan struct{})}
 	d.manifest = manifest{
 		format: format, step: step,
 		metrics:  make(map[string]Float, len(c.Metrics)),

@@ -28,6 +28,31 @@ func (d *disk) has(_ context.Context, name string) (bool, error) {
 
 func (d *disk) open(_ context.Context, path string) (file, error) { return d.fs.Open(path) }
 
+// owner is what stands in the lock file.
+func (d *disk) owner() (text string, err error) {
+	file, err := d.fs.Open(lockName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
+	if err != nil {
+		return "", err
+	}
+	memory := make([]byte, min(size, ownerLimit))
+	n, err := file.ReadAt(memory, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return string(memory[:n]), err
+}
+
+// ownerLimit is the most that is read of it.
+const ownerLimit = 4096
+
 func (d *disk) close() error {
 	var err error
 	if d.lock != nil {

@@ -141,8 +141,9 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 
 // owner is what stands in the lock file.
 type owner struct {
-	PID  int    `json:"pid"`
-	Host string `json:"host"`
+	PID   int    `json:"pid"`
+	Host  string `json:"host"`
+	Token int64  `json:"token"` // another one for each time that a folder is opened
 }
 
 func newOwner() owner {
@@ -150,7 +151,7 @@ func newOwner() owner {
 	if err != nil {
 		host = "unknown"
 	}
-	return owner{os.Getpid(), host}
+	return owner{os.Getpid(), host, freshToken()}
 }
 
 func (o owner) String() string {
@@ -165,6 +166,17 @@ func parseOwner(note string) owner {
 		return owner{}
 	}
 	return o
+}
+
+// Writer is what the process that has the folder open to write has left in it, which is another text each time that it
+// is opened: who reads the same text sees the same folder. It is empty in a store, and where nobody has written yet.
+func (f *Folder) Writer() (string, error) {
+	d, ok := f.medium.(*disk)
+	if !ok {
+		return "", nil
+	}
+	text, err := d.owner()
+	return text, f.wrap(err, "read who writes")
 }
 
 // Dir is the folder's name, as it was opened.

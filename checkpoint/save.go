@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 )
 
@@ -50,7 +51,7 @@ func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	}
 	d.manifest.time = f.now().UTC()
 	reads := f.options.ReadBack == ReadBackEach || f.options.ReadBack == ReadBackFirst && !f.readBack
-	w := d.writing(ctx, reads)
+	w := d.writing(ctx, reads, f.options.Log)
 	w.last = func() error { return f.supersede(ctx, another) }
 	if err := f.medium.put(ctx, at.String(), w); err != nil {
 		return err
@@ -134,7 +135,7 @@ func isDamaged(err error) bool {
 }
 
 // writing gives the files to a medium.
-func (d *draft) writing(ctx context.Context, readBack bool) writing {
+func (d *draft) writing(ctx context.Context, readBack bool, log *slog.Logger) writing {
 	w := writing{files: func(create creator, open opener, dir string) ([]byte, error) {
 		if err := create(stateName, func(w io.Writer) error { return d.writeState(&patient{ctx, w}) }); err != nil {
 			return nil, err
@@ -143,7 +144,7 @@ func (d *draft) writing(ctx context.Context, readBack bool) writing {
 			if err := create(shareName(0), func(w io.Writer) error { return d.writeShare(&patient{ctx, w}) }); err != nil {
 				return nil, fmt.Errorf("the parts of rank 0: %w", err)
 			}
-			if err := d.gather(ctx, open, dir); err != nil {
+			if err := d.gather(ctx, open, dir, log); err != nil {
 				return nil, err
 			}
 		}

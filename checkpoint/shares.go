@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,9 @@ type Slot struct{ Again, Token int64 }
 
 // patience is how long rank 0 waits for the parts of the others when its own are written.
 const patience = 10 * time.Minute
+
+// lastCall is how long it waits when they write no more, as a file may be seen late that another host has written.
+const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }
 
@@ -181,9 +185,14 @@ func (d *draft) writeShare(w io.Writer) error {
 }
 
 // gather waits for the files of the other processes, and notes what is in them.
-func (d *draft) gather(ctx context.Context, open opener, dir string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it has not come %s after those of rank 0 were written", patience))
-	defer cancel()
+func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.Logger) error {
+	begin, over, warn := time.Now(), d.over, time.After(lastCall)
+	late := func(limit time.Duration, why string) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errors.New(why))
+		context.AfterFunc(ctx, cancel)
+	}
+	late(patience, fmt.Sprintf("it has not come %s after those of rank 0 were written", patience))
 	for rank := 1; rank < d.share.Of; rank++ {
 		pause := time.Millisecond
 		for {
@@ -197,6 +206,13 @@ func (d *draft) gather(ctx context.Context, open opener, dir string) error {
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("the file %s of rank %d: %w", shareName(rank), rank, context.Cause(ctx))
+			case <-over:
+				over = nil
+				late(lastCall, "it is not there, and the other processes write no more: one could not, or the run has failed")
+			case <-warn:
+				warn = time.After(time.Minute)
+				log.Warn("checkpoint: rank 0 waits for the parts of another process", "step", int64(d.manifest.step), "rank", rank,
+					"file", dir+"/"+shareName(rank), "for", time.Since(begin).Round(time.Second))
 			case <-time.After(pause):
 				pause = min(2*pause, time.Second)
 			}

@@ -107,6 +107,7 @@ func (s *shared) giveBack(p *sharedProgram) error {
 	if p.uses--; p.uses > 0 {
 		return nil
 	}
+	pjrt.FreeBlocks() // a program that is only kept needs no memory
 	gone := []*sharedProgram{p}
 	if p.text <= idleText {
 		s.idle, gone = append(s.idle, p), nil

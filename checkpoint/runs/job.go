@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"os"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -12,10 +14,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone. Rank
-// 0 opens the folder to write into it, the others read the same folder when it is there, and put their shares into what
-// rank 0 has begun there. If one cannot open it, none can. Of several processes, each leaves what is cut in its files
-// until a state asks for it ([checkpoint.Options.LeaveCut]): so keep the folder open until the run is over.
+// Open is [checkpoint.Open] for the processes of a job, that of a state ([loop.Joined]); nil is one process alone.
+// Rank 0 opens the folder to write into it, the others read the same folder when it is there, and put their shares
+// into what rank 0 has begun there. If one cannot open it, or sees another folder of that name, none can. Of several
+// processes, each leaves what is cut in its files until a state asks for it ([checkpoint.Options.LeaveCut]): so keep
+// the folder open until the run is over.
 func Open(dir string, options checkpoint.Options, job loop.Job) (folder *checkpoint.Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
@@ -32,7 +35,28 @@ func Open(dir string, options checkpoint.Options, job loop.Job) (folder *checkpo
 	if err := together(job, "open "+dir, err); err != nil {
 		return nil, errors.Join(err, closed(folder))
 	}
+	if err := together(job, "see the folder "+dir+" of rank 0", same(folder, job)); err != nil {
+		return nil, errors.Join(err, closed(folder))
+	}
 	return folder, nil
+}
+
+// same tells whether all processes see one folder, by what rank 0 has left there.
+func same(folder *checkpoint.Folder, job loop.Job) error {
+	if job == nil {
+		return nil
+	}
+	text, err := folder.Writer()
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, text)
+	own := int64(hash.Sum64() >> 1)
+	number, failed, err := decided(job, own, err)
+	if err != nil || failed || number == own {
+		return err
+	}
+	host, _ := os.Hostname() // for the message
+	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
+		folder.Dir(), job.Rank(), host, text)
 }
 
 func closed(folder *checkpoint.Folder) error {
@@ -89,19 +113,50 @@ func busy(job loop.Job) (done func()) {
 	return func() {}
 }
 
-// agreedSave tells all processes whether rank 0 saves in this turn, and into which slot.
-func agreedSave(job loop.Job, save bool, at checkpoint.Slot, err error) (_ bool, _ checkpoint.Slot, failed error) {
-	if job == nil {
+// agreedSave tells all processes whether rank 0 saves in this turn, and into which slot; and rank 0, whether one of
+// them could not write what it was to.
+func (s *saving) agreedSave(save bool, at checkpoint.Slot, err error) (_ bool, _ checkpoint.Slot, failed error) {
+	if s.job == nil {
 		return save && err == nil, at, err
 	}
-	words := []int64{0, 0, 0}
-	if job.Rank() == 0 && save && err == nil {
-		words = []int64{1, at.Again, at.Token}
+	words := []int64{0, 0, 0, s.lost()}
+	if s.job.Rank() == 0 && save && err == nil {
+		words = []int64{1, at.Again, at.Token, 0}
 	}
-	if agreed := agree(job, "what rank 0 saves", words); agreed != nil {
+	if agreed := agree(s.job, "what rank 0 saves", words); agreed != nil {
 		return false, at, errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
 	}
+	s.hear(words[3])
 	return words[0] > 0, checkpoint.Slot{Again: words[1], Token: words[2]}, err
+}
+
+// lost is 1 if this process, which is not rank 0, could not write something since it was last asked.
+func (s *saving) lost() int64 {
+	if s.job.Rank() == 0 || s.failures == s.told {
+		return 0
+	}
+	s.told = s.failures
+	return 1
+}
+
+// hear has rank 0 wait no longer for what another process could not write.
+func (s *saving) hear(lost int64) {
+	if s.job.Rank() == 0 && lost > 0 {
+		s.async.LastCall()
+	}
+}
+
+// written tells rank 0, when the others have written all that they were to, whether one could not.
+func (s *saving) written() error {
+	if s.job == nil {
+		return nil
+	}
+	words := []int64{s.lost()}
+	if agreed := agree(s.job, "whether all have written what they save", words); agreed != nil {
+		return fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed)
+	}
+	s.hear(words[0])
+	return nil
 }
 
 // discard makes the calls of Write of a content that is not saved: until then the state keeps the values.

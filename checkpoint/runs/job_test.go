@@ -271,6 +271,61 @@ func TestJob_resumeFails(t *testing.T) {
 	})
 }
 
+// A rank that has another folder of the name, an older copy of rank 0's too, is told before anything is trained.
+func TestOpen_ofAJobThatSeesTwoFolders(t *testing.T) {
+	dir := t.TempDir()
+	f, err := checkpoint.Open(filepath.Join(dir, "one"), checkpoint.Options{})
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "one"))))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
+	for _, other := range []string{"copy", "empty"} {
+		errs := together(3, func(rank int, state *cut) error {
+			name := "one"
+			if rank == 1 {
+				name = other
+			}
+			_, err := runs.Open(filepath.Join(dir, name), checkpoint.Options{}, state.Job())
+			return err
+		})
+		require.ErrorContains(t, errs[1], "sees another folder of that name than rank 0")
+		for _, rank := range []int{0, 2} {
+			require.ErrorContains(t, errs[rank], "rank 1 could not see the folder")
+		}
+	}
+}
+
+// A rank that can write nothing into the folder, not even that its parts will not come, ends the run on all soon, or
+// is borne with as often as is tolerated: nobody waits for what will not come.
+func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
+	for _, tolerate := range []int{0, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := &vfs.Mem{}
+			begin := time.Now()
+			errs := together(3, func(rank int, state *cut) error {
+				fs := vfs.FS(disk)
+				if rank == 2 {
+					fs = vfs.Hook(disk, func(c vfs.Call) error {
+						if c.Op != vfs.OpOpen && c.Op != vfs.OpRead && c.Op != vfs.OpStat && c.Op != vfs.OpReadDir {
+							return syscall.EROFS
+						}
+						return nil
+					})
+				}
+				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
+				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
+				_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(12)), slow, runs.Save(f, loop.Every(loop.Steps(5)), runs.Tolerate(tolerate)))
+				return err
+			})
+			require.ErrorIs(t, errs[2], syscall.EROFS)
+			for _, err := range errs[:2] {
+				require.Error(t, err)
+			}
+			require.Less(t, time.Since(begin), time.Minute)
+		})
+	}
+}
+
 // Rank 0 makes the folder and writes, the others open it behind it; where one cannot, none has it.
 func TestOpen_ofAJob(t *testing.T) {
 	dir := t.TempDir()

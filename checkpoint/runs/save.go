@@ -126,6 +126,7 @@ type saving struct {
 	err      error             // why nothing can be saved
 	job      loop.Job          // of the run, nil where this process is alone
 	shared   bool              // a save was made by several processes: a value is cut
+	told     int               // how many of the failures rank 0 knows
 }
 
 func (s *saving) start(from loop.Beginning) (_ loop.Attendant, err error) {
@@ -274,7 +275,7 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 			make, began = false, errors.Join(began, discard(content))
 		}
 	}
-	make, _, err = agreedSave(s.job, make, content.Share.At, err)
+	make, _, err = s.agreedSave(make, content.Share.At, err)
 	if err != nil || !make {
 		return errors.Join(err, s.failed(began))
 	}
@@ -323,10 +324,17 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	}
 	whole := !e.Partial && e.Reason != loop.Failed && e.Elapsed.Steps > e.From.Steps
 	var err error
+	if e.Reason == loop.Failed {
+		s.async.LastCall()
+	} else {
+		err = s.written()
+	}
 	if look := s.err == nil && (s.begun || whole); look {
-		if err = s.begin(ctx, e.Report); err == nil {
-			err = s.failed(s.async.Wait(ctx)) // one that failed is tried again
+		begun := s.begin(ctx, e.Report)
+		if begun == nil {
+			begun = s.failed(s.async.Wait(ctx)) // one that failed is tried again
 		}
+		err = errors.Join(err, begun)
 	}
 	begun := s.begun && s.err == nil
 	if begun {
@@ -338,7 +346,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 		if begun && whole {
 			metrics, lastErr = s.metrics(e.Report)
 		}
-		err = errors.Join(err, s.save(ctx, e.Report, metrics, !begun || !whole, lastErr))
+		err = errors.Join(err, s.save(ctx, e.Report, metrics, !begun || !whole, lastErr), s.written())
 	}
 	if !begun {
 		return err
@@ -355,8 +363,9 @@ func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.save
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	ctx, done := lasting(ctx)
 	defer done()
-	make, at, err := agreedSave(s.job, false, checkpoint.Slot{}, nil)
-	if err != nil || !make || at == (checkpoint.Slot{}) { // nothing is cut
+	early := s.failed(s.async.Check())
+	make, at, err := s.agreedSave(false, checkpoint.Slot{}, nil)
+	if err = errors.Join(early, err); err != nil || !make || at == (checkpoint.Slot{}) { // nothing is cut
 		return err
 	}
 	defer busy(s.job)()
@@ -382,9 +391,15 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	var err error
 	if e.Reason != loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
+		err = errors.Join(s.finished(ctx), s.written())
 		s.tolerate = 0
-		err = s.saveShare(ctx, e.Report)
+		err = errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
 	}
+	return errors.Join(err, s.finished(ctx))
+}
+
+// finished waits for what this process writes.
+func (s sharing) finished(ctx context.Context) error {
 	defer busy(s.job)()
-	return errors.Join(err, s.failed(s.async.Wait(ctx)))
+	return s.failed(s.async.Wait(ctx))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -31,14 +32,15 @@ type folderArg struct {
 // Validate is for kong: a folder that is not there is wrong usage.
 func (f folderArg) Validate() error { return needFolder(f.Dir) }
 
-// read opens the folder without changing it.
-func (f folderArg) read() (*checkpoint.Folder, error) {
-	return checkpoint.Open(f.Dir, checkpoint.Options{ReadOnly: true})
+// read opens the folder without changing it. A damaged checkpoint that is passed over is named on stderr.
+func (f folderArg) read(s session) (*checkpoint.Folder, error) {
+	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return checkpoint.Open(f.Dir, checkpoint.Options{ReadOnly: true, Log: log})
 }
 
 // load reads the checkpoint of a step, or the newest.
 func (f folderArg) load(s session, step int64, newest bool) (c *checkpoint.Checkpoint, err error) {
-	folder, err := f.read()
+	folder, err := f.read(s)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ type stepArg struct {
 type ckptLs struct{ folderArg }
 
 func (c ckptLs) Run(s session) (err error) {
-	f, err := c.read()
+	f, err := c.read(s)
 	if err != nil {
 		return err
 	}
@@ -133,7 +135,7 @@ type ckptVerify struct {
 }
 
 func (c ckptVerify) Run(s session) (err error) {
-	f, err := c.read()
+	f, err := c.read(s)
 	if err != nil {
 		return err
 	}

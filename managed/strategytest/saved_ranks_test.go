@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -192,7 +193,9 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	}
 	err = train(faultSteps)
 	require.ErrorContains(t, err, "rank 1")
-	require.ErrorContains(t, err, "file too large")
+	if job.Rank() == 1 || !strings.Contains(err.Error(), "its own error says why") { // a mark has no text on a disk that is full
+		require.ErrorContains(t, err, "file too large")
+	}
 	fmt.Fprintf(os.Stderr, "F65: %v\n", err)
 	require.NoError(t, folder.Close())
 	require.NoError(t, job.Close())

@@ -83,7 +83,7 @@ static void *allocate(size_t align, size_t size) {
 	else if (posix_memalign(&at, align, size))
 		at = NULL;
 	if (!at) { // kept blocks are not to be the cause
-		lazo_free_blocks();
+		lazo_free_blocks(1);
 		if (posix_memalign(&at, align, size)) return NULL;
 	}
 	pthread_mutex_lock(&blocks.mutex);
@@ -150,7 +150,7 @@ static void lazo_free(void *at) {
 	while (n) free(freed[--n]);
 }
 
-void lazo_free_blocks(void) {
+void lazo_free_blocks(int trim) {
 	for (struct block *b = blocks.kept; b < blocks.kept + SLOTS; b++) {
 		pthread_mutex_lock(&blocks.mutex);
 		void *at = b->at ? take(b) : NULL;
@@ -161,7 +161,7 @@ void lazo_free_blocks(void) {
 	blocks.counts.most = blocks.counts.used;
 	pthread_mutex_unlock(&blocks.mutex);
 #ifdef __GLIBC__
-	malloc_trim(0);
+	if (trim) malloc_trim(0);
 #endif
 }
 
@@ -293,7 +293,7 @@ int lazo_keep_blocks(const void *address) {
 	return -ENOSYS;
 }
 
-void lazo_free_blocks(void) {}
+void lazo_free_blocks(int trim) { (void)trim; }
 
 lazo_block_counts lazo_count_blocks(void) { return (lazo_block_counts){0}; }
 

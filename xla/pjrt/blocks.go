@@ -16,9 +16,9 @@ import (
 // large block from the kernel and gives it back when it is freed, so that each run has to touch all its pages for the
 // first time: a quarter of the time of a transformer's step.
 //
-// The price: up to as many bytes are kept as were in use at once in such blocks. A block that nobody takes goes; all go
-// after a long compilation, and before malloc says that there is no memory. What changes are the references of the
-// plugin alone to malloc and its like: other libraries and Go are not concerned.
+// The price: up to as many bytes are kept as were in use at once in such blocks. A block that nobody takes goes; all
+// go after a long compilation, with a client, by [FreeBlocks], and before malloc says that there is no memory. What
+// changes are the references of the plugin alone to malloc and its like: other libraries and Go are not concerned.
 //
 // It fails with [ErrUnimplemented] on other systems than Linux, and where a plugin has no such references: the plugin
 // then works as before, more slowly.
@@ -43,17 +43,20 @@ const longCompile = 100 * time.Millisecond
 // need.
 func afterCompile(took time.Duration) {
 	if took >= longCompile && blocksKept.Load() {
-		freeBlocks()
+		trim()
 	}
 }
 
-// freeBlocks frees all blocks that are kept.
-func freeBlocks() { C.lazo_free_blocks() }
+// FreeBlocks frees all blocks that are kept ([Plugin.KeepBlocks]). It takes some microseconds.
+func FreeBlocks() { C.lazo_free_blocks(0) }
+
+// trim frees them too, and has malloc give what is free to the kernel, which takes milliseconds.
+func trim() { C.lazo_free_blocks(1) }
 
 // blockCounts are of blocks of 1 MiB and more.
 type blockCounts struct {
 	Made, Reused     uint64 // since the start of the process: new ones, and those that had been kept
-	Used, Kept, Most int    // bytes: in use and kept now, and the most in use at once since the last freeBlocks
+	Used, Kept, Most int    // bytes: in use and kept now, and the most in use at once since they were last freed
 }
 
 func countBlocks() blockCounts {

@@ -10,8 +10,8 @@
 // system is not known, ENOENT where the library has no reference to free, or to nothing that allocates.
 int lazo_keep_blocks(const void *address);
 
-// lazo_free_blocks frees all blocks that are kept, and has malloc give what is free to the kernel.
-void lazo_free_blocks(void);
+// lazo_free_blocks frees all blocks that are kept; with trim it has malloc give what is free to the kernel.
+void lazo_free_blocks(int trim);
 
 // Since the start of the process: how many large blocks came from malloc, and how many were kept ones. Now: the bytes in
 // use and kept. And the most bytes that were in use at once since the last lazo_free_blocks.

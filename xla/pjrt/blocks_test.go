@@ -18,7 +18,7 @@ func openKept(t *testing.T) *Client {
 	t.Helper()
 	c := openCPU(t, 1)
 	require.NoError(t, c.Plugin().KeepBlocks())
-	freeBlocks()
+	FreeBlocks()
 	require.Zero(t, countBlocks().Kept)
 	return c
 }
@@ -98,7 +98,7 @@ func TestKeepBlocks_giveBack(t *testing.T) {
 	}
 	require.Less(t, countBlocks().Kept, 8*mib, "a block that nobody takes")
 
-	freeBlocks()
+	FreeBlocks()
 	require.Zero(t, countBlocks().Kept)
 }
 
@@ -141,6 +141,15 @@ func TestKeepBlocks_byManyAtOnce(t *testing.T) {
 	require.Equal(t, used, counts.Used, "what was closed is in use no more")
 	require.Positive(t, counts.Reused)
 	require.LessOrEqual(t, counts.Kept, counts.Most)
+}
+
+// A client that is closed leaves nothing.
+func TestKeepBlocks_closedClient(t *testing.T) {
+	c := openKept(t)
+	closeAll(t, putBytes(t, c, 8, 1))
+	require.Positive(t, countBlocks().Kept)
+	require.NoError(t, c.Close())
+	require.Zero(t, countBlocks().Kept)
 }
 
 // The fake allocates by calloc alone, which is left as it is.

@@ -159,6 +159,7 @@ func (c *Client) Close() error {
 	first = firstError(first, invoke(c.plugin, "Client_Destroy", c.plugin.api.Client_Destroy, &args))
 	c.store.free()
 	live.clients.Add(-1)
+	trim()
 	return first
 }
 
