@@ -1,7 +1,8 @@
 """Training steps of raw JAX: jax.jit with donated state, steps started without waiting, one wait at the end.
 
 Variants: metric (loss and accuracy summed up on the device, read at the end), log (both read at each step), bar (log and
-a progress line), scan (all steps in one lax.scan over data on the device: JAX's floor). "one by one" is metric.
+a progress line), scan (all steps in one lax.scan over data on the device: JAX's floor). "one by one" is metric. A repeat of
+digits, variant "later seed", is a training of ten epochs of 44 batches with new parameters, and its test.
 """
 import functools
 import os
@@ -9,6 +10,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 
@@ -19,6 +21,7 @@ SHAPES = {
     "linear": [(784, 10)],
     "mlp": [(784, 512), (512, 512), (512, 10)],
     "cnn": [(3, 3, 1, 32), (3, 3, 32, 64), (7 * 7 * 64, 256), (256, 10)],
+    "digits": [(3, 3, 1, 16), (3, 3, 16, 32), (2 * 2 * 32, 64), (64, 10)],
 }
 
 
@@ -40,7 +43,7 @@ def convolutions(params, x):
 
 
 def loss_and_accuracy(workload, params, x, y):
-    predicted = (convolutions if workload == "cnn" else layers)(params, x)
+    predicted = (convolutions if workload in ("cnn", "digits") else layers)(params, x)
     if workload == "tiny":
         return jnp.mean((predicted - y) ** 2), jnp.float32(0)
     loss = optax.softmax_cross_entropy_with_integer_labels(predicted, y).mean()
@@ -118,6 +121,22 @@ def main():
                 bar.update(i + 1, history[-1])
         state = jax.block_until_ready(state)
 
+    def seed():
+        nonlocal state
+        state = new_state(a.workload, tx)
+        r = np.random.default_rng(0)
+        for _ in range(10):
+            order = r.permutation(1_437)
+            for i in range(44):
+                batch = order[i * a.batch:(i + 1) * a.batch]
+                state, _ = jitted(state, xs[batch], ys[batch])
+        float(test(state["params"], xs[1_437:], ys[1_437:])[1])
+
+    if a.workload == "digits":
+        test = jax.jit(functools.partial(loss_and_accuracy, a.workload))
+        seed()
+        seconds, cpu = common.measure(a, seed)
+        return common.emit(a, "s", seconds, cpu_s=cpu, batch=a.batch, steps=440)
     run(a.steps if a.variant == "scan" else common.WARMUP[a.workload])  # a scan is compiled for its number of steps
     seconds, cpu = common.measure(a, lambda: run(a.steps))
     tiny = a.workload == "tiny"

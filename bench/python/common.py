@@ -11,7 +11,7 @@ import numpy as np
 
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
 WARMUP = {"tiny": 200, "mlp": 20, "cnn": 5, "linear": 100}
-BATCH = {"tiny": 8, "mlp": 128, "cnn": 128, "linear": 32}
+BATCH = {"tiny": 8, "mlp": 128, "cnn": 128, "linear": 32, "digits": 32}
 
 
 def parse(workloads):
@@ -76,6 +76,8 @@ def data(workload):
     if workload == "tiny":
         x = r.standard_normal((8_192, 4), dtype=np.float32)
         return x, x @ np.array([[1.0], [-2.0], [3.0], [0.5]], np.float32)
+    if workload == "digits":  # as many as there are, and as large; what they show does not change the time
+        return r.random((1_797, 8, 8, 1), dtype=np.float32), r.integers(0, 10, 1_797).astype(np.int32)
     x = r.standard_normal((60_000, 784), dtype=np.float32)
     y = r.integers(0, 10, 60_000).astype(np.int32)
     return (x.reshape(-1, 28, 28, 1) if workload == "cnn" else x), y

@@ -23,6 +23,7 @@ FIGURES = [
     ("linear", "metric", "metric", 32, 1, None), ("linear", "bar", "bar", 32, 1, None),
     ("mlp", "metric", "metric", 128, 0.25, 1), ("mlp", "metric", "scan", 128, 0.25, 1), ("mlp", "log", "log", 128, 0.25, 1),
     ("cnn", "metric", "metric", 128, 0.2, 1), ("cnn", "metric", "metric", 32, 0.4, 1),
+    ("digits", "later seed", "later seed", 32, 1, 1),
     ("matmul", "1024^3", "1024^3", None, 1, 1 / 0.95), ("matmul", "4096^3", "4096^3", None, 1, 1 / 0.95),
     ("copy", FRESH, FRESH, None, 1, None), ("copy", DONATED, DONATED, None, 1, 1 / 0.95),
     ("inplace", "10", "10", None, 1, 0.9), ("inplace", "150", "150", None, 1, 0.9), ("inplace", "600", "600", None, 1, 0.9),
@@ -43,7 +44,7 @@ FEED = {"images", "csv", "parquet"}  # files are read, and nothing is computed: 
 PEERS = {"jax": {f[0] for f in FIGURES} - FEED, "readers": FEED, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"cnn", "gpt"}}
 BY_TORCH = {"cnn": 0.9, "gpt": 1.1}  # the most that lazo's time may be, as a part of torch's
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
-STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000}
+STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000, "digits": 440}
 
 
 class Side:
