@@ -95,6 +95,9 @@ var _ compute.Backend = (*Runtime)(nil)
 // Each call makes a client of its own, with its own devices' memory: on a GPU,
 // open once. The library itself is loaded once and stays loaded.
 //
+// A plugin for the CPU keeps the memory that a program's run has used for the next run, up to as much again as is in
+// use at once; it is given back when a program or the runtime is closed ([pjrt.Plugin.KeepBlocks]).
+//
 // Under lazo plan it gives the described machine that is planned for, whatever plugin but [Go] is named: see
 // [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {

@@ -180,7 +180,7 @@ def main():
     p.add_argument("--peer", default="jax", help=f"one or several of {','.join(PEERS)}")
     p.add_argument("--plugin", default="cpu", help="of lazo: cpu, cuda, tpu or a path; JAX takes the devices that it finds, or $JAX_PLATFORMS")
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
-    p.add_argument("--write", help="a document whose tables, a place for each peer, are replaced when all are measured")
+    p.add_argument("--write", help="a document whose tables, a place for each peer, are replaced")
     a = p.parse_args()
     peers, only = a.peer.split(","), set(filter(None, a.only.split(",")))
     if set(peers) - set(PEERS) or a.repeats < 1:
@@ -193,16 +193,12 @@ def main():
             p.error("--write replaces whole tables: it goes without --only")
         for peer in peers:
             parts(open(a.write).read(), peer)
-    tables = {}
     for peer in peers:
-        tables[peer] = table(a, peer, only & PEERS[peer] if only else PEERS[peer] - {"serve"})
-    if a.write:
-        text = open(a.write).read()
-        for peer, lines in tables.items():
-            before, _, behind = parts(text, peer)
-            text = before + "\n".join(lines) + "\n" + behind
-        with open(a.write, "w") as f:
-            f.write(text)
+        lines = table(a, peer, only & PEERS[peer] if only else PEERS[peer] - {"serve"})
+        if a.write:
+            before, _, behind = parts(open(a.write).read(), peer)
+            with open(a.write, "w") as f:
+                f.write(before + "\n".join(lines) + "\n" + behind)
 
 
 if __name__ == "__main__":
