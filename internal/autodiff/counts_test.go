@@ -31,7 +31,7 @@ var allowances = map[string]struct {
 }{
 	"conv_groups":          {20, "a convolution per group, where JAX has one that is 15 times slower on a CPU"},
 	"conv_batch_groups":    {8, "a convolution per group, where JAX has one that is slower on a CPU"},
-	"cnn":                  {0, "fewer than JAX; GoMLX has the select_and_scatter of max_pool"},
+	"cnn":                  {39, "the first convolution is written as a sum of products, which XLA's CPU computes faster"},
 	"max_pool":             {11, "the taps of the window one by one, where JAX has a select_and_scatter that is up to 100 times slower on a CPU"},
 	"max_pool_overlapping": {60, "as max_pool, with 9 taps for 4"},
 	"sum_pool_overlapping": {16, "the taps of the window one by one, where JAX has a reduce_window that is 5 times slower on a CPU"},
@@ -177,7 +177,7 @@ func TestTwoLayersTakeFiveDots(t *testing.T) {
 		{"as GoMLX comes", "mlp", "dot_general", stockGradient, 2 + 3},
 		{"no transpose", "mlp", "transpose", Gradient, 0},
 		{"by Gradient", "frozen first layer", "dot_general", Gradient, 2 + 1},
-		{"by Gradient", "cnn", "convolution", Gradient, 2 + 3},
+		{"by Gradient", "cnn", "convolution", Gradient, 1 + 3}, // the first one is written as a sum of products, for XLA's CPU
 		{"by Gradient", "cnn", "dot_general", Gradient, 2 + 4},
 	} {
 		t.Run(c.workload+", "+c.name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	channels, outputs := k[last-1], k[last]
 	terms := kernel.Shape().Size() / max(1, outputs)
 	const most, wide, batch = 36, 32, 32
-	return terms > 0 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
+	return terms > 1 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
 // convolveByTerms adds up, for each place and input channel of the kernel, the input moved by that place times the
