@@ -103,16 +103,18 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share renames the file, so that rank 0 sees it when it is whole.
+// share renames the file, so that rank 0 sees it when it is whole. From then on the folder is rank 0's alone, which
+// makes it durable, gives it another name, or removes it.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
-	if err := d.create(part, write); err != nil {
-		return err
+	err := d.create(part, write)
+	if err == nil {
+		err = d.fs.Rename(part, temp+"/"+file)
 	}
-	if err := d.fs.Rename(part, temp+"/"+file); err != nil {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrGivenUp, err)
 	}
-	return d.fs.SyncDir(temp)
+	return err
 }
 
 // partSuffix is behind the name of a rank's file that is not whole.

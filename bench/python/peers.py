@@ -144,7 +144,7 @@ def table(a, peer, chosen):
         if figure[0] not in chosen or (peer == "torch" and "first step" in figure[1]):  # eager code has no compilation to compare
             continue
         lazo, theirs = pair(a.bench, figure, a.repeats, peer, a.plugin)
-        versions |= lazo["versions"] | theirs["versions"]
+        versions |= lazo.get("versions", {}) | theirs.get("versions", {})
         if peer == "torch":
             figure = *figure[:-1], BY_TORCH[figure[0]]
         add(row(figure, lazo, theirs))

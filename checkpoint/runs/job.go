@@ -132,10 +132,11 @@ func (s *saving) agreedSave(save bool, at checkpoint.Slot, err error) (_ bool, _
 
 // lost is 1 if this process, which is not rank 0, could not write something since it was last asked.
 func (s *saving) lost() int64 {
-	if s.job.Rank() == 0 || s.failures == s.told {
+	all := s.failures + s.gone
+	if s.job.Rank() == 0 || all == s.told {
 		return 0
 	}
-	s.told = s.failures
+	s.told = all
 	return 1
 }
 

@@ -126,7 +126,8 @@ type saving struct {
 	err      error             // why nothing can be saved
 	job      loop.Job          // of the run, nil where this process is alone
 	shared   bool              // a save was made by several processes: a value is cut
-	told     int               // how many of the failures rank 0 knows
+	gone     int               // how many shares found no place to go to
+	told     int               // how many of these and of the failures rank 0 knows
 }
 
 func (s *saving) start(from loop.Beginning) (_ loop.Attendant, err error) {
