@@ -89,17 +89,22 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 		}
 	}
 	if agreed := agree(job, "what rank 0 saves or loads", words); agreed != nil {
-		return 0, true, errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
+		return 0, true, errors.Join(err, agreed)
 	}
 	return words[0], words[1] > 0, err
 }
 
 // agree exchanges words; what is for the messages of processes that wait there.
-func agree(job loop.Job, what string, words []int64) error {
+func agree(job loop.Job, what string, words []int64) (err error) {
 	if watched, ok := job.(loop.Watched); ok {
-		return watched.AgreeOn(what, words)
+		err = watched.AgreeOn(what, words)
+	} else {
+		err = job.Agree(words)
 	}
-	return job.Agree(words)
+	if err != nil {
+		return fmt.Errorf("checkpoint: agreement with the other processes: %w", err)
+	}
+	return nil
 }
 
 // saveLimit is how long the other processes wait for one that saves.
@@ -124,7 +129,7 @@ func (s *saving) agreedSave(save bool, at checkpoint.Slot, err error) (_ bool, _
 		words = []int64{1, at.Again, at.Token, 0}
 	}
 	if agreed := agree(s.job, "what rank 0 saves", words); agreed != nil {
-		return false, at, errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
+		return false, at, errors.Join(err, agreed)
 	}
 	s.hear(words[3])
 	return words[0] > 0, checkpoint.Slot{Again: words[1], Token: words[2]}, err
@@ -153,8 +158,8 @@ func (s *saving) written() error {
 		return nil
 	}
 	words := []int64{s.lost()}
-	if agreed := agree(s.job, "whether all have written what they save", words); agreed != nil {
-		return fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed)
+	if err := agree(s.job, "whether all have written what they save", words); err != nil {
+		return err
 	}
 	s.hear(words[0])
 	return nil
@@ -226,7 +231,7 @@ func together(job loop.Job, what string, err error) error {
 		words[0] = int64(job.Rank()) + 1
 	}
 	if agreed := agree(job, "whether all could "+what, words); agreed != nil {
-		return errors.Join(err, fmt.Errorf("checkpoint: agreement with the other processes: %w", agreed))
+		return errors.Join(err, agreed)
 	}
 	if err == nil && words[0] > 0 {
 		return fmt.Errorf("checkpoint: rank %d could not %s; its own error says why", words[0]-1, what)

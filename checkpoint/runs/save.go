@@ -390,13 +390,13 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 
 // End writes what is to be saved at the end, and waits for all that this process writes.
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
-	var err error
-	if e.Reason != loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
-		err = errors.Join(s.finished(ctx), s.written())
-		s.tolerate = 0
-		err = errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
+	err := s.finished(ctx)
+	if e.Reason == loop.Failed { // then rank 0 saves nothing, and not all processes may have come so far
+		return err
 	}
-	return errors.Join(err, s.finished(ctx))
+	err = errors.Join(err, s.written())
+	s.tolerate = 0
+	return errors.Join(err, s.saveShare(ctx, e.Report), s.finished(ctx), s.written())
 }
 
 // finished waits for what this process writes.
