@@ -75,7 +75,7 @@ func (c *Client) compile(program []byte, format string, encoded []byte) (*Execut
 	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
 	start := time.Now()
 	var err error
-	WithoutSignals(func() { err = invoke(c.plugin, "Client_Compile", c.plugin.api.Client_Compile, &args) })
+	compiling(program, func() { err = invoke(c.plugin, "Client_Compile", c.plugin.api.Client_Compile, &args) })
 	afterCompile(time.Since(start))
 	if err != nil {
 		return nil, during(err, "compile")

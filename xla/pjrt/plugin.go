@@ -1,5 +1,6 @@
 package pjrt
 
+// #include "crash.h"
 // #include "run.h"
 import "C"
 
@@ -44,6 +45,7 @@ func Load(path string) (*Plugin, error) {
 		return p, nil
 	}
 	var p *Plugin
+	C.lazo_speak()
 	WithoutSignals(func() { p, err = load(file) })
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, e
 	args := C.lazo_Compile_Args{topology: t.ptr, program: pinnedProgram(program, formatMLIR, &pin)}
 	args.compile_options, args.compile_options_size = pinned(unsafe.SliceData(encoded), len(encoded), &pin)
 	start := time.Now()
-	WithoutSignals(func() { err = invoke(p, "Compile", p.api.Compile, &args) })
+	compiling(program, func() { err = invoke(p, "Compile", p.api.Compile, &args) })
 	afterCompile(time.Since(start))
 	if err != nil {
 		return nil, during(err, "compile")
