@@ -47,26 +47,33 @@ func (f *Failure) Error() string {
 // exit ends this process, as every rank does when the job has failed. It is a variable for tests alone.
 var exit = os.Exit
 
-// end says what happened and ends the process. It is the end of a program, so it prints where nobody has taken the
-// message.
+// end says what happened and ends the process. The first failure counts.
 func (j *Job) end(f *Failure) {
 	j.ending.Do(func() {
-		switch {
-		case j.onFailure != nil:
-			told := make(chan struct{})
-			go func() {
-				defer close(told)
-				j.onFailure(f)
-			}()
-			select {
-			case <-told:
-			case <-time.After(lastWords):
-			}
-		case f.Here:
-			fmt.Fprintf(os.Stderr, "lazo: %v\n", f)
-		}
+		j.say(f)
 		exit(f.Code)
 	})
+}
+
+// say says what happened, and waits no longer than lastWords for who reads it. It is the end of a program, so it prints
+// where nobody has taken the message.
+func (j *Job) say(f *Failure) {
+	if j.onFailure == nil && !f.Here {
+		return
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		if j.onFailure != nil {
+			j.onFailure(f)
+		} else {
+			fmt.Fprintf(os.Stderr, "lazo: %v\n", f)
+		}
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWords):
+	}
 }
 
 // patient is how long [Join] waits before it says so, and again is how long until it says so once more.
@@ -96,7 +103,7 @@ func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-// lastWords is how long the function of [OnFailure] may take.
+// lastWords is how long the message of a failure may take, or the function of [OnFailure].
 const lastWords = 2 * time.Second
 
 // who names a rank in a message.

@@ -177,26 +177,30 @@ func (h *hub) lost(r int, err error) {
 	h.fail(f)
 }
 
-// fail ends the job on all ranks, and this process. The first failure counts; it returns where there was one, or where
-// rank 0 has left.
+// fail ends the job on all ranks, and this process. The first failure counts: the caller of another one waits here until
+// the first has ended this process. It returns where rank 0 has left.
 func (h *hub) fail(f *Failure) {
-	h.mu.Lock()
-	if h.over {
+	h.j.ending.Do(func() {
+		h.mu.Lock()
+		left := h.over
+		h.over = true
+		links := slices.Clone(h.links)
 		h.mu.Unlock()
-		return
-	}
-	h.over = true
-	links := slices.Clone(h.links)
-	h.mu.Unlock()
-	f.Here = true
-	if f.Code == ExitStuck || f.Code == ExitDisagree {
-		f.Stack = h.stackOf(f.Rank, links)
-	}
-	told := *f
-	told.Here = false
-	tell(links, message{Kind: kindEnd, Failure: &told})
-	flush(links)
-	h.j.end(f)
+		if left {
+			return
+		}
+		f.Here = true
+		if f.Code == ExitStuck || f.Code == ExitDisagree {
+			f.Stack = h.stackOf(f.Rank, links)
+		}
+		// A rank that is told exits at once, and a launcher ends all when one has: this process says why before that.
+		h.j.say(f)
+		told := *f
+		told.Here = false
+		tell(links, message{Kind: kindEnd, Failure: &told})
+		flush(links)
+		exit(f.Code)
+	})
 }
 
 // stackOf asks a rank for the stack of what it does; "" if it does not answer.

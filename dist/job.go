@@ -351,11 +351,11 @@ func (j *Job) Fail(err error) {
 	f := j.failure(ExitFailed, j.rank, b, 0, fmt.Sprintf("%s failed at step %d: %v", j.who(j.rank), b.Step, err))
 	if j.hub != nil {
 		j.hub.fail(f)
-	} else {
-		j.spoke.send(message{Kind: kindFail, Failure: f})
-		time.Sleep(lastWords) // rank 0 ends this process
-		f.Here = true
+		return
 	}
+	j.spoke.send(message{Kind: kindFail, Failure: f})
+	time.Sleep(2 * lastWords) // rank 0 ends this process, when it has said why
+	f.Here = true
 	j.end(f)
 }
 

@@ -2,8 +2,11 @@ package dist
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -341,4 +344,59 @@ func TestEnd_tells(t *testing.T) {
 	told = nil
 	j.end(f)
 	require.Nil(t, told, "once")
+}
+
+// TestS55_theFirstFailureIsSaid: rank 0 says why the job ends before it tells the others, whose end has a launcher end all
+// processes; and its own failure, which comes meanwhile, does not end the process before that.
+func TestS55_theFirstFailureIsSaid(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	j := three()
+	h := &hub{j: j, links: make([]*link, 3), views: make([]view, 3)}
+	for r := 1; r < 3; r++ {
+		h.links[r] = &link{done: make(chan struct{})} // nobody reads, so that rank 0 waits until its last words have gone
+		h.links[r].more.L = &h.links[r].mu
+	}
+	told := func() (n int) {
+		for _, l := range h.links[1:] {
+			l.mu.Lock()
+			n += len(l.queue)
+			l.mu.Unlock()
+		}
+		return n
+	}
+	j.hub = h
+	events := make(chan string, 10)
+	j.onFailure = func(f *Failure) {
+		events <- fmt.Sprintf("%s; it is said here: %v; %d were told before", f.Text, f.Here, told())
+	}
+	exit = func(code int) {
+		events <- fmt.Sprintf("exit %d; %d were told", code, told())
+		runtime.Goexit()
+	}
+	var ranks sync.WaitGroup
+	ranks.Go(func() { h.fail(&Failure{Code: ExitFailed, Rank: 1, Text: "rank 1 failed"}) })
+	require.Eventually(t, func() bool { return told() == 2 }, 10*second, time.Millisecond)
+	ranks.Go(func() { j.Fail(errors.New("rank 0 failed")) })
+	ranks.Wait()
+	require.Equal(t, "rank 1 failed; it is said here: true; 0 were told before", <-events)
+	require.Equal(t, "exit 78; 2 were told", <-events)
+	require.Empty(t, events)
+}
+
+// TestS55_aFailureThatNobodyReads: a message that nobody reads keeps the others from their end for lastWords at most.
+func TestS55_aFailureThatNobodyReads(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	synctest.Test(t, func(t *testing.T) {
+		codes := make(chan int, 1)
+		exit = func(code int) { codes <- code }
+		read := make(chan struct{})
+		j := three()
+		j.onFailure = func(*Failure) { <-read }
+		h := &hub{j: j}
+		begin := time.Now()
+		h.fail(&Failure{Code: ExitFailed})
+		require.Equal(t, ExitFailed, <-codes)
+		require.Equal(t, lastWords, time.Since(begin)) // of the bubble's clock
+		close(read)
+	})
 }
