@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ type outcome struct {
 	Flags, Damaged, Memory bool // what errors.Is says of it
 	Hits, Devices          int
 	Flag                   float32 // 1: NaN is NaN
+	Addresses              int     // the most bytes of addresses that the process had at once
 }
 
 func (o *outcome) note(err error) {
@@ -59,10 +61,25 @@ func child() {
 	if err != nil {
 		o.note(err)
 	}
+	o.Addresses = addresses()
 	if err := json.NewEncoder(os.Stdout).Encode(o); err != nil {
 		panic(err)
 	}
 	os.Exit(0)
+}
+
+// addresses are the most bytes of addresses that this process had at once, which ulimit -v limits; 0 where the system does
+// not say.
+func addresses() (bytes int) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, peak, _ := strings.Cut(string(status), "VmPeak:")
+	if _, err := fmt.Sscanf(peak, "%d kB", &bytes); err != nil {
+		return 0
+	}
+	return bytes << 10
 }
 
 func (do task) run(o *outcome) error {

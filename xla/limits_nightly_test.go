@@ -4,7 +4,7 @@ package xla_test
 
 func init() {
 	memoryLimits = nil
-	for limit := 200; limit < 4000; limit += 50 {
-		memoryLimits = append(memoryLimits, limit)
+	for percent := 8; percent <= 130; percent++ {
+		memoryLimits = append(memoryLimits, percent)
 	}
 }

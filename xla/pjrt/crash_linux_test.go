@@ -1,0 +1,162 @@
+package pjrt
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func init() { child = crash }
+
+// raise sends a signal to one thread of this process, as abort and a fault do.
+func raise(thread int, s syscall.Signal) {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(thread), uintptr(s)); errno != 0 {
+		panic(errno)
+	}
+}
+
+// ofThePlugin is a thread that the plugin started.
+func ofThePlugin() int {
+	own, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		panic(err)
+	}
+	dirs, err := filepath.Glob("/proc/self/task/*")
+	if err != nil {
+		panic(err)
+	}
+	for _, dir := range dirs {
+		if name, err := os.ReadFile(dir + "/comm"); err == nil && !bytes.Equal(name, own) { // Go's threads have the name of their process
+			thread, err := strconv.Atoi(filepath.Base(dir))
+			if err != nil {
+				panic(err)
+			}
+			return thread
+		}
+	}
+	panic("the plugin has no thread")
+}
+
+// crash does the task of a child.
+func crash(where, what string) {
+	if what == "silent" {
+		DieBySignal()
+	}
+	p, err := loadCPU()
+	if err != nil {
+		panic(err)
+	}
+	if _, err := p.NewClient(map[string]any{"cpu_device_count": int64(2)}, nil); err != nil {
+		panic(err)
+	}
+	s := syscall.SIGABRT
+	if number, err := strconv.Atoi(what); err == nil {
+		s = syscall.Signal(number)
+	}
+	if what == "listened to" {
+		heard := make(chan os.Signal, 1)
+		signal.Notify(heard, s)
+		go func() {
+			fmt.Fprintf(os.Stderr, "heard %v\n", <-heard)
+			os.Exit(0)
+		}()
+	}
+	runtime.LockOSThread()
+	end := func() { <-time.After(time.Minute) } // the signal comes before
+	switch where {
+	case "plugin":
+		raise(ofThePlugin(), s)
+		end()
+	case "plugin, which compiles":
+		compiling([]byte("module @step {"), func() { raise(ofThePlugin(), s); end() })
+	case "plugin, which has compiled":
+		compiling([]byte("module @step {"), func() {})
+		raise(ofThePlugin(), s)
+		end()
+	case "plugin, which compiles five programs":
+		compiling([]byte("module @a {"), func() {
+			compiling([]byte("garbage"), func() {
+				compiling([]byte("module @"+strings.Repeat("c", 100)+" {"), func() {
+					compiling([]byte("module @d\n"), func() {
+						compiling([]byte("module @e {"), func() { raise(ofThePlugin(), s); end() })
+					})
+				})
+			})
+		})
+	case "Go":
+		raise(syscall.Gettid(), s)
+		end()
+	case "Go, which compiles":
+		compiling([]byte("module @step {"), func() { raise(syscall.Gettid(), s); end() })
+	}
+	os.Exit(3)
+}
+
+// TestS57_deathsSpeak: a thread of the plugin that gets the signal of a fault ends the process with a line that names what
+// was compiled, and by the same signal as without the line. Threads of Go have Go's trace and no such line.
+func TestS57_deathsSpeak(t *testing.T) {
+	const line = "lazo: a thread of the XLA plugin got "
+	self, err := os.Executable()
+	require.NoError(t, err)
+	long := strings.Repeat("c", 80)
+	for _, row := range []struct {
+		where, what string
+		signal      syscall.Signal // that ends it; 0: it ends by itself
+		says        string         // the beginning of what it says; "": nothing
+		contains    string
+	}{
+		{"plugin", "", syscall.SIGABRT, line + "SIGABRT. Go has no trace", "ulimit -v"},
+		{"plugin", "11", syscall.SIGSEGV, line + "SIGSEGV. Go", ""},
+		{"plugin", "7", syscall.SIGBUS, line + "SIGBUS. Go", ""},
+		{"plugin", "8", syscall.SIGFPE, line + "SIGFPE. Go", ""},
+		{"plugin", "silent", syscall.SIGABRT, "", ""},
+		{"plugin, which compiles", "", syscall.SIGABRT, line + "SIGABRT while the plugin compiled step. Go", ""},
+		{"plugin, which has compiled", "", syscall.SIGABRT, line + "SIGABRT. Go", ""},
+		{"plugin, which compiles five programs", "", syscall.SIGABRT, line + "SIGABRT while the plugin compiled a, a program of 7 bytes, " + long + ", d. Go", ""},
+		{"Go", "", 0, "SIGABRT: abort\nPC=", "goroutine "},
+		{"Go", "listened to", 0, "heard aborted\n", ""},
+		{"Go, which compiles", "", 0, "SIGABRT: abort\nPC=", "crash_linux_test.go:"},
+	} {
+		name := row.where + ", " + row.what
+		var said bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Args, cmd.Stderr = []string{childName, row.where, row.what}, &said
+		if err := cmd.Run(); err != nil {
+			require.ErrorAs(t, err, new(*exec.ExitError), name)
+		}
+		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		require.True(t, ok)
+		assert.Equal(t, row.signal != 0, status.Signaled(), "%s: %v: %s", name, status, said.String())
+		if row.signal != 0 {
+			assert.Equal(t, row.signal, status.Signal(), name)
+		}
+		if row.says == "" {
+			assert.Empty(t, said.String(), name)
+			continue
+		}
+		assert.True(t, strings.HasPrefix(said.String(), row.says), "%s: expected %q, got %q", name, row.says, said.String())
+		assert.Contains(t, said.String(), row.contains, name)
+		assert.Equal(t, strings.Count(row.says, line), strings.Count(said.String(), line), "%s: %s", name, said.String())
+	}
+}
+
+// TestS57_goPanics: a fault in Go's own code is a panic of Go, with the handler of the plugin's threads before Go's.
+func TestS57_goPanics(t *testing.T) {
+	openCPU(t, 1)
+	var nowhere *int
+	f := func() { *nowhere = 1 }
+	require.Panics(t, f)
+	WithoutSignals(func() { require.Panics(t, f) })
+}
