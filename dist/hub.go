@@ -177,8 +177,8 @@ func (h *hub) lost(r int, err error) {
 	h.fail(f)
 }
 
-// fail ends the job on all ranks, and this process. The first failure counts: the caller of another one waits here until
-// the first has ended this process. It returns where rank 0 has left.
+// fail ends the job on all ranks, and this process. The first failure counts: the caller of another one waits here
+// until the first has ended this process. It returns where rank 0 has left.
 func (h *hub) fail(f *Failure) {
 	h.j.ending.Do(func() {
 		h.mu.Lock()

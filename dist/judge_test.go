@@ -346,8 +346,8 @@ func TestEnd_tells(t *testing.T) {
 	require.Nil(t, told, "once")
 }
 
-// TestS55_theFirstFailureIsSaid: rank 0 says why the job ends before it tells the others, whose end has a launcher end all
-// processes; and its own failure, which comes meanwhile, does not end the process before that.
+// TestS55_theFirstFailureIsSaid: rank 0 says why the job ends before it tells the others, whose end has a launcher end
+// all processes; and its own failure, which comes meanwhile, does not end the process before that.
 func TestS55_theFirstFailureIsSaid(t *testing.T) {
 	defer func() { exit = os.Exit }()
 	j := three()

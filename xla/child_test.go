@@ -68,8 +68,8 @@ func child() {
 	os.Exit(0)
 }
 
-// addresses are the most bytes of addresses that this process had at once, which ulimit -v limits; 0 where the system does
-// not say.
+// addresses are the most bytes of addresses that this process had at once, which ulimit -v limits; 0 where the system
+// does not say.
 func addresses() (bytes int) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

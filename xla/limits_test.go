@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memoryLimits are limits of addresses, as ulimit -v sets them, in percent of those that the task takes without a limit:
-// how many those are, some gigabytes, depends on the plugin and on the machine's processors. The first ends Go's own
-// runtime, the next the loading of the plugin, those below 100 the start of its threads, compilations and buffers. Under
-// the last the task is done. The nightly form has more.
+// memoryLimits are limits of addresses, as ulimit -v sets them, in percent of those that the task takes without a
+// limit: how many those are, some gigabytes, depends on the plugin and on the machine's processors. The first ends Go's
+// own runtime, the next the loading of the plugin, those below 100 the start of its threads, compilations and buffers.
+// Under the last the task is done. The nightly form has more.
 var memoryLimits = []int{10, 45, 75, 80, 84, 87, 90, 95, 120}
 
 // TestF52_memoryLimits: a process that may not have the memory it needs ends with an error or a message, wherever it

@@ -104,8 +104,8 @@ func crash(where, what string) {
 	os.Exit(3)
 }
 
-// TestS57_deathsSpeak: a thread of the plugin that gets the signal of a fault ends the process with a line that names what
-// was compiled, and by the same signal as without the line. Threads of Go have Go's trace and no such line.
+// TestS57_deathsSpeak: a thread of the plugin that gets the signal of a fault ends the process with a line that names
+// what was compiled, and by the same signal as without the line. Threads of Go have Go's trace and no such line.
 func TestS57_deathsSpeak(t *testing.T) {
 	const line = "lazo: a thread of the XLA plugin got "
 	self, err := os.Executable()
