@@ -37,7 +37,7 @@ func TestAfterAllLooksBehindTheOthers(t *testing.T) {
 		return c
 	}
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) { return s, loop.Logs{}, nil }))
-	_, err := l.Run(t.Context(), 0, func(yield func(int, error) bool) { yield(1, nil) }, loop.Options(attend("a", loop.AfterAll), nil, attend("b", loop.AfterAll)),
+	_, err := l.Run(t.Context(), 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }), loop.Options(attend("a", loop.AfterAll), nil, attend("b", loop.AfterAll)),
 		attend("c", loop.Between), attend("d", loop.Between), attend("e", loop.BeforeAll))
 	require.NoError(t, err)
 	require.Equal(t, []string{"e", "c", "d", "a", "b", "b ends", "a ends", "d ends", "c ends", "e ends"}, said)
@@ -76,10 +76,10 @@ func TestEndingPartial(t *testing.T) {
 			}
 			var said []string
 			var end loop.Ending
-			_, _ = loop.New(task(row.step), task(row.behind)).Run(ctx, 0, func(yield func(int, error) bool) {
+			_, _ = loop.New(task(row.step), task(row.behind)).Run(ctx, 0, loop.Data[int](func(yield func(int, error) bool) {
 				for b := 1; b <= 5 && yield(b, nil); b++ {
 				}
-			}, attend("", loop.EachStep, func() loop.Attendant { return told{"", &said, &end} }))
+			}), attend("", loop.EachStep, func() loop.Attendant { return told{"", &said, &end} }))
 			require.Equal(t, row.want, end.Partial)
 			require.Equal(t, row.steps, end.Elapsed.Steps)
 		})

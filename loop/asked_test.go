@@ -61,13 +61,13 @@ func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
 			}
 		}
 	}
-	for pass, err := range loop.Over(source) {
+	for pass, err := range loop.Over(loop.Data[B](source)) {
 		require.NoError(t, err)
 		all = append(all, pass.Elapsed.Samples)
 	}
 	result, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ B) (int, loop.Logs, error) {
 		return s, loop.Logs{}, nil
-	})).Run(t.Context(), 0, source)
+	})).Run(t.Context(), 0, loop.Data[B](source))
 	require.NoError(t, err)
 	require.Equal(t, all[len(all)-1], result.Elapsed.Samples)
 	return all

@@ -206,7 +206,7 @@ func TestBlocks_negativeBatchBehindABlock(t *testing.T) {
 			}
 		}
 		made := 0
-		result, err := loop.New(loop.On[int, sizedBatch](loop.EachStep, counter{&made})).Run(t.Context(), 0, data)
+		result, err := loop.New(loop.On[int, sizedBatch](loop.EachStep, counter{&made})).Run(t.Context(), 0, loop.Data[sizedBatch](data))
 		require.EqualError(t, err, "loop: step 6: data: a batch must not have a negative number of samples, got -1")
 		require.Equal(t, 5, made, "the batches before it are not lost")
 		require.Equal(t, loop.Elapsed{Steps: 5, Samples: 15}, counts(result.Elapsed))

@@ -118,7 +118,7 @@ func TestBlocks_sizes(t *testing.T) {
 		{name: "until steps", adder: adder{size: 64}, options: []loop.Option{loop.Until(loop.Steps(20))}, steps: 99, want: []int{1, 2, 4, 8, 5}},
 		{name: "until samples", adder: adder{size: 64}, options: []loop.Option{loop.Until(loop.Samples(20))}, steps: 99, want: []int{1, 2, 4, 8, 5}},
 		{name: "what is kept has no say", adder: adder{size: 8, log: "sum"}, options: []loop.Option{loop.Keep(ten)}, steps: 15, want: []int{1, 2, 4, 8}},
-		{name: "resumed", adder: adder{size: 8}, options: append(watch(ten), loop.From(fiveFirst, nil)), steps: 10, want: []int{1, 2, 2, 5}},
+		{name: "resumed", adder: adder{size: 8}, options: append(watch(ten), loop.Continue(fiveFirst, nil)), steps: 10, want: []int{1, 2, 2, 5}},
 		{name: "an entry of its own", adder: adder{size: 8, log: "sum"}, options: entry("sum"), steps: 4, want: []int{1, 1, 1, 1}},
 		{name: "an entry of a task behind", adder: adder{size: 8}, after: []loop.Task[int, int]{loop.OnFunc(ten, evaluation)}, options: entry("evaluated"),
 			steps: 20, want: []int{1, 2, 4, 3, 8, 2}},
@@ -145,7 +145,7 @@ func TestBlocks_sizes(t *testing.T) {
 					row.when = loop.EachStep
 				}
 				tasks := slices.Concat(row.front, []loop.Task[int, int]{loop.On[int, int](row.when, row.adder)}, row.after)
-				_, err := loop.New(tasks...).Run(t.Context(), 0, numbers(row.steps), row.options...)
+				_, err := loop.New(tasks...).Run(t.Context(), 0, rest(numbers(row.steps)), row.options...)
 				require.NoError(t, err)
 				require.Equal(t, row.want, sizes)
 			})
@@ -237,7 +237,7 @@ func TestBlocks_slowSource(t *testing.T) {
 					}
 				}
 			}
-			result, err := loop.New(loop.On[int, int](loop.EachStep, adder{size: 1000, log: "sum", sizes: &sizes})).Run(t.Context(), 0, slow,
+			result, err := loop.New(loop.On[int, int](loop.EachStep, adder{size: 1000, log: "sum", sizes: &sizes})).Run(t.Context(), 0, loop.Data[int](slow),
 				loop.Watch(loop.Every(loop.Time(400*time.Millisecond)), func(_ context.Context, r loop.Report) error {
 					at = append(at, r.Elapsed.Time)
 					return nil

@@ -10,7 +10,7 @@ import (
 func (r *run[S, B]) check(noData bool) error {
 	errs := r.errs
 	if noData {
-		errs = append(errs, errors.New("no data given"))
+		errs = append(errs, errNoData)
 	}
 	if err := r.keep.err; err != nil {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))

@@ -32,10 +32,10 @@ func TestCheck_schedulesOutOfReach(t *testing.T) {
 		{"a function", loop.When("never", func(_, _ loop.Elapsed) bool { return false }), []loop.Option{until}, ""},
 		{"no end said", loop.Every(loop.Steps(600)), nil, ""},
 		{"no turn is made", loop.Every(loop.Steps(600)), []loop.Option{loop.Until(loop.Steps(0))}, ""},
-		{"it was due in the run that is resumed", loop.At(loop.Steps(2)), []loop.Option{until, loop.From(loop.Elapsed{Steps: 3}, nil)}, ""},
-		{"it is due after the resume", loop.At(loop.Steps(4)), []loop.Option{until, loop.From(loop.Elapsed{Steps: 3}, nil)}, ""},
-		{"resumed at the end", loop.Every(loop.Steps(5)), []loop.Option{until, loop.From(loop.Elapsed{Steps: 5}, nil)}, ""},
-		{"resumed, and still out of reach", loop.Every(loop.Steps(6)), []loop.Option{until, loop.From(loop.Elapsed{Steps: 3}, nil)},
+		{"it was due in the run that is resumed", loop.At(loop.Steps(2)), []loop.Option{until, loop.Continue(loop.Elapsed{Steps: 3}, nil)}, ""},
+		{"it is due after the resume", loop.At(loop.Steps(4)), []loop.Option{until, loop.Continue(loop.Elapsed{Steps: 3}, nil)}, ""},
+		{"resumed at the end", loop.Every(loop.Steps(5)), []loop.Option{until, loop.Continue(loop.Elapsed{Steps: 5}, nil)}, ""},
+		{"resumed, and still out of reach", loop.Every(loop.Steps(6)), []loop.Option{until, loop.Continue(loop.Elapsed{Steps: 3}, nil)},
 			"(every 6 steps: rare): never due in 5 steps" + hint},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCheck_entriesThatNothingLogs(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			seen := 0
 			watch := loop.WatchEntry(row.entry, func(context.Context, loop.Report) error { seen++; return nil })
-			result, err := loop.New(row.tasks...).Run(t.Context(), 0, numbers(seven), watch, loop.From(loop.Elapsed{Steps: row.from}, nil))
+			result, err := loop.New(row.tasks...).Run(t.Context(), 0, rest(numbers(seven)), watch, loop.Continue(loop.Elapsed{Steps: row.from}, nil))
 			if row.err == "" {
 				require.NoError(t, err)
 			} else {

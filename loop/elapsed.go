@@ -14,6 +14,8 @@ type Elapsed struct {
 	Steps int64
 	// Samples is the number of examples in the batches of these turns (see [Sized]).
 	Samples int64
+	// Epochs is the number of passes over the data that are complete: see [Source].
+	Epochs int64
 	// Time is how long the run has been active, by the monotonic clock.
 	Time time.Duration
 	// Date is the wall clock at the start with the monotonic time since then added to it, so that setting the clock
@@ -21,22 +23,26 @@ type Elapsed struct {
 	Date Date
 }
 
-// Since is the difference in steps, samples and time between e and an earlier o. The Date stays that of e.
+// Since is the difference in steps, samples, epochs and time between e and an earlier o. The Date stays that of e.
 func (e Elapsed) Since(o Elapsed) Elapsed {
 	e.Steps -= o.Steps
 	e.Samples -= o.Samples
+	e.Epochs -= o.Epochs
 	e.Time -= o.Time
 	return e
 }
 
-// Check gives an error for steps, samples or a time that are not 0 to 2^62: sums and differences of those that are
+// count takes over the steps, samples and epochs of o.
+func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
+
+// Check gives an error for steps, samples, epochs or a time that are not 0 to 2^62: sums and differences of those that are
 // never overflow. [From] and files take no others.
 func (e Elapsed) Check() error {
 	switch {
-	case e.Steps < 0 || e.Samples < 0 || e.Time < 0:
+	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:
 		return fmt.Errorf("elapsed must not be negative, got %+v", e)
-	case max(e.Steps, e.Samples, int64(e.Time)) > records.Most:
-		return fmt.Errorf("elapsed must be at most 2^62 steps, samples and nanoseconds, got %+v", e)
+	case max(e.Steps, e.Samples, e.Epochs, int64(e.Time)) > records.Most:
+		return fmt.Errorf("elapsed must be at most 2^62 steps, samples, epochs and nanoseconds, got %+v", e)
 	}
 	return nil
 }
@@ -45,10 +51,10 @@ func (e Elapsed) Check() error {
 // several comes first, combine schedules: Any(At(Steps(100)), At(Time(time.Hour))).
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
-// Period is a length of a run: [Steps], [Samples] or [Time]; or a [Date] at which it is over.
+// Period is a length of a run: [Steps], [Samples], [Epochs] or [Time]; or a [Date] at which it is over.
 type Period interface {
 	fmt.Stringer
-	// Of is the part of e that this period measures, in the period's unit: steps, examples or nanoseconds.
+	// Of is the part of e that this period measures, in the period's unit: steps, examples, epochs or nanoseconds.
 	Of(e Elapsed) int64
 	// with is e with that part set to x.
 	with(e Elapsed, x int64) Elapsed
@@ -61,6 +67,9 @@ type Steps int64
 
 // Samples is a period counted in examples.
 type Samples int64
+
+// Epochs is a period counted in passes over the data. A pass is complete in the turn of its last batch.
+type Epochs int64
 
 // Time is a period of active running time.
 type Time time.Duration
@@ -101,6 +110,15 @@ func (p Samples) Length() int64      { return int64(p) }
 
 func (p Samples) with(e Elapsed, x int64) Elapsed {
 	e.Samples = x
+	return e
+}
+
+func (p Epochs) String() string     { return count(int64(p), "epoch") }
+func (p Epochs) Of(e Elapsed) int64 { return e.Epochs }
+func (p Epochs) Length() int64      { return int64(p) }
+
+func (p Epochs) with(e Elapsed, x int64) Elapsed {
+	e.Epochs = x
 	return e
 }
 

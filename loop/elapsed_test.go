@@ -43,7 +43,7 @@ func TestB22_countersIncludeTheTurnsOwnBatch(t *testing.T) {
 		seen = append(seen, turn.Elapsed.Samples)
 		return nil
 	}))
-	_, err := l.Run(t.Context(), 0, data, loop.Until(loop.Steps(3)))
+	_, err := l.Run(t.Context(), 0, loop.Data[sized](data), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	require.Equal(t, []int64{4, 8, 12}, seen)
 	t.Logf("B22: samples seen in turns 1 to 3: %v", seen)

@@ -7,117 +7,167 @@ import (
 	"slices"
 )
 
-// Evaluation is a loop within a loop, on other data. For each name that it logs, the turn of the outer loop gets one
-// entry, with "_" and the evaluation's name appended: accuracy_test. A loop may have any number of them:
+// Evaluation measures a state on data of its own. [Evaluate] makes one, [Evaluation.On] puts it into a loop:
 //
-//	test := loop.Evaluation[State, Batch]{Name: "test", Loop: testing, Data: testData}
-//	training := loop.New(loop.On(loop.EachStep, trainStep), test.On(loop.Every(loop.Steps(500)).AndAtStart()))
+//	test := loop.Evaluate("test", testStep, testBatches)
+//	training := loop.New(
+//		loop.On(loop.EachStep, trainStep),
+//		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
+//
+// Each evaluation is a run over its data from their beginning. It starts with empty metrics and leaves those of the
+// training alone: see [EvaluationStepper] and Reset.
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of the entries; if it is empty they keep their names. With Prefix it stands before
-	// them: test_accuracy.
-	Name   string
+	// Name is appended to the names of the entries, with "_": accuracy_test. Without a name they stay as they are.
+	Name string
+	// Prefix puts the name before the names of the entries, test_accuracy, in place of after them.
 	Prefix bool
-	Loop   Loop[S, B]
-	// Data is called for each evaluation.
-	Data func(context.Context) (Data[B], error)
-	// Length ends an evaluation before its data does; nil takes all.
-	Length    Period
+	// Aggregate says how the values of all batches become one.
 	Aggregate Aggregations
-	// KeepState makes the state at the end of the inner loop that of the outer one; otherwise it is dropped. (What the
-	// inner steps do to a state that changes in place stays in either case.)
+	// KeepState makes the state at the end of the evaluation that of the outer loop; otherwise it is dropped. (A state
+	// that changes in place keeps what the steps did to it in either case.)
 	KeepState bool
-	// Options are those of the inner run.
+	// Reset empties the metrics that a state gathers: before the first batch and, for a state that changes in place,
+	// after the last. A step that is an [EvaluationStepper] needs none.
+	Reset func(ctx context.Context, state S) (S, error)
+	// Loop has the step, and may have other tasks.
+	Loop Loop[S, B]
+	// Data is read from its beginning in each evaluation.
+	Data Source[B]
+	// Options are those of each evaluation's run, as Until.
 	Options []Option
 }
 
-// Fixed is the Data of an evaluation, or of a test of package train, on the same batches each time:
-//
-//	Data: loop.Fixed(test.Batches(64))
-//
-// The sequence must begin anew each time that it is ranged over, as those of [data.Set] do.
-//
-// [data.Set]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set
-func Fixed[B any](data Data[B]) func(context.Context) (Data[B], error) {
-	return func(context.Context) (Data[B], error) { return data, nil }
+// EvaluationStepper is a [Stepper] whose steps gather metrics in a state that changes in place. BeginEvaluation is
+// called before the first batch of an evaluation: the metrics of this step are empty from then on. end is called after
+// the last batch, however the evaluation ended, and puts back what had been gathered before.
+type EvaluationStepper[S any] interface {
+	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
-// On makes a task of the evaluation. Errors in the inner loop or its options are found before the outer loop runs. An
-// entry that the turn has already is an error: give the evaluation another Name.
+// Evaluate makes an evaluation of a step on data. For each name that the step logs, the turn of the outer loop gets one
+// entry, with "_" and the evaluation's name appended: accuracy_test. An empty name appends nothing.
+//
+// The evaluation makes one pass over the data, or ends with [Until] among the options. Data without a batch is an
+// error. An [ErrStop] within ends the evaluation only.
+func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
+	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
+}
+
+// On makes a task of the evaluation. Mistakes in the evaluation or its options are found before the outer loop runs. An
+// entry that the turn has already is an error: give the evaluation another name.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
-	do := func(ctx context.Context, turn *Turn[S, B]) error {
-		_, err := e.evaluate(ctx, turn)
-		return err
-	}
-	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, do: do, err: e.Err()}
+	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
+		result, logs, err := e.run(ctx, turn.State)
+		if err != nil {
+			return err
+		}
+		for _, entry := range logs.entries {
+			path := entry.Path()
+			if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
+				return fmt.Errorf("%s is logged in this turn already: give each evaluation a name of its own", path)
+			}
+		}
+		if e.KeepState {
+			turn.State = result.State
+		}
+		turn.Logs.Merge(logs)
+		return nil
+	}}
 }
 
-// Run evaluates once, for loops written by hand. The error of a cancelled evaluation wraps the cause of the context. An
-// [ErrStop] within ends the evaluation only.
-func (e Evaluation[S, B]) Run(ctx context.Context, state S) (S, Logs, error) {
-	turn := Turn[S, B]{State: state}
-	if err := Shield(func() error { _, err := e.Evaluate(ctx, &turn); return err }); err != nil {
-		return state, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), err)
+// Run evaluates once. The result has a row of the history for each batch, the logs one value of each name, made of
+// those of all batches. The error of a cancelled evaluation wraps the cause of the context.
+func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
+	e.Options = slices.Concat(e.Options, options)
+	if err = e.check(); err == nil {
+		err = Shield(func() (err error) { result, logs, err = e.run(ctx, state); return err })
 	}
-	return turn.State, turn.Logs, nil
-}
-
-// Evaluate does in a turn what the task of [Evaluation.On] does, for a task that needs the result of the inner loop:
-// its history, what stopped it.
-func (e Evaluation[S, B]) Evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
-	if err := e.Err(); err != nil {
-		return Result[S]{}, err
-	}
-	return e.evaluate(ctx, turn)
-}
-
-func (e Evaluation[S, B]) evaluate(ctx context.Context, turn *Turn[S, B]) (Result[S], error) {
-	data, err := e.Data(ctx)
 	if err != nil {
-		return Result[S]{}, nestedError{&runError{"data", err}}
+		if result.History == nil {
+			result = Result[S]{State: state, History: &History{}, Reason: Failed}
+		}
+		return result, Logs{}, fmt.Errorf("loop: %s: %w", e.label(), err)
 	}
-	result, err := e.Loop.Run(ctx, turn.State, data, e.options()...)
-	if err != nil {
-		return result, nestedError{err}
-	}
-	rename := Logs.Suffix
-	if e.Prefix {
-		rename = Logs.Prefix
-	}
-	logs := rename(result.History.Aggregate(e.Aggregate), e.Name)
-	for _, entry := range logs.entries {
-		path := entry.Path()
-		if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
-			return result, fmt.Errorf("%s is logged in this turn already: give each evaluation a Name of its own", path)
+	return result, logs, nil
+}
+
+func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], logs Logs, err error) {
+	inner := state
+	if e.Reset != nil {
+		if inner, err = e.Reset(ctx, state); err != nil {
+			return result, logs, fmt.Errorf("reset: %w", err)
 		}
 	}
-	if e.KeepState {
-		turn.State = result.State
+	end, err := e.begin(ctx, inner)
+	if err != nil {
+		return result, logs, err
 	}
-	turn.Logs.Merge(logs)
-	return result, nil
-}
-
-func (e Evaluation[S, B]) options() []Option {
-	options := slices.Clone(e.Options)
-	if e.Length != nil {
-		options = append(options, Until(e.Length))
+	result, err = e.Loop.Run(ctx, inner, e.Data, e.Options...)
+	if err == nil && result.Reason == DataEnded && result.Elapsed.Steps == 0 {
+		err = errNoBatch
 	}
-	return options
-}
-
-// Err tells what is wrong with the evaluation, nil if nothing is. Data is not called.
-func (e Evaluation[S, B]) Err() error {
-	errs := []error{e.Aggregate.Err()}
-	if e.Data == nil {
-		errs = append(errs, errors.New("no data given"))
-	}
-	if e.Length != nil && e.Length.Length() <= 0 {
-		errs = append(errs, fmt.Errorf("length: period must be positive, got %s", e.Length))
+	if err != nil {
+		err = nestedError{err}
 	} else {
-		r := &run[S, B]{settings: newSettings(e.options(), nil), tasks: e.Loop.tasks}
-		errs = append(errs, r.check(false)) // the data is made for each evaluation
+		logs = e.named(result.History.Aggregate(e.Aggregate))
 	}
-	return errors.Join(errs...)
+	after := context.WithoutCancel(ctx)
+	err = errors.Join(err, end(after))
+	if e.Reset != nil {
+		reset, failure := e.Reset(after, result.State)
+		if failure != nil {
+			err = errors.Join(err, fmt.Errorf("reset: %w", failure))
+		} else if e.KeepState {
+			result.State = reset
+		}
+	}
+	return result, logs, err
+}
+
+// begin empties the metrics of the steps. Its end puts back what had been gathered before.
+func (e Evaluation[S, B]) begin(ctx context.Context, state S) (end func(context.Context) error, err error) {
+	var ends []func(context.Context) error
+	end = func(ctx context.Context) (err error) {
+		for _, f := range slices.Backward(ends) {
+			err = errors.Join(err, f(ctx))
+		}
+		return err
+	}
+	for i := range e.Loop.tasks {
+		s := e.Loop.tasks[i].evaluation
+		if s == nil {
+			continue
+		}
+		f, err := s.BeginEvaluation(ctx, state)
+		if err != nil {
+			return end, errors.Join(err, end(context.WithoutCancel(ctx)))
+		}
+		ends = append(ends, f)
+	}
+	return end, nil
+}
+
+func (e Evaluation[S, B]) named(logs Logs) Logs {
+	if e.Prefix {
+		return logs.Prefix(e.Name)
+	}
+	return logs.Suffix(e.Name)
+}
+
+var errNoBatch = errors.New("no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+
+// check returns what is wrong with the evaluation. The data is not read.
+func (e Evaluation[S, B]) check() error {
+	errs := []error{e.Aggregate.Err()}
+	if isNil(e.Data) {
+		errs = append(errs, errNoData)
+	}
+	settings := newSettings(e.Options, nil)
+	if p := settings.until; p != nil && p.Length() <= 0 {
+		errs = append(errs, fmt.Errorf("until: the length of an evaluation must be positive, got %s", p))
+	}
+	r := &run[S, B]{settings: settings, tasks: e.Loop.tasks}
+	return errors.Join(append(errs, r.check(false))...)
 }
 
 func (e Evaluation[S, B]) label() string {

@@ -17,11 +17,11 @@ func ExampleEvaluation() {
 	testing := loop.New(loop.OnFunc(loop.EachStep, step))
 	test := loop.Evaluation[int, int]{
 		Name: "test", Loop: testing,
-		Data:      loop.Fixed(numbers(3)),
+		Data:      numbers(3),
 		Aggregate: loop.Aggregations{loop.Metrics: loop.Max},
 	}
 	quick := test
-	quick.Name, quick.Length = "quick", loop.Steps(1)
+	quick.Name, quick.Options = "quick", []loop.Option{loop.Until(loop.Steps(1))}
 
 	training := loop.New(
 		loop.OnFunc(loop.EachStep, step),
@@ -51,7 +51,7 @@ func ExampleEvaluation() {
 func ExampleEvaluation_Run() {
 	test := loop.Evaluation[int, int]{
 		Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)),
-		Data: loop.Fixed(numbers(4)),
+		Data: numbers(4),
 	}
 	_, logs, err := test.Run(context.Background(), 10)
 	if err != nil {

@@ -114,9 +114,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 							return s + by*n, logs, err
 						})
 					}
-					test := loop.Evaluation[int64, int64]{Data: func(context.Context) (loop.Data[int64], error) {
-						return func(yield func(int64, error) bool) { yield(1, nil) }, nil
-					}}
+					test := loop.Evaluation[int64, int64]{Data: loop.Data[int64](func(yield func(int64, error) bool) { yield(1, nil) })}
 					inner := func(n int64) loop.Task[int64, int64] {
 						return loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int64) (int64, loop.Logs, error) {
 							return s, loop.Logs{}, at("evaluation", n)
@@ -162,8 +160,8 @@ func TestF13_failureAtEachStep(t *testing.T) {
 				require.EqualValues(t, counted, result.History.Len(), "%s at %d", row.place, k)
 
 				l, data, options = training(func(string, int64) error { return nil })
-				resumed, err := l.Run(t.Context(), result.State, data(result.Elapsed.Steps),
-					append(options, loop.From(result.Elapsed, result.History), loop.Until(loop.Steps(last)))...)
+				resumed, err := l.Run(t.Context(), result.State, rest(data(result.Elapsed.Steps)),
+					append(options, loop.Continue(result.Elapsed, result.History), loop.Until(loop.Steps(last)))...)
 				require.NoError(t, err)
 				require.EqualValues(t, last*(last+1)/2, resumed.State)
 				rows, err := resumed.History.Collect("elapsed.steps")

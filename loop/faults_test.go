@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"testing"
 
@@ -112,7 +113,16 @@ func newHooks(place string, at func() error) *hooks {
 	ends := attend("witness", loop.Never, func() loop.Attendant { return ender{func() error { h.ended++; return nil }} })
 
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, step("inner task")).Named("inner")),
-		Data:    func(context.Context) (loop.Data[int], error) { return numbers(2), call("evaluation's data") },
+		Data: loop.From(func(int64) iter.Seq2[int, error] {
+			err := call("evaluation's data")
+			return func(yield func(int, error) bool) {
+				if err != nil {
+					yield(0, err)
+					return
+				}
+				numbers(2)(yield)
+			}
+		}),
 		Options: []loop.Option{loop.Watch(loop.EachStep, watch("inner watcher"))}}
 	first := loop.On(loop.EachStep, loop.Stepper[int, int](callingStepper{func() error { return call("on") }}))
 	if place == "block" {

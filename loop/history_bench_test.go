@@ -23,7 +23,7 @@ func threeLogs(_ context.Context, s, n int) (int, loop.Logs, error) {
 func BenchmarkKeptTurn(b *testing.B) {
 	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
 	b.ReportAllocs()
-	result, err := l.Run(context.Background(), 0, forever, loop.Until(loop.Steps(b.N)))
+	result, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)))
 	if err != nil || result.History.Len() != b.N {
 		b.Fatal(err, result.State)
 	}
@@ -32,7 +32,7 @@ func BenchmarkKeptTurn(b *testing.B) {
 func BenchmarkUnkeptTurn(b *testing.B) {
 	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
 	b.ReportAllocs()
-	_, err := l.Run(context.Background(), 0, forever, loop.Until(loop.Steps(b.N)), loop.Keep(loop.Schedule{}))
+	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Keep(loop.Schedule{}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func BenchmarkUnkeptTurn(b *testing.B) {
 func BenchmarkLimitedTurn(b *testing.B) {
 	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
 	b.ReportAllocs()
-	_, err := l.Run(context.Background(), 0, forever, loop.Until(loop.Steps(b.N)), loop.Limit(1000))
+	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Limit(1000))
 	if err != nil {
 		b.Fatal(err)
 	}

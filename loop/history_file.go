@@ -100,6 +100,6 @@ func (h *History) add(r *records.Row) error {
 		}
 		entries[i] = Entry{Collection(collection), name, Number(r.Numbers[i])}
 	}
-	h.Commit(Elapsed{r.Steps, r.Samples, r.Time, Date(r.Date)}, NewLogs(entries), r.Batch)
+	h.Commit(Elapsed{Steps: r.Steps, Samples: r.Samples, Time: r.Time, Date: Date(r.Date)}, NewLogs(entries), r.Batch)
 	return nil
 }

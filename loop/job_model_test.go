@@ -133,7 +133,7 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 		}
 		options = append(options, c)
 	}
-	m.result, m.err = loop.New(tasks...).Run(ctx, member{0, job}, m.data, options...)
+	m.result, m.err = loop.New(tasks...).Run(ctx, member{0, job}, loop.Data[batch](m.data), options...)
 	r := m.result
 	m.outcome = outcome{state: r.State.value, at: counts(r.Elapsed), reason: r.Reason}
 	if r.Stop != nil {

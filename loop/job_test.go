@@ -203,7 +203,7 @@ func TestJob_signal(t *testing.T) {
 				}
 				l := loop.New(loop.OnFunc(loop.EachStep, counted))
 				if within {
-					test := loop.Evaluation[member, int]{Name: "test", Loop: l, Data: loop.Fixed(numbers(3))}
+					test := loop.Evaluation[member, int]{Name: "test", Loop: l, Data: numbers(3)}
 					l = loop.New(test.On(loop.EachStep))
 				}
 				return l.Run(ctx, s, numbers(100))
@@ -224,7 +224,7 @@ func TestJob_sourceLeft(t *testing.T) {
 		back := make(chan struct{})
 		all := together(2, func(rank int, s member) (loop.Result[member], error) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			return memberLoop.Run(ctx, s, func(yield func(int, error) bool) {
+			return memberLoop.Run(ctx, s, loop.Data[int](func(yield func(int, error) bool) {
 				for i := 0; rank == 0 || i < 3; i++ {
 					if !yield(i, nil) {
 						return
@@ -232,7 +232,7 @@ func TestJob_sourceLeft(t *testing.T) {
 				}
 				cancel(errHome)
 				<-back
-			})
+			}))
 		})
 		close(back)
 		require.ErrorContains(t, all[1].err, "loop: step 3: cancelled: the user went home; the data source did not come back")
@@ -326,7 +326,7 @@ func (two) Size() int { return 2 }
 // BenchmarkJobTurn is a turn of steps alone, of two members.
 func BenchmarkJobTurn(b *testing.B) {
 	together(2, func(_ int, s member) (loop.Result[member], error) {
-		result, err := memberLoop.Run(b.Context(), s, forever, loop.Until(loop.Steps(b.N)), loop.Keep(loop.Never))
+		result, err := memberLoop.Run(b.Context(), s, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Keep(loop.Never))
 		if err != nil {
 			b.Error(err)
 		}

@@ -65,9 +65,9 @@ func TestF37_absurdLimits(t *testing.T) {
 		{name: "block huge, data that never ends", tasks: []loop.Task[int, int]{loop.On(loop.EachStep, loop.Stepper[int, int](hungry{1 << 40}))}, data: forever,
 			options: []loop.Option{loop.Until(loop.Steps(5000))}, steps: 5000, reason: loop.UntilReached},
 		{name: "block negative", tasks: []loop.Task[int, int]{loop.On(loop.EachStep, loop.Stepper[int, int](hungry{-huge}))}, steps: 3},
-		{name: "from huge", options: []loop.Option{loop.From(loop.Elapsed{Steps: huge, Samples: huge, Time: huge}, nil)}, steps: huge + 3},
-		{name: "from beyond sums", options: []loop.Option{loop.From(loop.Elapsed{Samples: 1<<62 + 1}, nil)}, reason: loop.Failed, err: "loop: from: elapsed must be at most 2^62 steps, samples and nanoseconds, got "},
-		{name: "from negative", options: []loop.Option{loop.From(loop.Elapsed{Samples: -1}, nil)}, reason: loop.Failed, err: "loop: from: elapsed must not be negative, got "},
+		{name: "from huge", options: []loop.Option{loop.Continue(loop.Elapsed{Steps: huge, Samples: huge, Time: huge}, nil)}, steps: huge + 3},
+		{name: "from beyond sums", options: []loop.Option{loop.Continue(loop.Elapsed{Samples: 1<<62 + 1}, nil)}, reason: loop.Failed, err: "loop: continue: elapsed must be at most 2^62 steps, samples, epochs and nanoseconds, got "},
+		{name: "from negative", options: []loop.Option{loop.Continue(loop.Elapsed{Samples: -1}, nil)}, reason: loop.Failed, err: "loop: continue: elapsed must not be negative, got "},
 		{name: "watch every huge", options: []loop.Option{loop.Watch(loop.Every(loop.Samples(huge)), nothing)}, steps: 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestF37_absurdLimits(t *testing.T) {
 				row.data = numbers(3)
 			}
 			before := allocated()
-			result, err := loop.New(row.tasks...).Run(t.Context(), 0, row.data, row.options...)
+			result, err := loop.New(row.tasks...).Run(t.Context(), 0, rest(row.data), row.options...)
 			got := allocated() - before
 			if row.err == "" {
 				require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestF36_datesMoveWithMonotonicTime(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, begin, check(first.History))
 		time.Sleep(24 * time.Hour) // the pause counts in the date, not in the active time
-		second, err := loop.New(slow).Run(t.Context(), 0, numbers(30), loop.From(first.Elapsed, nil))
+		second, err := loop.New(slow).Run(t.Context(), 0, rest(numbers(30)), loop.Continue(first.Elapsed, nil))
 		require.NoError(t, err)
 		require.Equal(t, time.Hour, second.Elapsed.Time)
 		require.Equal(t, begin+loop.Date(24*time.Hour), check(second.History))

@@ -78,7 +78,7 @@ func TestB02_logsWithoutAState(t *testing.T) {
 			{Collection: "a", Name: "x", Value: loop.Number(n)}, {Collection: "b", Name: "y", Value: loop.Number(10 * n)},
 		}), nil
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), nil, forever, loop.Until(loop.Steps(3)))
+	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), nil, loop.Data[int](forever), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	require.Nil(t, result.State)
 	columns, err := result.History.Collect("x", "y")

@@ -27,7 +27,7 @@ type Result[S any] struct {
 }
 
 // Run makes a turn for each batch of the data until the data ends, [Until] is reached, a task or callback returns
-// [ErrStop], the context is cancelled, or something fails.
+// [ErrStop], the context is cancelled, or something fails. Without an Until it makes one pass over the data.
 //
 // A cancelled context, or one past its deadline, ends the run at the next border between turns; the error wraps the
 // cause of the context. A run that waits for its data ends within a second, whatever the data does: a batch that comes
@@ -40,7 +40,7 @@ type Result[S any] struct {
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic in a task, a callback or
 // the data becomes a [*PanicError], and so does a [runtime.Goexit]; the turns run on their own goroutine for that
 // reason.
-func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...Option) (Result[S], error) {
+func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (Result[S], error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)
 	r.settings = newSettings(options, job)
@@ -55,7 +55,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Data[B], options ...O
 	if r.history == nil {
 		r.history = &History{}
 	}
-	if err = errors.Join(err, r.check(data == nil)); err != nil {
+	if err = errors.Join(err, r.check(isNil(data))); err != nil {
 		err = fmt.Errorf("loop: %w", err)
 	}
 	if err = r.agreeOnStart(err); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,11 @@ func numbers(n int) loop.Data[int] {
 			}
 		}
 	}
+}
+
+// rest is a source of what is left of the data, wherever the run begins.
+func rest[B any](data loop.Data[B]) loop.Source[B] {
+	return loop.From(func(int64) iter.Seq2[B, error] { return iter.Seq2[B, error](data) })
 }
 
 func add(_ context.Context, sum, n int) (int, loop.Logs, error) {
@@ -191,7 +197,7 @@ func TestF13_panics(t *testing.T) {
 				second := attend("watcher", loop.EachStep, func() loop.Attendant {
 					return &attendant{watch: func() { boom("watcher") }, end: func() { ended++; boom("end") }}
 				})
-				_, err := l.Run(t.Context(), 0, data, first, second)
+				_, err := l.Run(t.Context(), 0, loop.Data[int](data), first, second)
 				var p *loop.PanicError
 				require.ErrorAs(t, err, &p)
 				require.Contains(t, string(p.Stack), "loop_test.go")
@@ -333,7 +339,7 @@ func idleTurns(b *testing.B, ctx context.Context) {
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, n int) (int, loop.Logs, error) { return s + n, loop.Logs{}, nil }))
 	b.ReportAllocs()
 	b.ResetTimer()
-	result, err := l.Run(ctx, 0, forever, loop.Until(loop.Steps(b.N)))
+	result, err := l.Run(ctx, 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)))
 	if err != nil || result.State != b.N {
 		b.Fatal(err, result.State)
 	}

@@ -83,7 +83,7 @@ func TestDates(t *testing.T) {
 	now := time.Now()
 	fired := func(when loop.Schedule, from loop.Elapsed) (n int) {
 		_, err := loop.New(loop.OnFunc(when, func(_ context.Context, s, _ int) (int, loop.Logs, error) { n++; return s, loop.Logs{}, nil })).
-			Run(t.Context(), 0, numbers(5), loop.From(from, nil))
+			Run(t.Context(), 0, rest(numbers(5)), loop.Continue(from, nil))
 		require.NoError(t, err)
 		return n
 	}

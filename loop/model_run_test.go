@@ -30,7 +30,7 @@ func (p program) run(t require.TestingT, from outcome, history *loop.History) *r
 	for i := range p.tasks {
 		tasks = append(tasks, rec.taskOf(&p.tasks[i]))
 	}
-	options := []loop.Option{loop.From(from.at, history), loop.Keep(p.keep)}
+	options := []loop.Option{loop.Continue(from.at, history), loop.Keep(p.keep)}
 	if p.until != nil {
 		options = append(options, loop.Until(p.until))
 	}
@@ -48,7 +48,7 @@ func (p program) run(t require.TestingT, from outcome, history *loop.History) *r
 			options = append(options, attend(w.name, w.when, start))
 		}
 	}
-	result, err := loop.New(tasks...).Run(ctx, from.state, rec.data(p, int(from.at.Steps)), options...)
+	result, err := loop.New(tasks...).Run(ctx, from.state, rest(rec.data(p, int(from.at.Steps))), options...)
 	rec.state, rec.at, rec.reason, rec.history = result.State, counts(result.Elapsed), result.Reason, result.History
 	if result.Stop != nil {
 		rec.stop = result.Stop.Error()

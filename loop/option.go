@@ -82,7 +82,7 @@ func (s *settings) beginning() Beginning {
 }
 
 // Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
-// other (see [From]). With a period of zero the run makes no turn. A negative period is an error.
+// other (see [Continue]). With a period of zero the run makes no turn. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -108,20 +108,20 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// From continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history, which
-// may be nil. The data must begin after the batches of that run. Time is active time, without the pause between the
-// runs. An elapsed that [Elapsed.Check] refuses is an error.
-func From(elapsed Elapsed, history *History) Option {
+// Continue continues an earlier run: counting goes on at elapsed, as in its [Result], and rows are added to history,
+// which may be nil. The run begins its data after the batches of the earlier one ([Source]). Time is active time,
+// without the pause between the runs. An elapsed that [Elapsed.Check] refuses is an error.
+func Continue(elapsed Elapsed, history *History) Option {
 	return setting(func(s *settings) {
 		if err := elapsed.Check(); err != nil {
-			s.errs = append(s.errs, fmt.Errorf("from: %w", err))
+			s.errs = append(s.errs, fmt.Errorf("continue: %w", err))
 			return
 		}
 		s.from, s.resumed = elapsed, history
 	})
 }
 
-// Ended is used with [From] if the earlier run was stopped: this run then makes no turn, its [Reason] is [Stopped], and
+// Ended is used with [Continue] if the earlier run was stopped: this run then makes no turn, its [Reason] is [Stopped], and
 // its [Result].Stop is by, which must wrap [ErrStop]. until is the String of the earlier run's [Until], "" if it had
 // none; with another Until this run goes on. A run that callbacks.StopEarly stopped needs no Ended, because its history
 // shows it.
@@ -150,10 +150,10 @@ func SamplesBy[B any](size func(batch B) int) Option {
 func (s settings) checkOver(noData bool) error {
 	errs := s.errs
 	if noData {
-		errs = append(errs, errors.New("no data given"))
+		errs = append(errs, errNoData)
 	}
 	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.bounds.rows > 0 || s.resumed != nil || s.endedBy != nil || s.monitored != nil {
-		errs = append(errs, errors.New("over: takes Until and From without a history; call callbacks by hand, with Pass.Report"))
+		errs = append(errs, errors.New("over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"))
 	}
 	if len(errs) == 0 {
 		return nil

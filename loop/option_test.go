@@ -25,7 +25,7 @@ func TestSamples(t *testing.T) {
 		logs.Metric("first", float64(b[0]))
 		return s + len(b), logs, nil
 	}))
-	result, err := l.Run(t.Context(), 0, data, loop.Watch(loop.Every(loop.Samples(2)), func(_ context.Context, r loop.Report) error {
+	result, err := l.Run(t.Context(), 0, loop.Data[sized](data), loop.Watch(loop.Every(loop.Samples(2)), func(_ context.Context, r loop.Report) error {
 		at = append(at, r.Elapsed.Samples)
 		return nil
 	}))

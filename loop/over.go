@@ -28,7 +28,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 }
 
 // Over counts for a loop written by hand: it yields each batch with what has elapsed, and ends as [Loop.Run] does by
-// [Until] or with the data. It takes [From] without a history and [SamplesBy] too; any other option is an error.
+// [Until] or with the data. It takes [Continue] without a history and [SamplesBy] too; any other option is an error.
 //
 //	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
 //		if err != nil {
@@ -43,13 +43,13 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //	}
 //
 // An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks
-// holds the loop.
-func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
+// holds the loop. Passes count epochs where the batches know them ([EpochEnder]) or Until is in [Epochs].
+func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {
 		s := newSettings(options, nil)
 		p := Pass[B]{Before: s.from, Elapsed: s.from, from: s.from, until: s.until}
-		if err := s.checkOver(data == nil); err != nil {
+		if err := s.checkOver(isNil(data)); err != nil {
 			yield(p, err)
 			return
 		}
@@ -63,7 +63,8 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 		}
 		c := newClock(s.from)
 		p.Elapsed.Date = cmp.Or(p.Elapsed.Date, c.date)
-		for batch, err := range data {
+		epochs := epochsOf[B]{source: data, from: s.from, until: s.until, ahead: byEpochs(s.until)}
+		epochs.all(func(batch B, last bool, err error) bool {
 			p.Before, p.Batch = p.Elapsed, batch
 			samples := int64(1)
 			if err == nil && size != nil {
@@ -73,13 +74,14 @@ func Over[B any](data Data[B], options ...Option) iter.Seq2[Pass[B], error] {
 			}
 			if err != nil {
 				yield(p, &runError{fmt.Sprintf("step %d: data", p.Elapsed.Steps+1), err})
-				return
+				return false
+			}
+			if last {
+				p.Elapsed.Epochs++
 			}
 			p.Elapsed = c.next(p.Elapsed, samples)
-			if !yield(p, nil) || p.ended() {
-				return
-			}
-		}
+			return yield(p, nil) && !p.ended()
+		})
 	}
 }
 

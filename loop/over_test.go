@@ -44,9 +44,9 @@ func TestOver_errors(t *testing.T) {
 		{name: "data", data: failing(2, boom), want: "loop: step 3: data: boom", passes: 2},
 		{name: "no data", want: "loop: no data given"},
 		{name: "bad option", data: numbers(3), options: []loop.Option{loop.Until(loop.Steps(-1))}, want: "loop: until: period must be zero or positive, got -1 steps"},
-		{name: "a watcher", data: numbers(3), options: []loop.Option{callbacks.ProgressBar(&bytes.Buffer{})}, want: "loop: over: takes Until and From without a history; call callbacks by hand, with Pass.Report"},
-		{name: "when monitors look", data: numbers(3), options: []loop.Option{loop.MonitorsWhen(loop.EachStep)}, want: "loop: over: takes Until and From"},
-		{name: "from the past", data: numbers(3), options: []loop.Option{loop.From(loop.Elapsed{Steps: -1}, nil)}, want: "loop: from: elapsed must not be negative, got "},
+		{name: "a watcher", data: numbers(3), options: []loop.Option{callbacks.ProgressBar(&bytes.Buffer{})}, want: "loop: over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"},
+		{name: "when monitors look", data: numbers(3), options: []loop.Option{loop.MonitorsWhen(loop.EachStep)}, want: "loop: over: takes Until and Continue"},
+		{name: "from the past", data: numbers(3), options: []loop.Option{loop.Continue(loop.Elapsed{Steps: -1}, nil)}, want: "loop: continue: elapsed must not be negative, got "},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			passes, got := 0, error(nil)
@@ -87,7 +87,7 @@ func TestFrom_resumedRunIsTheSameRun(t *testing.T) {
 		require.NoError(t, err)
 		first, err := l.Run(t.Context(), 0, skip(0), loop.Until(loop.Steps(cut)))
 		require.NoError(t, err)
-		second, err := l.Run(t.Context(), first.State, skip(cut), loop.Until(loop.Steps(total)), loop.From(first.Elapsed, first.History))
+		second, err := l.Run(t.Context(), first.State, rest(skip(cut)), loop.Until(loop.Steps(total)), loop.Continue(first.Elapsed, first.History))
 		require.NoError(t, err)
 		require.Equal(t, whole.State, second.State)
 		require.Equal(t, whole.Elapsed.Steps, second.Elapsed.Steps)
@@ -107,7 +107,7 @@ func TestFrom_resumedRunIsTheSameRun(t *testing.T) {
 
 // D02: resuming at or beyond the end makes no turn.
 func TestFrom_beyondTheEndMakesNoTurn(t *testing.T) {
-	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 7, numbers(3), loop.Until(loop.Steps(5)), loop.From(loop.Elapsed{Steps: 9}, nil))
+	result, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 7, numbers(3), loop.Until(loop.Steps(5)), loop.Continue(loop.Elapsed{Steps: 9}, nil))
 	require.NoError(t, err)
 	require.Equal(t, 7, result.State)
 	require.Equal(t, loop.UntilReached, result.Reason)

@@ -22,8 +22,8 @@ type Planned struct {
 	// Steps are the first steps in which it is due, at most 4; More says that there may be others.
 	Steps []int64
 	More  bool
-	// Open says what the steps depend on where they are not known beforehand: "samples", "time", "samples or time",
-	// "an entry"; otherwise it is empty.
+	// Open says what the steps depend on where they are not known beforehand: "samples", "epochs", "time", several
+	// of these with "or", or "an entry"; otherwise it is empty.
 	Open       string
 	Start, End bool // due at the start or the end of the run
 	// Entry is the name that a callback waits for, "" if it waits for none.
@@ -67,14 +67,17 @@ const plannedSteps = 4
 
 func (p Plan) of(when Schedule, name string) Planned {
 	planned := Planned{Name: name, Start: when.starts, End: when.ends}
-	switch n := when.needs(); {
-	case n.samples && n.clock:
-		planned.Open = "samples or time"
-	case n.samples:
-		planned.Open = "samples"
-	case n.clock:
-		planned.Open = "time"
-	default:
+	n := when.needs()
+	var on []string
+	for _, unit := range []struct {
+		name string
+		is   bool
+	}{{"samples", n.samples}, {"epochs", n.epochs}, {"time", n.clock}} {
+		if unit.is {
+			on = append(on, unit.name)
+		}
+	}
+	if planned.Open = strings.Join(on, " or "); planned.Open == "" {
 		planned.Steps, planned.More = when.firstSteps(p.From.Steps, p.Until, plannedSteps)
 	}
 	return planned

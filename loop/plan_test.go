@@ -36,7 +36,7 @@ func ExampleLoop_Plan() {
 	// <nil>
 }
 
-func ten(context.Context) (loop.Data[int], error) { return numbers(10), nil }
+var ten = numbers(10)
 
 func nothing(context.Context, loop.Report) error { return nil }
 
@@ -52,10 +52,10 @@ func TestPlan_stepsAreThoseOfTheRun(t *testing.T) {
 				fired = append(fired, turn.Elapsed.Steps)
 				return nil
 			}))
-			options := []loop.Option{loop.Until(loop.Steps(40)), loop.From(loop.Elapsed{Steps: from}, nil)}
+			options := []loop.Option{loop.Until(loop.Steps(40)), loop.Continue(loop.Elapsed{Steps: from}, nil)}
 			plan, err := l.Plan(options...)
 			require.NoError(t, err)
-			_, err = l.Run(t.Context(), 0, forever, options...)
+			_, err = l.Run(t.Context(), 0, rest[int](forever), options...)
 			require.NoError(t, err)
 			planned := plan.Tasks[0]
 			require.Equal(t, len(fired) > len(planned.Steps), planned.More, when)
@@ -74,7 +74,7 @@ func TestPlan_checksAsRunDoes(t *testing.T) {
 func TestPlan_says(t *testing.T) {
 	l := loop.New(loop.OnFunc(loop.Every(loop.Samples(64)), add), loop.OnFunc(loop.Never, add).Named("spare"),
 		loop.OnFunc(loop.When("odd", func(_, e loop.Elapsed) bool { return e.Steps%2 == 1 }), add), loop.OnFunc(loop.AtEnd, add))
-	plan, err := l.Plan(loop.From(loop.Elapsed{Steps: 5}, nil), callbacks.JSONL(os.DevNull, loop.Every(loop.Steps(3))), callbacks.ProgressBar(io.Discard))
+	plan, err := l.Plan(loop.Continue(loop.Elapsed{Steps: 5}, nil), callbacks.JSONL(os.DevNull, loop.Every(loop.Steps(3))), callbacks.ProgressBar(io.Discard))
 	require.NoError(t, err)
 	text := plan.String()
 	for _, want := range []string{"from 5 steps, until the data ends\n", "every 64 samples  ", "depends on samples\n", "never: spare", "  never\n",

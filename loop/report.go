@@ -8,7 +8,7 @@ type Report struct {
 	// Latest has the newest value of each name that was logged in this run.
 	Latest  Logs
 	History *History
-	// From is where this run began: zero, or what the option [From] says.
+	// From is where this run began: zero, or what the option [Continue] says.
 	From Elapsed
 	// Until is the end of the run, nil if none was set.
 	Until Period

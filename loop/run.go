@@ -27,6 +27,7 @@ type run[S, B any] struct {
 	reason                   Reason
 	stop                     error // the first request to stop
 	begun                    bool  // the first batch was taken
+	endsEpoch                bool  // the batch of the turn is the last of its epoch
 	over                     bool  // no further batch is taken
 	failure                  error // of a turn, or of the data
 	taken                    int64 // batches from the data
@@ -124,7 +125,7 @@ func (r *run[S, B]) needsClock() bool {
 }
 
 // makeTurns makes one turn for each batch.
-func (r *run[S, B]) makeTurns(ctx context.Context, data Data[B]) error {
+func (r *run[S, B]) makeTurns(ctx context.Context, data Source[B]) error {
 	if r.stop == nil && r.endedBefore() {
 		r.stop = r.endedBy
 	}
@@ -223,7 +224,7 @@ func (r *run[S, B]) countFailedTurn() {
 
 // eachBatch makes a turn for each batch. Whatever ends the run, the source only sees that no further batch is asked
 // for; the error of a failed turn is kept here and does not pass through the source.
-func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
+func (r *run[S, B]) eachBatch(ctx context.Context, data Source[B]) error {
 	cancelled := func() error { _, err := r.cancelled(ctx); return err }
 	if r.party != nil { // all of them decide how it ends
 		ctx = r.party.ctx
@@ -236,7 +237,8 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 		return err
 	}
 	s := &source[B]{uncancelable: ctx.Done() == nil}
-	s.turn = func(batch B, err error) (more bool) {
+	s.turn = func(batch B, last bool, err error) (more bool) {
+		r.endsEpoch = last
 		whole := false
 		defer func() {
 			if !whole {
@@ -249,7 +251,7 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 		whole = true
 		return more
 	}
-	err, left := s.wait(ctx, startShielded(func() error { return s.all(data) }))
+	err, left := s.wait(ctx, startShielded(func() error { return s.all(r.epochs(data)) }))
 	switch {
 	case left && !r.over:
 		if r.failure = r.shielded(cancelled); r.party != nil {
@@ -263,6 +265,18 @@ func (r *run[S, B]) eachBatch(ctx context.Context, data Data[B]) error {
 		return fmt.Errorf("%w; %w", r.failure, ErrSourceLeft)
 	}
 	return r.failure
+}
+
+// epochs is the data of the run, from where it begins.
+func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
+	return epochsOf[B]{data, r.from, r.until, r.needsEpochs()}
+}
+
+// needsEpochs reports whether anything in the run is due by epochs.
+func (r *run[S, B]) needsEpochs() bool {
+	return byEpochs(r.until) || r.keep.needs().epochs ||
+		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return t.when.needs().epochs }) ||
+		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
 // receive handles what the data yields: a batch or a failure. A batch has its turn even if the context ended meanwhile:

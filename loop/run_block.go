@@ -71,7 +71,7 @@ func (r *run[S, B]) blockOf(before, after Elapsed) int {
 // callbackDue reports whether a callback is due after a turn, as far as that can be known before its step.
 func (r *run[S, B]) callbackDue(last, now Elapsed) bool {
 	before := r.lastTurn.callbacks
-	before.Steps, before.Samples = last.Steps, last.Samples
+	before.count(last)
 	for i := range r.hooks {
 		if h := &r.hooks[i]; !h.waitsForEntry() && r.isDue(h, before, now) {
 			return true
@@ -173,7 +173,7 @@ func (r *run[S, B]) keepBlockTurns(batches []B, done []pendingTurn, logs []Logs,
 		}
 		r.keepTurn(turn.samples)
 		r.noteLatest(r.turn.Logs)
-		r.lastTurn.callbacks.Steps, r.lastTurn.callbacks.Samples = turn.elapsed.Steps, turn.elapsed.Samples
+		r.lastTurn.callbacks.count(turn.elapsed)
 		r.lastTurn.tasks, r.changed, r.turn.Logs = turn.elapsed, false, Logs{}
 	}
 	return err

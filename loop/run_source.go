@@ -23,7 +23,7 @@ const (
 // return: the run is then taken from it.
 type source[B any] struct {
 	// turn is called with each batch, and must call enter at its end. It is nil once the source is left behind.
-	turn func(B, error) (more bool)
+	turn func(batch B, last bool, err error) (more bool)
 	// crossings counts the entries into the source and the exits from it: it is odd inside. Who changes it from an odd
 	// number owns the run.
 	crossings atomic.Int64
@@ -50,13 +50,9 @@ func (s *source[B]) leave() bool {
 	return s.crossings.CompareAndSwap(s.count-1, s.count)
 }
 
-func (s *source[B]) all(data Data[B]) error {
+func (s *source[B]) all(data epochsOf[B]) error {
 	s.enter()
-	for batch, err := range data {
-		if !s.leave() || !s.turn(batch, err) {
-			break
-		}
-	}
+	data.all(func(batch B, last bool, err error) bool { return s.leave() && s.turn(batch, last, err) })
 	return nil
 }
 

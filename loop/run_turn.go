@@ -151,6 +151,9 @@ func (r *run[S, B]) concluded(stop bool) (end bool, err error) {
 
 // count is what has elapsed with the turn after last.
 func (r *run[S, B]) count(last Elapsed, samples int64) Elapsed {
+	if r.endsEpoch {
+		last.Epochs++
+	}
 	if r.readsClock {
 		return r.clock.next(last, samples)
 	}
@@ -193,7 +196,7 @@ func (r *run[S, B]) callHooks(ctx context.Context, samples int64, stop *bool) er
 		return err
 	}
 	if r.nextTaken {
-		r.lastTurn.callbacks.Steps, r.lastTurn.callbacks.Samples = r.elapsed.Steps, r.elapsed.Samples
+		r.lastTurn.callbacks.count(r.elapsed)
 		return nil
 	}
 	r.lastTurn.callbacks = r.elapsed

@@ -89,7 +89,7 @@ func TestB31_anyStateWorks(t *testing.T) {
 		logs.Loss("loss", loss)
 		return m.applyGradients(2 * (m.weight - float64(x))), logs, nil
 	}
-	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), module{1}, forever, loop.Until(loop.Steps(3)))
+	result, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), module{1}, loop.Data[int](forever), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	at, _, err := result.History.Series("loss")
 	require.NoError(t, err)

@@ -30,18 +30,18 @@ type rule interface {
 }
 
 type needs struct {
-	samples, clock bool
+	samples, epochs, clock bool
 	// A joint rule may be due in a long turn and in no part of it, an inverse one in a part of it and not in the whole.
 	joint, inverse bool
 }
 
 func (n needs) and(m needs) needs {
-	return needs{n.samples || m.samples, n.clock || m.clock, n.joint || m.joint, n.inverse || m.inverse}
+	return needs{n.samples || m.samples, n.epochs || m.epochs, n.clock || m.clock, n.joint || m.joint, n.inverse || m.inverse}
 }
 
 func needsOf(p Period) needs {
 	_, isSamples := p.(Samples)
-	return needs{samples: isSamples, clock: byClock(p)}
+	return needs{samples: isSamples, epochs: byEpochs(p), clock: byClock(p)}
 }
 
 func needsOfAll(schedules []Schedule) (n needs) {
@@ -185,7 +185,7 @@ const searched = 100_000
 // in steps bounds a run: the last turn may go beyond any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
-	last := Elapsed{Steps: all, Samples: all, Time: all, Date: 4 * all}
+	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
 	end, isSteps := until.(Steps)
 	if isSteps {
 		last.Steps = int64(end)
@@ -196,7 +196,7 @@ func (s Schedule) never(until Period) bool {
 		return false
 	case !needs.inverse && !s.Due(Elapsed{}, last):
 		return true
-	case !needs.inverse && !needs.joint, needs.samples, needs.clock, !isSteps:
+	case !needs.inverse && !needs.joint, needs.samples, needs.epochs, needs.clock, !isSteps:
 		return false
 	}
 	found, more := s.firstSteps(0, until, 1)
@@ -241,6 +241,12 @@ func byClock(p Period) bool {
 		return true
 	}
 	return false
+}
+
+// byEpochs reports whether a period is counted in epochs.
+func byEpochs(p Period) bool {
+	_, is := p.(Epochs)
+	return is
 }
 
 // checkPoint is what is wrong with a period at which something begins or happens, checkLength with one that repeats.

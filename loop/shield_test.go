@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"runtime"
 	"testing"
 
@@ -20,8 +21,8 @@ func TestRun_aPanicOfTheData(t *testing.T) {
 		want string
 	}{
 		"the source itself": {broken, "panic: no luck"},
-		"Prefetch":          {data.Prefetch(broken, 2), "prefetch: the source: panic: no luck"},
-		"ParallelMap": {data.ParallelMap(numbers(3), 2, func(int) (int, error) { panic("no luck") }),
+		"Prefetch":          {loop.Data[int](data.Prefetch(broken, 2)), "prefetch: the source: panic: no luck"},
+		"ParallelMap": {loop.Data[int](data.ParallelMap(numbers(3).From(0), 2, func(int) (int, error) { panic("no luck") })),
 			"parallel map: the function: panic: no luck"},
 	} {
 		_, err := loop.New(loop.OnFunc(loop.EachStep, add)).Run(t.Context(), 0, row.data)
@@ -101,9 +102,9 @@ func TestRun_everyFunctionIsShielded(t *testing.T) {
 		}
 		require.ErrorContains(t, err, row.want, row.name)
 	}
-	bad := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(step), Data: func(context.Context) (loop.Data[int], error) { runtime.Goexit(); return nil, nil }}
+	bad := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(step), Data: loop.From(func(int64) iter.Seq2[int, error] { runtime.Goexit(); return nil })}
 	_, _, err := bad.Run(t.Context(), 0)
-	require.EqualError(t, err, "loop: evaluation test: runtime.Goexit was called")
+	require.EqualError(t, err, "loop: evaluation test: step 1: data: runtime.Goexit was called")
 }
 
 func nobody(loop.Beginning) (loop.Attendant, error) { return spoiled{}, nil }

@@ -101,7 +101,7 @@ func TestSignalChild(t *testing.T) {
 	if place == "the end" {
 		until = loop.Until(loop.Steps(3))
 	}
-	_, err := loop.New(loop.OnFunc(loop.EachStep, train), test.On(loop.Every(loop.Steps(3)))).Run(ctx, 0, source, until, saver)
+	_, err := loop.New(loop.OnFunc(loop.EachStep, train), test.On(loop.Every(loop.Steps(3)))).Run(ctx, 0, loop.Data[int](source), until, saver)
 	stop()
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(loop.ExitCode(err))

@@ -28,7 +28,7 @@ func TestF19_memoryStaysFlat(t *testing.T) {
 				}
 				return nil
 			}
-			result, err := loop.New(loop.OnFunc(loop.EachStep, threeLogs)).Run(t.Context(), 0, forever, row.bound,
+			result, err := loop.New(loop.OnFunc(loop.EachStep, threeLogs)).Run(t.Context(), 0, loop.Data[int](forever), row.bound,
 				loop.Until(loop.Steps(soakTurns)), loop.Watch(loop.Every(loop.Steps(soakTurns/10)), measure))
 			require.NoError(t, err)
 			require.LessOrEqual(t, result.History.Len(), 1000)

@@ -70,13 +70,13 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 					same := func(b int) (int, error) { return b, nil }
 					switch wrapped {
 					case "map":
-						source = data.Map(source, same)
+						source = loop.Data[int](data.Map(source.From(0), same))
 					case "prefetch":
-						source = data.Prefetch(source, 2)
+						source = loop.Data[int](data.Prefetch(source.From(0), 2))
 					case "parallel map":
-						source = data.ParallelMap(source, 2, same)
+						source = loop.Data[int](data.ParallelMap(source.From(0), 2, same))
 					case "interleave":
-						source = data.Interleave(1, source)
+						source = loop.Data[int](data.Interleave(1, source.From(0)))
 					}
 					made := 0
 					a := adder{size: 8, comes: func(b int) error {
@@ -93,7 +93,7 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 						tasks, given := []loop.Task[int, int]{loop.On(loop.EachStep, stepper)}, source
 						if row.inner {
 							tasks = append(tasks, loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, add)),
-								Data: loop.Fixed(source)}.On(loop.EachStep))
+								Data: source}.On(loop.EachStep))
 							given = numbers(n)
 						}
 						begin := time.Now()
@@ -137,11 +137,11 @@ func TestR24_whatIsLeftBehindHoldsNothing(t *testing.T) {
 		state := new([1 << 20]byte)
 		_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s *[1 << 20]byte, _ int) (*[1 << 20]byte, loop.Logs, error) {
 			return s, loop.Logs{}, nil
-		})).Run(ctx, state, func(yield func(int, error) bool) {
+		})).Run(ctx, state, loop.Data[int](func(yield func(int, error) bool) {
 			yield(1, nil)
 			cancel()
 			<-let
-		})
+		}))
 		require.ErrorIs(t, err, loop.ErrSourceLeft)
 		return weak.Make(state)
 	}()
@@ -173,7 +173,7 @@ func TestR12_anInterruptWhileWaitingForData(t *testing.T) {
 					}
 					saved := loop.Ending{}
 					a := adder{size: size, takes: time.Microsecond}
-					result, err := loop.New(loop.On[int, int](loop.EachStep, heeds{a})).Run(ctx, 0, source, attend("", loop.Never, func() loop.Attendant {
+					result, err := loop.New(loop.On[int, int](loop.EachStep, heeds{a})).Run(ctx, 0, loop.Data[int](source), attend("", loop.Never, func() loop.Attendant {
 						return onEnd(func(e loop.Ending) { saved = e })
 					}))
 					require.ErrorIs(t, err, home)
@@ -261,7 +261,7 @@ func TestR12_whatIsDueByTimeInABlock(t *testing.T) {
 		}
 		looks := 0
 		first := loop.OnFunc(loop.Every(loop.Steps(7)), add) // in front of the block, which it so breaks up
-		result, err := loop.New(first, loop.On[int, int](loop.EachStep, adder{size: 8, takes: time.Millisecond})).Run(t.Context(), 0, source,
+		result, err := loop.New(first, loop.On[int, int](loop.EachStep, adder{size: 8, takes: time.Millisecond})).Run(t.Context(), 0, loop.Data[int](source),
 			loop.Until(loop.Time(300*time.Millisecond)), loop.Watch(loop.Every(loop.Time(5*time.Millisecond)), func(_ context.Context, r loop.Report) error {
 				looks++
 				require.Equal(t, position, r.Elapsed.Steps)

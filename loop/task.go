@@ -4,15 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 )
-
-// Data is a sequence of batches, each with a nil error; an error ends the run. A batch must not change until its step
-// is over; a [BlockStepper] holds several at once. Package data has functions to prefetch, repeat or shorten any Data.
-//
-// Data runs on a goroutine of the run. If it waits for something, it should end when the run's context ends; otherwise
-// the run leaves it behind (see [Loop.Run]).
-type Data[B any] = iter.Seq2[B, error]
 
 // Sized is a batch that knows how many examples it holds. A batch without this method counts as one example.
 type Sized interface{ Samples() int }
@@ -72,9 +64,10 @@ type Task[S, B any] struct {
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
 	// ignoresTime: the time of the turn is not passed to the user's function.
 	ignoresTime bool
-	steps       bool               // it is a Stepper
-	block       BlockStepper[S, B] // nil if it makes one step at a time
-	await       Awaiter[S]         // nil if its steps are over when they return
+	steps       bool                 // it is a Stepper
+	block       BlockStepper[S, B]   // nil if it makes one step at a time
+	await       Awaiter[S]           // nil if its steps are over when they return
+	evaluation  EvaluationStepper[S] // nil if its steps gather nothing
 	err         error
 }
 
@@ -95,6 +88,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	}}
 	task.block, _ = stepper.(BlockStepper[S, B])
 	task.await, _ = stepper.(Awaiter[S])
+	task.evaluation, _ = stepper.(EvaluationStepper[S])
 	if s, ok := stepper.(fmt.Stringer); ok {
 		task.name = fmt.Sprint(s) // not s.String(): fmt makes a panic of it a text
 	}

@@ -1,0 +1,186 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+)
+
+// Source is data that a run can begin at any position. The position is the number of batches that were taken since the
+// beginning of the data, over all epochs: the steps of the run ([Elapsed].Steps).
+//
+// A set's batches are one ([data.Set.Batches]), and so is a plain iterator ([Data]), which is skipped through, and a
+// function ([From]).
+//
+// [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
+type Source[B any] interface {
+	// From returns the batches from a position on, each with a nil error. They end with their epoch, or go on into
+	// the next one if the batches say where an epoch ends (see [EpochEnder]). An error ends the run.
+	From(position int64) iter.Seq2[B, error]
+}
+
+// Data is a plain iterator as a [Source]. A run that begins at a later position ranges over it from its start and
+// leaves out the batches before ([Beginning].Skipped counts them). Where [Until] is in [Epochs], the run ranges over it
+// once for each epoch, so it must begin anew each time.
+//
+// A batch must not change until its step is over; a [BlockStepper] holds several at once. Package data has functions to
+// prefetch, change or shorten an iterator.
+//
+// An iterator runs on a goroutine of the run. If it waits for something, it should end when the run's context ends;
+// otherwise the run leaves it behind (see [Loop.Run]).
+type Data[B any] func(yield func(B, error) bool)
+
+// From leaves out the first batches, as many as position says. Fewer batches than that are an error.
+func (d Data[B]) From(position int64) iter.Seq2[B, error] {
+	return func(yield func(B, error) bool) {
+		p := pass[B]{skip: position, yield: func(b B, _ bool, err error) bool { return yield(b, err) }}
+		if p.over(iter.Seq2[B, error](d)); p.skip > 0 && !p.stopped {
+			yield(p.none, errSkipped(position-p.skip, position))
+		}
+	}
+}
+
+// From is a [Source] made of a function that returns the batches from a position on, for data that the caller
+// positions: a pipeline over a set, a file with an index, an environment.
+//
+//	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+//		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)
+//	})
+func From[B any](from func(position int64) iter.Seq2[B, error]) Source[B] {
+	if from == nil {
+		return nil
+	}
+	return sourceFunc[B](from)
+}
+
+type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
+
+func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
+
+// EpochEnder is a batch that may know whether it is the last one of its epoch. Of other batches, the last one before
+// the end of the iterator ends the epoch; a run that uses [Epochs] takes each of them one batch ahead.
+type EpochEnder interface {
+	EpochEnd() (last, known bool)
+}
+
+// isNil reports whether no data was given.
+func isNil[B any](data Source[B]) bool {
+	d, plain := data.(Data[B])
+	return data == nil || plain && d == nil
+}
+
+// epochsOf yields the batches of a run and whether each is the last of its epoch.
+//
+// Without an Until, the run makes one pass: a source that goes on is left after its first epoch. With one, the run goes
+// on while the source does; where Until is in epochs, it asks the source again when it ends.
+type epochsOf[B any] struct {
+	source Source[B]
+	from   Elapsed
+	until  Period
+	// ahead: something is due by epochs, so a batch that does not know whether it ends its epoch is taken one ahead.
+	ahead bool
+}
+
+func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
+	plain, isPlain := e.source.(Data[B])
+	again := byEpochs(e.until)
+	p := pass[B]{ahead: e.ahead, once: e.until == nil && !isPlain, ends: endOf[B](), yield: yield}
+	if p.once && e.from.Epochs > 0 { // the earlier run has made its pass
+		return
+	}
+	if isPlain {
+		p.skip = e.from.Steps
+	}
+	for {
+		batches, taken, skip := iter.Seq2[B, error](plain), p.taken, p.skip
+		if !isPlain {
+			batches = e.source.From(e.from.Steps + taken)
+		}
+		if batches == nil {
+			yield(p.none, false, fmt.Errorf("the source returned no iterator for position %d", e.from.Steps+taken))
+			return
+		}
+		p.over(batches)
+		nothing := p.taken == taken && p.skip == skip
+		switch {
+		case p.stopped:
+			return
+		case p.skip > 0 && (!again || nothing):
+			yield(p.none, false, errSkipped(e.from.Steps-p.skip, e.from.Steps))
+			return
+		case !again || nothing:
+			return
+		}
+	}
+}
+
+func errSkipped(had, position int64) error {
+	return fmt.Errorf("the data ended after %d batches, and the run goes on after %d: give it the data of the earlier run", had, position)
+}
+
+// pass ranges over iterators.
+type pass[B any] struct {
+	ends    func(batch *B) (last, known bool) // nil if the batches do not know
+	yield   func(batch B, last bool, err error) bool
+	skip    int64 // so many batches are left out
+	taken   int64
+	ahead   bool
+	once    bool // it ends with the epoch
+	stopped bool // no further batch is wanted
+	none    B
+}
+
+// over ranges over one iterator.
+func (p *pass[B]) over(batches iter.Seq2[B, error]) {
+	var held B // taken ahead
+	holds := false
+	for batch, err := range batches {
+		if p.skip > 0 && err == nil {
+			p.skip--
+			continue
+		}
+		if holds && !p.yield(held, false, nil) {
+			p.stopped = true
+			return
+		}
+		last, known := false, false
+		if err == nil {
+			p.taken++
+			if p.ends != nil {
+				last, known = p.ends(&batch)
+			}
+		}
+		if holds = p.ahead && !known && err == nil; holds {
+			held = batch
+			continue
+		}
+		if !p.yield(batch, last, err) || last && p.once {
+			p.stopped = true
+			return
+		}
+	}
+	if holds {
+		p.stopped = !p.yield(held, true, nil)
+	}
+}
+
+// endOf returns how a batch is asked whether it ends its epoch, nil if batches of this type do not know.
+func endOf[B any]() func(batch *B) (last, known bool) {
+	t := reflect.TypeFor[B]()
+	switch {
+	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[EpochEnder]()):
+		return func(batch *B) (last, known bool) {
+			if e, ok := any(*batch).(EpochEnder); ok {
+				return e.EpochEnd()
+			}
+			return false, false
+		}
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[EpochEnder]()):
+		// The pointer as an interface costs no allocation; the value would.
+		return func(batch *B) (last, known bool) { return any(batch).(EpochEnder).EpochEnd() }
+	}
+	return nil
+}
+
+var errNoData = errors.New("no data given")
