@@ -162,7 +162,7 @@ func (s *ckptState) open(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	for batch, batchErr := range set.Batches(1) {
+	for batch, batchErr := range set.Batches(1).All() {
 		err = errors.Join(err, batchErr, step.Prepare(ctx, s.state, batch))
 	}
 	return errors.Join(err, step.Close())

@@ -32,7 +32,7 @@ func digits(ctx context.Context, b *bench) error {
 	}
 	seed := func(n int64) (accuracy, seconds float64, err error) {
 		start := time.Now()
-		accuracy, err = w.accuracy(ctx, r, n, trainSet.Batches(batch, data.Shuffle(uint64(n)), data.Epochs(epochs)), testSet)
+		accuracy, err = w.accuracy(ctx, r, n, trainSet.Batches(batch, data.Shuffle(uint64(n))), epochs, testSet)
 		return accuracy, time.Since(start).Seconds(), err
 	}
 	if b.wants("metric") {
@@ -74,14 +74,14 @@ func digits(ctx context.Context, b *bench) error {
 	return nil
 }
 
-func (w workload) accuracy(ctx context.Context, r *xla.Runtime, seed int64, batches loop.Data[data.Batch], test *data.Set) (accuracy float64, err error) {
+func (w workload) accuracy(ctx context.Context, r *xla.Runtime, seed int64, batches data.Batches, epochs int, test *data.Set) (accuracy float64, err error) {
 	state, err := w.newState(r, seed)
 	if err != nil {
 		return 0, err
 	}
 	step, testStep := managed.TrainStep(w.report("metric")), managed.TestStep(w.report("log"))
 	defer func() { err = errors.Join(err, step.Close(), testStep.Close(), state.Close()) }()
-	if _, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, batches, loop.Keep(loop.Schedule{})); err != nil {
+	if _, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, batches, loop.Until(loop.Epochs(epochs)), loop.Keep(loop.Schedule{})); err != nil {
 		return 0, err
 	}
 	result, err := loop.New(loop.On(loop.EachStep, testStep)).Run(ctx, state, test.Batches(test.Len()))

@@ -234,9 +234,9 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 		defer func() { err = errors.Join(err, step.Close(), state.Close()) }()
 		t := measured{state: state, step: step, variant: "metric"}
 		if on == joined {
-			t.data = set.Batches(m.batch*ranks, data.Share(e.job.Rank(), ranks), data.Forever())
+			t.data = set.Batches(m.batch*ranks, data.Share(e.job.Rank(), ranks))
 		} else {
-			t.data = set.Batches(m.batch, data.Forever())
+			t.data = set.Batches(m.batch)
 		}
 		if err := t.run(ctx, 2, nil); err != nil {
 			return err

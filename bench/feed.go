@@ -93,7 +93,7 @@ var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *ben
 	if err != nil {
 		return 0, err
 	}
-	for batch, err := range set.Batches(cmp.Or(b.batch, 64), data.Shuffle(1)) {
+	for batch, err := range set.Batches(cmp.Or(b.batch, 64), data.Shuffle(1)).All() {
 		if err != nil {
 			return 0, err
 		}

@@ -134,10 +134,10 @@ func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int)
 	reset := func(_ context.Context, s *managed.State) (*managed.State, error) { return s, s.ResetMetrics() }
 	training := trainloop.Loop[*managed.State, data.Batch]{Step: h.train, Epoch: epoch, Reset: reset,
 		Tests: []trainloop.Test[*managed.State, data.Batch]{{Name: "val", Step: h.test,
-			Data: func(context.Context) (loop.Data[data.Batch], error) {
-				return data.Map(test.Batches(batch, data.KeepRemainder()), func(b data.Batch) (data.Batch, error) { return data.Pad(b, batch) }), nil
-			}}}}
-	_, err := training.Run(ctx, h.state, set.Batches(batch, data.Shuffle(0), data.Forever()),
+			Data: loop.Data[data.Batch](data.Map(test.Batches(batch, data.KeepRemainder()).All(), func(b data.Batch) (data.Batch, error) {
+				return data.Pad(b, batch)
+			}))}}}
+	_, err := training.Run(ctx, h.state, set.Batches(batch, data.Shuffle(0)),
 		loop.Until(epoch*loop.Steps(epochs)), loop.Keep(loop.Every(epoch)))
 	return err
 }

@@ -102,7 +102,7 @@ func (b *bench) grow(ctx context.Context, of string, value int, s size) (median 
 	}
 	step := managed.TrainStep(chain(s.variables / 2))
 	train := func(n int) error {
-		_, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(s.batch, data.Forever()), loop.Until(loop.Steps(n)), loop.Thin(1_000))
+		_, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(s.batch), loop.Until(loop.Steps(n)), loop.Thin(1_000))
 		return err
 	}
 	if err := train(300); err != nil {

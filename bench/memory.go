@@ -103,7 +103,7 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 	})
 	defer func() { err = errors.Join(err, step.Close(), state.Close(), r.Close()) }()
 	var peaks []float64
-	for batch, err := range set.Batches(memoryBatch, data.Forever()) {
+	for batch, err := range set.Batches(memoryBatch).From(0) {
 		if err != nil {
 			return err
 		}

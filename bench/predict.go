@@ -49,7 +49,7 @@ func predict(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	var examples []data.Batch
-	for batch, err := range set.Batches(1) {
+	for batch, err := range set.Batches(1).All() {
 		if err != nil {
 			return err
 		}

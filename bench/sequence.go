@@ -163,7 +163,7 @@ func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err err
 	}
 	defer func() { err = errors.Join(err, step.Close(), state.Close()) }()
 	run := func(n int) error {
-		_, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(q.batch, data.Forever()), loop.Until(loop.Steps(n)))
+		_, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(q.batch), loop.Until(loop.Steps(n)))
 		return errors.Join(err, state.Wait())
 	}
 	if err := run(2); err != nil {
@@ -189,7 +189,7 @@ func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err e
 			return err
 		}
 		defer func() { err = errors.Join(err, step.Close(), state.Close()) }()
-		for batch, err := range set.Batches(q.batch) {
+		for batch, err := range set.Batches(q.batch).All() {
 			if err != nil {
 				return err
 			}

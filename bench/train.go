@@ -45,7 +45,7 @@ func train(name string) func(ctx context.Context, b *bench) error {
 				step := managed.TrainStep(w.report(variant))
 				m := measured{state: state, step: step, variant: variant, data: contiguous(set, batch)}
 				if variant == onDevice {
-					m.data = data.OnDevice(set).Batches(batch, data.Forever())
+					m.data = data.OnDevice(set).Batches(batch)
 				}
 				took, err := m.repeat(ctx, b, w.warmup, steps)
 				err = errors.Join(err, step.Close(), state.Close())
@@ -72,7 +72,7 @@ type measured struct {
 	state   *managed.State
 	step    *managed.Stepper
 	variant string
-	data    loop.Data[data.Batch]
+	data    loop.Source[data.Batch]
 }
 
 func (m measured) repeat(ctx context.Context, b *bench, warmup, steps int) (took repeats, err error) {
@@ -118,6 +118,6 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 }
 
 // contiguous is a set that is cut into contiguous batches, in order, for ever.
-func contiguous(set *data.Set, batch int) loop.Data[data.Batch] {
-	return set.Batches(batch, data.Forever())
+func contiguous(set *data.Set, batch int) loop.Source[data.Batch] {
+	return set.Batches(batch)
 }

@@ -152,7 +152,7 @@ func firstStep(ctx context.Context, args []string, stdout io.Writer) error {
 	step := managed.TrainStep(w.report("log"))
 	defer func() { err = errors.Join(err, step.Close(), state.Close(), r.Close()) }()
 	s.Built = since()
-	for batch, err := range set.Batches(128) {
+	for batch, err := range set.Batches(128).All() {
 		if err != nil {
 			return err
 		}

@@ -294,7 +294,7 @@ func TestF35_aWriterThatHangs(t *testing.T) {
 func BenchmarkBackgroundTurn(b *testing.B) {
 	l := loop.New(loop.OnFunc(loop.EachStep, threeLogs))
 	b.ReportAllocs()
-	_, err := l.Run(context.Background(), 0, forever, loop.Until(loop.Steps(b.N)), loop.Keep(loop.Never),
+	_, err := l.Run(context.Background(), 0, loop.Data[int](forever), loop.Until(loop.Steps(b.N)), loop.Keep(loop.Never),
 		callbacks.Background{}.Of(loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { return nil })))
 	if err != nil {
 		b.Fatal(err)

@@ -28,7 +28,7 @@ func BenchmarkBarTurn(b *testing.B) {
 	l := loop.New(loop.OnFunc(loop.EachStep, step))
 	run := func(options ...loop.Option) time.Duration {
 		start := processorTime(b)
-		_, err := l.Run(context.Background(), 0, forever, append(options, loop.Until(loop.Steps(steps)), loop.Keep(loop.Never))...)
+		_, err := l.Run(context.Background(), 0, loop.Data[int](forever), append(options, loop.Until(loop.Steps(steps)), loop.Keep(loop.Never))...)
 		if err != nil {
 			b.Fatal(err)
 		}

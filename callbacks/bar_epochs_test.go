@@ -108,8 +108,8 @@ func TestBarEpochs_units(t *testing.T) {
 				for yield(make(sized, 3), nil) {
 				}
 			}
-			from := loop.From(loop.Elapsed{Steps: row.from, Samples: 3 * row.from}, nil)
-			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, batches, loop.Until(row.until), from,
+			from := loop.Continue(loop.Elapsed{Steps: row.from, Samples: 3 * row.from}, nil)
+			_, err := loop.New(loop.OnFunc(loop.EachStep, step)).Run(t.Context(), 0, loop.Data[sized](batches), loop.Until(row.until), from,
 				callbacks.ProgressBar(callbacks.NewLines(&out), callbacks.BarEpochs(row.epoch)))
 			require.NoError(t, err)
 			var got []string

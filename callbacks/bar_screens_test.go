@@ -69,7 +69,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 			return nil
 		})
 		evaluations := 0
-		test := loop.Evaluation[*compiled, sized]{Name: "val", Data: loop.Fixed(func(yield func(sized, error) bool) {
+		test := loop.Evaluation[*compiled, sized]{Name: "val", Data: loop.Data[sized](func(yield func(sized, error) bool) {
 			for range 5 {
 				if !yield(make(sized, 32), nil) {
 					return
@@ -85,7 +85,8 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 			return nil
 		}))}
 		validate := loop.OnTurn(loop.Every(epoch), func(ctx context.Context, turn *loop.Turn[*compiled, sized]) error {
-			_, err := test.Evaluate(ctx, turn)
+			_, logs, err := test.Run(ctx, turn.State)
+			turn.Logs.Merge(logs)
 			evaluations++
 			turn.Logs.Set(loop.Losses, "loss_val", loop.Number([]float64{0.9, 0.5, 0.4, 0.3, 0.35, 0.31, 0.32}[evaluations-1]))
 			return err
@@ -104,7 +105,7 @@ func training(t *testing.T, w io.Writer, look func(moment string), options ...ca
 			}
 		}
 		options = append([]callbacks.BarOption{callbacks.BarEpochs(epoch)}, options...)
-		result, err := loop.New(step, validate).Run(t.Context(), &compiled{}, batches, loop.Until(12*epoch),
+		result, err := loop.New(step, validate).Run(t.Context(), &compiled{}, loop.Data[sized](batches), loop.Until(12*epoch),
 			callbacks.ProgressBar(lines, options...), looked, callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)))
 		require.NoError(t, err)
 		require.Equal(t, loop.Stopped, result.Reason)

@@ -27,7 +27,7 @@ func Example() {
 		return steps + 1, logs, nil
 	}
 	training := loop.New(loop.OnFunc(loop.EachStep, step))
-	result, err := training.Run(context.Background(), 0, data.Items([]float64{5, 3, 4, 3.5, 6, 7}),
+	result, err := training.Run(context.Background(), 0, loop.Data[float64](data.Items([]float64{5, 3, 4, 3.5, 6, 7})),
 		callbacks.StopEarly("loss", loop.Lowest, callbacks.Evaluations(2)),
 		callbacks.KeepBest("loss", loop.Lowest),
 		callbacks.CSV(log, loop.EachStep))

@@ -86,7 +86,7 @@ type sized []int
 
 func (s sized) Samples() int { return len(s) }
 
-func ten(context.Context) (loop.Data[int], error) { return numbers(10), nil }
+var ten = numbers(10)
 
 func threeLogs(_ context.Context, s, n int) (int, loop.Logs, error) {
 	var logs loop.Logs

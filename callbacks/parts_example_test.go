@@ -124,7 +124,7 @@ func ExampleReduceOnPlateau() {
 
 func ExampleTimeLimit() {
 	training := loop.New(loop.OnFunc(loop.EachStep, add))
-	result, err := training.Run(context.Background(), 0, forever, callbacks.TimeLimit(time.Millisecond))
+	result, err := training.Run(context.Background(), 0, loop.Data[int](forever), callbacks.TimeLimit(time.Millisecond))
 	fmt.Println(result.Reason, errors.Is(result.Stop, loop.ErrStop), err)
 	// Output:
 	// stopped true <nil>

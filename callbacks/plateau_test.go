@@ -3,6 +3,7 @@ package callbacks_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"testing"
 
@@ -103,7 +104,7 @@ func TestReduceOnPlateau_resumes(t *testing.T) {
 			for i := at; i < len(values) && yield(i, nil); i++ {
 			}
 		}
-		resumed, err := l.Run(t.Context(), part.State, rest, option, loop.From(part.Elapsed, part.History))
+		resumed, err := l.Run(t.Context(), part.State, loop.From(func(int64) iter.Seq2[int, error] { return rest }), option, loop.Continue(part.Elapsed, part.History))
 		require.NoError(rt, err)
 		require.Equal(rt, whole.State.rate, resumed.State.rate)
 	})

@@ -90,7 +90,7 @@ func TestR39_aProfileHasSamples(t *testing.T) {
 		waits()
 		return s, loop.Logs{}, nil
 	}))
-	test := loop.Evaluation[int, int]{Name: "test", Loop: inner, Data: loop.Fixed(numbers(1))}
+	test := loop.Evaluation[int, int]{Name: "test", Loop: inner, Data: numbers(1)}
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s, _ int) (int, loop.Logs, error) {
 		return s + spins(), loop.Logs{}, nil
 	}), test.On(loop.EachStep))

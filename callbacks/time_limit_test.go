@@ -25,10 +25,10 @@ func TestTimeLimit(t *testing.T) {
 		{"ends the run", []loop.Option{callbacks.TimeLimit(3500 * time.Millisecond)}, 4, loop.Stopped,
 			"loop: step 4: at 3.5s: time limit: this run has taken 4s, its limit is 3.5s: stop"},
 		{"goes beside an end in steps", []loop.Option{callbacks.TimeLimit(3 * time.Second), loop.Until(loop.Steps(2))}, 2, loop.UntilReached, ""},
-		{"of this run alone", []loop.Option{callbacks.TimeLimit(3 * time.Second), loop.From(loop.Elapsed{Steps: 10, Time: 10 * time.Second}, nil)}, 13, loop.Stopped,
+		{"of this run alone", []loop.Option{callbacks.TimeLimit(3 * time.Second), loop.Continue(loop.Elapsed{Steps: 10, Time: 10 * time.Second}, nil)}, 13, loop.Stopped,
 			"loop: step 13: at 13s: time limit: this run has taken 3s, its limit is 3s: stop"},
-		{"until a time counts the earlier runs", []loop.Option{loop.Until(loop.Time(12 * time.Second)), loop.From(loop.Elapsed{Steps: 10, Time: 10 * time.Second}, nil)}, 12, loop.UntilReached, ""},
-		{"longer than there are numbers", []loop.Option{callbacks.TimeLimit(math.MaxInt64), loop.From(loop.Elapsed{Steps: 10, Time: 10 * time.Second}, nil)}, 40, loop.DataEnded, ""},
+		{"until a time counts the earlier runs", []loop.Option{loop.Until(loop.Time(12 * time.Second)), loop.Continue(loop.Elapsed{Steps: 10, Time: 10 * time.Second}, nil)}, 12, loop.UntilReached, ""},
+		{"longer than there are numbers", []loop.Option{callbacks.TimeLimit(math.MaxInt64), loop.Continue(loop.Elapsed{Steps: 10, Time: 10 * time.Second}, nil)}, 40, loop.DataEnded, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func slowPlaces(at func(place string)) (loop.Loop[int, int], loop.Data[int], []l
 		}
 	}
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.OnFunc(loop.EachStep, step("inner step"))),
-		Data: func(context.Context) (loop.Data[int], error) { at("inner data"); return numbers(2), nil }}
+		Data: loop.From(func(position int64) iter.Seq2[int, error] { at("inner data"); return numbers(2).From(position) })}
 	data := func(yield func(int, error) bool) {
 		for i := range 3 {
 			if !yield(i, nil) {

@@ -86,13 +86,13 @@ func RandomShift(rows, columns int) Augmentation {
 // image of the given field, [n, height, width, channels], by all changes in their order. Those that change numbers and
 // do not only move pixels, as [RandomRotation], take images in floating point; the others any type. What is drawn is a
 // pure function of the seed, the epoch, the example's place in the epoch ([Batch].At), and the changes, so it is the
-// same for each number of workers, each size of batch, and after a resume by [Skip] or [Discard]. The batch that it is
-// given stays as it is.
+// same for each number of workers, each size of batch, and each position at which a run begins ([Batches.From]). The
+// batch that it is given stays as it is.
 //
-// So two batches of one place get the same draws. All sources of this package say places that differ, also where they
-// repeat; batches made by hand without any are numbered by Map, ParallelMap, Discard, [Repeat] and [Passes], from the
-// start of the iteration. Who starts such a source behind its start, or calls the function on batches by himself, sets
-// Epoch and At.
+// So two batches of one place get the same draws. The batches of all sources of this package have different places, also
+// where a source repeats. Map, ParallelMap, [Repeat] and [Passes] number batches made by hand without a place, from the
+// start of the iteration. If such a source begins at a later position, or if you call the function yourself, set Epoch
+// and At.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {

@@ -2,6 +2,7 @@ package data
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"iter"
@@ -14,16 +15,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
-// Option says how [Set.Batches] deals out.
+// Option is a setting of [Set.Batches].
 type Option func(*dealing)
 
 type dealing struct {
 	shuffle   bool
 	seed      uint64
-	epochs    int
-	forever   bool
 	remainder bool
-	skip      int64
 	rank, of  int // the part of each batch, if it is shared
 	shared    bool
 	watch     *watch // of what is dealt out; nil if nobody wants to know
@@ -35,49 +33,63 @@ func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
 
-// Epochs is the number of passes over the set, at least 1; without it there is one.
-func Epochs(n int) Option {
-	return func(d *dealing) { d.epochs, d.forever = n, false }
-}
-
-// Forever goes over the set again and again, until the consumer stops. Of Epochs and Forever the last given counts.
-func Forever() Option {
-	return func(d *dealing) { d.forever = true }
-}
-
 // KeepRemainder ends each epoch with a smaller batch if the examples do not divide evenly, so that each one is seen.
 // Most steps are compiled for one size of batch: expect a second compilation.
 func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder = true }
 }
 
-// Skip starts behind the first n batches, counted over all epochs, at no cost: a run that made n steps goes on with
-// Skip(n) and otherwise the same options. More batches than there are is an error.
-func Skip(n int64) Option {
-	return func(d *dealing) { d.skip = n }
+// Batches is a [Set] divided into batches. It is data for a run of package loop: the run begins it at the position that
+// it has reached, and goes over one epoch, or on to its loop.Until. To range over it, use [Batches.All] or
+// [Batches.From].
+type Batches struct {
+	from func(position int64, epochs int64) iter.Seq2[Batch, error]
 }
 
-// Batches deals the set out in batches of size examples: one epoch, in order, unless options say otherwise. In an
-// epoch each example comes at most once; examples left over at its end (fewer than size) are dropped, see
-// [KeepRemainder].
+// All returns the batches of one epoch, the first.
+func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
+
+// From returns the batches from a position on, without an end: epoch after epoch. With [Shuffle], each epoch has
+// another order. The position is the number of batches before, over all epochs. The batches before are not made. A
+// negative position is an error. [Batch.InEpoch] reports where an epoch ends, and [Take] ends the sequence after a
+// number of batches.
+func (b Batches) From(position int64) iter.Seq2[Batch, error] {
+	return b.sequence(position, math.MaxInt64)
+}
+
+func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
+	if b.from == nil {
+		return failed[Batch](errNoBatches)
+	}
+	return b.from(position, epochs)
+}
+
+var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Batches")
+
+// Batches divides the set into batches of size examples, in order unless options say otherwise. In an epoch each
+// example comes at most once; examples left over at its end (fewer than size) are dropped, see [KeepRemainder].
 //
 // A batch stays as it is while later ones are made, so several can be held at once, as blocks of steps do. In order,
 // batches are views of the set's memory, not to be written to. Shuffled, each one is a copy, which the consumer may
-// change until it gives it to a step. Small ones, in order or not, lie one behind the other in memory, so that a block
-// of steps reads them where they are (see [Stacked]): keeping one keeps the memory of up to a hundred. Batches of one
-// iteration share their Dims.
+// change until it gives it to a step. Small ones, in order or not, are contiguous in memory, so that a block of steps
+// reads them where they are (see [Stacked]): keeping one keeps the memory of up to a hundred. Batches of one iteration
+// share their Dims.
 //
-// An error in the arguments is the one item of the iteration. So is a set that is smaller than a batch: it would
-// otherwise end silently without any. The sequence can be iterated any number of times, also concurrently.
-func (s *Set) Batches(size int, opts ...Option) iter.Seq2[Batch, error] {
-	d := dealing{epochs: 1}
+// An error in the arguments is the one item of an iteration. So is a set that is smaller than a batch: it would
+// otherwise end silently without any. The batches can be iterated any number of times, also concurrently.
+func (s *Set) Batches(size int, opts ...Option) Batches {
+	var d dealing
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&d)
 		}
 	}
+	return Batches{func(position, epochs int64) iter.Seq2[Batch, error] { return s.batches(size, d, position, epochs) }}
+}
+
+func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Batch, error] {
 	dealt := func(yield func(Batch, error) bool) {
-		if err := s.deal(size, d, yield); err != nil {
+		if err := s.deal(size, d, position, epochs, yield); err != nil {
 			yield(Batch{}, fmt.Errorf("data: batches of %d from %d examples: %w", size, s.len, err))
 		}
 	}
@@ -146,15 +158,13 @@ func (s *Set) sampled() string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// deal yields batches until there are no more or the consumer wants none; an error means that it yielded nothing.
-func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
+// deal yields the batches from a position on, up to a number of epochs; an error means that it yielded nothing.
+func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
 		return fmt.Errorf("the size must be at least 1")
-	case d.epochs < 1 && !d.forever:
-		return fmt.Errorf("epochs must be at least 1, got %d", d.epochs)
-	case d.skip < 0:
-		return fmt.Errorf("cannot skip %d batches", d.skip)
+	case position < 0:
+		return fmt.Errorf("from position %d: expected at least 0", position)
 	case s.len == 0:
 		return fmt.Errorf("the set is empty: look at what it was made of (data.New, a slice, Where, a file)")
 	case d.shared && checkShare(d.rank, d.of) != nil:
@@ -171,30 +181,22 @@ func (s *Set) deal(size int, d dealing, yield func(Batch, error) bool) error {
 		last -= s.len % size
 	}
 	perEpoch := int64((last-1)/size + 1)
-	epoch := int64(0)
-	start := 0
-	if d.skip > 0 {
-		epoch, start = d.skip/perEpoch, int(d.skip%perEpoch)*size
-	}
-	epochs := int64(d.epochs)
-	if d.forever {
-		epochs = math.MaxInt64
-	}
-	if epoch > epochs || epoch == epochs && start > 0 {
-		return fmt.Errorf("cannot skip %d batches, there are %d", d.skip, epochs*perEpoch)
-	}
+	epoch, start := position/perEpoch, int(position%perEpoch)*size
 	if d.of < 2 {
 		d.of, d.shared = 1, false
 	}
 	dealer := s.newDealer(d, size)
 	if epochs < math.MaxInt64/perEpoch {
-		dealer.left = epochs*perEpoch - d.skip
+		dealer.left = epochs*perEpoch - position
 	}
 	for ; epoch < epochs; epoch++ {
 		dealer.shuffle(epoch)
 		for i := start; i < last; i += size {
 			begin := d.watch.now()
 			b := dealer.batch(i, min(i+size, last), int(epoch))
+			if b.end = epochGoesOn; i+size >= last {
+				b.end = epochEnds
+			}
 			d.watch.end("copy", begin)
 			if !yield(b, nil) {
 				return nil

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -11,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// deal collects at most n batches as numbers of examples, each epoch apart.
-func deal(t require.TestingT, s *Set, n, size int, opts ...Option) [][]int {
+// deal collects at most n batches as numbers of examples.
+func deal(t require.TestingT, batches iter.Seq2[Batch, error], n int) [][]int {
 	var got [][]int
-	for b, err := range s.Batches(size, opts...) {
+	for b, err := range batches {
 		require.NoError(t, err)
 		rows := numbers(t, b.Fields)
 		require.Len(t, rows, b.Size)
@@ -37,7 +38,7 @@ func TestBatches(t *testing.T) {
 		epochs := rapid.IntRange(1, 3).Draw(t, "epochs")
 		seed := rapid.Uint64().Draw(t, "seed")
 		shuffle := rapid.Bool().Draw(t, "shuffle")
-		opts := []Option{Epochs(epochs)}
+		var opts []Option
 		last := n - n%size
 		if keep {
 			opts, last = append(opts, KeepRemainder()), n
@@ -47,8 +48,9 @@ func TestBatches(t *testing.T) {
 		}
 		s := numbered(t, n)
 
+		batches := s.Batches(size, opts...)
 		seen := make([][]int, epochs)
-		for b, err := range s.Batches(size, opts...) {
+		for b, err := range batches.sequence(0, int64(epochs)) {
 			require.NoError(t, err)
 			rows := numbers(t, b.Fields)
 			require.Len(t, rows, b.Size)
@@ -73,12 +75,13 @@ func TestBatches(t *testing.T) {
 			}
 		}
 
-		all := deal(t, s, -1, size, opts...)
-		skip := rapid.IntRange(0, len(all)).Draw(t, "skip")
-		require.Equal(t, all[skip:], append([][]int{}, deal(t, s, -1, size, append(opts, Skip(int64(skip)))...)...), "skip %d", skip)
-		endless := append(slices.Clone(opts), Forever())
-		require.Equal(t, all, deal(t, s, len(all), size, endless...))
-		require.Len(t, deal(t, s, len(all)+5, size, endless...), len(all)+5)
+		all := deal(t, batches.sequence(0, int64(epochs)), -1)
+		require.Equal(t, all[:len(all)/epochs], deal(t, batches.All(), -1), "All is the first epoch")
+		position := rapid.IntRange(0, len(all)).Draw(t, "position")
+		tail := deal(t, batches.sequence(int64(position), int64(epochs)), -1)
+		require.Equal(t, all[position:], append([][]int{}, tail...), "from position %d", position)
+		require.Equal(t, all, deal(t, batches.From(0), len(all)))
+		require.Len(t, deal(t, batches.From(0), len(all)+5), len(all)+5)
 	})
 }
 
@@ -89,31 +92,35 @@ func TestBatchesRefuse(t *testing.T) {
 		set  *Set
 		size int
 		opts []Option
+		from int64
 		want string
 	}{
-		{"size 0", five, 0, nil, "data: batches of 0 from 5 examples: the size must be at least 1"},
-		{"size below 0", five, math.MinInt, nil, "the size must be at least 1"},
-		{"no full batch", five, 6, []Option{Forever()}, "data: batches of 6 from 5 examples: not one full batch"},
-		{"empty set", none, 1, []Option{KeepRemainder(), Forever()}, "the set is empty"},
-		{"no epochs", five, 1, []Option{Epochs(0)}, "epochs must be at least 1, got 0"},
-		{"less than none", five, 1, []Option{Epochs(math.MinInt)}, "epochs must be at least 1"},
-		{"skip backwards", five, 1, []Option{Skip(-1)}, "cannot skip -1 batches"},
-		{"skip past the end", five, 2, []Option{Epochs(3), Skip(7)}, "cannot skip 7 batches, there are 6"},
-		{"skip far past the end", five, 2, []Option{Skip(math.MaxInt64)}, "there are 2"},
+		{"size 0", five, 0, nil, 0, "data: batches of 0 from 5 examples: the size must be at least 1"},
+		{"size below 0", five, math.MinInt, nil, 0, "the size must be at least 1"},
+		{"no full batch", five, 6, nil, 0, "data: batches of 6 from 5 examples: not one full batch"},
+		{"empty set", none, 1, []Option{KeepRemainder()}, 0, "the set is empty"},
+		{"negative position", five, 1, nil, -1, "data: batches of 1 from 5 examples: from position -1: expected at least 0"},
+		{"far below 0", five, 1, []Option{Shuffle(1)}, math.MinInt64, "from position -9223372036854775808: expected at least 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var errs []error
-			for b, err := range c.set.Batches(c.size, c.opts...) {
-				require.Equal(t, Batch{}, b)
-				errs = append(errs, err)
+			for name, batches := range map[string]Batches{
+				"set": c.set.Batches(c.size, c.opts...), "resident": OnDevice(c.set).Batches(c.size, c.opts...),
+			} {
+				for _, source := range []iter.Seq2[Batch, error]{batches.From(c.from), batches.sequence(c.from, 1)} {
+					var errs []error
+					for b, err := range source {
+						b.Resident = nil
+						require.Equal(t, Batch{}, b, name)
+						errs = append(errs, err)
+					}
+					require.Len(t, errs, 1, "one error ends the data of the "+name)
+					require.ErrorContains(t, errs[0], c.want, name)
+				}
 			}
-			require.Len(t, errs, 1, "one error ends the data")
-			require.ErrorContains(t, errs[0], c.want)
 		})
 	}
-	require.Len(t, deal(t, five, 1, 5, Forever(), Skip(math.MaxInt64-1)), 1)
-	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five, -1, math.MaxInt, KeepRemainder()))
-	require.Len(t, deal(t, five, 1, 1, Epochs(-1), Epochs(1)), 1, "the last option counts")
+	require.Len(t, deal(t, five.Batches(5).From(math.MaxInt64-1), 1), 1, "no position is too large")
+	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five.Batches(math.MaxInt, KeepRemainder()).All(), -1))
 }
 
 // A stored position must mean the same order for ever, so this table never changes.
@@ -170,7 +177,7 @@ func TestOrderIsUniform(t *testing.T) {
 
 func TestShuffledBatchesAreTheConsumersOwn(t *testing.T) {
 	s := numbered(t, 8)
-	for b, err := range s.Batches(4, Shuffle(1), Epochs(2)) {
+	for b, err := range s.Batches(4, Shuffle(1)).sequence(0, 2) {
 		require.NoError(t, err)
 		numbers(t, b.Fields) // x and y agree, though the batch before was written over
 		for _, f := range b.Fields {
@@ -191,7 +198,7 @@ func TestBatchesInOrderCopyNothing(t *testing.T) {
 	require.NoError(t, err)
 	all := s.fields[0].Array.Flat.([]float32)
 	i, copied := 0, 0
-	for b, err := range s.Batches(size) {
+	for b, err := range s.Batches(size).All() {
 		require.NoError(t, err)
 		if &b.Fields[0].Array.Flat.([]float32)[0] != &all[i*width] {
 			copied += b.Size
@@ -203,7 +210,7 @@ func TestBatchesInOrderCopyNothing(t *testing.T) {
 	iterate := func(batches int) float64 {
 		return testing.AllocsPerRun(5, func() {
 			left := batches
-			for range s.Batches(size, Forever()) {
+			for range s.Batches(size).From(0) {
 				if left--; left == 0 {
 					break
 				}
@@ -218,8 +225,8 @@ func TestBatchesInOrderCopyNothing(t *testing.T) {
 
 func TestBatchesConcurrently(t *testing.T) {
 	s := numbered(t, 50)
-	batches := s.Batches(7, Shuffle(3), Epochs(4))
-	want := deal(t, s, -1, 7, Shuffle(3), Epochs(4))
+	batches := s.Batches(7, Shuffle(3)).sequence(0, 4)
+	want := deal(t, batches, -1)
 	var wg sync.WaitGroup
 	got := make([][][]int, 4)
 	for i := range got {
@@ -245,11 +252,11 @@ func BenchmarkBatches(b *testing.B) {
 		const n = 8192
 		s, err := New(X(make([]float32, n*width), n, width), Y(make([]float32, n), n, 1))
 		require.NoError(b, err)
-		for name, opts := range map[string][]Option{"order": {Forever()}, "shuffle": {Forever(), Shuffle(1)}} {
+		for name, opts := range map[string][]Option{"order": nil, "shuffle": {Shuffle(1)}} {
 			b.Run(fmt.Sprintf("%s/%dx%d", name, size, width), func(b *testing.B) {
 				b.ReportAllocs()
 				left := b.N
-				for range s.Batches(size, opts...) {
+				for range s.Batches(size, opts...).From(0) {
 					if left--; left <= 0 {
 						break
 					}

@@ -41,7 +41,6 @@ func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 		"zip, first":                data.Zip(deaf, heeds, join),
 		"zip, second":               data.Zip(heeds, deaf, join),
 		"interleave":                data.Interleave(1, heeds, deaf),
-		"discard":                   data.Discard(deaf, 1),
 		"take":                      data.Take(deaf, 100),
 		"repeat":                    data.RepeatForever(deaf),
 		"passes":                    data.Passes(func(int) batches { return deaf }),

@@ -26,12 +26,12 @@ func TestSetMap(t *testing.T) {
 	require.Len(t, set.Fields(), 3)
 
 	// A stream of one batch is the set; one of a set on the device, too.
-	batch, err := data.Peek(data.Map(set.Batches(2), data.Select("x")))
+	batch, err := data.Peek(data.Map(set.Batches(2).All(), data.Select("x")))
 	require.NoError(t, err)
 	require.Equal(t, []data.Field{data.X([]float32{1, 2}, 2)}, batch.Fields)
 	numbers, err := set.Map(data.Drop("kind"))
 	require.NoError(t, err)
-	batch, err = data.Peek(data.Map(data.OnDevice(numbers).Batches(2), data.Rename("x", "z")))
+	batch, err = data.Peek(data.Map(data.OnDevice(numbers).Batches(2).All(), data.Rename("x", "z")))
 	require.NoError(t, err)
 	require.Equal(t, []data.Field{data.Named("id", []int32{7, 8}, 2), data.Named("z", []float32{1, 2}, 2)}, batch.Fields)
 
@@ -62,18 +62,18 @@ func TestSetMap(t *testing.T) {
 func TestTexts(t *testing.T) {
 	set, err := data.New(data.Named("kind", []string{"a", "b", "c"}, 3))
 	require.NoError(t, err)
-	collected, err := data.Collect(data.Rebatch(set.Batches(1, data.Shuffle(1)), 2, data.Kept), 3)
+	collected, err := data.Collect(data.Rebatch(set.Batches(1, data.Shuffle(1)).All(), 2, data.Kept), 3)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"a", "b", "c"}, field(t, collected, "kind").Flat)
 	rare, err := set.Where(func(b data.Batch) bool { return b.Fields[0].Array.Flat.([]string)[0] != "b" })
 	require.NoError(t, err)
 	require.Equal(t, data.Array{Flat: []string{"a", "c"}, Dims: []int{2}}, field(t, rare, "kind"))
-	batch, err := data.Peek(set.Batches(2))
+	batch, err := data.Peek(set.Batches(2).All())
 	require.NoError(t, err)
 	refused := `field "kind": it holds texts, and a step takes numbers: make numbers of them by a data.Preparation, or leave the field out by data.Drop`
 	require.EqualError(t, batch.Check(), "data: "+refused)
 	require.ErrorContains(t, field(t, set, "kind").Check(), "data: it holds texts")
-	_, err = data.Peek(data.OnDevice(set).Batches(2))
+	_, err = data.Peek(data.OnDevice(set).Batches(2).All())
 	require.EqualError(t, err, "data: on device: "+refused)
 	_, err = data.OneHot(field(t, set, "kind"), 3)
 	require.ErrorContains(t, err, "labels are string")

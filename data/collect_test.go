@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 func counted(t require.TestingT, n int) *data.Set {
@@ -52,10 +53,10 @@ func TestCollect_law(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := counted(t, rapid.IntRange(1, 20).Draw(t, "examples"))
 		size := rapid.IntRange(1, set.Len()).Draw(t, "size")
-		back, err := data.Collect(set.Batches(size, data.KeepRemainder()), set.Len())
+		back, err := data.Collect(set.Batches(size, data.KeepRemainder()).All(), set.Len())
 		require.NoError(t, err)
 		require.Equal(t, set.Fields(), back.Fields())
-		resident, err := data.Collect(data.OnDevice(set).Batches(size, data.KeepRemainder()), set.Len())
+		resident, err := data.Collect(data.OnDevice(set).Batches(size, data.KeepRemainder()).All(), set.Len())
 		require.NoError(t, err)
 		require.Equal(t, set.Fields(), resident.Fields())
 		back.Fields()[1].Array.Flat.([]int32)[0] = 77
@@ -71,8 +72,8 @@ func TestCollect_refuses(t *testing.T) {
 		limit  int
 		err    string
 	}{
-		"no end":          {set.Batches(2, data.Forever()), 7, "data: collect: more than 7 examples: over the limit; take a larger limit, or end the source with data.Take"},
-		"no limit":        {set.Batches(2), 0, "data: collect at most 0 examples: expected at least 1"},
+		"no end":          {set.Batches(2).From(0), 7, "data: collect: more than 7 examples: over the limit; take a larger limit, or end the source with data.Take"},
+		"no limit":        {set.Batches(2).All(), 0, "data: collect at most 0 examples: expected at least 1"},
 		"nil":             {nil, 1, "data: collect: there is no source (nil)"},
 		"empty":           {data.Items[data.Batch](nil), 1, "data: collect: the source has no examples"},
 		"an error":        {func(yield func(data.Batch, error) bool) { yield(data.Batch{}, broken) }, 1, "the disk is gone"},
@@ -82,7 +83,7 @@ func TestCollect_refuses(t *testing.T) {
 		_, err := data.Collect(row.source, row.limit)
 		require.EqualError(t, err, row.err, name)
 	}
-	_, err := data.Collect(set.Batches(2, data.Forever()), 7)
+	_, err := data.Collect(set.Batches(2).From(0), 7)
 	require.ErrorIs(t, err, data.ErrLimit)
 }
 
@@ -94,7 +95,7 @@ func drawn(t require.TestingT, source iter.Seq2[int, error]) (all []int) {
 	return all
 }
 
-// Each pass has an order of its own, each look at the whole the same one, and Discard goes on in the middle of any
+// Each pass has an order of its own, each iteration of the whole has the same one, and a run goes on in the middle of any
 // pass.
 func TestPasses(t *testing.T) {
 	items := make([]int, 20)
@@ -113,7 +114,7 @@ func TestPasses(t *testing.T) {
 	require.NotEqual(t, all[20:40], all[40:])
 	require.Equal(t, all, drawn(t, shuffled))
 	for n := range 61 {
-		require.Equal(t, all[n:], append([]int{}, drawn(t, data.Discard(shuffled, int64(n)))...))
+		require.Equal(t, all[n:], append([]int{}, drawn(t, loop.Data[int](shuffled).From(int64(n)))...))
 	}
 	two := data.Passes(func(pass int) iter.Seq2[int, error] {
 		if pass == 2 {

@@ -36,7 +36,11 @@ func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, e
 	}
 	return func(yield func(B, error) bool) {
 		for b, err := range source {
-			if (err != nil || keep(b)) && !yield(b, err) {
+			if err == nil && !keep(b) {
+				continue
+			}
+			forgetEnd(&b)
+			if !yield(b, err) {
 				return
 			}
 		}
@@ -64,6 +68,7 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 			var c C
 			if err == nil {
 				c, err = join(a, b)
+				forgetEnd(&c)
 			}
 			if !yield(c, err) {
 				return
@@ -101,6 +106,7 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 						ended = true
 						break
 					}
+					forgetEnd(&b)
 					if !yield(b, err) {
 						return
 					}
@@ -124,34 +130,6 @@ func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop
 			}
 		}
 	})
-}
-
-// Discard starts behind the first n batches (0 or more) of source, an error counting as one: they are made and thrown
-// away. It resumes any pipeline exactly, at the cost of making them: n is the number of steps that were made. [Skip]
-// does the same for a set at no cost; see the package's comment for where it can be put. A source that has fewer is an
-// error.
-func Discard[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
-	if n < 0 {
-		return failed[B](fmt.Errorf("data: discard %d batches: expected at least 0", n))
-	}
-	if source == nil {
-		return failed[B](fmt.Errorf("data: discard: %w", errNoSource))
-	}
-	return func(yield func(B, error) bool) {
-		seen, in := int64(0), place{}
-		for b, err := range source {
-			if err == nil {
-				in.number(&b) // so that later stages draw as in a run that discards none
-			}
-			if seen++; seen > n && !yield(b, err) {
-				return
-			}
-		}
-		if seen < n {
-			var none B
-			yield(none, fmt.Errorf("data: discard %d batches: there are %d", n, seen))
-		}
-	}
 }
 
 // Peek is the first batch of source. Nothing is lost by it if source can be iterated again from its start, as all of

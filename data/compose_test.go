@@ -45,9 +45,6 @@ func TestCompose(t *testing.T) {
 		{"interleave", data.Interleave(1, of(1, 2, 3), of(4), of(5, 6)), got{1, 4, 5, 2, 6, 3}},
 		{"interleave in runs", data.Interleave(2, of(1, 2, 3), of(4, -1, 5), of()), got{1, 2, 4, -1, 3, 5}},
 		{"interleave nothing", data.Interleave[int](1), nil},
-		{"discard none", data.Discard(of(1, 2), 0), got{1, 2}},
-		{"discard some", data.Discard(of(1, 2, -1, 3), 1), got{2, -1, 3}},
-		{"discard all", data.Discard(of(1, 2), 2), nil},
 		{"cache", data.Cache(of(1, 2)), got{1, 2}},
 		{"cache with an error", data.Cache(of(1, -1)), got{1, -1}},
 		{"shard", data.Shard(of(0, 1, 2, 3, 4, 5, 6), 1, 3), got{1, 4}},
@@ -73,8 +70,6 @@ func TestF37_compositionsThatMakeNoSense(t *testing.T) {
 		"data: zip: there is no source (nil)":                                                           data.Zip(of(1), nil, add),
 		"data: interleave runs of 0: expected at least 1":                                               data.Interleave(0, of(1)),
 		"data: interleave: source 2 of 2: there is no source (nil)":                                     data.Interleave(1, of(1), nil),
-		"data: discard -1 batches: expected at least 0":                                                 data.Discard(of(1), -1),
-		"data: discard 3 batches: there are 2":                                                          data.Discard(of(1, 2), 3),
 		"data: cache: there is no source (nil)":                                                         data.Cache[int](nil),
 		"data: parallel map with 0 workers: expected 1 to 65536":                                        data.ParallelMap(of(1), 0, double),
 		"data: parallel map: there is no function (nil)":                                                data.ParallelMap[int, int](of(1), 1, nil),
@@ -266,7 +261,7 @@ func ExampleMap() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	scaled := data.Map(train.Batches(128, data.Shuffle(1)), data.OnField("x", scaling.Apply))
+	scaled := data.Map(train.Batches(128, data.Shuffle(1)).All(), data.OnField("x", scaling.Apply))
 	flipped := data.ParallelMap(scaled, 2, data.Augment(1, "x", data.RandomCrop(8, 8, 1)))
 	n := 0
 	for _, err := range flipped {

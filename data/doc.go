@@ -1,14 +1,15 @@
 // Package data holds training data, reads it from files, and deals it out in batches.
 //
 // An [Array] is a flat slice with dimensions; a [Field] is an array with a name; a [Set] is fields over the same
-// examples, which [Set.Batches] deals out, in order or shuffled. [Set.Split] and [Set.Folds] divide it, also by class
-// or by group, and [Set.Map] changes its fields.
+// examples, which [Set.Batches] divides into batches, in order or shuffled. [Set.Split] and [Set.Folds] divide it, also
+// by class or by group, and [Set.Map] changes its fields.
 //
-// Everything behind that is a function from sequences to sequences, iter.Seq2[B, error], so that they compose:
+// [Batches.All] and [Batches.From] are sequences of batches, iter.Seq2[B, error]. All other functions take such
+// sequences and return them, so that they compose:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
 //	                   [Drop], [Rename]
-//	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard], [Discard]
+//	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard]
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences]
 //	cost               [Prefetch], [Cache]
 //	looks              [Peek], [Checked]
@@ -21,18 +22,29 @@
 // A table with texts, classes and missing values is a set, too, with a field for each column ([CSV.Texts], or Texts of
 // data/parquet). A [Preparation], fitted on the training data, makes numbers of it, and of new rows in the same way.
 //
-// # Where a run was
+// # Positions
 //
-// All orders and draws are pure functions of a seed and of places: the same on each machine and in each run. So a
-// position in any pipeline is one number, that of the batches it has given, as loop.Elapsed.Steps counts them; it needs
-// no other state on disk. A run that made n steps goes on with
+// The order of a set and the draws of [Augment] are pure functions of a seed and of places. They are the same on each
+// machine and in each run. So the position in any pipeline is one number: how many batches it has given. A run of
+// package loop counts them (loop.Elapsed.Steps), and begins its data at this position. Nothing else is saved.
 //
-//   - [Skip](n) at the set, at no cost, if every stage behind it gives one batch for one: Map, ParallelMap, Augment,
-//     Prefetch, Checked, OnField, [Set.MapBatches].
-//   - [Skip](n*k) for a stage that always takes k for one, as Chunk(k), or Rebatch to k times the size in a single epoch.
-//   - [Discard](n) at the end, whatever the pipeline: the batches are made and thrown away. Filter, Interleave, Zip, ShuffleBuffer,
-//     Buckets, Shard, Repeat, and streams from files need that.
+// The [Batches] of a set or of a [Resident] are data for a run. The run begins them at any position at no cost.
 //
-// [TFRecords] and others that read from an io.Reader can be iterated once; all else can be iterated again, from its
-// start.
+// A pipeline over a set is given to a run by loop.From, with a function that makes the pipeline from a position on:
+//
+//	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+//		batches := set.Batches(32, data.Shuffle(0)).From(position)
+//		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
+//	})
+//
+// This is right if each function of the pipeline gives one batch for each one: Map, ParallelMap, Augment, Prefetch,
+// Checked, OnField, [ShareOf]. If a function takes k batches for each one, as Chunk(k) does, the set begins at
+// k*position.
+//
+// Any other pipeline is given to a run as a plain iterator, loop.Data. The run ranges over it from its start and leaves
+// out the batches before its position. The pipeline makes these batches again. Filter, Zip, Interleave, ShuffleBuffer,
+// Rebatch, Buckets, Shard, Repeat, Passes and streams from files need this.
+//
+// [TFRecords] and other functions that read from an io.Reader can be iterated once. All else can be iterated again,
+// from its start.
 package data

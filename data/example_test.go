@@ -29,11 +29,14 @@ func ExampleSet_Batches() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for batch, err := range set.Batches(2, data.Shuffle(1), data.Epochs(2), data.KeepRemainder()) {
+	for batch, err := range set.Batches(2, data.Shuffle(1), data.KeepRemainder()).From(0) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(batch.Epoch, batch.Fields[0].Array.Flat)
+		if epoch, last, _ := batch.InEpoch(); last && epoch == 1 {
+			break
+		}
 	}
 	// Output:
 	// 0 [3 0]
@@ -84,7 +87,7 @@ func ExampleRebatch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for batch, err := range data.Rebatch(set.Batches(1), 3, data.Padded) {
+	for batch, err := range data.Rebatch(set.Batches(1).All(), 3, data.Padded) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -23,10 +23,10 @@ func TestImageFolder_cache(t *testing.T) {
 		require.NoError(t, err)
 		plain, err := OpenImageFolder(dir, ImageFormat{Height: 2, Width: 2, Resize: Stretch})
 		require.NoError(t, err)
-		want, err := Collect(plain.Set().Batches(3, KeepRemainder()), 10)
+		want, err := Collect(plain.Set().Batches(3, KeepRemainder()).All(), 10)
 		require.NoError(t, err)
 		for epoch := range 3 {
-			got, err := Collect(f.Set().Batches(3, KeepRemainder()), 10)
+			got, err := Collect(f.Set().Batches(3, KeepRemainder()).All(), 10)
 			require.NoError(t, err)
 			require.Equal(t, want.Fields(), got.Fields(), "epoch %d", epoch)
 			fields := got.Fields()
@@ -36,7 +36,7 @@ func TestImageFolder_cache(t *testing.T) {
 		require.Equal(t, row.kept*size, f.kept.bytes)
 
 		var stages Stages
-		for _, err := range f.Set().Batches(1, Timed(&stages)) {
+		for _, err := range f.Set().Batches(1, Timed(&stages)).All() {
 			require.NoError(t, err)
 		}
 		require.Equal(t, row.kept == 10, !hasKey(maps.Collect(stages.All()), "decode"), "nothing is decoded again that is kept")
@@ -44,7 +44,7 @@ func TestImageFolder_cache(t *testing.T) {
 			require.NoError(t, os.Remove(filepath.Join(dir, name)))
 		}
 		missing := 0
-		for _, err := range f.Set().Batches(1) {
+		for _, err := range f.Set().Batches(1).All() {
 			if err != nil {
 				missing++
 			}

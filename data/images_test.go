@@ -114,7 +114,7 @@ func TestImageFolder(t *testing.T) {
 	require.Equal(t, []string{"cat", "dog"}, f.Classes)
 	require.Equal(t, 4, f.Len())
 	var whole []Batch
-	for b, err := range Rebatch(f.Set().Batches(1), 4, Dropped) {
+	for b, err := range Rebatch(f.Set().Batches(1).All(), 4, Dropped) {
 		require.NoError(t, err)
 		whole = append(whole, b)
 	}
@@ -127,15 +127,15 @@ func TestImageFolder(t *testing.T) {
 	require.Equal(t, Y([]int32{0, 0, 1, 1}, 4), whole[0].Fields[1])
 
 	// The same shuffled, and resumed.
-	pipeline := func(opts ...Option) (all []Batch) {
-		for b, err := range f.Set().Batches(2, append(opts, Shuffle(1), Epochs(2))...) {
+	pipeline := func(position int64) (all []Batch) {
+		for b, err := range f.Set().Batches(2, Shuffle(1)).sequence(position, 2) {
 			require.NoError(t, err)
 			all = append(all, b)
 		}
 		return all
 	}
-	require.Len(t, pipeline(), 4)
-	require.Equal(t, pipeline()[3:], pipeline(Skip(3)))
+	require.Len(t, pipeline(0), 4)
+	require.Equal(t, pipeline(0)[3:], pipeline(3))
 
 	// A part of it reads the images of that part, and a function comes behind the reading.
 	_, test, err := f.Set().Split(0.5, 0, Stratified("y"))
@@ -143,7 +143,7 @@ func TestImageFolder(t *testing.T) {
 	test, err = test.MapBatches(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
 	require.NoError(t, err)
 	require.True(t, test.Mapped())
-	for b, err := range test.Batches(1) {
+	for b, err := range test.Batches(1).All() {
 		require.NoError(t, err)
 		require.Equal(t, []int{1}, b.Fields[0].Array.Dims)
 	}
@@ -182,7 +182,7 @@ func TestImageFolderRefuses(t *testing.T) {
 	f, err := OpenImageFolder(dir, format)
 	require.NoError(t, err)
 	var errs []error
-	for _, err := range f.Set().Batches(1) {
+	for _, err := range f.Set().Batches(1).All() {
 		errs = append(errs, err)
 	}
 	require.Len(t, errs, 3)
@@ -241,7 +241,7 @@ func TestF28_MemoryOfImages(t *testing.T) {
 		f, err := OpenImageFolder(dir, ImageFormat{Height: 32, Width: 32, Resize: CropCentre})
 		require.NoError(t, err)
 		took := allocated(func() {
-			for _, err = range f.Set().Batches(1) {
+			for _, err = range f.Set().Batches(1).All() {
 			}
 		})
 		require.NoError(t, err, name)
@@ -260,7 +260,7 @@ func TestF28_MalformedImages(t *testing.T) {
 		f, err := OpenImageFolder(dir, ImageFormat{Height: 4, Width: 4, Resize: Stretch})
 		require.NoError(t, err)
 		took := allocated(func() {
-			for _, err = range f.Set().Batches(1) {
+			for _, err = range f.Set().Batches(1).All() {
 			}
 		})
 		var bad *ImageError

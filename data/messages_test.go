@@ -29,7 +29,7 @@ func TestR41_messagesNameTheSetting(t *testing.T) {
 
 	empty, err := New(X([]float32{}, 0))
 	require.NoError(t, err)
-	require.EqualError(t, first(empty.Batches(4)), "data: batches of 4 from 0 examples: the set is empty: look at what it was made of (data.New, a slice, Where, a file)")
+	require.EqualError(t, first(empty.Batches(4).All()), "data: batches of 4 from 0 examples: the set is empty: look at what it was made of (data.New, a slice, Where, a file)")
 	masked := Batch{Size: 1, Fields: []Field{Named(Mask, []float32{1, 0}, 1, 2)}}
 	_, err = Pad(masked, 2)
 	require.EqualError(t, err, `data: pad: field "mask" is float32 [1 2], expected a bool for each of 1 rows: rename it if it is no mask of padding`)

@@ -19,9 +19,9 @@ type Part struct {
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
 // Share deals out a part of each batch, that of rank, 0 to of-1: so each of several processes reads, gathers and
-// changes only what it is to compute. The batches are those without Share, for any number of processes, and the parts
-// of all ranks, one behind the other, are the batch. Skip and Deal are those of the whole batches, At is where the part
-// begins; Size counts the part's examples, and [Batch.Samples] the whole batch's.
+// changes only the examples that it computes. The batches are those without Share, for any number of processes. The
+// parts of all ranks, in order, are the batch. Positions and Deal are those of the whole batches. At is the place of
+// the part's first example. Size counts the examples of the part, and [Batch.Samples] those of the whole batch.
 //
 // All parts of a batch have equally many rows: a size that of does not divide is an error, and so is a remainder of
 // [KeepRemainder]. With of 1 batches are whole.

@@ -11,28 +11,32 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// The parts of all ranks, one behind the other, are the batches that one process has, for any number of ranks.
+// The parts of all ranks, in order, are the batches that one process has, for any number of ranks.
 func TestShare_union(t *testing.T) {
 	for _, of := range []int{1, 2, 3, 4, 6} {
 		for _, masked := range []bool{false, true} {
-			for name, opts := range map[string][]data.Option{
-				"in order": {data.Epochs(2)}, "shuffled": {data.Shuffle(7), data.Epochs(3)}, "resumed": {data.Shuffle(7), data.Epochs(3), data.Skip(5)},
-				"with a remainder": {data.Shuffle(1), data.KeepRemainder()},
+			for name, row := range map[string]struct {
+				from, to int64
+				opts     []data.Option
+			}{
+				"in order": {0, 4, nil}, "shuffled": {0, 6, []data.Option{data.Shuffle(7)}}, "resumed": {5, 9, []data.Option{data.Shuffle(7)}},
+				"with a remainder": {0, 3, []data.Option{data.Shuffle(1), data.KeepRemainder()}},
 			} {
+				some := func(b data.Batches) iter.Seq2[data.Batch, error] { return data.Take(b.From(row.from), row.to-row.from) }
 				t.Run(fmt.Sprintf("%s of %d, masked %t", name, of, masked), func(t *testing.T) {
 					set := numbered(t, 60, masked)
 					size := 24 // leaves 12
 					var parts, cut [][]data.Batch
 					for rank := range of {
-						parts = append(parts, collected(t, set.Batches(size, append(slices.Clone(opts), data.Share(rank, of))...)))
-						cut = append(cut, collected(t, data.ShareOf(set.Batches(size, opts...), rank, of)))
+						parts = append(parts, collected(t, some(set.Batches(size, append(slices.Clone(row.opts), data.Share(rank, of))...))))
+						cut = append(cut, collected(t, data.ShareOf(some(set.Batches(size, row.opts...)), rank, of)))
 						for i := range parts[rank] { // they differ in where they lie
 							require.Equal(t, parts[rank][i].Part, cut[rank][i].Part)
 							require.Equal(t, parts[rank][i].Fields, cut[rank][i].Fields)
 							require.Equal(t, [2]int{parts[rank][i].At, parts[rank][i].Size}, [2]int{cut[rank][i].At, cut[rank][i].Size})
 						}
 					}
-					for i, whole := range collected(t, set.Batches(size, opts...)) {
+					for i, whole := range collected(t, some(set.Batches(size, row.opts...))) {
 						var rows []int32
 						examples := 0
 						for rank := range of {
@@ -88,9 +92,9 @@ func TestShare_changes(t *testing.T) {
 		return b, nil
 	})
 	require.NoError(t, err)
-	require.Len(t, collected(t, changed.Batches(6, data.Share(1, 3))), 2)
+	require.Len(t, collected(t, changed.Batches(6, data.Share(1, 3)).All()), 2)
 	require.Equal(t, []int{2, 2}, []int{<-seen, <-seen})
-	for _, b := range collected(t, data.OnDevice(set).Batches(6, data.Share(2, 3))) {
+	for _, b := range collected(t, data.OnDevice(set).Batches(6, data.Share(2, 3)).All()) {
 		places, err := b.Places()
 		require.NoError(t, err)
 		require.Equal(t, []int32{int32(b.At), int32(b.At) + 1}, places)
@@ -109,15 +113,15 @@ func TestShare_errors(t *testing.T) {
 		return nil
 	}
 	for want, source := range map[string]iter.Seq2[data.Batch, error]{
-		"10 rows cannot be divided evenly among 4 processes: take a batch of a multiple of 4":                   set.Batches(10, data.Share(0, 4)),
-		"the last batch of an epoch: 15 rows cannot be divided evenly among 2 processes":                        numbered(t, 55, false).Batches(20, data.Share(0, 2), data.KeepRemainder()),
-		"share 2 of 2: expected at least 1 process, and a rank from 0":                                          set.Batches(10, data.Share(2, 2)),
-		"share 0 of 0: expected at least 1 process":                                                             set.Batches(10, data.Share(0, 0)),
-		"data: share -1 of 2: expected":                                                                         data.ShareOf(set.Batches(10), -1, 2),
+		"10 rows cannot be divided evenly among 4 processes: take a batch of a multiple of 4":                   set.Batches(10, data.Share(0, 4)).All(),
+		"the last batch of an epoch: 15 rows cannot be divided evenly among 2 processes":                        numbered(t, 55, false).Batches(20, data.Share(0, 2), data.KeepRemainder()).All(),
+		"share 2 of 2: expected at least 1 process, and a rank from 0":                                          set.Batches(10, data.Share(2, 2)).All(),
+		"share 0 of 0: expected at least 1 process":                                                             set.Batches(10, data.Share(0, 0)).All(),
+		"data: share -1 of 2: expected":                                                                         data.ShareOf(set.Batches(10).All(), -1, 2),
 		"data: share: ":                                                                                         data.ShareOf(nil, 0, 2),
-		"data: batch 1: share 0 of 2: the batch is part 1 of 2 already":                                         data.ShareOf(set.Batches(10, data.Share(1, 2)), 0, 2),
-		"data: batch 1: share 1 of 3: 10 rows cannot be divided evenly among 3":                                 data.ShareOf(set.Batches(10), 1, 3),
-		"data: rebatch: the batch is part 1 of 2 of a larger one: rebatch first, then share it by data.ShareOf": data.Rebatch(set.Batches(10, data.Share(1, 2)), 5, data.Dropped),
+		"data: batch 1: share 0 of 2: the batch is part 1 of 2 already":                                         data.ShareOf(set.Batches(10, data.Share(1, 2)).All(), 0, 2),
+		"data: batch 1: share 1 of 3: 10 rows cannot be divided evenly among 3":                                 data.ShareOf(set.Batches(10).All(), 1, 3),
+		"data: rebatch: the batch is part 1 of 2 of a larger one: rebatch first, then share it by data.ShareOf": data.Rebatch(set.Batches(10, data.Share(1, 2)).All(), 5, data.Dropped),
 	} {
 		require.ErrorContains(t, of(source), want)
 	}
@@ -128,7 +132,7 @@ func ExampleShare() {
 	if err != nil {
 		panic(err)
 	}
-	for b, err := range set.Batches(4, data.Share(1, 2)) { // of rank 1 of 2 processes
+	for b, err := range set.Batches(4, data.Share(1, 2)).All() { // of rank 1 of 2 processes
 		if err != nil {
 			panic(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // A set's mask says which rows are examples, however they are cut into batches.
@@ -30,13 +32,13 @@ func TestSize_isWhatTheMaskCounts(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, []int{2, 0, 1}, sizes(set.Batches(3, KeepRemainder())))
-	require.Equal(t, []int{2, 0, 1}, sizes(OnDevice(set).Batches(3, KeepRemainder())))
-	require.Len(t, sizes(set.Batches(3, Shuffle(1), Epochs(3))), 6)
-	require.Len(t, sizes(OnDevice(set).Batches(3, Shuffle(1), Epochs(3))), 6)
-	require.Equal(t, []int{2, 1}, sizes(Rebatch(set.Batches(3, KeepRemainder()), 4, Padded)))
-	require.Equal(t, []int{2}, sizes(shard.Batches(3)))
-	padded := Map(OnDevice(set).Batches(3, KeepRemainder()), func(b Batch) (Batch, error) { return Pad(b, 4) })
+	require.Equal(t, []int{2, 0, 1}, sizes(set.Batches(3, KeepRemainder()).All()))
+	require.Equal(t, []int{2, 0, 1}, sizes(OnDevice(set).Batches(3, KeepRemainder()).All()))
+	require.Len(t, sizes(set.Batches(3, Shuffle(1)).sequence(0, 3)), 6)
+	require.Len(t, sizes(OnDevice(set).Batches(3, Shuffle(1)).sequence(0, 3)), 6)
+	require.Equal(t, []int{2, 1}, sizes(Rebatch(set.Batches(3, KeepRemainder()).All(), 4, Padded)))
+	require.Equal(t, []int{2}, sizes(shard.Batches(3).All()))
+	padded := Map(OnDevice(set).Batches(3, KeepRemainder()).All(), func(b Batch) (Batch, error) { return Pad(b, 4) })
 	require.Equal(t, []int{2, 0, 1}, sizes(padded))
 
 	byHand, err := Batch{Fields: set.Fields(), Size: 7}.Slice(0, 3)
@@ -68,17 +70,18 @@ func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 		}
 		return all
 	}
+	require.Equal(t, draws(Map(set.Batches(2).From(0), change), 17)[5:], draws(Map(set.Batches(2).From(5), change), 12))
 	for name, source := range map[string]iter.Seq2[Batch, error]{
-		"forever":        set.Batches(2, Forever()),
-		"repeated":       Repeat(stream, 5),
-		"for ever":       RepeatForever(stream),
-		"epochs":         RepeatForever(set.Batches(2, Epochs(2), Shuffle(1))),
+		"forever":        set.Batches(2).From(0),
+		"repeated":       Repeat(stream.All(), 5),
+		"for ever":       RepeatForever(stream.All()),
+		"epochs":         RepeatForever(set.Batches(2, Shuffle(1)).sequence(0, 2)),
 		"by hand":        hand,
 		"ended by hand":  RepeatForever(Take(hand, 3)),
-		"passes":         Passes(func(pass int) iter.Seq2[Batch, error] { return ShuffleBuffer(stream, 3, uint64(pass)) }),
-		"buffer":         ShuffleBuffer(RepeatForever(stream), 3, 1),
-		"rebatched":      RepeatForever(Rebatch(stream, 3, Kept)),
-		"rebatch":        Rebatch(RepeatForever(stream), 3, Kept),
+		"passes":         Passes(func(pass int) iter.Seq2[Batch, error] { return ShuffleBuffer(stream.All(), 3, uint64(pass)) }),
+		"buffer":         ShuffleBuffer(RepeatForever(stream.All()), 3, 1),
+		"rebatched":      RepeatForever(Rebatch(stream.All(), 3, Kept)),
+		"rebatch":        Rebatch(RepeatForever(stream.All()), 3, Kept),
 		"rebatched hand": Rebatch(hand, 3, Kept),
 		"window of hand": Prefetch(Filter(hand, func(Batch) bool { return true }), 2),
 	} {
@@ -90,8 +93,8 @@ func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 				seen[at] = true
 			}
 			require.Equal(t, whole, draws(ParallelMap(source, 3, change), 17))
-			require.Equal(t, whole[5:], draws(Discard(Map(source, change), 5), int64(len(whole)-5)))
-			require.Equal(t, whole[5:], draws(Map(Discard(source, 5), change), int64(len(whole)-5)))
+			resumed := loop.Data[Batch](ParallelMap(source, 2, change)).From(5)
+			require.Equal(t, whole[5:], draws(resumed, int64(len(whole)-5)))
 		})
 	}
 	flipped := func(source iter.Seq2[Batch, error]) (all []string) {
@@ -107,5 +110,5 @@ func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 		return slices.Compact(all)
 	}
 	require.Len(t, flipped(hand), 4)
-	require.Len(t, flipped(RepeatForever(set.Batches(8))), 4)
+	require.Len(t, flipped(RepeatForever(set.Batches(8).All())), 4)
 }

@@ -133,10 +133,6 @@ func TestPrefetchWaitsForTheSource(t *testing.T) {
 
 func TestPrefetchOfBatches(t *testing.T) {
 	s := numbered(t, 20)
-	var got [][]int
-	for b, err := range Prefetch(s.Batches(6, Shuffle(1), Epochs(3)), 2) {
-		require.NoError(t, err)
-		got = append(got, numbers(t, b.Fields))
-	}
-	require.Equal(t, deal(t, s, -1, 6, Shuffle(1), Epochs(3)), got)
+	batches := s.Batches(6, Shuffle(1)).sequence(0, 3)
+	require.Equal(t, deal(t, batches, -1), deal(t, Prefetch(batches, 2), -1))
 }

@@ -221,7 +221,7 @@ func TestPreparation_apply(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 		}
-		batch, err := data.Peek(data.Map(table.Batches(1), p.Inputs))
+		batch, err := data.Peek(data.Map(table.Batches(1).All(), p.Inputs))
 		require.NoError(t, err)
 		require.Equal(t, wanted.Fields(), batch.Fields)
 	}
@@ -370,12 +370,12 @@ func TestMissing(t *testing.T) {
 	}
 	rules := []data.Columns{data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Indicator: true},
 		data.Categories{Columns: []string{"sex"}, Fill: data.FillMostFrequent}, data.Labels{Column: "kind"}}
-	want := must1(must1(data.FitPreparation(table(""), rules...)).Apply(must1(data.Peek(table("").Batches(3)))))
+	want := must1(must1(data.FitPreparation(table(""), rules...)).Apply(must1(data.Peek(table("").Batches(3).All()))))
 	p := must1(data.FitPreparation(table("n/a"), append(rules, data.Missing{"NA", "n/a"})...))
-	require.Equal(t, want.Fields, must1(p.Apply(must1(data.Peek(table("n/a").Batches(3))))).Fields)
+	require.Equal(t, want.Fields, must1(p.Apply(must1(data.Peek(table("n/a").Batches(3).All())))).Fields)
 	again := new(data.Preparation)
 	require.NoError(t, json.Unmarshal(must1(json.Marshal(p)), again))
-	require.Equal(t, want.Fields, must1(again.Apply(must1(data.Peek(table(" NA ").Batches(3))))).Fields)
+	require.Equal(t, want.Fields, must1(again.Apply(must1(data.Peek(table(" NA ").Batches(3).All())))).Fields)
 	require.Equal(t, must1(p.Rows(map[string]any{"mass": nil, "sex": nil})).Fields(), must1(again.Rows(map[string]any{"mass": "NA", "sex": "n/a"})).Fields())
 	_, err := data.FitPreparation(table(""), append(rules, data.Missing{})...)
 	require.ErrorContains(t, err, "data.Missing is there twice, or names no text")

@@ -132,7 +132,7 @@ func (w *waiting) end(yield func(Batch, error) bool) bool {
 
 func (w *waiting) flush(yield func(Batch, error) bool) bool {
 	b := joined(w.parts)
-	b.At, b.Deal = w.at, w.dealOf(b.Deal)
+	b.At, b.Deal, b.end = w.at, w.dealOf(b.Deal), epochUnknown
 	w.at += w.have
 	w.parts, w.have = nil, 0
 	var err error

@@ -14,14 +14,17 @@ func TestResident_sameBatches(t *testing.T) {
 	}
 	set, err := New(X(x, 15, 2), Named(Mask, []bool{14: true}, 15))
 	require.NoError(t, err)
-	for _, options := range [][]Option{nil, {KeepRemainder()}, {Shuffle(2), Epochs(3)}, {Shuffle(2), Skip(2)}} {
+	for _, row := range []struct {
+		position, epochs int64
+		options          []Option
+	}{{0, 1, nil}, {0, 1, []Option{KeepRemainder()}}, {0, 3, []Option{Shuffle(2)}}, {2, 1, []Option{Shuffle(2)}}} {
 		var want []Batch
-		for b, err := range set.Batches(4, options...) {
+		for b, err := range set.Batches(4, row.options...).sequence(row.position, row.epochs) {
 			require.NoError(t, err)
 			want = append(want, b)
 		}
 		n := 0
-		for b, err := range OnDevice(set).Batches(4, options...) {
+		for b, err := range OnDevice(set).Batches(4, row.options...).sequence(row.position, row.epochs) {
 			require.NoError(t, err)
 			require.Len(t, b.Fields, 2, "the places and the mask")
 			host, err := b.OnHost()
@@ -46,15 +49,15 @@ func TestResident_sameBatches(t *testing.T) {
 func TestResident_refuses(t *testing.T) {
 	set, err := New(Named(Rows, []int32{1, 2}, 2))
 	require.NoError(t, err)
-	for _, err := range OnDevice(set).Batches(1) {
+	for _, err := range OnDevice(set).Batches(1).All() {
 		require.ErrorContains(t, err, `the set has a field "rows": give it another name`)
 	}
 	other, err := New(X([]float32{1, 2}, 2))
 	require.NoError(t, err)
-	for b, err := range OnDevice(other).Batches(3) {
+	for b, err := range OnDevice(other).Batches(3).All() {
 		require.ErrorContains(t, err, "batches of 3 from 2 examples", b)
 	}
-	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1)), "take the one that data.OnDevice gives")
+	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1).All()), "take the one that data.OnDevice gives")
 	_, err = Batch{Resident: &Resident{}}.Get("x")
 	require.ErrorContains(t, err, "take the one that data.OnDevice gives")
 	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}

@@ -163,7 +163,7 @@ type place struct {
 	known bool // a batch came with a place
 }
 
-// number gives *b, if it is a batch without a place, the place behind the batches before it, so that no two have the
+// number gives *b, if it is a batch without a place, the place after the batches before it, so that no two have the
 // same.
 func (p *place) number(b any) {
 	batch, ok := b.(*Batch)

@@ -8,15 +8,14 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat goes over source the given number of times (1 or more), one pass behind the other. Batches and errors come as
-// source gives them, but that the places ([Batch].At) of a pass go on behind those of the pass before; a pass in which
-// an error came is the last one. A pass without a batch is an error, too: the source is empty, or cannot be iterated
-// again.
+// Repeat goes over source the given number of times (1 or more). Batches and errors come as source gives them. Only the
+// places ([Batch].At) differ: those of a pass follow those of the pass before. A pass in which an error came is the
+// last one. A pass without a batch is an error, too: the source is empty, or cannot be iterated again.
 //
-// Batches are passed on as they are, not copied: one that source does not touch again can be held as long as one likes.
+// Repeat does not copy batches. A batch that source does not change later can be held without a limit.
 //
-// [Set.Batches] has [Epochs] for this, which also shuffles each pass anew and counts it in the batch; Repeat does the
-// same pass again. For a stream, see [Passes].
+// Repeat gives the same pass again. [Batches.From] goes over a set epoch after epoch: it shuffles each epoch anew, and
+// the batch has the number of its epoch. For a stream, see [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -29,7 +28,7 @@ func RepeatForever[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return repeat(source, 0)
 }
 
-// repeat goes on for ever with 0 times.
+// repeat does not end if times is 0.
 func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: repeat: %w", errNoSource))
@@ -42,15 +41,15 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	})
 }
 
-// Passes goes over source(0), source(1), … one behind the other, as [Repeat] goes over one source, until source gives
-// nil: for passes that are to differ.
+// Passes goes over source(0), source(1), … in turn, as [Repeat] goes over one source, until source returns nil. It is
+// for passes that differ.
 //
 //	data.Passes(func(pass int) iter.Seq2[data.Batch, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
 //	})
 //
-// The pass is an argument, because a source that counts its passes gives another order after each look at it, and could
-// not be resumed.
+// The pass is an argument, because a source that counts its passes itself gives another order in each iteration. A run
+// could not resume it.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)
@@ -60,7 +59,7 @@ func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error
 
 func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		before, behind := 0, 0 // the first places behind the passes before, and behind the batches so far
+		before, next := 0, 0 // the first places after the passes before, and after the batches so far
 		for pass := 0; ; pass++ {
 			batches := source(pass)
 			if batches == nil {
@@ -71,13 +70,13 @@ func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.
 				empty, broken = false, broken || err != nil
 				if err == nil {
 					in.number(&b)
-					behind = max(behind, moveOn(&b, before))
+					next = max(next, moveOn(&b, before))
 				}
 				if !yield(b, err) {
 					return
 				}
 			}
-			before = behind
+			before = next
 			if broken {
 				return
 			}
@@ -106,6 +105,7 @@ func Take[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 		taken := int64(0)
 		for b, err := range source {
 			taken++
+			forgetEnd(&b)
 			if !yield(b, err) || taken == n {
 				return
 			}

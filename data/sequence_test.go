@@ -190,10 +190,10 @@ func TestBatchesStayWhileTheyAreHeld(t *testing.T) {
 		of   iter.Seq2[data.Batch, error]
 		want int
 	}{
-		{"in order", set.Batches(4, data.KeepRemainder(), data.Epochs(3)), 18},
-		{"shuffled", set.Batches(4, data.Shuffle(1), data.Epochs(3)), 15},
-		{"repeated and taken", data.Take(data.RepeatForever(set.Batches(4, data.Shuffle(1), data.KeepRemainder())), 20), 20},
-		{"ahead", data.Prefetch(data.Take(data.RepeatForever(set.Batches(4, data.Shuffle(1))), 20), 3), 20},
+		{"in order", data.Take(set.Batches(4, data.KeepRemainder()).From(0), 18), 18},
+		{"shuffled", data.Take(set.Batches(4, data.Shuffle(1)).From(0), 15), 15},
+		{"repeated and taken", data.Take(data.RepeatForever(set.Batches(4, data.Shuffle(1), data.KeepRemainder()).All()), 20), 20},
+		{"ahead", data.Prefetch(data.Take(data.RepeatForever(set.Batches(4, data.Shuffle(1)).All()), 20), 3), 20},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var held, copies []data.Batch
@@ -224,7 +224,7 @@ func ExampleRepeat() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for batch, err := range data.Repeat(set.Batches(2, data.Shuffle(1)), 2) {
+	for batch, err := range data.Repeat(set.Batches(2, data.Shuffle(1)).All(), 2) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func ExampleRepeatForever() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batches := data.RepeatForever(set.Batches(1))
+	batches := data.RepeatForever(set.Batches(1).All())
 	for batch, err := range data.Take(batches, 5) {
 		if err != nil {
 			log.Fatal(err)
@@ -263,7 +263,7 @@ func ExampleTake() {
 		log.Fatal(err)
 	}
 	examples := 0
-	for batch, err := range data.Take(train.Batches(128), 3) { // a first try, on three batches
+	for batch, err := range data.Take(train.Batches(128).All(), 3) { // a first try, on three batches
 		if err != nil {
 			log.Fatal(err)
 		}

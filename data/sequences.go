@@ -80,8 +80,9 @@ type Bucket[E any] struct {
 // leaves such items out before. Buckets with fewer items at the end are kept, the shortest length first, or dropped.
 // Items are memory of their own.
 //
-// The order is a function of source alone: shuffle the items before, with [ShuffleBuffer] in [Passes], which also keeps
-// what waits in a bucket for the next pass. A run goes on with [Discard].
+// The order is a function of source alone. Shuffle the items before, with [ShuffleBuffer] in [Passes], which also keeps
+// the items that wait in a bucket for the next pass. A run that resumes skips through the buckets (see the package's
+// comment on positions).
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

@@ -182,6 +182,7 @@ type Batch struct {
 	Deal *Deal
 	// Part says which part of a larger batch this is: see [Share].
 	Part Part
+	end  epochEnd
 	// stack is the memory in which the batch lies before or behind others, and row where; nil if it lies alone. See
 	// [Stacked].
 	stack *stack
@@ -222,3 +223,27 @@ func find(fields []Field, name, what string) (Array, error) {
 	}
 	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }
+
+// InEpoch returns the epoch of the batch, and whether it is the last batch of that epoch. Known is false if the batch
+// cannot tell. A batch of [Set.Batches] knows. It still knows after a function that gives one batch for each one, such
+// as [Map] and [Prefetch]. It no longer knows after a function that may leave out, join or reorder batches: [Rebatch],
+// [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
+func (b Batch) InEpoch() (epoch int64, last, known bool) {
+	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
+}
+
+// forgetEnd makes *b, if it is a batch, one that does not know whether it ends its epoch.
+func forgetEnd(b any) {
+	if batch, ok := b.(*Batch); ok {
+		batch.end = epochUnknown
+	}
+}
+
+// epochEnd says whether a batch is the last one of its epoch.
+type epochEnd byte
+
+const (
+	epochUnknown epochEnd = iota
+	epochGoesOn
+	epochEnds
+)

@@ -120,7 +120,7 @@ func TestSplit(t *testing.T) {
 	})
 	train, test, err := numbered(t, 20).Split(0.5, 1)
 	require.NoError(t, err)
-	require.NotEqual(t, deal(t, numbered(t, 20), -1, 10, Shuffle(1)), [][]int{numbers(t, train.Fields()), numbers(t, test.Fields())},
+	require.NotEqual(t, deal(t, numbered(t, 20).Batches(10, Shuffle(1)).All(), -1), [][]int{numbers(t, train.Fields()), numbers(t, test.Fields())},
 		"a split and a shuffle by the same seed are independent")
 	for _, n := range []int{100, 1797} { // in floating point 0.29 of 100 lies below 29
 		train, _, err := numbered(t, n).Split(0.29, 0)
@@ -173,8 +173,8 @@ func TestSet_MapBatches(t *testing.T) {
 	mapped, err = mapped.MapBatches(twice)
 	require.NoError(t, err)
 	require.False(t, s.Mapped())
-	numbers := func(s *Set, opts ...Option) (all []float32) {
-		for b, err := range s.Batches(2, append(opts, KeepRemainder())...) {
+	numbers := func(s *Set) (all []float32) {
+		for b, err := range s.Batches(2, KeepRemainder()).All() {
 			require.NoError(t, err)
 			all = append(all, b.Fields[0].Array.Flat.([]float32)...)
 		}
@@ -182,7 +182,9 @@ func TestSet_MapBatches(t *testing.T) {
 	}
 	require.Equal(t, []float32{0, 4, 8, 12, 16}, numbers(mapped))
 	require.Equal(t, []float32{0, 1, 2, 3, 4}, numbers(s), "the set that it was made of")
-	require.Equal(t, []float32{16, 0}, numbers(mapped, Skip(2), Epochs(2))[:2], "a run that goes on")
+	resumed, err := Collect(mapped.Batches(2, KeepRemainder()).sequence(2, 2), 10)
+	require.NoError(t, err)
+	require.Equal(t, []float32{16, 0, 4, 8, 12, 16}, resumed.Fields()[0].Array.Flat, "a run that goes on")
 	part, err := mapped.Slice(1, 3)
 	require.NoError(t, err)
 	require.Equal(t, []float32{4, 8}, numbers(part))
@@ -199,9 +201,9 @@ func TestSet_MapBatches(t *testing.T) {
 
 	failing, err := s.MapBatches(func(b Batch) (Batch, error) { return Batch{}, fmt.Errorf("no batch at %d", b.At) })
 	require.NoError(t, err)
-	_, err = Peek(failing.Batches(2, Skip(1)))
+	_, err = Peek(failing.Batches(2).sequence(1, 1))
 	require.EqualError(t, err, "no batch at 2")
-	_, err = Peek(OnDevice(mapped).Batches(2))
+	_, err = Peek(OnDevice(mapped).Batches(2).All())
 	require.ErrorContains(t, err, "data: on device: the set has functions of MapBatches")
 	_, err = s.MapBatches(nil)
 	require.ErrorContains(t, err, "data: map batches: there is no function (nil)")

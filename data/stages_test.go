@@ -23,7 +23,7 @@ func TestTimed(t *testing.T) {
 		require.NoError(t, err)
 		var stages Stages
 		for range 2 { // passes add up
-			for b, err := range set.Batches(2, Timed(&stages)) {
+			for b, err := range set.Batches(2, Timed(&stages)).All() {
 				require.NoError(t, err)
 				require.Equal(t, 2, b.Size)
 			}
@@ -36,7 +36,7 @@ func TestTimed(t *testing.T) {
 			names = append(names, name)
 		}
 		require.Equal(t, []string{"copy", "augment", "map", "tokenize"}, names, "in the order of their first notes")
-		for b, err := range set.Batches(2, Timed(&stages), Timed(nil)) {
+		for b, err := range set.Batches(2, Timed(&stages), Timed(nil)).All() {
 			require.NoError(t, err)
 			require.Equal(t, 2, b.Size)
 		}
@@ -52,7 +52,7 @@ func TestTimed_images(t *testing.T) {
 	set, err := f.Set().MapBatches(Augment(1, "x", FlipHorizontal()))
 	require.NoError(t, err)
 	var stages Stages
-	for _, err := range set.Batches(2, Shuffle(1), Timed(&stages), KeepRemainder()) {
+	for _, err := range set.Batches(2, Shuffle(1), Timed(&stages), KeepRemainder()).All() {
 		require.NoError(t, err)
 	}
 	times := maps.Collect(stages.All())

@@ -11,9 +11,10 @@ import (
 // is drawn at random and replaced by the next one of source. So no item comes more than size-1 places early; a buffer
 // of the stream's length shuffles it wholly. The order depends on the seed, size and the number of items alone, so it
 // is the same in each pass: for another one in each, make the pass part of the seed, with [Passes] and not [Repeat]. A
-// run goes on with [Discard]. Errors are passed on at once.
+// run that resumes skips through the stream (see the package's comment on positions). Errors are passed on at once.
 //
-// [Shuffle] is better where the set is in memory: it shuffles wholly, anew in each epoch, and can skip.
+// [Shuffle] is better where the set is in memory: it shuffles the whole set, anew in each epoch, and begins at any
+// position at no cost.
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
 		return failed[B](fmt.Errorf("data: shuffle by a buffer of %d: expected at least 1", size))
@@ -29,6 +30,7 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 			return int(i)
 		}
 		for b, err := range source {
+			forgetEnd(&b)
 			switch {
 			case err != nil:
 				if !yield(b, err) {
@@ -83,6 +85,7 @@ func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 				continue
 			}
 			if place == k {
+				forgetEnd(&b)
 				mine = b
 			}
 			if place++; place == n {

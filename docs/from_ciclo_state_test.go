@@ -39,9 +39,9 @@ func TestFromCiclo_managed(t *testing.T) {
 	trainStep := managed.TrainStep(func(b *managed.Builder) {
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), model(b.Scope(), b.Node("x"))))
 	})
-	for batch, err := range training.Batches(32, data.Shuffle(0), data.Epochs(10)) {
+	for pass, err := range loop.Over(training.Batches(32, data.Shuffle(0)), loop.Until(loop.Epochs(10))) {
 		must.M(err)
-		_, logs := must.M2(trainStep.Step(ctx, state, batch))
+		_, logs := must.M2(trainStep.Step(ctx, state, pass.Batch))
 		loss := must.M1(logs.Float("loss")) // waits for the step: ask where you need it
 		fmt.Printf("loss: %.3f\n", loss)
 	}
@@ -71,7 +71,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	ctx := t.Context()
 	training, test := digits()
 	runtime, adamw := cpu(), optim.New(1e-2, optim.Adam{}, optim.WeightDecay{Rate: 1e-4})
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 
 	model := must.M1(flaxlike.New(ctx, flaxlike.Sequential(flaxlike.Flatten(), flaxlike.Dense(10)),
 		flaxlike.WithOptimizerOf(adamw),
@@ -80,7 +80,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 		flaxlike.WithStrategy(strategies.Jit(runtime))))
 	defer model.Close()
 
-	testData := loop.Fixed(test.Batches(64))
+	testData := test.Batches(64)
 	fit := train.Of[*flaxlike.Model]() // its TrainStep and ResetStep
 	fit.Epoch = loop.Steps(training.Len() / 32)
 	fit.Tests = []train.Test[*flaxlike.Model, data.Batch]{train.TestOf[*flaxlike.Model](testData)}
@@ -93,7 +93,7 @@ func TestFromCiclo_createFlaxState(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, columns[0], 10)
 
-	for batch, err := range training.Batches(32) {
+	for batch, err := range training.Batches(32).All() {
 		must.M(err)
 		_, logs := must.M2(model.TrainStep(ctx, batch))
 		loss := must.M1(logs.Float("losses.loss"))
@@ -136,7 +136,7 @@ func TestFromCiclo_ownState(t *testing.T) {
 			t.Logs.Metric("slope", t.State.slope)
 			return nil
 		}),
-	).Run(ctx, params{}, points,
+	).Run(ctx, params{}, loop.Data[float64](points),
 		loop.Until(loop.Steps(400)),
 		loop.WatchEntry("slope", func(_ context.Context, r loop.Report) error {
 			slope, err := r.Logs.Float("slope")

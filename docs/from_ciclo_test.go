@@ -44,7 +44,7 @@ func TestFromCiclo_gettingStarted(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 
 	training, _ := must.M2(data.Digits()) // or data.MNIST(folder)
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 
 	classify := func(b *managed.Builder) {
 		x := b.Node("x") // float32 [32, 8, 8, 1], from 0 to 1
@@ -102,7 +102,7 @@ func mean(values []float64) float64 {
 func TestFromCiclo_byHand(t *testing.T) {
 	ctx, classify := t.Context(), classifier
 	training, _ := digits()
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 	state := fresh(t)
 	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{}))
 	defer folder.Close()
@@ -146,7 +146,7 @@ func TestFromCiclo_goingOn(t *testing.T) {
 		folder := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 		defer folder.Close()
 		start := must.M1(runs.Resume(ctx, folder, state))
-		batches := training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(start.Elapsed.Steps))
+		batches := training.Batches(32, data.Shuffle(0))
 		return loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, state, batches,
 			start.Option(), runs.Save(folder, loop.Every(loop.Steps(10))), loop.Until(until))
 	}
@@ -157,7 +157,7 @@ func TestFromCiclo_goingOn(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 60, result.Elapsed.Steps)
 	unbroken, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, fresh(t),
-		training.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(60)))
+		training.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(60)))
 	require.NoError(t, err)
 	_, want, err := unbroken.History.Series("loss")
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestFromCiclo_goingOn(t *testing.T) {
 func TestFromCiclo_trainLoop(t *testing.T) {
 	ctx, classify := t.Context(), classifier
 	training, test := digits()
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 	state := fresh(t)
 	folder := must.M1(checkpoint.Open(t.TempDir(), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Highest(1, "accuracy_test")}}))
 	defer folder.Close()
@@ -180,7 +180,7 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 		Epoch: epoch,
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(classify),
-			Data: loop.Fixed(test.Batches(64)),
+			Data: test.Batches(64),
 		}},
 		Hooks: []train.Hooks[*managed.State, data.Batch]{{
 			EpochEnd: func(_ context.Context, turn *loop.Turn[*managed.State, data.Batch]) error {
@@ -219,13 +219,13 @@ func TestFromCiclo_trainLoop(t *testing.T) {
 func TestFromCiclo_innerLoops(t *testing.T) {
 	ctx, classify := t.Context(), classifier
 	training, test := digits()
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 	state := fresh(t)
 
 	testing := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(classify))),
-		Data: loop.Fixed(test.Batches(32)),
+		Data: test.Batches(32),
 	}
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(classify)),

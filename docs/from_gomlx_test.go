@@ -47,7 +47,7 @@ func mlp(scope *model.Scope, image *graph.Node) *graph.Node {
 // them.
 func inMemory(t *testing.T, on *xla.Runtime, set *data.Set) *dataset.InMemoryDataset {
 	t.Helper()
-	source := gomlxdata.To("digits", data.Map(set.Batches(set.Len()), labelColumn), []string{"image"}, []string{"label"})
+	source := gomlxdata.To("digits", data.Map(set.Batches(set.Len()).All(), labelColumn), []string{"image"}, []string{"label"})
 	all, err := dataset.InMemory(on, source, true)
 	require.NoError(t, err)
 	t.Cleanup(all.FinalizeAll)
@@ -99,11 +99,11 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	folder := must.M1(checkpoint.Open(filepath.Join(dir, "digits"), checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(3)}}))
 	defer folder.Close()
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	result := must.M1(fit.Run(ctx, state, data.RepeatForever(batches),
+	result := must.M1(fit.Run(ctx, state, loop.Data[data.Batch](data.RepeatForever(batches)),
 		loop.Until(loop.Steps(100)),
 		callbacks.ProgressBar(os.Stderr),
 		runs.Save(folder, loop.Every(loop.Time(time.Minute)))))
-	evaluated := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, testBatches))
+	evaluated := must.M1(loop.New(loop.On(loop.EachStep, managed.TestStep(step))).Run(ctx, state, loop.Data[data.Batch](testBatches)))
 	accuracy := must.M1(evaluated.History.Last("mean_accuracy"))
 	fmt.Println("accuracy:", accuracy)
 
@@ -130,7 +130,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 	ctx := t.Context()
 	training, test := digits()
 	state, step := fresh(t), classifier
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 	var every, often, seldom []int64
 	note := func(list *[]int64) loop.Watcher {
 		return func(_ context.Context, r loop.Report) error { *list = append(*list, r.Elapsed.Steps); return nil }
@@ -139,7 +139,7 @@ func TestFromGoMLX_hooks(t *testing.T) {
 	evaluate := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(step))),
-		Data: loop.Fixed(test.Batches(64)),
+		Data: test.Batches(64),
 	}
 	result := must.M1(loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(step)),
@@ -195,7 +195,7 @@ func TestFromGoMLX_hyperparameters(t *testing.T) {
 func TestFromGoMLX_devices(t *testing.T) {
 	ctx, step := t.Context(), classifier
 	training, _ := digits()
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())
+	batches := training.Batches(32, data.Shuffle(0))
 	adam := func() managed.Optimizer { return optim.New(1e-2, optim.Adam{}) }
 
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.ClientOption("cpu_device_count", int64(4))))
@@ -265,7 +265,7 @@ func TestFromGoMLX_errors(t *testing.T) {
 	lost := errors.New("the file server is gone")
 	batches := func(yield func(data.Batch, error) bool) {
 		n := 0
-		for batch, err := range training.Batches(32) {
+		for batch, err := range training.Batches(32).All() {
 			if n++; n > 3 {
 				yield(data.Batch{}, lost)
 				return
@@ -276,7 +276,7 @@ func TestFromGoMLX_errors(t *testing.T) {
 		}
 	}
 
-	result, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, state, batches)
+	result, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(classify))).Run(ctx, state, loop.Data[data.Batch](batches))
 	if errors.Is(err, lost) {
 		fmt.Println(result.Elapsed.Steps, "steps are in the state:", err)
 	}

@@ -47,9 +47,9 @@ func TestFromJaxloop_colab(t *testing.T) {
 	training, test := must.M2(data.Digits()) // or data.MNIST(folder)
 
 	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) { // opened once
-		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
+		return training.Batches(32, data.Shuffle(0)), nil
 	}
-	evalData := loop.Fixed(test.Batches(32)) // the same batches for each evaluation
+	evalData := test.Batches(32) // the same batches for each evaluation
 
 	report := func(b *managed.Builder) {
 		logits := cnn(b.Scope(), b.Node("x"))
@@ -121,7 +121,7 @@ func TestFromJaxloop_stepOfOnesOwn(t *testing.T) {
 		slowest = max(slowest, time.Since(begin)) // end
 		return s, logs, err
 	})
-	brighter := data.Map(training.Batches(32), data.OnField("x", func(a data.Array) (data.Array, error) {
+	brighter := data.Map(training.Batches(32).All(), data.OnField("x", func(a data.Array) (data.Array, error) {
 		pixels := append([]float32{}, a.Flat.([]float32)...) // batches in order are views of the set: change a copy
 		for i := range pixels {
 			pixels[i] = min(1, pixels[i]*1.1)
@@ -146,9 +146,9 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 	ctx, report := t.Context(), classifier
 	training, test := digits()
 	trainData := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
-		return training.Batches(32, data.Forever(), data.Skip(from.Steps)), nil
+		return training.Batches(32), nil
 	}
-	evalData := loop.Fixed(test.Batches(64))
+	evalData := test.Batches(64)
 	state, inspected := fresh(t), 0
 
 	fit := outer.Loop[*managed.State, data.Batch]{
@@ -184,8 +184,8 @@ func TestFromJaxloop_stopsEarly(t *testing.T) {
 func TestFromJaxloop_continuousEvaluation(t *testing.T) {
 	ctx, report, dir := t.Context(), classifier, t.TempDir()
 	training, test := digits()
-	batches := training.Batches(32, data.Forever())
-	evalData := loop.Fixed(test.Batches(64))
+	batches := training.Batches(32)
+	evalData := test.Batches(64)
 	saved := must.M1(checkpoint.Open(dir, checkpoint.Options{}))
 	state := fresh(t)
 	for _, steps := range []loop.Steps{10, 20, 30} { // each run saves at its end

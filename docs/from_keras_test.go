@@ -208,10 +208,10 @@ func Example_kerasTrainStep() {
 		Epoch: loop.Steps(training.Len() / 16),
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(step),
-			Data: loop.Fixed(training.Batches(64)),
+			Data: training.Batches(64),
 		}},
 	}
-	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(400))))
+	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(0)), loop.Until(loop.Steps(400))))
 	fmt.Println("test loss below 0.1:", must.M1(result.History.Last("loss_test")) < 0.1)
 	must.M(state.Close())
 	// Output:
@@ -222,8 +222,8 @@ func Example_kerasData() {
 	ctx := context.Background()
 	training, _ := digits()
 	model := newClassifier(ctx)
-	batches := training.Batches(32, data.Shuffle(0), data.Forever())                        // shuffle, batch, repeat
-	augmented := data.ParallelMap(batches, 2, data.Augment(0, "x", data.RandomShift(1, 1))) // map(num_parallel_calls=2)
+	batches := training.Batches(32, data.Shuffle(0))                                              // shuffle, batch, repeat
+	augmented := data.ParallelMap(batches.All(), 2, data.Augment(0, "x", data.RandomShift(1, 1))) // map(num_parallel_calls=2)
 	history := must.M1(model.FitBatches(ctx, data.Prefetch(augmented, 2), flaxlike.Fit{
 		StepsPerEpoch: training.Len() / 32, Epochs: 2, Verbose: flaxlike.Silent}))
 	fmt.Println("epochs:", history.Len())
@@ -289,7 +289,7 @@ func Example_kerasFineTuning() {
 	frozen := optim.New(1e-3, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{}) // body.trainable = False
 	model := must.M1(flaxlike.New(ctx, network, flaxlike.WithStrategy(strategy),
 		flaxlike.WithOptimizerOf(frozen), flaxlike.WithLoss("sparse_categorical_crossentropy")))
-	first := must.M1(data.Peek(training.Batches(32)))
+	first := must.M1(data.Peek(training.Batches(32).All()))
 	must.M(model.Init(ctx, first)) // makes the variables, as Keras's build
 	copied := must.M1(model.LoadSome(ctx, path, optim.Under("/model/1/body")))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Verbose: flaxlike.Silent}))

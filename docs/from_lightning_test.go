@@ -54,10 +54,10 @@ func Example_lightningModule() {
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Name: "val",
 			Step: managed.TestStep(step),
-			Data: loop.Fixed(validation.Batches(32)),
+			Data: validation.Batches(32),
 		}},
 	}
-	result := must.M1(trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1), data.Forever()),
+	result := must.M1(trainer.Run(ctx, state, training.Batches(32, data.Shuffle(1)),
 		loop.Until(8*epoch), callbacks.StopEarly("loss_val", loop.Lowest, callbacks.Evaluations(3)), callbacks.KeepBest("loss_val", loop.Lowest)))
 	best := must.M1(result.History.Best("accuracy_val", loop.Highest))
 	fmt.Println("validation accuracy above 0.7:", best.Value > 0.7)
@@ -85,14 +85,14 @@ func Example_lightningTrainer() {
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optimizer),
 		managed.WithPolicy(optim.MixedBFloat16()))) // precision="bf16-mixed"
 	test := train.Test[*managed.State, data.Batch]{
-		Step: managed.TestStep(step), Length: loop.Steps(2), // limit_val_batches=2
-		Data: loop.Fixed(validation.Batches(8)),
+		Step: managed.TestStep(step), Options: []loop.Option{loop.Until(loop.Steps(2))}, // limit_val_batches=2
+		Data: validation.Batches(8),
 	}
 	trainer := train.Loop[*managed.State, data.Batch]{
 		Step:  managed.TrainStep(step),
 		Tasks: []loop.Task[*managed.State, data.Batch]{test.On(loop.Every(loop.Steps(20)).AndAtStart())}, // val_check_interval=20
 	}
-	result := must.M1(trainer.Run(ctx, state, training.Batches(8, data.Forever()),
+	result := must.M1(trainer.Run(ctx, state, training.Batches(8),
 		loop.Until(loop.Steps(100)), callbacks.TimeLimit(time.Hour), // max_steps, max_time
 		callbacks.JSONL(filepath.Join(dir, "log.jsonl"), loop.Every(loop.Steps(50))),                                                  // log_every_n_steps=50
 		callbacks.NonFinite(callbacks.FailRun), callbacks.Measure(func(t callbacks.Timing) { fmt.Println("steps timed:", t.Steps) }))) // profiler="simple"
@@ -113,7 +113,7 @@ func Example_lightningDevices() {
 	strategy := must.M1(strategies.DataParallel(runtime, strategies.Devices(2)))        // devices=2, strategy="ddp"
 	state := must.M1(managed.New(strategy, managed.WithOptimizer(optim.New(0.1))))
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(200))))
+	result := must.M1(fit.Run(ctx, state, training.Batches(16), loop.Until(loop.Steps(200))))
 	fmt.Println("loss below 0.01:", must.M1(result.History.Last("loss")) < 0.01)
 	must.M(state.Close())
 	must.M(runtime.Close())
@@ -131,7 +131,7 @@ func Example_lightningResume() {
 			Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(3, "loss")}})) // save_last, save_top_k=3, monitor
 		start := must.M1(runs.Resume(ctx, folder, state)) // ckpt_path="last"
 		fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(regression)))
-		must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(start.Elapsed.Steps)),
+		must.M1(fit.Run(ctx, state, training.Batches(16, data.Shuffle(1)),
 			start.Option(), runs.Save(folder, loop.Every(loop.Steps(20))), loop.Until(loop.Steps(steps))))
 		must.M(errors.Join(folder.Close(), state.Close()))
 		return start.Elapsed.Steps
@@ -165,7 +165,7 @@ func Example_lightningOptimizers() {
 	fit := loop.New(
 		loop.On(loop.EachStep, of("discriminator", discriminate)),
 		loop.On(loop.Every(loop.Steps(2)), of("generator", generate)))
-	result := must.M1(fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20))))
+	result := must.M1(fit.Run(ctx, state, training.Batches(16), loop.Until(loop.Steps(20))))
 	losses := must.M1(result.History.Collect("g_loss"))[0]
 	fmt.Println(len(must.M1(result.History.Collect("d_loss"))[0]), len(losses), math.IsNaN(losses[len(losses)-1]))
 	must.M(state.Close())
@@ -199,7 +199,7 @@ func (m *module) EpochEnd(ctx context.Context, turn *loop.Turn[*module, data.Bat
 func Example_lightningHooks() {
 	ctx, training := context.Background(), line(64)
 	m := &module{State: must.M1(managed.New(jit(), managed.WithOptimizer(optim.New(0.1)))), train: managed.TrainStep(regression), test: managed.TestStep(regression)}
-	validation := loop.Fixed(training.Batches(64))
+	validation := training.Batches(64)
 	trainer := train.Of[*module, data.Batch]() // its TrainStep
 	trainer.Epoch = loop.Steps(4)
 	trainer.Tests = []train.Test[*module, data.Batch]{train.TestOf[*module](validation)}
@@ -210,7 +210,7 @@ func Example_lightningHooks() {
 			return nil
 		}},
 	}
-	result := must.M1(trainer.Run(ctx, m, training.Batches(16, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(12))))
+	result := must.M1(trainer.Run(ctx, m, training.Batches(16, data.Shuffle(0)), loop.Until(loop.Steps(12))))
 	fmt.Println(must.M1(result.History.Collect("epoch"))[0])
 	must.M(m.Close())
 	// Output:
@@ -236,7 +236,7 @@ func Example_lightningThaw() {
 			return nil
 		}
 	}
-	must.M1(fit.Run(ctx, state, training.Batches(16, data.Forever()), loop.Until(loop.Steps(20)),
+	must.M1(fit.Run(ctx, state, training.Batches(16), loop.Until(loop.Steps(20)),
 		loop.Watch(loop.At(loop.Steps(1)), note(&before)), loop.Watch(loop.At(loop.Steps(9)), note(&frozen)), loop.Watch(loop.AtEnd, note(&after))))
 	fmt.Println("frozen:", before == frozen, "thawed:", after != frozen)
 	must.M(state.Close())

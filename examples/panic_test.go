@@ -18,7 +18,7 @@ func TestPanic_saysItsLine(t *testing.T) {
 	one := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) { yield(batch, nil) })
 	step := loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ data.Batch) (int, loop.Logs, error) { return s, loop.Logs{}, nil })
 	none := []float32(nil)
-	changed := data.ParallelMap(one, 2, func(b data.Batch) (data.Batch, error) {
+	changed := data.ParallelMap(one.From(0), 2, func(b data.Batch) (data.Batch, error) {
 		_ = none[b.Size+3]
 		return b, nil
 	})
@@ -31,7 +31,7 @@ func TestPanic_saysItsLine(t *testing.T) {
 		options []loop.Option
 		want    string
 	}{
-		"a function of the data": {changed, nil, `^loop: step 1: data: parallel map: the function: panic: examples/panic_test\.go:\d+: runtime error: index out of range \[\d+\] with length 0$`},
+		"a function of the data": {loop.Data[data.Batch](changed), nil, `^loop: step 1: data: parallel map: the function: panic: examples/panic_test\.go:\d+: runtime error: index out of range \[\d+\] with length 0$`},
 		"a callback":             {one, []loop.Option{watch}, `^loop: step 1: each step: panic: examples/panic_test\.go:\d+: strings: negative Repeat count$`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestServe(t *testing.T) {
 
 	_, test, err := data.Digits()
 	require.NoError(t, err)
-	batch, err := data.Peek(test.Batches(64))
+	batch, err := data.Peek(test.Batches(64).All())
 	require.NoError(t, err)
 	x, y := batch.Fields[0].Array, batch.Fields[1].Array.Flat.([]int32)
 	type answered struct {

@@ -204,7 +204,7 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set) (list []outcome, er
 
 // labels are the numbers of a field of a set, of the examples that count.
 func (m *Model) labels(set *data.Set, field string) (labels []float64, err error) {
-	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()) { // a set that is mapped knows no others
+	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() { // a set that is mapped knows no others
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (map[stri
 
 // PredictBatches gives the outputs for each of the batches, which come one by one, and keeps none of them: see
 // [Model.Predict]. All are of one set of weights. Each size of batch is a program to compile.
-func (m *Model) PredictBatches(ctx context.Context, batches loop.Data[data.Batch], options ...loop.Option) iter.Seq2[map[string]data.Array, error] {
+func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[map[string]data.Array, error] {
 	options = slices.Clone(options)
 	return func(yield func(map[string]data.Array, error) bool) {
 		reader, err := m.reading(ctx)

@@ -150,7 +150,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 	passes := 0
 	batches := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {
 		passes++
-		set.Batches(6)(yield)
+		set.Batches(6).All()(yield)
 	})
 	type end struct {
 		epoch   int
@@ -204,7 +204,7 @@ func TestBatchesInPlaceOfASet(t *testing.T) {
 		got = err
 	}
 	require.ErrorContains(t, got, "flaxlike: predict: ")
-	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent, ValidationBatches: func(func(data.Batch, error) bool) {}})
+	_, err = m.Fit(t.Context(), set, flaxlike.Fit{Verbose: flaxlike.Silent, ValidationBatches: loop.Data[data.Batch](func(func(data.Batch, error) bool) {})})
 	require.ErrorContains(t, err, `test "val": `)
 }
 

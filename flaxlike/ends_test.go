@@ -38,10 +38,10 @@ func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks 
 			tell()
 		}
 	}
-	set := line(t, 64).Batches(32, data.Forever())
+	set := line(t, 64).Batches(32)
 	var batches loop.Data[data.Batch] = func(yield func(data.Batch, error) bool) {
 		n := 0
-		for b, err := range set {
+		for b, err := range set.All() {
 			if n++; n > stuckAt {
 				both()
 				blocks()
@@ -52,7 +52,7 @@ func fitStuck(ctx context.Context, t *testing.T, dir, with string, tell, blocks 
 		}
 	}
 	if with == "prefetch" {
-		batches = data.Prefetch(batches, 3)
+		batches = loop.Data[data.Batch](data.Prefetch(batches.From(0), 3))
 	}
 	folder, err := checkpoint.Open(dir, checkpoint.Options{})
 	require.NoError(t, err)

@@ -141,8 +141,8 @@ func TestR05_paddedBatchesTrainBatchNorm(t *testing.T) {
 	var learned [2]map[string]string
 	for i, size := range []int{6, 8} {
 		m := newModel(t, flaxlike.Sequential(flaxlike.Dense(4), flaxlike.BatchNorm(), flaxlike.Dense(1)), flaxlike.WithLoss("mse"))
-		batches := data.Map(line(t, 6).Batches(6, data.Forever()), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
-		h, err := m.FitBatches(t.Context(), batches, quiet(flaxlike.Fit{StepsPerEpoch: 1, Epochs: 3}))
+		batches := data.Map(line(t, 6).Batches(6).From(0), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
+		h, err := m.FitBatches(t.Context(), loop.Data[data.Batch](batches), quiet(flaxlike.Fit{StepsPerEpoch: 1, Epochs: 3}))
 		require.NoError(t, err)
 		losses[i], learned[i] = series(t, h, "loss"), values(t, m)
 		mean, err := m.Value("/model/1/batch_normalization/mean")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -25,7 +26,7 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 
 // EvaluateBatches is [Model.Evaluate] on batches that come one by one, from anywhere. Each size of batch is a program
 // to compile; data.Pad makes a last one as large as the others.
-func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Data[data.Batch], options ...loop.Option) (map[string]float64, error) {
+func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("flaxlike: evaluate: the batches are nil")
 	}
@@ -66,12 +67,12 @@ func (m *Model) reading(ctx context.Context) (*Model, error) {
 }
 
 // testOn tests on batches as they come.
-func (m *Model) testOn(batches loop.Data[data.Batch]) train.Test[*Model, data.Batch] {
-	return testBy(step{of: m.test, means: true}, func(context.Context) (loop.Data[data.Batch], error) { return batches, nil })
+func (m *Model) testOn(batches loop.Source[data.Batch]) train.Test[*Model, data.Batch] {
+	return testBy(step{of: m.test, means: true}, batches)
 }
 
 // testBy is a test with Keras's names, of figures that are means since its begin.
-func testBy(s step, batches func(context.Context) (loop.Data[data.Batch], error)) train.Test[*Model, data.Batch] {
+func testBy(s step, batches loop.Source[data.Batch]) train.Test[*Model, data.Batch] {
 	return train.Test[*Model, data.Batch]{Step: s, Reset: reset, Data: batches, Prefix: true,
 		Aggregate: loop.Aggregations{loop.Losses: loop.Last, loop.Metrics: loop.Last}}
 }
@@ -80,30 +81,21 @@ func testBy(s step, batches func(context.Context) (loop.Data[data.Batch], error)
 // for a model that has a figure of the whole batch, as a mean of its outputs, the last batch is a smaller one, and has
 // a program of its own.
 func (m *Model) testOf(set *data.Set, size int) train.Test[*Model, data.Batch] {
-	return testBy(m.stepOn(m.test, set), func(ctx context.Context) (loop.Data[data.Batch], error) {
-		batches := set.Batches(size, data.KeepRemainder())
-		if set.Len()%size == 0 {
-			return batches, nil
+	batches := set.Batches(size, data.KeepRemainder())
+	if set.Len()%size == 0 {
+		return testBy(m.stepOn(m.test, set), batches)
+	}
+	return testBy(m.stepOn(m.test, set), loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+		padded := data.Map(batches.From(position), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
+		if m.takesNoPadding(context.Background(), padded) {
+			return batches.From(position)
 		}
-		padded := func(yield func(data.Batch, error) bool) {
-			for b, err := range batches {
-				if err == nil {
-					b, err = data.Pad(b, size)
-				}
-				if !yield(b, err) {
-					return
-				}
-			}
-		}
-		if m.takesNoPadding(ctx, padded) {
-			return batches, nil
-		}
-		return padded, nil
-	})
+		return padded
+	}))
 }
 
 // takesNoPadding tells whether the test step reports a number that a padded batch would make wrong.
-func (m *Model) takesNoPadding(ctx context.Context, batches loop.Data[data.Batch]) bool {
+func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch, error]) bool {
 	batch, err := data.Peek(batches)
 	if err == nil {
 		err = m.test.Prepare(ctx, m.State, batch)
@@ -149,7 +141,7 @@ func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Opti
 func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
-		for b, err := range set.Batches(size, data.KeepRemainder()) {
+		for b, err := range set.Batches(size, data.KeepRemainder()).All() {
 			if err == nil && b.Fields[0].Array.Len() < size {
 				n := len(b.Fields)
 				b, err = data.Pad(b, size)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"runtime"
 
@@ -46,7 +47,7 @@ type Fit struct {
 	// ValidationBatches are batches to test on in place of a set: they are gone through anew for each test, until they
 	// end or ValidationSteps are done, and their first one is looked at before the first step. Each size of batch is a
 	// program to compile.
-	ValidationBatches loop.Data[data.Batch]
+	ValidationBatches loop.Source[data.Batch]
 	// ValidationSplit holds that share of the set back for Validation: its last examples, as they stand.
 	ValidationSplit float64
 	// ValidationEvery is after how many epochs to test, 1 if it is 0; ValidationAt are the epochs after which to test
@@ -122,7 +123,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 // again trains on other data. With an InitialEpoch the batches must begin at that place; for a run that goes on from
 // Checkpoints they are given from the first of epoch 1 on, and as many as steps are done are passed over. Batches that
 // end before the run is to are an error, [ErrDataEnded].
-func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f Fit) (*loop.History, error) {
+func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)
 	switch {
 	case err != nil:
@@ -135,9 +136,11 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 	}
 	history := new(loop.History)
 	if err == nil {
-		history, err = m.run(ctx, f, step{of: m.train, means: true}, nil, func(done, saved int64) loop.Data[data.Batch] {
-			return f.augmented(data.Discard(batches, saved))
-		})
+		source := loop.From(func(position int64) iter.Seq2[data.Batch, error] { return f.augmented(batches.From(position)) })
+		if plain, ok := batches.(loop.Data[data.Batch]); ok { // skipped after the changes, which number the batches
+			source = loop.Data[data.Batch](f.augmented(iter.Seq2[data.Batch, error](plain)))
+		}
+		history, err = m.run(ctx, f, step{of: m.train, means: true}, nil, source)
 		m.noteFit(nil, history)
 	}
 	if err != nil {
@@ -147,7 +150,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Data[data.Batch], f
 }
 
 // augmented are batches behind the functions of Augment.
-func (f Fit) augmented(batches loop.Data[data.Batch]) loop.Data[data.Batch] {
+func (f Fit) augmented(batches iter.Seq2[data.Batch, error]) iter.Seq2[data.Batch, error] {
 	for _, change := range f.Augment {
 		batches = data.ParallelMap(batches, runtime.GOMAXPROCS(0), change)
 	}
@@ -192,7 +195,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if f.StepsPerEpoch == 0 {
 		f.StepsPerEpoch = (set.Len() + size - 1) / size
 	}
-	order, rest := []data.Option{data.Forever()}, set.Len()%size != 0
+	order, rest := []data.Option(nil), set.Len()%size != 0
 	if rest {
 		order = append(order, data.KeepRemainder())
 	}
@@ -212,19 +215,19 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}
 	training := m.stepOn(m.train, augmented)
 	training.part = f.OverfitBatches > 0
-	history, err := m.run(ctx, f, training, set, func(done, _ int64) loop.Data[data.Batch] {
-		batches := dealt(size, append(order, data.Skip(done))...)
-		if rest {
-			batches = m.divided(batches, size)
+	history, err := m.run(ctx, f, training, set, loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+		if batches := dealt(size, order...).From(position); !rest {
+			return batches
+		} else {
+			return m.divided(batches, size)
 		}
-		return batches
-	})
+	}))
 	m.noteFit(set, history)
 	return history, err
 }
 
 // divided pads the batches that end an epoch where the strategy cannot divide them among its devices.
-func (m *Model) divided(batches loop.Data[data.Batch], size int) loop.Data[data.Batch] {
+func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {
 	return data.Map(batches, func(b data.Batch) (data.Batch, error) {
 		if rows, err := b.Rows(); err == nil && rows < size {
 			if _, err := m.Strategy().Batch(b); errors.Is(err, strategies.ErrLeftover) {

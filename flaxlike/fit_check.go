@@ -89,7 +89,7 @@ func (f Fit) checkCallbacks() error {
 				i+1, len(f.Callbacks), plan.Until, end)
 		}
 		if plan.From != (loop.Elapsed{}) {
-			return fmt.Errorf("option %d of %d in Callbacks says where the run begins, by loop.From(%s): InitialEpoch or Checkpoints say that", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
+			return fmt.Errorf("option %d of %d in Callbacks says where the run begins, by loop.Continue(%s): InitialEpoch or Checkpoints say that", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -17,9 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// run trains, by a step, on a set if it is one. batches gives those that are left when so many are done, of which so
-// many were made by a run that was saved.
-func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches func(done, saved int64) loop.Data[data.Batch]) (*loop.History, error) {
+// run trains, by a step, on batches, which are those of a set if it is not nil.
+func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch]) (*loop.History, error) {
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt, f.Checkpoints = nil, nil
@@ -35,7 +35,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	tests := m.tests(f)
 	if f.SanityEvaluation { // before a state is restored, because it resets the averages
 		for _, t := range tests {
-			t.Length = loop.Steps(2)
+			t.Options = append(slices.Clip(t.Options), loop.Until(loop.Steps(2)))
 			if _, err := t.Run(ctx, m); err != nil {
 				return new(loop.History), fmt.Errorf("sanity evaluation on %q: %w", t.Name, err)
 			}
@@ -85,14 +85,10 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		}
 		options = append(options, runs.Save(f.Checkpoints, loop.Every(every)))
 	}
-	saved := int64(0)
-	if start.Found {
-		saved = start.Elapsed.Steps
-	}
 	if err := m.expect(ctx, f, training, tests, options); err != nil {
 		return new(loop.History), err
 	}
-	result, err := training.Run(ctx, m, batches(start.Elapsed.Steps, saved), options...)
+	result, err := training.Run(ctx, m, batches, options...)
 	if result.Reason == loop.Stopped && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
 		say("the run had ended: %v", result.Stop)
 	}
@@ -106,13 +102,13 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		err = beforeAll(err)
 	}
 	if err == nil && start.Found && result.Elapsed.Steps == start.Elapsed.Steps {
-		err = m.bringIn(ctx, batches(start.Elapsed.Steps, 0), say)
+		err = m.bringIn(ctx, batches.From(0), say)
 	}
 	if result.History == nil {
 		result.History = new(loop.History)
 	}
 	if err == nil && result.Reason == loop.DataEnded {
-		err = fmt.Errorf("%w after %s, in epoch %d of %s each: expected batches until %s: give more of them, as by data.Forever, or end there, by Epochs, StepsPerEpoch or Until",
+		err = fmt.Errorf("%w after %s, in epoch %d of %s each: expected batches until %s: give more of them, or end there, by Epochs, StepsPerEpoch or Until",
 			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Steps/int64(epoch)+1, epoch, until)
 	}
 	return result.History, err
@@ -151,7 +147,7 @@ func sayNonFinite(history *loop.History, epoch loop.Steps, say func(format strin
 
 // bringIn makes the variables of a run that had ended, which no step has brought in: the model is then as it was behind
 // its last step. Without a batch, which the run needs no more, that is left to the first that comes.
-func (m *Model) bringIn(ctx context.Context, source loop.Data[data.Batch], say func(format string, args ...any)) error {
+func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)
 	go shield.Call(func() (err error) { // a source may not come, and the context ends the wait
@@ -190,11 +186,7 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 		if e.entries == nil {
 			break
 		}
-		batches, err := t.Data(ctx)
-		if err != nil {
-			return err
-		}
-		if e.tests[t.Name], err = data.Peek(batches); err != nil {
+		if e.tests[t.Name], err = data.Peek(t.Data.From(0)); err != nil {
 			return err
 		}
 	}
@@ -270,7 +262,7 @@ func (m *Model) tests(f Fit) (tests []train.Test[*Model, data.Batch]) {
 		}
 		t.Name = name
 		if f.ValidationSteps > 0 {
-			t.Length = loop.Steps(f.ValidationSteps)
+			t.Options = append(t.Options, loop.Until(loop.Steps(f.ValidationSteps)))
 		}
 		tests = append(tests, t)
 	}

@@ -87,7 +87,7 @@ func TestAverageIsOfTheEpoch(t *testing.T) {
 	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse")) }
 	h, err := made().Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 	require.NoError(t, err)
-	each, err := train.Of[*flaxlike.Model]().Run(t.Context(), made(), set.Batches(32, data.Shuffle(0), data.Epochs(2)))
+	each, err := train.Of[*flaxlike.Model]().Run(t.Context(), made(), set.Batches(32, data.Shuffle(0)), loop.Until(loop.Epochs(2)))
 	require.NoError(t, err)
 	steps, epochs := series(t, each.History, "loss"), series(t, h, "loss")
 	require.Len(t, steps, 8)
@@ -108,10 +108,10 @@ func TestTrainOf(t *testing.T) {
 	below := newModel(t, flaxlike.Dense(3), options...)
 	training := train.Of[*flaxlike.Model]()
 	training.Epoch = loop.Steps(3)
-	test := train.TestOf[*flaxlike.Model](func(context.Context) (loop.Data[data.Batch], error) { return set.Batches(32), nil })
+	test := train.TestOf[*flaxlike.Model](set.Batches(32))
 	test.Name = "val"
 	training.Tests = []train.Test[*flaxlike.Model, data.Batch]{test}
-	result, err := training.Run(t.Context(), below, set.Batches(32, data.Shuffle(7), data.Epochs(4)), loop.Keep(loop.Every(loop.Steps(3))))
+	result, err := training.Run(t.Context(), below, set.Batches(32, data.Shuffle(7)), loop.Until(loop.Epochs(4)), loop.Keep(loop.Every(loop.Steps(3))))
 	require.NoError(t, err)
 	for under, name := range map[string]string{"avg_loss": "loss", "accuracy": "accuracy", "loss_val": "val_loss", "accuracy_val": "val_accuracy"} {
 		require.InDeltaSlice(t, series(t, result.History, under), series(t, h, name), 1e-5, name)
@@ -198,7 +198,7 @@ func TestInterrupt(t *testing.T) {
 
 func TestFitBatches(t *testing.T) {
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
-	h, err := m.FitBatches(t.Context(), line(t, 64).Batches(16, data.Forever()), quiet(flaxlike.Fit{Epochs: 2, StepsPerEpoch: 3}))
+	h, err := m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{Epochs: 2, StepsPerEpoch: 3}))
 	require.NoError(t, err)
 	require.Equal(t, []float64{3, 6}, series(t, h, "elapsed.steps"))
 }
@@ -243,7 +243,7 @@ func TestFit_onDevice(t *testing.T) {
 	require.ErrorContains(t, err, "label 12 of example 40 in the set")
 	resident := data.OnDevice(bad)
 	for range 2 { // that it was told once does not make it good
-		_, err = m.FitBatches(t.Context(), resident.Batches(8, data.Forever()), quiet(flaxlike.Fit{Epochs: 1, StepsPerEpoch: 8}))
+		_, err = m.FitBatches(t.Context(), resident.Batches(8), quiet(flaxlike.Fit{Epochs: 1, StepsPerEpoch: 8}))
 		require.ErrorIs(t, err, flaxlike.ErrLabelRange)
 	}
 }

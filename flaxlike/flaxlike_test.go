@@ -61,7 +61,7 @@ func digits(t testing.TB) (training, test *data.Set) {
 
 func first(t testing.TB, set *data.Set, size int) data.Batch {
 	t.Helper()
-	for b, err := range set.Batches(size) {
+	for b, err := range set.Batches(size).All() {
 		require.NoError(t, err)
 		return b
 	}

@@ -76,11 +76,8 @@ func (m *Model) apart(test string) error {
 func (m *Model) readyFor(ctx context.Context, t train.Test[*Model, data.Batch], trained data.Batch) error {
 	s := t.Step.(step)
 	var batch data.Batch
-	peek := func() error {
-		batches, err := t.Data(ctx)
-		if err == nil {
-			batch, err = data.Peek(batches)
-		}
+	peek := func() (err error) {
+		batch, err = data.Peek(t.Data.From(0))
 		return err
 	}
 	if s.set != nil {

@@ -108,7 +108,7 @@ func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
 	m := newModel(t, flaxlike.Dense(1), flaxlike.WithLoss("mse"))
 	for want, option := range map[string]loop.Option{
 		"flaxlike: fit: option 2 of 2 in Callbacks ends the run too, by loop.Until(3 steps), beside Epochs, 3: the run has one end: set Fit.Until, without Epochs, in its place": loop.Until(loop.Steps(3)),
-		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.From(5 steps): InitialEpoch or Checkpoints say that":                                       loop.From(loop.Elapsed{Steps: 5}, nil),
+		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.Continue(5 steps): InitialEpoch or Checkpoints say that":                                   loop.Continue(loop.Elapsed{Steps: 5}, nil),
 	} {
 		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{nil, option}}))
 		require.EqualError(t, err, want)
@@ -165,7 +165,7 @@ func TestKerasFit_anEndedRunLeavesTheModel(t *testing.T) {
 		var err error
 		switch again {
 		case "by FitBatches":
-			h, err = m.FitBatches(t.Context(), set.Batches(32, data.Forever()), fit)
+			h, err = m.FitBatches(t.Context(), set.Batches(32), fit)
 		case "by batches that end":
 			h, err = m.FitBatches(t.Context(), set.Batches(32), fit)
 		default:

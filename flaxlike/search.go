@@ -220,7 +220,7 @@ const contentSetting = "The checksum of examples of Training"
 
 // contentOf is the checksum of a sample of a set ([data.Deal]), "" where its batches do not tell.
 func contentOf(set *data.Set) string {
-	batch, err := data.Peek(set.Batches(1))
+	batch, err := data.Peek(set.Batches(1).All())
 	if err != nil || batch.Deal == nil {
 		return ""
 	}

@@ -181,7 +181,7 @@ func TestR02_predictByManyGoroutines(t *testing.T) {
 	set, _ := digits(t)
 	var batches []data.Batch
 	var want []map[string]data.Array
-	for b, err := range set.Batches(16) {
+	for b, err := range set.Batches(16).All() {
 		require.NoError(t, err)
 		if len(batches) == 8 {
 			break

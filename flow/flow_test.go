@@ -92,7 +92,7 @@ func TestStrategies(t *testing.T) {
 		state, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().LearningRate(0.05).Done()), managed.WithSeed(7))
 		require.NoError(t, err)
 		step := managed.TrainStep(recurrent)
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8, data.Forever()), loop.Until(loop.Steps(12)))
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8), loop.Until(loop.Steps(12)))
 		require.NoError(t, err)
 		_, f.losses, err = result.History.Series("loss")
 		require.NoError(t, err)
@@ -142,7 +142,7 @@ func lower(t *testing.T, build managed.Build) error {
 	defer state.Close()
 	step := managed.TrainStep(build)
 	defer step.Close()
-	for batch, err := range sequences(t, 4, 3, 2).Batches(4) {
+	for batch, err := range sequences(t, 4, 3, 2).Batches(4).All() {
 		require.NoError(t, err)
 		_, _, err = step.Step(t.Context(), state, batch)
 		return err

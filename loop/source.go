@@ -16,7 +16,7 @@ import (
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
 	// From returns the batches from a position on, each with a nil error. They end with their epoch, or go on into
-	// the next one if the batches say where an epoch ends (see [EpochEnder]). An error ends the run.
+	// the next one if the batches say where an epoch ends (see [InEpoch]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
@@ -58,10 +58,10 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// EpochEnder is a batch that may know whether it is the last one of its epoch. Of other batches, the last one before
-// the end of the iterator ends the epoch; a run that uses [Epochs] takes each of them one batch ahead.
-type EpochEnder interface {
-	EpochEnd() (last, known bool)
+// InEpoch is a batch that knows its epoch, and may know whether it is the last one of it. The epoch of any other batch
+// ends with the iterator. A run that uses [Epochs] takes a batch ahead where the present one does not know.
+type InEpoch interface {
+	InEpoch() (epoch int64, last, known bool)
 }
 
 // isNil reports whether no data was given.
@@ -85,7 +85,8 @@ type epochsOf[B any] struct {
 func (e epochsOf[B]) all(yield func(batch B, last bool, err error) bool) {
 	plain, isPlain := e.source.(Data[B])
 	again := byEpochs(e.until)
-	p := pass[B]{ahead: e.ahead, once: e.until == nil && !isPlain, ends: endOf[B](), yield: yield}
+	p := pass[B]{ahead: e.ahead, once: e.until == nil && !isPlain, plain: isPlain, place: placeOf[B](), yield: yield}
+	p.ahead = p.ahead || p.once && p.place != nil
 	if p.once && e.from.Epochs > 0 { // the earlier run has made its pass
 		return
 	}
@@ -121,11 +122,12 @@ func errSkipped(had, position int64) error {
 
 // pass ranges over iterators.
 type pass[B any] struct {
-	ends    func(batch *B) (last, known bool) // nil if the batches do not know
+	place   func(batch *B) (epoch int64, last, known bool) // nil if the batches do not know
 	yield   func(batch B, last bool, err error) bool
 	skip    int64 // so many batches are left out
 	taken   int64
 	ahead   bool
+	plain   bool // the end of the iterator ends the epoch, whatever its last batch knows
 	once    bool // it ends with the epoch
 	stopped bool // no further batch is wanted
 	none    B
@@ -133,52 +135,56 @@ type pass[B any] struct {
 
 // over ranges over one iterator.
 func (p *pass[B]) over(batches iter.Seq2[B, error]) {
-	var held B // taken ahead
+	var held B // a batch whose next one is needed
+	var epoch int64
 	holds := false
 	for batch, err := range batches {
 		if p.skip > 0 && err == nil {
 			p.skip--
 			continue
 		}
-		if holds && !p.yield(held, false, nil) {
-			p.stopped = true
+		before := epoch
+		last, known := false, false
+		if p.place != nil && err == nil {
+			epoch, last, known = p.place(&batch)
+		}
+		if holds && !p.give(held, err == nil && epoch != before, nil) {
 			return
 		}
-		last, known := false, false
 		if err == nil {
 			p.taken++
-			if p.ends != nil {
-				last, known = p.ends(&batch)
-			}
 		}
-		if holds = p.ahead && !known && err == nil; holds {
+		if holds = p.ahead && err == nil && !last && (p.plain || !known); holds {
 			held = batch
-			continue
-		}
-		if !p.yield(batch, last, err) || last && p.once {
-			p.stopped = true
+		} else if !p.give(batch, last, err) {
 			return
 		}
 	}
 	if holds {
-		p.stopped = !p.yield(held, true, nil)
+		p.give(held, true, nil)
 	}
 }
 
-// endOf returns how a batch is asked whether it ends its epoch, nil if batches of this type do not know.
-func endOf[B any]() func(batch *B) (last, known bool) {
+// give yields a batch and reports whether another one is wanted.
+func (p *pass[B]) give(batch B, last bool, err error) bool {
+	p.stopped = !p.yield(batch, last, err) || last && p.once
+	return !p.stopped
+}
+
+// placeOf returns how a batch is asked for its place in an epoch, nil if batches of this type do not know.
+func placeOf[B any]() func(batch *B) (epoch int64, last, known bool) {
 	t := reflect.TypeFor[B]()
 	switch {
-	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[EpochEnder]()):
-		return func(batch *B) (last, known bool) {
-			if e, ok := any(*batch).(EpochEnder); ok {
-				return e.EpochEnd()
+	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[InEpoch]()):
+		return func(batch *B) (epoch int64, last, known bool) {
+			if e, ok := any(*batch).(InEpoch); ok {
+				return e.InEpoch()
 			}
-			return false, false
+			return 0, false, false
 		}
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[EpochEnder]()):
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[InEpoch]()):
 		// The pointer as an interface costs no allocation; the value would.
-		return func(batch *B) (last, known bool) { return any(batch).(EpochEnder).EpochEnd() }
+		return func(batch *B) (epoch int64, last, known bool) { return any(batch).(InEpoch).InEpoch() }
 	}
 	return nil
 }

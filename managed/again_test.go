@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -64,7 +63,7 @@ func TestCheckpointedBlocks(t *testing.T) {
 				require.NoError(t, err)
 				defer func() { require.NoError(t, state.Close()) }()
 				step := stepper(t, managed.TrainStep(stack(again)))
-				losses = learn(t, state, step, set.Batches(512, data.Forever()), 3)
+				losses = learn(t, state, step, set.Batches(512), 3)
 				memory, err := step.Memory()
 				require.NoError(t, err)
 				return losses, memory[0].Temporary, floats(t, state, "/block_3/norm/batch_normalization/mean"), bits(t, state)["/#rngState"]

@@ -1,7 +1,6 @@
 package managed_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -32,7 +31,7 @@ func TestStepBlock_groupingChangesNoBit(t *testing.T) {
 	r := plugintest.CPU(t)
 	const steps = 230
 	var batches []data.Batch
-	for b, err := range line(t, 64).Batches(16, data.Forever(), data.Shuffle(3)) {
+	for b, err := range line(t, 64).Batches(16, data.Shuffle(3)).From(0) {
 		require.NoError(t, err)
 		if batches = append(batches, b); len(batches) == steps {
 			break
@@ -73,9 +72,9 @@ func TestStepBlock_inALoop(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step, test := managed.TrainStep(regression), managed.TestStep(regression)
 	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return line(t, 64).Batches(16), nil }}
+		Data: line(t, 64).Batches(16)}
 	l := loop.New(loop.On(loop.EachStep, step), testing.On(loop.Every(loop.Steps(50))))
-	result, err := l.Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(205)))
+	result, err := l.Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(205)))
 	require.NoError(t, err)
 	_, losses, err := result.History.Series("loss")
 	require.NoError(t, err)

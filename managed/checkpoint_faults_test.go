@@ -65,7 +65,7 @@ func poisoned(t *testing.T, k int) loop.Data[data.Batch] {
 			if i == k {
 				from = bad
 			}
-			for b, err := range from.Batches(16) {
+			for b, err := range from.Batches(16).All() {
 				if !yield(b, err) {
 					return
 				}

@@ -105,8 +105,8 @@ func TestF11_runsOfBeforeGoMLX28GoOn(t *testing.T) {
 					told = append(told, c.What)
 				}
 				require.Contains(t, told, "lazo")
-				batches := line(t, 80).Batches(16, data.Shuffle(3), data.Forever(), data.Skip(start.Elapsed.Steps))
-				result, err := training.Run(t.Context(), state, batches, loop.From(start.Elapsed, nil), loop.Until(loop.Steps(45)))
+				batches := line(t, 80).Batches(16, data.Shuffle(3))
+				result, err := training.Run(t.Context(), state, batches, loop.Continue(start.Elapsed, nil), loop.Until(loop.Steps(45)))
 				require.NoError(t, err)
 				for series, want := range want {
 					var got []float64

@@ -38,7 +38,7 @@ func TestB56_savedAtEachInnerLoop(t *testing.T) {
 		Train:      step,
 		TotalSteps: 10, LoopSteps: 2,
 		Data: func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
-			return set.Batches(16, data.Forever(), data.Skip(from.Steps)), nil
+			return loop.Data[data.Batch](set.Batches(16).From(from.Steps)), nil
 		},
 		// A save that a later one overtakes is not made: each inner loop waits for that of the one before.
 		Begin: []outer.Action[*managed.State]{{Do: func(ctx context.Context, at outer.Border[*managed.State]) error {

@@ -3,6 +3,7 @@ package managed_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -39,10 +40,10 @@ func newSession(t *testing.T) session {
 	test := stepper(t, managed.TestStep(noisy))
 	evaluating := func() {}
 	evaluation := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
-		Data: func(context.Context) (loop.Data[data.Batch], error) {
+		Data: loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 			evaluating()
-			return line(t, 48).Batches(16), nil
-		}}
+			return line(t, 48).Batches(16).From(position)
+		})}
 	return session{t, line(t, 80), loop.New(loop.On(loop.EachStep, train), evaluation.On(loop.Every(loop.Steps(7)))), &evaluating}
 }
 
@@ -67,7 +68,7 @@ func (s session) tryRun(ctx context.Context, strategy strategies.Strategy, f *ch
 	state := s.state(strategy)
 	start, err := runs.Resume(s.t.Context(), f, state)
 	require.NoError(s.t, err)
-	batches := s.set.Batches(16, data.Shuffle(3), data.Forever(), data.Skip(start.Elapsed.Steps))
+	batches := s.set.Batches(16, data.Shuffle(3))
 	return s.training.Run(ctx, state, batches, append(options, start.Option(), loop.Until(loop.Steps(until)),
 		callbacks.ReduceOnPlateau("loss_test", loop.Lowest, 0.5, callbacks.Evaluations(2)),
 		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(1000)),

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -38,7 +37,7 @@ func TestR40_largeConstantInAStep(t *testing.T) {
 		state, err := managed.New(on, managed.WithOptimizer(sgd()), managed.WithSeed(3))
 		require.NoError(t, err)
 		step := managed.TrainStep(func(b *managed.Builder) { b.Loss("loss", managed.MeanSquaredError(b.Node("y"), model(b))) })
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(20)))
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(20)))
 		require.NoError(t, err, name)
 		losses[name], err = result.History.Last("loss")
 		require.NoError(t, err)

@@ -50,8 +50,8 @@ func stateOn(t *testing.T, on strategies.Strategy, options ...managed.Option) *m
 	return state
 }
 
-func batchesOfEight(t *testing.T) loop.Data[data.Batch] {
-	return line(t, 64).Batches(8, data.Forever())
+func batchesOfEight(t *testing.T) data.Batches {
+	return line(t, 64).Batches(8)
 }
 
 func described(t *testing.T, on strategies.Strategy) {

@@ -44,7 +44,7 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			position, let := int64(0), make(chan struct{})
 			source := func(yield func(data.Batch, error) bool) {
-				for b, err := range line(t, 64).Batches(16, data.Forever()) {
+				for b, err := range line(t, 64).Batches(16).From(0) {
 					if position+1 == row.data {
 						cancel(home)
 						if row.hang {
@@ -58,7 +58,7 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 				}
 			}
 			begin := time.Now()
-			_, err = loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, source, loop.Until(loop.Steps(60)),
+			_, err = loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, loop.Data[data.Batch](source), loop.Until(loop.Steps(60)),
 				loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
 					if r.Elapsed.Steps == row.turn {
 						cancel(home)

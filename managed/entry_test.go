@@ -47,7 +47,7 @@ func TestBatch_lengthAndDims(t *testing.T) {
 						}
 					}
 				}
-				_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, source)
+				_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](source))
 				require.EqualError(t, err, "loop: "+fmt.Sprintf(row.want, step, has), s)
 			}
 			_, _, err = step.Step(t.Context(), state, short)

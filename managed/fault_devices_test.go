@@ -47,7 +47,7 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 				}
 				return snapshot.Close()
 			}
-			result, err := loop.New(loop.On(loop.EachStep, shared)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()),
+			result, err := loop.New(loop.On(loop.EachStep, shared)).Run(t.Context(), state, line(t, 64).Batches(16),
 				loop.Until(loop.Steps(turns)), callbacks.ProgressBar(io.Discard), loop.Watch(loop.Every(loop.Steps(10)), snapshots))
 			if err == nil {
 				_, losses[i], err = result.History.Series("loss")
@@ -238,8 +238,8 @@ func TestF32_accumulation(t *testing.T) {
 		optimizer := optim.New(0.1, optim.Accumulate(4), optim.Momentum(0.5))
 		step := stepper(t, managed.TrainStep(regression))
 		parts, unbroken := newState(t, r, managed.WithOptimizer(optimizer)), newState(t, r, managed.WithOptimizer(optimizer))
-		batches := func(from int) loop.Data[data.Batch] {
-			return line(t, 64).Batches(8, data.Forever(), data.Skip(int64(from)))
+		batches := func(from int) loop.Source[data.Batch] {
+			return loop.Data[data.Batch](line(t, 64).Batches(8).From(int64(from)))
 		}
 		learn(t, parts, step, batches(0), n)
 		held, err := parts.Value("/optimizers/accumulate/batches")

@@ -53,7 +53,7 @@ func (m desk) run(state *managed.State, batch data.Batch, build managed.Build, o
 	step := managed.TrainStep(build)
 	defer func() { require.NoError(m, step.Close()) }()
 	batches := func(yield func(data.Batch, error) bool) { yield(batch, nil) }
-	_, err := loop.New(loop.On(loop.EachStep, step)).Run(m.Context(), state, batches, options...)
+	_, err := loop.New(loop.On(loop.EachStep, step)).Run(m.Context(), state, loop.Data[data.Batch](batches), options...)
 	return err
 }
 
@@ -246,10 +246,10 @@ var mistakes = []mistake{
 		ctx, cancel := context.WithCancel(m.Context())
 		let := make(chan struct{})
 		defer close(let)
-		_, err := loop.New(loop.On(loop.EachStep, stepper(m.T, managed.TrainStep(regression)))).Run(ctx, m.state, func(func(data.Batch, error) bool) {
+		_, err := loop.New(loop.On(loop.EachStep, stepper(m.T, managed.TrainStep(regression)))).Run(ctx, m.state, loop.Data[data.Batch](func(func(data.Batch, error) bool) {
 			cancel()
 			<-let
-		})
+		}))
 		return err
 	}},
 	{"variable unknown", func(m desk) error {

@@ -77,7 +77,7 @@ func rowsOf(t testing.TB, rows int, of float32) data.Batch {
 	}
 	set, err := data.New(data.X(x, rows, 1))
 	require.NoError(t, err)
-	for b, err := range set.Batches(rows) {
+	for b, err := range set.Batches(rows).All() {
 		require.NoError(t, err)
 		return b
 	}

@@ -42,7 +42,7 @@ func TestF18_noBufferIsLeft(t *testing.T) {
 	})
 	const steps = 2000
 	_, err = loop.New(loop.On(loop.EachStep, train), loop.On(loop.Every(loop.Steps(100)), test)).
-		Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(steps)), loop.Keep(loop.Every(loop.Steps(10))), count)
+		Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(steps)), loop.Keep(loop.Every(loop.Steps(10))), count)
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(train.Close(), test.Close(), state.Close()))
 	require.LessOrEqual(t, most-before, int64(2*256+len(state.Names())+2))
@@ -122,7 +122,7 @@ func TestF18_stepsOneByOneLeaveNoLogs(t *testing.T) {
 	train := managed.TrainStep(regression)
 	history, most := []loop.Logs(nil), int64(0)
 	const steps = 100
-	for batch, err := range line(t, 64).Batches(16, data.Forever()) {
+	for batch, err := range line(t, 64).Batches(16).From(0) {
 		require.NoError(t, err)
 		_, logs, err := train.Step(t.Context(), state, batch)
 		require.NoError(t, err)

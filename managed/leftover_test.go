@@ -31,7 +31,7 @@ func TestLeftover(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, state.Close()) }()
 		step := stepper(t, managed.TrainStep(build))
-		for b, err := range line(t, 64).Batches(10, data.KeepRemainder()) {
+		for b, err := range line(t, 64).Batches(10, data.KeepRemainder()).All() {
 			require.NoError(t, err)
 			if b.Size >= examples {
 				for i, f := range b.Fields {
@@ -141,7 +141,7 @@ func TestRunningAverages_weighExamples(t *testing.T) {
 		step := stepper(t, managed.TestStep(row.build, managed.RunningAverages()))
 		var last loop.Logs
 		sum, penalties := 0.0, 0.0
-		for b, err := range line(t, 26).Batches(row.batch, data.KeepRemainder()) {
+		for b, err := range line(t, 26).Batches(row.batch, data.KeepRemainder()).All() {
 			require.NoError(t, err)
 			_, logs, err := step.Step(t.Context(), state, b)
 			require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestR08_aBatchWithoutSizeIsCounted(t *testing.T) {
 	_, err := loop.New(loop.OnFunc(loop.EachStep, func(context.Context, int, data.Batch) (int, loop.Logs, error) {
 		steps++
 		return 0, loop.Logs{}, nil
-	})).Run(t.Context(), 0, data.Items([]data.Batch{batch, batch, batch, batch}), loop.Until(loop.Samples(6)))
+	})).Run(t.Context(), 0, loop.Data[data.Batch](data.Items([]data.Batch{batch, batch, batch, batch})), loop.Until(loop.Samples(6)))
 	require.NoError(t, err)
 	require.Equal(t, 2, steps, "until 6 examples, by 3")
 	odd := data.Batch{Fields: []data.Field{x, data.Named("z", []float32{1, 2}, 2)}}

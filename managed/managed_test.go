@@ -54,9 +54,9 @@ func newState(t *testing.T, r *xla.Runtime, options ...managed.Option) *managed.
 	return state
 }
 
-func first(t *testing.T, batches loop.Data[data.Batch]) data.Batch {
+func first(t *testing.T, batches loop.Source[data.Batch]) data.Batch {
 	t.Helper()
-	for b, err := range batches {
+	for b, err := range batches.From(0) {
 		require.NoError(t, err)
 		return b
 	}
@@ -77,7 +77,7 @@ func TestTrainStep_learnsALine(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(200)))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(200)))
 	require.NoError(t, err)
 	require.Len(t, step.StableHLO(), 1, "one program for one shape")
 	_, losses, err := result.History.Series("loss")
@@ -121,7 +121,7 @@ func TestTrainStep_sameSeedSameBits(t *testing.T) {
 			b.Loss("loss", managed.MeanSquaredError(b.Node("y"), layers.Dense(b.Scope().In("out"), h, true, 1)))
 		})
 		defer func() { require.NoError(t, step.Close()) }()
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Shuffle(7), data.Forever()), loop.Until(loop.Steps(20)))
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Shuffle(7)), loop.Until(loop.Steps(20)))
 		require.NoError(t, err)
 		_, losses, err = result.History.Series("loss")
 		require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestStep_logsOutliveTheStateAndTheQueue(t *testing.T) {
 	state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
 	require.NoError(t, err)
 	step := managed.TrainStep(regression)
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(1500)))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(1500)))
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(step.Close(), state.Close(), state.Close()))
 	_, losses, err := result.History.Series("loss")
@@ -177,7 +177,7 @@ func TestStep_anotherShapeIsAnotherProgram(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 40).Batches(16, data.KeepRemainder(), data.Epochs(3)))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 40).Batches(16, data.KeepRemainder()), loop.Until(loop.Epochs(3)))
 	require.NoError(t, err)
 	require.EqualValues(t, 9, result.Elapsed.Steps)
 	require.EqualValues(t, 120, result.Elapsed.Samples)

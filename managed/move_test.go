@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla/pjrt"
@@ -36,7 +37,7 @@ func adam() managed.Optimizer { return optimizer.Adam().LearningRate(0.01).Done(
 
 // turns makes the steps from the i-th to before the j-th.
 func turns(t require.TestingT, step *managed.Stepper, state *managed.State, set *data.Set, i, j int) {
-	for b, err := range data.Take(set.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(int64(i))), int64(j-i)) {
+	for b, err := range data.Take(set.Batches(16, data.Shuffle(1)).From(int64(i)), int64(j-i)) {
 		require.NoError(t, err)
 		_, _, err = step.Step(context.Background(), state, b)
 		require.NoError(t, err)
@@ -80,7 +81,7 @@ func TestMoveTo_tenSteps(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, moved.Close()) }()
 			turns(t, step, moved, set, 0, 4)
-			_, logs, err := step.Step(t.Context(), moved, first(t, set.Batches(16, data.Shuffle(1), data.Forever(), data.Skip(4))))
+			_, logs, err := step.Step(t.Context(), moved, first(t, loop.Data[data.Batch](set.Batches(16, data.Shuffle(1)).From(4))))
 			require.NoError(t, err)
 			before := bits(t, moved)
 			clone, err := moved.Clone(t.Context(), row.to)

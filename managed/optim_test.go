@@ -29,7 +29,7 @@ func TestOptim_schedulesAndRatesCompileNothing(t *testing.T) {
 		b.Metric("rate", optimizer.Rate(b.Scope(), loss))
 	}))
 	var batches []data.Batch
-	for b, err := range data.Take(line(t, 64).Batches(16, data.Forever()), 200) {
+	for b, err := range data.Take(line(t, 64).Batches(16).From(0), 200) {
 		require.NoError(t, err)
 		batches = append(batches, b)
 	}
@@ -64,7 +64,7 @@ func TestOptim_accumulationUnderDataParallel(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, state.Close()) })
 		step := stepper(t, managed.TrainStep(regression))
-		learn(t, state, step, set.Batches(size, data.Forever()), steps)
+		learn(t, state, step, set.Batches(size), steps)
 		return state
 	}
 	four, err := strategies.DataParallel(plugintest.Devices(t, 4))
@@ -120,7 +120,7 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 			state := newState(t, r, managed.WithOptimizer(optim.New(0.02, row.chain...)), managed.WithPolicy(row.policy))
 			step := stepper(t, managed.TrainStep(build))
 			ahead := func(from, n int) []float64 {
-				return learn(t, state, step, line(t, 64).Batches(16, data.Shuffle(3), data.Forever(), data.Skip(int64(from))), n)
+				return learn(t, state, step, line(t, 64).Batches(16, data.Shuffle(3)), n)
 			}
 			ahead(0, 1)
 			began := bits(t, state)

@@ -79,7 +79,7 @@ func TestOverlap(t *testing.T) {
 	step := stepper(t, managed.TrainStep(heavy))
 	blocks, overlapped, most := 0, 0, 0
 	batches := func(yield func(data.Batch, error) bool) {
-		for b, err := range line(t, 640).Batches(64, data.Shuffle(1), data.Forever()) {
+		for b, err := range line(t, 640).Batches(64, data.Shuffle(1)).From(0) {
 			goingOn := 0
 			for _, r := range on.running {
 				if !r.Over() {
@@ -98,7 +98,7 @@ func TestOverlap(t *testing.T) {
 			}
 		}
 	}
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, loop.Until(loop.Steps(300)), loop.Keep(loop.Schedule{}))
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](batches), loop.Until(loop.Steps(300)), loop.Keep(loop.Schedule{}))
 	require.NoError(t, err)
 	for _, r := range on.running {
 		require.True(t, r.Over(), "the run ends when its last step has ended")
@@ -161,7 +161,7 @@ func TestF17_aLateFailure(t *testing.T) {
 			state, err := managed.New(on, managed.WithOptimizer(optimizer.Adam().Done()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(noisy))
-			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(7)))
+			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(7)))
 			require.ErrorIs(t, err, strategies.ErrStateLost)
 			require.EqualError(t, err, row.err)
 			require.Equal(t, loop.Failed, result.Reason)
@@ -173,7 +173,7 @@ func TestF17_aLateFailure(t *testing.T) {
 
 // firstBatch is a batch of line.
 func firstBatch(t *testing.T) data.Batch {
-	for b, err := range line(t, 64).Batches(16) {
+	for b, err := range line(t, 64).Batches(16).All() {
 		require.NoError(t, err)
 		return b
 	}

@@ -46,7 +46,7 @@ func TestB59_compiledAgainOnRequest(t *testing.T) {
 	one := func(step *managed.Stepper) {
 		require.NoError(t, step.Prepare(t.Context(), state, batch))
 		require.Len(t, step.StableHLO(), 1)
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, func(yield func(data.Batch, error) bool) { yield(batch, nil) }, loop.From(from, nil),
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](func(yield func(data.Batch, error) bool) { yield(batch, nil) }), loop.Continue(from, nil),
 			loop.Watch(loop.EachStep, func(_ context.Context, report loop.Report) error {
 				seen = append(seen, report.Elapsed.Steps)
 				return nil
@@ -121,7 +121,7 @@ func TestB92_collectingOnTheHost(t *testing.T) {
 
 	outside := stepper(t, managed.TestStep(func(b *managed.Builder) { b.Output("x", b.Node("x")) }))
 	var got, want []float32
-	for b := range set.Batches(16, data.KeepRemainder()) {
+	for b := range set.Batches(16, data.KeepRemainder()).All() {
 		want = append(want, b.Fields[0].Array.Flat.([]float32)...)
 	}
 	collect := loop.Watch(loop.EachStep, func(_ context.Context, report loop.Report) error {

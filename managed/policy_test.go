@@ -41,7 +41,7 @@ func digits(t *testing.T) *data.Set {
 }
 
 // learn makes steps in blocks and gives the losses.
-func learn(t *testing.T, state *managed.State, step *managed.Stepper, batches loop.Data[data.Batch], n int) []float64 {
+func learn(t *testing.T, state *managed.State, step *managed.Stepper, batches loop.Source[data.Batch], n int) []float64 {
 	t.Helper()
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, loop.Until(loop.Steps(int64(n))))
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(3e-3, chain...)), managed.WithPolicy(row.policy))
 			step := stepper(t, managed.TrainStep(build))
-			losses := learn(t, state, step, digits(t).Batches(32, data.Shuffle(0), data.Forever()), 300)
+			losses := learn(t, state, step, digits(t).Batches(32, data.Shuffle(0)), 300)
 			last := mean(losses[250:])
 			if row.near == 0 {
 				want = last
@@ -128,7 +128,7 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	const bad = 7
 	var skipped []int
 	n := 0
-	for batch, err := range digits(t).Batches(32) {
+	for batch, err := range digits(t).Batches(32).All() {
 		require.NoError(t, err)
 		if n == bad { // an activation above 65504 is infinite
 			x := make([]float32, batch.Size*64)
@@ -189,7 +189,7 @@ func TestWithPolicy_throughTheStack(t *testing.T) {
 			defer func() { require.NoError(t, state.Close()) }()
 			train := stepper(t, managed.TrainStep(loss, managed.RunningAverages()))
 			test := stepper(t, managed.TestStep(func(b *managed.Builder) { average.In(b.Scope(), b.Graph(), func() { loss(b) }) }))
-			losses := learn(t, state, train, line(t, 64).Batches(16, data.Forever()), 40)
+			losses := learn(t, state, train, line(t, 64).Batches(16), 40)
 			require.Less(t, losses[39], losses[0]/4)
 			tested := learn(t, state, test, line(t, 64).Batches(16), 4)
 			require.Less(t, mean(tested), losses[0])
@@ -232,11 +232,11 @@ func TestWithPolicy_errors(t *testing.T) {
 	_, _, err = step.Step(t.Context(), state, first(t, line(t, 64).Batches(16)))
 	require.ErrorContains(t, err, "the step's function sets the trainable variable /dense/dense/weights, which it cannot under a policy: do it in the optimizer, or make it not trainable")
 	set = false
-	losses := learn(t, state, step, line(t, 64).Batches(16, data.Forever()), 3)
+	losses := learn(t, state, step, line(t, 64).Batches(16), 3)
 
 	// The variables are as if nothing had gone wrong.
 	other := newState(t, r, managed.WithOptimizer(sgd()), managed.WithPolicy(optim.MixedBFloat16()), managed.WithSeed(3))
-	require.Equal(t, losses, learn(t, other, stepper(t, managed.TrainStep(regression)), line(t, 64).Batches(16, data.Forever()), 3))
+	require.Equal(t, losses, learn(t, other, stepper(t, managed.TrainStep(regression)), line(t, 64).Batches(16), 3))
 	require.Equal(t, bits(t, other), bits(t, state))
 }
 

@@ -35,7 +35,7 @@ func TestPrepare(t *testing.T) {
 					require.NoError(t, step.Prepare(t.Context(), state, zero))
 					require.Equal(t, before, bits(t, state))
 				}
-				_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(16, data.Forever()), loop.Until(loop.Steps(5)))
+				_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(16), loop.Until(loop.Steps(5)))
 				require.NoError(t, err)
 				require.Len(t, step.StableHLO(), 1, "the first batch compiles nothing")
 				return bits(t, state)

@@ -39,7 +39,7 @@ func TestProfilerDoesNotDamageTheHeap(t *testing.T) {
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	dir := t.TempDir()
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(128, data.Forever()), loop.Until(loop.Steps(steps)),
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(128), loop.Until(loop.Steps(steps)),
 		callbacks.Profile(dir, loop.Steps(0), loop.Steps(steps)))
 	require.NoError(t, err)
 	loss, err := result.History.Last("loss")

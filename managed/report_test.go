@@ -25,7 +25,7 @@ import (
 func each(t *testing.T, step *managed.Stepper, state *managed.State, size int, block bool) []loop.Logs {
 	t.Helper()
 	var batches []data.Batch
-	for b, err := range line(t, 64).Batches(size) {
+	for b, err := range line(t, 64).Batches(size).All() {
 		require.NoError(t, err)
 		batches = append(batches, b)
 	}
@@ -95,7 +95,7 @@ func TestTrack(t *testing.T) {
 			}
 			// One test step does not mix with the 4 of training.
 			half := line(t, 16)
-			for b, err := range half.Batches(16) {
+			for b, err := range half.Batches(16).All() {
 				require.NoError(t, err)
 				_, l, err := test.Step(t.Context(), state, b)
 				require.NoError(t, err)

@@ -59,10 +59,10 @@ func TestOnDevice(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			set := pixels(t, 90)
-			options := []data.Option{data.Shuffle(4), data.Forever()}
+			options := []data.Option{data.Shuffle(4)}
 			var want map[string][]byte
 			var losses [2][]float64
-			for i, batches := range []loop.Data[data.Batch]{set.Batches(10, options...), data.OnDevice(set).Batches(10, options...)} {
+			for i, batches := range []loop.Source[data.Batch]{set.Batches(10, options...), data.OnDevice(set).Batches(10, options...)} {
 				state, err := managed.New(row.strategy, managed.WithOptimizer(optimizer.Adam().Done()), managed.WithSeed(3))
 				require.NoError(t, err)
 				step := managed.TrainStep(weighed)
@@ -106,7 +106,7 @@ func TestOnDevice_onlyPlacesTravel(t *testing.T) {
 	require.NoError(t, err)
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := stepper(t, managed.TrainStep(weighed))
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data.OnDevice(set).Batches(10, data.Shuffle(1), data.Forever()), loop.Until(loop.Steps(20)))
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data.OnDevice(set).Batches(10, data.Shuffle(1)), loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
 	require.Len(t, step.StableHLO(), 1)
 	// The set itself and the learning rate stay; the places of the examples of 100 steps travel, and how many are to be
@@ -124,7 +124,7 @@ func TestOnDevice_placesOutsideTheSet(t *testing.T) {
 	for _, strategy := range []strategies.Strategy{strategies.Jit(r), parallel, strategies.Eager(r)} {
 		for _, place := range []int32{-1, 90} {
 			n := 0
-			source := data.Map(data.OnDevice(pixels(t, 90)).Batches(10, data.Forever()), func(b data.Batch) (data.Batch, error) {
+			source := data.Map(data.OnDevice(pixels(t, 90)).Batches(10).From(0), func(b data.Batch) (data.Batch, error) {
 				if n++; n == bad {
 					places := slices.Clone(b.Fields[0].Array.Flat.([]int32))
 					places[3] = place
@@ -136,7 +136,7 @@ func TestOnDevice_placesOutsideTheSet(t *testing.T) {
 			state, err := managed.New(strategy, managed.WithOptimizer(sgd()))
 			require.NoError(t, err)
 			step := stepper(t, managed.TrainStep(weighed))
-			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, source, loop.Until(loop.Steps(8)))
+			result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](source), loop.Until(loop.Steps(8)))
 			require.ErrorContains(t, err, fmt.Sprintf(`step %d: `, bad))
 			require.ErrorContains(t, err, fmt.Sprintf(`field "rows": example 3 is %d of a set of 90: expected 0 to 89`, place))
 			require.EqualValues(t, bad-1, result.Elapsed.Steps)

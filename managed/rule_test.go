@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -47,7 +46,7 @@ func TestBy_trainsAsWithoutAScope(t *testing.T) {
 				state, err := managed.New(row.strategy, given...)
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, state.Close()) })
-				learn(t, state, stepper(t, managed.TrainStep(regression, options...)), line(t, 64).Batches(16, data.Forever()), 5)
+				learn(t, state, stepper(t, managed.TrainStep(regression, options...)), line(t, 64).Batches(16), 5)
 				return state
 			}
 			plain, scoped := train(), train(managed.By("dense", row.rule)) // the scope that the layer has

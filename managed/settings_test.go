@@ -42,7 +42,7 @@ func (s setup) goesOn(t *testing.T, r *xla.Runtime, f *checkpoint.Folder) (start
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
 	set := line(t, s.examples)
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(s.batch, append(s.order, data.Forever())...),
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(s.batch, s.order...),
 		start.Option(func(c runs.Difference) error { told = append(told, c); return nil }),
 		loop.Until(loop.Steps(start.Elapsed.Steps+2)), runs.Save(f, loop.Never))
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	gomlx.optimizer = optimizer.Adam().LearningRate(0.003).Done()
 	changed := func(of setup, change func(*setup)) setup { change(&of); return of }
 	content := func(examples int) string {
-		batch, err := data.Peek(line(t, examples).Batches(1))
+		batch, err := data.Peek(line(t, examples).Batches(1).All())
 		require.NoError(t, err)
 		return batch.Deal.Content + " (checksum of a sample)"
 	}

@@ -44,7 +44,7 @@ func bits(t require.TestingT, state *managed.State) map[string][]byte {
 // steps makes steps with the batches from i to j-1 of an endless sequence and gives their losses.
 func steps(t require.TestingT, step *managed.Stepper, state *managed.State, set *data.Set, i, j int) []float64 {
 	var losses []float64
-	for b, err := range data.Take(set.Batches(16, data.Shuffle(3), data.Forever(), data.Skip(int64(i))), int64(j-i)) {
+	for b, err := range data.Take(set.Batches(16, data.Shuffle(3)).From(int64(i)), int64(j-i)) {
 		require.NoError(t, err)
 		_, logs, err := step.Step(context.Background(), state, b)
 		require.NoError(t, err)
@@ -345,7 +345,7 @@ func ExampleState_Snapshot() {
 	step := managed.TrainStep(regression)
 	defer step.Close()
 	train := func(steps int64) (loss float64) {
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(4, data.Forever()), loop.Until(loop.Steps(steps)))
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(4), loop.Until(loop.Steps(steps)))
 		if err != nil {
 			log.Fatal(err)
 		}

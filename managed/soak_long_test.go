@@ -43,13 +43,13 @@ func TestF19_longRun(t *testing.T) {
 	train := stepper(t, managed.TrainStep(regression, managed.RunningAverages()))
 	test := stepper(t, managed.TestStep(regression))
 	evaluation := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return line(t, 32).Batches(16), nil }}
+		Data: line(t, 32).Batches(16)}
 	var warm, end footprint
 	measure := func(into *footprint) func(context.Context, loop.Report) error {
 		return func(context.Context, loop.Report) error { *into = takeFootprint(t); return nil }
 	}
 	result, err := loop.New(loop.On(loop.EachStep, train), evaluation.On(loop.Every(loop.Steps(500)))).
-		Run(t.Context(), state, line(t, 64).Batches(16, data.Forever()), loop.Until(loop.Steps(warmUp+steps)),
+		Run(t.Context(), state, line(t, 64).Batches(16), loop.Until(loop.Steps(warmUp+steps)),
 			loop.Limit(kept), callbacks.ProgressBar(io.Discard),
 			loop.Watch(loop.At(loop.Steps(warmUp)), measure(&warm)), loop.Watch(loop.At(loop.Steps(warmUp+steps)), measure(&end)))
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestF19_epochs(t *testing.T) {
 	train := stepper(t, managed.TrainStep(noisy, managed.RunningAverages()))
 	test := stepper(t, managed.TestStep(noisy))
 	evaluation := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, test)),
-		Data: func(context.Context) (loop.Data[data.Batch], error) { return line(t, 64).Batches(16), nil }}
+		Data: line(t, 64).Batches(16)}
 	f := folder(t, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(2)}})
 	var warm, end footprint
 	measure := func(into *footprint) func(context.Context, loop.Report) error {
@@ -79,7 +79,7 @@ func TestF19_epochs(t *testing.T) {
 	}
 	epoch := loop.Every(loop.Steps(perEpoch))
 	result, err := loop.New(loop.On(loop.EachStep, train), evaluation.On(epoch)).
-		Run(t.Context(), state, line(t, 16*perEpoch).Batches(16, data.Shuffle(3), data.Forever()),
+		Run(t.Context(), state, line(t, 16*perEpoch).Batches(16, data.Shuffle(3)),
 			loop.Until(loop.Steps((warmUp+epochs)*perEpoch)), loop.Limit(100), runs.Save(f, epoch),
 			loop.Watch(loop.At(loop.Steps(warmUp*perEpoch)), measure(&warm)),
 			loop.Watch(loop.At(loop.Steps((warmUp+epochs)*perEpoch)), measure(&end)))

@@ -200,7 +200,7 @@ func ExampleState_embedded() {
 		for yield(exampleBatch(), nil) {
 		}
 	}
-	result, err := fit.Run(ctx, mine, batches, loop.Until(loop.Steps(20)))
+	result, err := fit.Run(ctx, mine, loop.Data[data.Batch](batches), loop.Until(loop.Steps(20)))
 	check(err)
 	rate := must(result.State.LearningRate())
 	fmt.Println(result.State.level, result.State.Parameters(), float32(rate))

@@ -54,7 +54,7 @@ func TestStrategies(t *testing.T) {
 		state, err := managed.New(s, append(options, managed.WithOptimizer(optimizer.Adam().LearningRate(0.05).Done()), managed.WithSeed(7))...)
 		require.NoError(t, err)
 		step := managed.TrainStep(tagger)
-		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8, data.Forever()), loop.Until(loop.Steps(steps)))
+		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, set.Batches(8), loop.Until(loop.Steps(steps)))
 		require.NoError(t, err)
 		_, losses, err := result.History.Series("loss")
 		require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestAttention_turnsNoProducts(t *testing.T) {
 	})
 	defer func() { require.NoError(t, step.Close()) }()
 	set := must.M1(data.New(data.X(make([]float32, batch*places*heads*width), batch, places, heads*width)))
-	for b, err := range set.Batches(batch) {
+	for b, err := range set.Batches(batch).All() {
 		require.NoError(t, err)
 		program, err := step.Program(t.Context(), state, b)
 		require.NoError(t, err)

@@ -166,7 +166,7 @@ func sums() fields {
 
 func digitsOf(n int) (x []float32, y []int32) {
 	train, _ := must.M2(data.Digits())
-	for b, err := range data.Take(train.Batches(n), 1) {
+	for b, err := range data.Take(train.Batches(n).All(), 1) {
 		must.M(err)
 		x, y = b.Fields[0].Array.Flat.([]float32), b.Fields[1].Array.Flat.([]int32)
 	}
@@ -347,7 +347,7 @@ func (m trained) run(t *testing.T, name string, of trajectory, kind dtypes.DType
 		}))
 	})
 	defer func() { require.NoError(t, step.Close()) }()
-	batches := must.M1(data.New(list...)).Batches(of.Batch, data.Forever())
+	batches := must.M1(data.New(list...)).Batches(of.Batch)
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, loop.Until(loop.Steps(int64(len(of.Losses)))))
 	require.NoError(t, err)
 	_, losses, err := result.History.Series("loss")

@@ -52,7 +52,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, set.Batches(4, data.Forever()), loop.Until(loop.Steps(300)))
+	_, err = loop.New(loop.On(loop.EachStep, train)).Run(ctx, state, set.Batches(4), loop.Until(loop.Steps(300)))
 	if err != nil {
 		log.Fatal(err)
 	}

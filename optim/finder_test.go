@@ -90,11 +90,11 @@ func TestSuggestRate_ofARun(t *testing.T) {
 		bowl(b)
 	})
 	flat := batchOf(t, make([]float32, size), 1)
-	data := func(yield func(data.Batch, error) bool) {
+	batches := func(yield func(data.Batch, error) bool) {
 		for yield(flat, nil) {
 		}
 	}
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data, loop.Until(loop.Steps(steps)))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](batches), loop.Until(loop.Steps(steps)))
 	require.NoError(t, err)
 	_, losses, err := result.History.Series("loss")
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func updateOf(t *testing.T, chain ...optim.Transformation) func(t require.Testin
 func batchOf(t require.TestingT, x []float32, examples int) data.Batch {
 	set, err := data.New(data.X(x, examples, len(x)/examples))
 	require.NoError(t, err)
-	for b, err := range set.Batches(examples) {
+	for b, err := range set.Batches(examples).All() {
 		require.NoError(t, err)
 		return b
 	}

@@ -56,7 +56,7 @@ func slopes(t require.TestingT, steps, batch int) []data.Batch {
 	set, err := data.New(data.X(x, steps*batch, size))
 	require.NoError(t, err)
 	var all []data.Batch
-	for b, err := range set.Batches(batch) {
+	for b, err := range set.Batches(batch).All() {
 		require.NoError(t, err)
 		all = append(all, b)
 	}

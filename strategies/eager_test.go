@@ -54,7 +54,7 @@ func points(t *testing.T, n int) data.Batch {
 	}
 	set, err := data.New(data.X(x, n, 5), data.Y(y, n))
 	require.NoError(t, err)
-	for batch, err := range set.Batches(n) {
+	for batch, err := range set.Batches(n).All() {
 		require.NoError(t, err)
 		return batch
 	}

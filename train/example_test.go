@@ -28,7 +28,7 @@ func ExampleLoop() {
 		logs.Loss("loss", float64(100-sum-n))
 		return sum, logs, nil
 	}
-	testData := loop.Fixed(upTo(3))
+	testData := upTo(3)
 	training := train.Loop[int, int]{
 		Step:  loop.StepFunc[int, int](trainStep),
 		Epoch: loop.Steps(3),
@@ -79,7 +79,7 @@ func ExampleOf() {
 	training := train.Of[line]()
 	training.Tests = []train.Test[line, float64]{train.TestOf[line](testData)}
 	training.Hooks = []train.Hooks[line, float64]{{End: train.Method(line.TrainEnd)}}
-	result, err := training.Run(context.Background(), line{}, ones, loop.Until(loop.Steps(40)))
+	result, err := training.Run(context.Background(), line{}, loop.Data[float64](ones), loop.Until(loop.Steps(40)))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -98,7 +98,7 @@ func ExampleTest() {
 		logs.Metric("error", 2*x-slope*x)
 		return slope, logs, nil
 	}
-	data := loop.Fixed(floats(5))
+	data := floats(5)
 	result, err := train.Test[float64, float64]{Step: loop.StepFunc[float64, float64](step), Data: data}.Run(context.Background(), 1)
 	if err != nil {
 		fmt.Println(err)
@@ -132,10 +132,10 @@ func ExamplePredict() {
 		},
 		Trim: train.DropPadding[batch, float64],
 	}
-	for rows, err := range predict.All(context.Background(), 10, data) {
+	for rows, err := range predict.All(context.Background(), 10, loop.Data[batch](data)) {
 		fmt.Println(rows, err)
 	}
-	fmt.Println(train.Rows(predict.All(context.Background(), 10, data)))
+	fmt.Println(train.Rows(predict.All(context.Background(), 10, loop.Data[batch](data))))
 	// Output:
 	// [10 20 30 40] <nil>
 	// [50 60] <nil>

@@ -42,7 +42,7 @@ type Loop[S, B any] struct {
 
 // Run trains until the data ends, [loop.Until] is reached, something asks to stop, or something fails: all as for
 // [loop.Loop.Run]. A context that is cancelled during a test ends the whole run.
-func (l Loop[S, B]) Run(ctx context.Context, state S, data loop.Data[B], options ...loop.Option) (loop.Result[S], error) {
+func (l Loop[S, B]) Run(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) (loop.Result[S], error) {
 	tasks, err := l.tasks()
 	if err != nil {
 		return refused(state, err)

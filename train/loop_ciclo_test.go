@@ -106,7 +106,7 @@ func TestB31_foreignState(t *testing.T) {
 		for yield(3, nil) {
 		}
 	}
-	result, err := train.Loop[foreign, float64]{Step: descend}.Run(t.Context(), foreign{}, data, loop.Until(loop.Steps(3)))
+	result, err := train.Loop[foreign, float64]{Step: descend}.Run(t.Context(), foreign{}, loop.Data[float64](data), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	rows, err := result.History.Collect("elapsed.steps", "loss")
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func Of[S TrainStepper[S, B], B any]() Loop[S, B] {
 }
 
 // TestOf makes a test of the methods of a state: TestStep, and ResetStep as [Of] takes it.
-func TestOf[S TestStepper[S, B], B any](data func(ctx context.Context) (loop.Data[B], error)) Test[S, B] {
+func TestOf[S TestStepper[S, B], B any](data loop.Source[B]) Test[S, B] {
 	t := Test[S, B]{Data: data, Step: loop.StepFunc[S, B](func(ctx context.Context, state S, batch B) (S, loop.Logs, error) {
 		return state.TestStep(ctx, batch)
 	})}

@@ -27,7 +27,7 @@ type Predict[S, B, P any] struct {
 }
 
 // Run calls each with the output of each batch in order. Its error ends the run; [loop.ErrStop] ends it with none.
-func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Data[B],
+func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	each func(ctx context.Context, output P) error, options ...loop.Option) (loop.Result[S], error) {
 	tasks, err := p.tasks(each)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Data[B],
 // All is Run as a sequence of outputs. An error is yielded once, at the end; one that comes after the consumer has
 // stopped, as that of an End, is lost: use Run where it matters. The run waits while the consumer's loop works, and is
 // stopped when the consumer ends early.
-func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Data[B], options ...loop.Option) iter.Seq2[P, error] {
+func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) iter.Seq2[P, error] {
 	options = slices.Clone(options)
 	return func(yield func(P, error) bool) {
 		// The run is on a goroutine of its own, so that a panic in the consumer's loop stays the consumer's.

@@ -97,7 +97,7 @@ func TestPredict_streams(t *testing.T) {
 			}
 		}
 	}
-	for output, err := range timesTen.All(t.Context(), 1, data) {
+	for output, err := range timesTen.All(t.Context(), 1, loop.Data[padded](data)) {
 		require.NoError(t, err)
 		trace = append(trace, fmt.Sprint(output))
 		if output[0] == 2 {
@@ -106,7 +106,7 @@ func TestPredict_streams(t *testing.T) {
 	}
 	require.Equal(t, []string{"batch", "[0 1]", "batch", "[2 3]"}, trace)
 
-	result, err := timesTen.Run(t.Context(), 1, data, func(context.Context, []int) error { return nil })
+	result, err := timesTen.Run(t.Context(), 1, loop.Data[padded](data), func(context.Context, []int) error { return nil })
 	require.NoError(t, err)
 	require.Zero(t, result.History.Len())
 	require.EqualValues(t, 6, result.Elapsed.Samples)

@@ -23,12 +23,12 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 	})
 	for name, run := range map[string]func(context.Context, loop.Data[int]) error{
 		"a test": func(ctx context.Context, data loop.Data[int]) error {
-			_, err := train.Test[int, int]{Step: step, Data: loop.Fixed(data)}.Run(ctx, 0)
+			_, err := train.Test[int, int]{Step: step, Data: data}.Run(ctx, 0)
 			return err
 		},
 		"a test in a loop": func(ctx context.Context, data loop.Data[int]) error {
-			l := train.Loop[int, int]{Step: step, Epoch: loop.Steps(1), Tests: []train.Test[int, int]{{Step: step, Data: loop.Fixed(data)}}}
-			_, err := l.Run(ctx, 0, func(yield func(int, error) bool) { yield(1, nil) })
+			l := train.Loop[int, int]{Step: step, Epoch: loop.Steps(1), Tests: []train.Test[int, int]{{Step: step, Data: data}}}
+			_, err := l.Run(ctx, 0, loop.Data[int](func(yield func(int, error) bool) { yield(1, nil) }))
 			return err
 		},
 		"predictions": func(ctx context.Context, data loop.Data[int]) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -18,11 +17,8 @@ type Test[S, B any] struct {
 	Name   string
 	Prefix bool
 	Step   loop.Stepper[S, B]
-	// Data is called anew for each test. A test without a batch is an error: mostly its data is an iterator that an
-	// earlier test has used up.
-	Data func(ctx context.Context) (loop.Data[B], error)
-	// Length ends a test before its data does; nil takes all.
-	Length loop.Period
+	// Data is read from its beginning in each test. A test without a batch is an error.
+	Data loop.Source[B]
 	// Reset clears what the state sums up, before the first step. With nil, a test in a [Loop] takes that of the loop.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Aggregate says how one value is made of those of all batches.
@@ -53,17 +49,8 @@ func (t Test[S, B]) Run(ctx context.Context, state S, options ...loop.Option) (t
 		tested.Result, err = refused(state, fmt.Errorf("%s: %w", e.Name, err))
 		return tested, err
 	}
-	data, err := e.Data(ctx)
-	if err != nil {
-		tested.Result, err = refused(state, fmt.Errorf("data: %w", err))
-		return tested, err
-	}
-	if e.Length != nil {
-		options = append([]loop.Option{loop.Until(e.Length)}, options...)
-	}
-	if tested.Result, err = e.Loop.Run(ctx, state, data, slices.Concat(e.Options, options)...); err == nil {
-		tested.Logs = tested.History.Aggregate(e.Aggregate)
-	}
+	e.Name = ""
+	tested.Result, tested.Logs, err = e.Run(ctx, state, options...)
 	return tested, err
 }
 
@@ -77,23 +64,13 @@ func (t Test[S, B]) On(when loop.Schedule) loop.Task[S, B] {
 // Evaluation is the test as a part of a loop, for tasks that do more with its result than [Test.On]. The error tells
 // what is wrong with the test.
 func (t Test[S, B]) Evaluation() (loop.Evaluation[S, B], error) {
-	e, err := t.evaluation()
-	return e, errors.Join(err, e.Err())
+	return t.evaluation()
 }
 
 // evaluation is the test as a part of a loop. The error is what Err of the evaluation does not find.
 func (t Test[S, B]) evaluation() (loop.Evaluation[S, B], error) {
-	e := loop.Evaluation[S, B]{Name: cmp.Or(t.Name, "test"), Prefix: t.Prefix, Length: t.Length, Aggregate: t.Aggregate,
-		KeepState: t.KeepState, Options: t.Options}
-	if t.Data != nil {
-		e.Data = func(ctx context.Context) (loop.Data[B], error) {
-			data, err := t.Data(ctx)
-			if err != nil || data == nil {
-				return nil, err
-			}
-			return notEmpty(data), nil
-		}
-	}
+	e := loop.Evaluation[S, B]{Name: cmp.Or(t.Name, "test"), Prefix: t.Prefix, Aggregate: t.Aggregate,
+		KeepState: t.KeepState, Options: t.Options, Data: t.Data}
 	hooks, err := named(t.Hooks, TestHooks[S, B].all)
 	err = errors.Join(t.err, err)
 	if t.Step == nil {
@@ -105,19 +82,3 @@ func (t Test[S, B]) evaluation() (loop.Evaluation[S, B], error) {
 	return e, err
 }
 
-// notEmpty is data that ends in an error if it has no batch.
-func notEmpty[B any](data loop.Data[B]) loop.Data[B] {
-	return func(yield func(B, error) bool) {
-		empty := true
-		for batch, err := range data {
-			empty = false
-			if !yield(batch, err) {
-				return
-			}
-		}
-		if empty {
-			var none B
-			yield(none, errors.New("no batch to test on: Data is called for each test, and must begin anew each time"))
-		}
-	}
-}

@@ -42,7 +42,7 @@ func curve(_ context.Context, s, _ int) (int, loop.Logs, error) {
 // training is a loop with an evaluation "val" at the start and every 5 steps.
 func training() loop.Loop[int, int] {
 	val := loop.Evaluation[int, int]{Name: "val", Loop: loop.New(loop.OnFunc(loop.EachStep, curve)),
-		Data: func(context.Context) (loop.Data[int], error) { return numbers(1), nil }}
+		Data: numbers(1)}
 	return loop.New(loop.OnFunc(loop.EachStep, curve), val.On(loop.Every(loop.Steps(5)).AndAtStart()))
 }
 
@@ -139,7 +139,7 @@ func TestWrite_resumedLaw(t *testing.T) {
 		var reached int64
 		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
 			n := rapid.IntRange(1, 20).Draw(rt, "steps")
-			result, err := training().Run(t.Context(), int(at.Steps), numbers(n), loop.From(at, nil),
+			result, err := training().Run(t.Context(), int(at.Steps), numbers(n), loop.Continue(at, nil),
 				tensorboard.Write(dir, loop.EachStep.AndAtStart(), tensorboard.InBackground(callbacks.Background{Queue: 1000})))
 			require.NoError(rt, err)
 			reached = result.Elapsed.Steps

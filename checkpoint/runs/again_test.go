@@ -41,7 +41,7 @@ func mark(t T, f *checkpoint.Folder, run float64, from checkpoint.Step, options 
 	l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
 		return c, loop.Logs{}, nil
 	}))
-	_, err := l.Run(context.Background(), state, numbered(start.Elapsed.Steps),
+	_, err := l.Run(context.Background(), state, loop.Data[int64](numbered(start.Elapsed.Steps)),
 		append(options, start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(10))))...)
 	return err
 }
@@ -163,7 +163,7 @@ func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Optio
 		logs.Set(loop.Losses, "loss", loop.Number(max(20-float64(batch), 1)))
 		return c, logs, nil
 	}))
-	result, err := l.Run(context.Background(), state, numbered(start.Elapsed.Steps),
+	result, err := l.Run(context.Background(), state, loop.Data[int64](numbered(start.Elapsed.Steps)),
 		append(options, start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(5))))...)
 	require.NoError(t, err)
 	return result, start, made
@@ -225,7 +225,7 @@ func TestR18_aRunThatHadEndedStaysEnded(t *testing.T) {
 		start, err := runs.Resume(t.Context(), f, &counter{})
 		require.NoError(t, err)
 		start.Ended = nil
-		result, err := counting().Run(t.Context(), &counter{}, numbered(25), start.Option(), loop.Until(loop.Steps(100)))
+		result, err := counting().Run(t.Context(), &counter{}, loop.Data[int64](numbered(25)), start.Option(), loop.Until(loop.Steps(100)))
 		require.NoError(t, err)
 		require.EqualValues(t, 100, result.Elapsed.Steps)
 	})
@@ -255,7 +255,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	}))
 	m := &vfs.Mem{}
 	f := openMem(t, m, checkpoint.Options{})
-	_, err := l.Run(t.Context(), &configured{rate: "0.003", clip: "1", batch: "32"}, numbered(0), loop.Until(loop.Steps(4)), runs.Save(f, loop.Never))
+	_, err := l.Run(t.Context(), &configured{rate: "0.003", clip: "1", batch: "32"}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(4)), runs.Save(f, loop.Never))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 
@@ -268,7 +268,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	var told []string
 	at := int64(0)
 	tell := func(c runs.Difference) error { told = append(told, c.String()); return nil }
-	_, err = l.Run(t.Context(), state, numbered(4), start.Option(tell), loop.Until(loop.Steps(9)),
+	_, err = l.Run(t.Context(), state, loop.Data[int64](numbered(4)), start.Option(tell), loop.Until(loop.Steps(9)),
 		loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
 			if at == 0 && len(told) > 0 {
 				at = r.Elapsed.Steps
@@ -283,7 +283,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	require.Regexp(t, `what=batch saved=32 now=64 in_force=now\n`, said.String())
 
 	refused := errors.New("no")
-	_, err = l.Run(t.Context(), state, numbered(4), start.Option(func(runs.Difference) error { return refused }), loop.Until(loop.Steps(9)))
+	_, err = l.Run(t.Context(), state, loop.Data[int64](numbered(4)), start.Option(func(runs.Difference) error { return refused }), loop.Until(loop.Steps(9)))
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "loop: step 4: ", "before the first step")
 }
@@ -327,7 +327,7 @@ func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
-	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(40)), runs.Save(f, loop.Every(loop.Steps(2))))
+	_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(40)), runs.Save(f, loop.Every(loop.Steps(2))))
 	require.NoError(t, err)
 	require.NotContains(t, said.String(), "without the metric")
 	said.Reset()
@@ -348,7 +348,7 @@ func TestSave_ofTwoRunsAtOnce(t *testing.T) {
 			each(batch + 1)
 			return c, c.step(batch), nil
 		}))
-		_, err := l.Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(6)), save)
+		_, err := l.Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(6)), save)
 		return err
 	}
 	require.NoError(t, run(func(step int64) {

@@ -36,7 +36,7 @@ func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
 			}
 			return c, c.step(batch), nil
 		}))
-		result, err := l.Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(5000)), runs.Save(f, loop.At(loop.Steps(saved))))
+		result, err := l.Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(5000)), runs.Save(f, loop.At(loop.Steps(saved))))
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		require.ErrorContains(t, err, "loop: step 15: a save has failed: checkpoint: ")
 		require.EqualValues(t, failed, result.Elapsed.Steps)
@@ -48,7 +48,7 @@ func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
 func TestSaveLeavesBlocksWhole(t *testing.T) {
 	blocked := func(options ...loop.Option) (calls int) {
 		l := loop.New(loop.On[*counter, int64](loop.EachStep, counted{calls: &calls}))
-		_, err := l.Run(t.Context(), &counter{Rate: 1}, numbered(0), append(options, loop.Until(loop.Steps(1000)))...)
+		_, err := l.Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), append(options, loop.Until(loop.Steps(1000)))...)
 		require.NoError(t, err)
 		return calls
 	}
@@ -72,7 +72,7 @@ func (b counted) StepBlock(ctx context.Context, c *counter, batches []int64) (*c
 func TestSaveStandsBehindAllWatchers(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}
-	_, err := counting().Run(t.Context(), state, numbered(0), runs.Save(f, loop.At(loop.Steps(8))), loop.Until(loop.Steps(8)),
+	_, err := counting().Run(t.Context(), state, loop.Data[int64](numbered(0)), runs.Save(f, loop.At(loop.Steps(8))), loop.Until(loop.Steps(8)),
 		loop.Watch(loop.At(loop.Steps(8)), func(context.Context, loop.Report) error { state.Rate = 0.25; return nil }))
 	require.NoError(t, err)
 	var c counter
@@ -87,7 +87,7 @@ func TestKeepBestSurvivesRestarts(t *testing.T) {
 		state := &counter{Rate: 1}
 		start, err := runs.Resume(t.Context(), f, state)
 		require.NoError(t, err)
-		return counting().Run(t.Context(), state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(until),
+		return counting().Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(until),
 			runs.KeepBest(f, checkpoint.Lowest(1, "test")), runs.Save(f, loop.Every(loop.Steps(20))))
 	}
 	keep := checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Last(1), checkpoint.Lowest(1, "test")}}
@@ -128,12 +128,12 @@ func TestKeepBestRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			state := &counter{Rate: 1}
-			_, err := counting().Run(t.Context(), state, numbered(0), row.option, loop.Until(loop.Steps(8)))
+			_, err := counting().Run(t.Context(), state, loop.Data[int64](numbered(0)), row.option, loop.Until(loop.Steps(8)))
 			require.ErrorContains(t, err, row.want)
 			require.Zero(t, state.Weight, "no step was made")
 		})
 	}
 	_, err := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil })).
-		Run(t.Context(), 0, numbered(0), runs.KeepBest(keep(checkpoint.Lowest(1, "test")), checkpoint.Lowest(1, "test")), loop.Until(loop.Steps(3)))
+		Run(t.Context(), 0, loop.Data[int64](numbered(0)), runs.KeepBest(keep(checkpoint.Lowest(1, "test")), checkpoint.Lowest(1, "test")), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type int cannot be restored")
 }

@@ -27,6 +27,7 @@ const (
 type position struct {
 	Steps   int64 `json:"steps"`
 	Samples int64 `json:"samples"`
+	Epochs  int64 `json:"epochs,omitempty"`
 	// Time and Date are in nanoseconds.
 	Time time.Duration `json:"time"`
 	Date loop.Date     `json:"date"`

@@ -69,7 +69,7 @@ func TestR25_cancelledInTheTurnOfACheckpoint(t *testing.T) {
 					}
 				}
 			}
-			result, err := heedingLoop().Run(ctx, state, numbered(0), loop.Until(loop.Steps(200)),
+			result, err := heedingLoop().Run(ctx, state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(200)),
 				runs.Save(f, loop.Every(loop.Steps(50))), loop.Watch(watch, func(context.Context, loop.Report) error { cancel(errHome); return nil }))
 			require.EqualError(t, err, fmt.Sprintf("loop: step %d: cancelled: home", result.Elapsed.Steps))
 			require.Equal(t, loop.Cancelled, result.Reason)
@@ -92,7 +92,7 @@ func TestR25_aStoreThatHangs(t *testing.T) {
 		}), checkpoint.Options{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
-		_, err := heedingLoop().Run(ctx, heeding{counter: &counter{Rate: 1}}, numbered(0), runs.Save(f, loop.At(loop.Steps(3))),
+		_, err := heedingLoop().Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](numbered(0)), runs.Save(f, loop.At(loop.Steps(3))),
 			loop.Watch(loop.At(loop.Steps(5)), func(context.Context, loop.Report) error { cancel(errHome); return nil }))
 		require.ErrorIs(t, err, errHome)
 		require.ErrorContains(t, err, "the run was cancelled, and the store has not taken it 5m0s later")
@@ -144,7 +144,7 @@ func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 					}
 					return h, h.step(batch), nil
 				}))
-				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, source, runs.Save(f, loop.At(loop.Steps(5)),
+				_, err := steps.Run(ctx, heeding{counter: &counter{Rate: 1}}, loop.Data[int64](source), runs.Save(f, loop.At(loop.Steps(5)),
 					runs.Also("position", func() (any, error) { return position, nil })))
 				require.ErrorIs(t, err, errHome)
 				require.ErrorContains(t, err, row.err)

@@ -150,7 +150,7 @@ func TestJob_failsInTheCopy(t *testing.T) {
 				}))
 				for rank, err := range together(3, func(rank int, state *cut) error {
 					f := openMem(t, disk, checkpoint.Options{ReadOnly: rank > 0})
-					_, err := step.Run(t.Context(), twoCut{state, fails.fails, fails.content}, numbered(0), loop.Until(loop.Steps(20)), runs.Save(f, loop.Every(loop.Steps(5))))
+					_, err := step.Run(t.Context(), twoCut{state, fails.fails, fails.content}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(20)), runs.Save(f, loop.Every(loop.Steps(5))))
 					return err
 				}) {
 					require.ErrorContains(t, err, "no memory for the copy", rank)
@@ -191,7 +191,7 @@ func TestJob_savesAndResumes(t *testing.T) {
 				start, err := runs.Resume(t.Context(), f, state)
 				require.NoError(t, err)
 				require.Equal(t, until == 40, start.Found)
-				result, err := cutLoop.Run(t.Context(), state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(until),
+				result, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(until),
 					runs.Save(f, loop.Every(loop.Steps(5))))
 				if err == nil {
 					require.EqualValues(t, until, result.Elapsed.Steps)
@@ -211,7 +211,7 @@ func TestJob_savesAndResumes(t *testing.T) {
 			f := open(rank)
 			start, err := runs.Resume(t.Context(), f, state)
 			require.NoError(t, err)
-			_, err = cutLoop.Run(t.Context(), state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(loop.Steps(50)),
+			_, err = cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(loop.Steps(50)),
 				runs.Save(f, loop.Every(loop.Steps(5))), runs.KeepBest(f, checkpoint.Lowest(1, "loss")))
 			best[rank] = state.Weight
 			return errors.Join(err, f.Close())
@@ -235,7 +235,7 @@ func TestJob_fullDisk(t *testing.T) {
 				fs = full
 			}
 			f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
-			_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(200)), runs.Save(f, loop.Every(loop.Steps(5))))
+			_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(200)), runs.Save(f, loop.Every(loop.Steps(5))))
 			return errors.Join(err, f.Close())
 		})
 		require.ErrorIs(t, errs[0], syscall.ENOSPC)
@@ -253,7 +253,7 @@ func TestJob_resumeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &vfs.Mem{}
 		f := openMem(t, disk, checkpoint.Options{})
-		_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(9)), runs.Save(f, loop.Every(loop.Steps(5))))
+		_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(9)), runs.Save(f, loop.Every(loop.Steps(5))))
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		errs := together(3, func(rank int, state *cut) error {
@@ -314,7 +314,7 @@ func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
 				}
 				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
 				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-				_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(12)), slow, runs.Save(f, loop.Every(loop.Steps(5)), runs.Tolerate(tolerate)))
+				_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(12)), slow, runs.Save(f, loop.Every(loop.Steps(5)), runs.Tolerate(tolerate)))
 				return err
 			})
 			require.ErrorIs(t, errs[2], syscall.EROFS)
@@ -380,12 +380,12 @@ func TestJob_ofOtherSizes(t *testing.T) {
 				var err error
 				if n == 1 {
 					err = train(&state.counter, func(start runs.Start, options ...loop.Option) error {
-						_, err := counting().Run(t.Context(), &state.counter, numbered(start.Elapsed.Steps), options...)
+						_, err := counting().Run(t.Context(), &state.counter, loop.Data[int64](numbered(start.Elapsed.Steps)), options...)
 						return err
 					})
 				} else {
 					err = train(state, func(start runs.Start, options ...loop.Option) error {
-						_, err := cutLoop.Run(t.Context(), state, numbered(start.Elapsed.Steps), options...)
+						_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), options...)
 						return err
 					})
 				}
@@ -420,7 +420,7 @@ func TestJob_fullDiskOfAnother(t *testing.T) {
 				}
 				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
 				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-				_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(200)), slow, runs.Save(f, loop.Every(loop.Steps(5))))
+				_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(200)), slow, runs.Save(f, loop.Every(loop.Steps(5))))
 				return err
 			})
 			require.ErrorIs(t, errs[2], syscall.ENOSPC)
@@ -463,7 +463,7 @@ func TestJob_slowDisk(t *testing.T) {
 			})
 			f := openMem(t, slow, checkpoint.Options{ReadOnly: rank > 0})
 			slowly := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-			_, err := cutLoop.Run(t.Context(), state, numbered(0), loop.Until(loop.Steps(44)), slowly, runs.Save(f, loop.Every(loop.Steps(5))))
+			_, err := cutLoop.Run(t.Context(), state, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(44)), slowly, runs.Save(f, loop.Every(loop.Steps(5))))
 			return errors.Join(err, f.Close())
 		}) {
 			require.NoError(t, err, "rank %d", rank)

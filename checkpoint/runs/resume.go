@@ -45,7 +45,7 @@ type Start struct {
 // what is known only then, as the size of batches, the data and their order. An error ends the run.
 func (s Start) Option(report ...func(Difference) error) loop.Option {
 	report = slices.Clone(report)
-	options := []loop.Option{loop.From(s.Elapsed, s.History)}
+	options := []loop.Option{loop.Continue(s.Elapsed, s.History)}
 	if s.Ended != nil && !s.Ended.Early {
 		options = append(options, loop.Ended(s.Ended, s.Ended.Until))
 	}

@@ -33,7 +33,7 @@ func ExampleResume() {
 			log.Fatal(err)
 		}
 		batches := numbered(start.Elapsed.Steps) // as data.Skip does
-		result, err := counting().Run(ctx, state, batches, start.Option(),
+		result, err := counting().Run(ctx, state, loop.Data[int64](batches), start.Option(),
 			runs.Save(folder, loop.Every(loop.Steps(25))), loop.Until(until))
 		fmt.Printf("from step %d to %d, %d rows, %v\n", start.Elapsed.Steps, result.Elapsed.Steps, result.History.Len(), err)
 	}

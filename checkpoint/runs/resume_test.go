@@ -23,7 +23,7 @@ import (
 func TestAlso(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	place := int64(1) << 60
-	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(7)),
+	_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(7)),
 		runs.Save(f, loop.Never, runs.Also("place", func() (any, error) { place++; return place, nil })))
 	require.NoError(t, err)
 	start, err := runs.Resume(t.Context(), f, &counter{})
@@ -86,7 +86,7 @@ func TestResumeMessages(t *testing.T) {
 	state := &counter{}
 	start, err = runs.Resume(ctx, f, state)
 	require.NoError(t, err)
-	_, err = counting().Run(ctx, state, numbered(10), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(20)))
+	_, err = counting().Run(ctx, state, loop.Data[int64](numbered(10)), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(20)))
 	require.NoError(t, err)
 	require.NoError(t, f.Verify(ctx, 20))
 	damage(10)
@@ -142,7 +142,7 @@ func TestRestoredForContinuousEvaluation(t *testing.T) {
 	pause := loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { return loop.ErrPause })
 	for _, step := range []int64{3, 5} {
 		state := &counter{Weight: map[int64]float64{3: 0.25, 5: 0.5}[step], Rate: 1}
-		_, err := counting().Run(ctx, state, numbered(step), loop.From(loop.Elapsed{Steps: step, Samples: 2 * step}, nil), pause, runs.Save(f, loop.AtStart))
+		_, err := counting().Run(ctx, state, loop.Data[int64](numbered(step)), loop.Continue(loop.Elapsed{Steps: step, Samples: 2 * step}, nil), pause, runs.Save(f, loop.AtStart))
 		require.NoError(t, err)
 	}
 	all, err := kept.Steps(ctx)
@@ -192,13 +192,13 @@ func TestPositionIsBounded(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		_, err = counting().Run(ctx, &counter{Rate: 1}, numbered(3), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(10)))
+		_, err = counting().Run(ctx, &counter{Rate: 1}, loop.Data[int64](numbered(3)), start.Option(), runs.Save(f, loop.Never), loop.Until(loop.Steps(10)))
 		require.ErrorContains(t, err, "expected 0 to 2^62 of each", "it saves no more than it reads")
 		start, err = runs.Resume(ctx, f, &counter{})
 		require.NoError(t, err, "what was there can still be resumed from")
 		require.EqualValues(t, 3, start.Elapsed.Steps)
 	}
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	_, err := counting().Run(ctx, &counter{Rate: 1}, numbered(0), loop.From(loop.Elapsed{Steps: most}, nil), runs.Save(f, loop.EachStep))
+	_, err := counting().Run(ctx, &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Continue(loop.Elapsed{Steps: most}, nil), runs.Save(f, loop.EachStep))
 	require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 }

@@ -126,7 +126,7 @@ func resumed(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option
 	start, err := runs.Resume(context.Background(), f, state)
 	require.NoError(t, err)
 	all := append(watchers(), start.Option(), loop.Until(until), runs.Save(f, loop.Every(loop.Steps(20))))
-	result, err := counting().Run(context.Background(), state, numbered(start.Elapsed.Steps), append(all, options...)...)
+	result, err := counting().Run(context.Background(), state, loop.Data[int64](numbered(start.Elapsed.Steps)), append(all, options...)...)
 	require.NoError(t, err)
 	return result, start
 }
@@ -158,7 +158,7 @@ func TestF10_resumeIsTheSameRun(t *testing.T) {
 func TestSaveLooksLast(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	state := &counter{Rate: 1}
-	_, err := counting().Run(t.Context(), state, numbered(0), runs.Save(f, loop.EachStep), loop.Until(loop.Steps(8)),
+	_, err := counting().Run(t.Context(), state, loop.Data[int64](numbered(0)), runs.Save(f, loop.EachStep), loop.Until(loop.Steps(8)),
 		loop.Watch(loop.At(loop.Steps(3)), func(context.Context, loop.Report) error { state.Rate = 0.25; return nil }))
 	require.NoError(t, err)
 	for step, want := range map[checkpoint.Step]float64{2: 1, 3: 0.25} {
@@ -222,7 +222,7 @@ func TestEndings(t *testing.T) {
 				loop.OnFunc(loop.At(loop.Steps(10)), func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
 					return c, loop.Logs{}, row.task(cancel)
 				}))
-			_, _ = l.Run(ctx, &counter{Rate: 1}, numbered(0), runs.Save(f, loop.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
+			_, _ = l.Run(ctx, &counter{Rate: 1}, loop.Data[int64](numbered(0)), runs.Save(f, loop.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
 			all := steps(t, f)
 			require.EqualValues(t, row.want, all[len(all)-1])
 		})
@@ -234,7 +234,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 	for tolerate, want := range []error{syscall.ENOSPC, nil} {
 		full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, Err: syscall.ENOSPC})
 		f := openMem(t, full, checkpoint.Options{})
-		_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(60)),
+		_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(60)),
 			runs.Save(f, loop.Every(loop.Steps(10)), runs.Tolerate(tolerate)))
 		require.ErrorIs(t, err, want)
 		if want == nil {
@@ -244,7 +244,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 	}
 	// The last save is not among those that may fail.
 	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
-	_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), loop.Until(loop.Steps(60)),
+	_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(60)),
 		runs.Save(openMem(t, full, checkpoint.Options{}), loop.Never, runs.Tolerate(5)))
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
@@ -253,7 +253,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{checkpoint.Lowest(1, "accuracy")}})
 	run := func(options ...loop.Option) error {
-		_, err := counting().Run(t.Context(), &counter{Rate: 1}, numbered(0), append(options, loop.Until(loop.Steps(30)))...)
+		_, err := counting().Run(t.Context(), &counter{Rate: 1}, loop.Data[int64](numbered(0)), append(options, loop.Until(loop.Steps(30)))...)
 		return err
 	}
 	require.ErrorContains(t, run(runs.Save(nil, loop.EachStep)), "(each step: save): no folder given")
@@ -273,7 +273,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorContains(t, run(runs.Save(h, loop.AtStart), runs.Save(h, loop.AtStart)), "another run saves into this folder")
 
 	_, err = loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s int, _ int64) (int, loop.Logs, error) { return s, loop.Logs{}, nil })).
-		Run(t.Context(), 0, numbered(0), runs.Save(openMem(t, &vfs.Mem{}, checkpoint.Options{}), loop.EachStep), loop.Until(loop.Steps(3)))
+		Run(t.Context(), 0, loop.Data[int64](numbered(0)), runs.Save(openMem(t, &vfs.Mem{}, checkpoint.Options{}), loop.EachStep), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type int cannot be saved: give it the method Content of checkpoint.State")
 
 	for _, section := range []string{"loop", "rate"} {

@@ -70,7 +70,7 @@ func TestSave_sectionsOfOneName(t *testing.T) {
 			options = append(options, also)
 		}
 		l := loop.New(loop.OnFunc(loop.EachStep, func(_ context.Context, s named, _ int64) (named, loop.Logs, error) { return s, loop.Logs{}, nil }))
-		_, err := l.Run(t.Context(), named{name}, numbered(0), loop.Until(loop.Steps(3)), runs.Save(f, loop.EachStep, options...))
+		_, err := l.Run(t.Context(), named{name}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(3)), runs.Save(f, loop.EachStep, options...))
 		require.ErrorContains(t, err, "there is a section", name)
 	}
 }
@@ -130,7 +130,7 @@ func TestB104_newestCommonStep(t *testing.T) {
 			start, err := runs.ResumeAt(ctx, own, step, state)
 			require.NoError(t, err)
 			require.Equal(t, row.resumed, start.Elapsed.Steps)
-			_, err = counting().Run(ctx, state, numbered(start.Elapsed.Steps), start.Option(), loop.Until(loop.Steps(20)),
+			_, err = counting().Run(ctx, state, loop.Data[int64](numbered(start.Elapsed.Steps)), start.Option(), loop.Until(loop.Steps(20)),
 				runs.Save(own, loop.Never))
 			require.NoError(t, err, "it saves over what the other process never had")
 			require.NoError(t, own.Close())
@@ -157,7 +157,7 @@ func TestF38_aRunDoesNotWaitForTheDisk(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		_, err := counting().Run(t.Context(), &counter{}, numbered(0), loop.Until(loop.Steps(n)), watch, runs.Save(f, loop.EachStep))
+		_, err := counting().Run(t.Context(), &counter{}, loop.Data[int64](numbered(0)), loop.Until(loop.Steps(n)), watch, runs.Save(f, loop.EachStep))
 		require.NoError(t, err)
 		require.Equal(t, (n-1)*step, last, "the steps, and nothing of the saves")
 		require.LessOrEqual(t, time.Since(begin), n*step+3*write, "at the end the one being written and the last one")

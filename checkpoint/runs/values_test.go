@@ -50,7 +50,7 @@ func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logge
 		return v, logs, nil
 	}))
 	one := iter.Seq2[int64, error](func(yield func(int64, error) bool) { yield(0, nil) })
-	_, err := l.Run(context.Background(), state, one, loop.From(from, nil), runs.Save(f, loop.EachStep, options...))
+	_, err := l.Run(context.Background(), state, loop.Data[int64](one), loop.Continue(from, nil), runs.Save(f, loop.EachStep, options...))
 	require.NoError(t, err)
 }
 

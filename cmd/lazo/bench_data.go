@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 type benchDataCommand struct {
@@ -45,13 +46,15 @@ func (c benchDataCommand) Run(s session) error {
 	}
 	var stages data.Stages
 	begin, images, batches, dims := time.Now(), 0, 0, []int(nil)
-	for b, err := range set.Batches(c.Batch, data.Shuffle(1), data.KeepRemainder(), data.Epochs(c.Passes), data.Timed(&stages)) {
+	each := loop.Over(set.Batches(c.Batch, data.Shuffle(1), data.KeepRemainder(), data.Timed(&stages)), loop.Until(loop.Epochs(c.Passes)))
+	for pass, err := range each {
 		if err == nil {
 			err = s.ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
+		b := pass.Batch
 		x, err := b.Get("x")
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func TestInteropFlax(t *testing.T) {
 	defer train.Close()
 	defer test.Close()
 	var y []float32
-	for batch, err := range set.Batches(4) {
+	for batch, err := range set.Batches(4).All() {
 		require.NoError(t, err)
 		_, _, err = train.Step(t.Context(), state, batch)
 		require.NoError(t, err)

@@ -51,7 +51,7 @@ func TestModelPredict(t *testing.T) {
 	require.NoError(t, err)
 	defer again.Close()
 	rows := must.M1(data.New(data.X([]float32{1, 0, 0, 0, 0, 1.2}, 2, 3)))
-	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(rows.Batches(2)))))
+	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(rows.Batches(2).All()))))
 	_, err = again.CopyFrom(t.Context(), m, nil)
 	require.NoError(t, err)
 	require.NoError(t, again.Save(model))
@@ -108,7 +108,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 		data.Categories{Columns: []string{"place"}}, data.Labels{Column: "kind"}))
 	again := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(2), strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
 	defer again.Close()
-	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(training.Batches(2)))))
+	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(training.Batches(2).All()))))
 	must.M1(again.CopyFrom(t.Context(), m, nil))
 	require.NoError(t, again.Save(model+"2"))
 	given := r.stdout
@@ -126,7 +126,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 
 	numbers := must.M1(flaxlike.New(t.Context(), flaxlike.Dense(1), strategy, flaxlike.WithLoss("mse")))
 	defer numbers.Close()
-	require.NoError(t, numbers.Init(t.Context(), must.M1(data.Peek(training.Batches(2)))))
+	require.NoError(t, numbers.Init(t.Context(), must.M1(data.Peek(training.Batches(2).All()))))
 	require.NoError(t, numbers.Save(model))
 	r = run(t, "model", "predict", model, write("rows.csv", "a,b,c\n0,0,0\n"))
 	require.Zero(t, r.code, r.stderr)

@@ -14,7 +14,7 @@ func ExampleTo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	dataset := gomlxdata.To("numbers", set.Batches(2), []string{"x"}, []string{"y"})
+	dataset := gomlxdata.To("numbers", set.Batches(2).All(), []string{"x"}, []string{"y"})
 	for batch, err := range dataset.Iter() {
 		if err != nil {
 			log.Fatal(err)

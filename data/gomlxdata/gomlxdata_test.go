@@ -43,7 +43,7 @@ func plain(b data.Batch) data.Batch {
 }
 
 func TestThereAndBackIsTheSame(t *testing.T) {
-	source := numbers(t).Batches(2, data.KeepRemainder())
+	source := numbers(t).Batches(2, data.KeepRemainder()).All()
 	there := gomlxdata.To("numbers", source, []string{"x", "even"}, []string{"y"})
 	require.Equal(t, "numbers", there.Name())
 	back := gomlxdata.From(there, []string{"x", "even"}, []string{"y"})
@@ -61,9 +61,9 @@ func TestThereAndBackIsTheSame(t *testing.T) {
 
 	none, err := data.New(data.X([]float32{}, 5, 0, 3))
 	require.NoError(t, err)
-	want = collect(t, none.Batches(5))
+	want = collect(t, none.Batches(5).All())
 	want[0] = plain(want[0])
-	require.Equal(t, want, collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5), []string{"x"}, nil), []string{"x"}, nil)))
+	require.Equal(t, want, collect(t, gomlxdata.From(gomlxdata.To("none", none.Batches(5).All(), []string{"x"}, nil), []string{"x"}, nil)))
 }
 
 // kept is a dataset of so many batches, then an error; it keeps its tensors to be looked at.
@@ -123,9 +123,9 @@ func TestErrors(t *testing.T) {
 		to   train.Dataset
 		want string
 	}{
-		"field":  {gomlxdata.To("d", numbers(t).Batches(2), []string{"x"}, []string{"z"}), `gomlxdata: dataset "d": data: the batch has no field "z"; there are "x", "y", "even"`},
+		"field":  {gomlxdata.To("d", numbers(t).Batches(2).All(), []string{"x"}, []string{"z"}), `gomlxdata: dataset "d": data: the batch has no field "z"; there are "x", "y", "even"`},
 		"source": {gomlxdata.To("d", nil, nil, nil), `gomlxdata: dataset "d": there is no source (nil)`},
-		"error":  {gomlxdata.To("d", numbers(t).Batches(9), nil, nil), "one full batch"},
+		"error":  {gomlxdata.To("d", numbers(t).Batches(9).All(), nil, nil), "one full batch"},
 	} {
 		n := 0
 		for b, err := range row.to.Iter() {
@@ -156,7 +156,7 @@ func TestTo_inGoMLXsTrainer(t *testing.T) {
 		passes++
 		open++
 		defer func() { open-- }()
-		set.Batches(4)(yield)
+		set.Batches(4).All()(yield)
 	}
 	ds := gomlxdata.To("line", source, []string{"x"}, []string{"y"})
 	metrics, err := train.NewLoop(trainer).RunEpochs(ds, 100)
@@ -168,7 +168,7 @@ func TestTo_inGoMLXsTrainer(t *testing.T) {
 	require.Zero(t, open, "a pass was left open")
 
 	_, err = train.NewLoop(trainer).RunEpochs(gomlxdata.To("line", func(yield func(data.Batch, error) bool) {
-		for b := range set.Batches(4) {
+		for b := range set.Batches(4).All() {
 			_ = yield(b, nil) && yield(data.Batch{}, errBroken)
 			return
 		}

@@ -75,7 +75,7 @@ func batches(text []int32) loop.Data[data.Batch] {
 	shuffled := data.Passes(func(pass int) iter.Seq2[[]int32, error] {
 		return data.ShuffleBuffer(windows(text, stride), len(text)/stride, uint64(pass))
 	})
-	return data.Map(data.Chunk(shuffled, batchSize, data.Dropped), func(runs [][]int32) (data.Batch, error) {
+	return loop.Data[data.Batch](data.Map(data.Chunk(shuffled, batchSize, data.Dropped), func(runs [][]int32) (data.Batch, error) {
 		return data.Batch{Fields: fields(runs), Size: len(runs)}, nil
-	})
+	}))
 }

@@ -44,15 +44,15 @@ func main() {
 	// Datasets. The training one goes on where an earlier run was.
 	training, test := must.M2(data.Digits())
 	batches := func(_ context.Context, from loop.Elapsed) (loop.Data[data.Batch], error) {
-		return training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(from.Steps)), nil
+		return loop.Data[data.Batch](training.Batches(32, data.Shuffle(0)).From(from.Steps)), nil
 	}
-	tests := loop.Fixed(test.Batches(120))
+	tests := test.Batches(120)
 
 	// The state, and what it is made of.
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.New(0.01, optim.Momentum(0.9)))))
 	trainStep := managed.TrainStep(step)
-	sample := must.M1(data.Peek(training.Batches(32)))
+	sample := must.M1(data.Peek(training.Batches(32).All()))
 	must.M(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 

@@ -85,13 +85,13 @@ func export(dir string, on strategies.Strategy, train, test *data.Set, f model) 
 		b.Loss("loss", managed.CrossEntropy(b.Node("y"), f(b.Scope(), b.Node("x"))))
 	})
 	training := loop.New(loop.On(loop.EachStep, step))
-	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(200))))
+	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(200))))
 	predict := func(b *managed.Builder) map[string]*managed.Node {
 		logits := f(b.Scope(), b.Node("x"))
 		return map[string]*managed.Node{"logits": logits, "class": graph.ArgMax(logits, -1)}
 	}
 	// The step wants the labels too; the model takes the images alone.
-	batch := must.M1(data.Peek(test.Batches(32)))
+	batch := must.M1(data.Peek(test.Batches(32).All()))
 	must.M(step.Export(dir+"-step", state, batch, managed.WithExample()))
 	must.M(managed.ExportModel(dir, state, batch, predict, managed.WithExample()))
 	fmt.Println("exported", dir, "and", dir+"-step")

@@ -62,7 +62,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	state := must.M1(managed.New(strategies.Jit(runtime)))
 	turns := loop.New(loop.On(loop.EachStep, trains("discriminator", discriminator)), loop.On(loop.EachStep, trains("generator", generator)))
-	result := must.M1(turns.Run(ctx, state, set.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(2000))))
+	result := must.M1(turns.Run(ctx, state, set.Batches(64, data.Shuffle(0)), loop.Until(loop.Steps(2000))))
 	means := must.M1(result.History.Collect("mean"))[0]
 	fmt.Printf("mean of the data: 4, of the generator: %.2f at first, %.2f at last\n", means[0], means[len(means)-1])
 }

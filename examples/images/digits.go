@@ -35,7 +35,7 @@ func writeDigits() (string, error) {
 	}
 	n := 0
 	for _, set := range []*data.Set{training, test} {
-		for b, err := range set.Batches(1) {
+		for b, err := range set.Batches(1).All() {
 			if err != nil {
 				return "", err
 			}

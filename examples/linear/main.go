@@ -42,8 +42,8 @@ func main() {
 
 	history := shape(ctx, problem{
 		state:   state,
-		batches: digits.Batches(32, data.Shuffle(0), data.Forever()),
-		test:    loop.Fixed(test.Batches(test.Len())),
+		batches: digits.Batches(32, data.Shuffle(0)),
+		test:    test.Batches(test.Len()),
 		epoch:   loop.Steps(digits.Len() / 32),
 		until:   loop.Steps(*steps),
 	})

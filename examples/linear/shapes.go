@@ -24,8 +24,8 @@ func linear(b *managed.Builder) {
 // problem is what the shapes have in common.
 type problem struct {
 	state   *managed.State
-	batches loop.Data[data.Batch]
-	test    func(context.Context) (loop.Data[data.Batch], error)
+	batches data.Batches
+	test    data.Batches
 	epoch   loop.Steps
 	until   loop.Steps
 }
@@ -33,7 +33,7 @@ type problem struct {
 var trainStep, testStep = managed.TrainStep(linear), managed.TestStep(linear)
 
 func inLoop(ctx context.Context, p problem) *loop.History {
-	testing := loop.Evaluation[*managed.State, data.Batch]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, testStep)), Data: p.test}
+	testing := loop.Evaluate("test", testStep, p.test)
 	training := loop.New(loop.On(loop.EachStep, trainStep), testing.On(loop.Every(p.epoch)))
 	result := must.M1(training.Run(ctx, p.state, p.batches, loop.Until(p.until), callbacks.ProgressBar(os.Stderr)))
 	return result.History
@@ -45,8 +45,7 @@ func byHand(ctx context.Context, p problem) *loop.History {
 		must.M(err)
 		_, logs := must.M2(trainStep.Step(ctx, p.state, pass.Batch))
 		if pass.Due(loop.Every(p.epoch)) {
-			batches := must.M1(p.test(ctx))
-			for b, err := range batches {
+			for b, err := range p.test.All() {
 				must.M(err)
 				_, tested := must.M2(testStep.Step(ctx, p.state, b))
 				logs.Merge(tested.Suffix("test"))

@@ -38,12 +38,12 @@ func main() {
 	testing := loop.Evaluation[*managed.State, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, managed.TestStep(linear))),
-		Data: loop.Fixed(test.Batches(test.Len())),
+		Data: test.Batches(test.Len()),
 	}
 	training := loop.New(
 		loop.On(loop.EachStep, managed.TrainStep(linear)),
 		testing.On(loop.Every(loop.Steps(250))))
-	result := must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
+	result := must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr)))
 
 	accuracy := must.M1(result.History.Last("accuracy_test"))

@@ -27,7 +27,7 @@ func step(b *managed.Builder) {
 
 func losses(runtime *xla.Runtime, set *data.Set, optimizer *optim.Optimizer) []float64 {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer)))
-	result := must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(context.Background(), state, set.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(steps))))
+	result := must.M1(loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(context.Background(), state, set.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(steps))))
 	return must.M1(result.History.Collect("loss"))[0]
 }
 

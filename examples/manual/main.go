@@ -37,12 +37,12 @@ func main() {
 
 	history, bar := &loop.History{}, callbacks.NewBar(os.Stderr)
 	report := loop.Report{}
-	for pass, err := range loop.Over(train.Batches(32, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(1000))) {
+	for pass, err := range loop.Over(train.Batches(32, data.Shuffle(0)), loop.Until(loop.Steps(1000))) {
 		must.M(err)
 		var logs loop.Logs
 		state, logs = must.M2(trainStep.Step(ctx, state, pass.Batch))
 		if pass.Due(loop.Every(loop.Steps(250))) {
-			for batch, err := range test.Batches(test.Len()) {
+			for batch, err := range test.Batches(test.Len()).All() {
 				must.M(err)
 				_, tested := must.M2(testStep.Step(ctx, state, batch))
 				logs.Merge(tested.Suffix("test"))

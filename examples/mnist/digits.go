@@ -56,5 +56,5 @@ func images(dir string) (train, test *data.Set, err error) {
 
 // dataOrder is a new order in each epoch, by the seed.
 func dataOrder(c config) []data.Option {
-	return []data.Option{data.Shuffle(uint64(c.seed)), data.Epochs(c.epochs)}
+	return []data.Option{data.Shuffle(uint64(c.seed))}
 }

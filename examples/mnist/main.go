@@ -20,7 +20,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/callbacks/tensorboard"
-	"github.com/lazo-ml/lazo/checkpoint/runs"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/loop"
@@ -143,7 +142,6 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 
 	epoch := loop.Steps(train.Len() / c.batch)
 	steps := loop.Steps(c.epochs) * epoch
-	var from runs.Start
 	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch))}
 	var stages *data.Stages // for images that are read as they are needed: does a step wait for its data, and for what?
 	if train.Mapped() {
@@ -151,17 +149,17 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 		options[2] = callbacks.ProgressBar(progress, callbacks.BarEpochs(epoch), callbacks.BarStages(stages))
 	}
 	if c.resume != "" {
-		folder, at, saving, openErr := c.open(ctx, state, stderr)
+		folder, _, saving, openErr := c.open(ctx, state, stderr)
 		if openErr != nil {
 			return openErr
 		}
 		defer func() { err = errors.Join(err, folder.Close()) }()
-		from, options = at, append(options, saving...)
+		options = append(options, saving...)
 	}
 	if c.tensorboard != "" {
 		options = append(options, tensorboard.Write(c.tensorboard, loop.Every(loop.Steps(10))))
 	}
-	batches := train.Batches(c.batch, append(dataOrder(c), data.Skip(from.Elapsed.Steps), data.Timed(stages))...)
+	batches := train.Batches(c.batch, append(dataOrder(c), data.Timed(stages))...)
 	training := loop.New(loop.On(loop.EachStep, trainStep))
 	result, err := training.Run(ctx, state, batches, options...)
 	if err != nil {

@@ -34,7 +34,7 @@ func main() {
 	testing := loop.Evaluation[model, data.Batch]{
 		Name: "test",
 		Loop: loop.New(loop.On(loop.EachStep, step(0))),
-		Data: loop.Fixed(test.Batches(test.Len())),
+		Data: test.Batches(test.Len()),
 	}
 	learning := loop.New(loop.On(loop.EachStep, step(0.5)), testing.On(loop.Every(loop.Steps(100))))
 	options := []loop.Option{
@@ -49,7 +49,7 @@ func main() {
 		start = must.M1(runs.Resume(ctx, folder, &state))
 		options = append(options, start.Option(), runs.Save(folder, loop.Every(loop.Steps(500))))
 	}
-	batches := training.Batches(32, data.Shuffle(0), data.Forever(), data.Skip(start.Elapsed.Steps))
+	batches := training.Batches(32, data.Shuffle(0))
 	result := must.M1(learning.Run(ctx, state, batches, options...))
 
 	best := must.M1(result.History.Best("loss_test", loop.Lowest))

@@ -35,7 +35,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer.Adam().Done())))
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0), data.Forever()),
+	must.M1(training.Run(ctx, state, train.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr)))
 	testing := loop.New(loop.On(loop.EachStep, managed.TestStep(step)))
 	result := must.M1(testing.Run(ctx, state, test.Batches(test.Len())))

@@ -12,6 +12,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"iter"
 	"log"
 	"os"
 
@@ -47,7 +48,9 @@ func main() {
 	epoch := training.Len() / batch
 	steps := *epochs * epoch
 	moved := data.Augment(0, "x", data.RandomShift(1, 1))
-	batches := data.Prefetch(data.Map(training.Batches(batch, data.Shuffle(0), data.Epochs(*epochs)), moved), 2)
+	batches := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
+		return data.Prefetch(data.Map(training.Batches(batch, data.Shuffle(0)).From(position), moved), 2)
+	})
 
 	// SGD with momentum; the rate rises over a tenth of the steps and falls to 0. Kernels decay, scales and biases do not.
 	optimizer := optim.New(0.1,
@@ -63,7 +66,7 @@ func main() {
 		Epoch: loop.Steps(epoch),
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(step),
-			Data: loop.Fixed(test.Batches(test.Len())),
+			Data: test.Batches(test.Len()),
 		}},
 	}
 	result := must.M1(fit.Run(ctx, state, batches, loop.Until(loop.Steps(steps)), callbacks.ProgressBar(os.Stderr), callbacks.NonFinite(callbacks.FailRun)))

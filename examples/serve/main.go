@@ -40,7 +40,7 @@ func main() {
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 3, Validation: test}))
 
 	// What a request has: one example of the inputs, without the labels.
-	example := must.M1(data.Peek(test.Batches(1)))
+	example := must.M1(data.Peek(test.Batches(1).All()))
 	example.Fields = example.Fields[:1]
 	batcher := must.M1(serve.New(flaxlike.Probabilist{Model: model}, example, serve.Batching{
 		MaxBatch: 32, Delay: *delay, InputErrors: []error{flaxlike.ErrLabelRange, flaxlike.ErrValue}}))

@@ -71,7 +71,7 @@ func main() {
 	testing := managed.TestStep(step)
 	for _, lengths := range [][]int{{middle, longest}, {longest}} {
 		tested := must.M1(train.Test[*managed.State, data.Batch]{
-			Step: testing, Reset: managed.Reset, Data: loop.Fixed(batches(data.Items(lines(2, 1024)), lengths...)),
+			Step: testing, Reset: managed.Reset, Data: batches(data.Items(lines(2, 1024)), lengths...),
 		}.Run(ctx, state))
 		accuracy, n := must.M1(tested.Logs.Float("accuracy")), must.M1(tested.Logs.Float("signs"))
 		fmt.Printf("test accuracy of %.0f signs in lines padded to %v: %.4f\n", n, lengths, accuracy)
@@ -98,7 +98,7 @@ func tag(b *managed.Builder, both bool) {
 // do not count.
 func batches(of iter.Seq2[line, error], lengths ...int) loop.Data[data.Batch] {
 	buckets := data.Buckets(of, batchSize, data.Kept, func(l line) int { return len(l.signs) }, lengths...)
-	return data.Map(buckets, func(bucket data.Bucket[line]) (data.Batch, error) {
+	return loop.Data[data.Batch](data.Map(buckets, func(bucket data.Bucket[line]) (data.Batch, error) {
 		var rows, tags [][]int32
 		var long []int32
 		for _, l := range bucket.Items {
@@ -115,5 +115,5 @@ func batches(of iter.Seq2[line, error], lengths ...int) loop.Data[data.Batch] {
 		return data.Pad(data.Batch{Size: len(rows), Fields: []data.Field{
 			{Name: "signs", Array: x}, {Name: "tags", Array: y}, data.Named("lengths", long, len(long)),
 		}}, batchSize)
-	})
+	}))
 }

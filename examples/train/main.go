@@ -42,10 +42,10 @@ func main() {
 		Epoch: loop.Steps(training.Len() / 32),
 		Tests: []train.Test[*managed.State, data.Batch]{{
 			Step: managed.TestStep(linear),
-			Data: loop.Fixed(test.Batches(test.Len())),
+			Data: test.Batches(test.Len()),
 		}},
 	}
-	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0), data.Forever()),
+	result := must.M1(fit.Run(ctx, state, training.Batches(32, data.Shuffle(0)),
 		loop.Until(loop.Steps(1000)), callbacks.ProgressBar(os.Stderr), callbacks.KeepBest("accuracy_test", loop.Highest),
 		callbacks.StopEarly("loss_test", loop.Lowest, callbacks.Evaluations(3)), callbacks.NonFinite(callbacks.FailRun)))
 

@@ -50,7 +50,7 @@ func main() {
 
 	second := model(flaxlike.WithSeed(*seed), flaxlike.WithOptimizerOf(optim.New(3e-2, optim.Frozen(optim.Under("/model/1/body")), optim.Adam{})))
 	defer second.Close()
-	must.M(second.Init(ctx, must.M1(data.Peek(digits(training, 5).Batches(32)))))
+	must.M(second.Init(ctx, must.M1(data.Peek(digits(training, 5).Batches(32).All()))))
 	must.M1(second.CopyFrom(ctx, first, optim.Under("/model/1/body")))
 	head := hash(second, "/model/2/head/")
 	must.M1(second.Fit(ctx, digits(training, 5), flaxlike.Fit{StepsPerEpoch: *steps}))

@@ -52,7 +52,7 @@ func main() {
 		Epoch: loop.Steps(100),
 		Tests: []test{testOn(sentences(2, 512, most))},
 	}
-	batches := sentences(1, 8192, most).Batches(batchSize, data.Shuffle(0), data.Forever())
+	batches := sentences(1, 8192, most).Batches(batchSize, data.Shuffle(0))
 	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 
 	for _, length := range []int{most, longest} { // each length has a program of its own, compiled when its first batch comes
@@ -64,5 +64,5 @@ func main() {
 
 func testOn(set *data.Set) test {
 	return test{Step: managed.TestStep(step), Reset: managed.Reset,
-		Data: loop.Fixed(set.Batches(batchSize))}
+		Data: set.Batches(batchSize)}
 }

@@ -74,12 +74,12 @@ func main() {
 	m := model{len(both.source), len(both.target), *layers}
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(m.learn)))
 	until := loop.Until(loop.Steps(*steps))
-	must.M1(training.Run(ctx, state, both.batches(others), until, callbacks.ProgressBar(os.Stderr)))
+	must.M1(training.Run(ctx, state, loop.Data[data.Batch](both.batches(others)), until, callbacks.ProgressBar(os.Stderr)))
 
 	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // the last one of each length
 	tests := data.Map(both.batches(data.Items(held)), padded)
 	translate := managed.TestStep(m.translate)
-	test := train.Test[*managed.State, data.Batch]{Step: translate, Reset: managed.Reset, Data: loop.Fixed(tests)}
+	test := train.Test[*managed.State, data.Batch]{Step: translate, Reset: managed.Reset, Data: loop.Data[data.Batch](tests)}
 	exact := must.M1(must.M1(test.Run(ctx, state)).Logs.Float("exact_match"))
 	fmt.Printf("exact match: %.3f of %d sentences\n", exact, len(held))
 	some := must.M1(data.Peek(tests))

@@ -82,10 +82,10 @@ func main() {
 	defer state.Close()
 
 	training := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0), data.Forever()), loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
+	must.M1(training.Run(ctx, state, digits.Batches(64, data.Shuffle(0)), loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 	tested := must.M1(train.Test[*managed.State, data.Batch]{
 		Step: managed.TestStep(step),
-		Data: loop.Fixed(test.Batches(test.Len())),
+		Data: test.Batches(test.Len()),
 	}.Run(ctx, state))
 	reconstruction := must.M1(tested.Logs.Float("reconstruction"))
 	kl := must.M1(tested.Logs.Float("kl"))

@@ -90,7 +90,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	require.NoError(t, err)
 	made, err := none.MapBatches(func(b data.Batch) (data.Batch, error) {
 		rows := make([]int, b.Size)
-		batch, err := data.Peek(must.M1(test.Gather(rows)).Batches(b.Size))
+		batch, err := data.Peek(must.M1(test.Gather(rows)).Batches(b.Size).All())
 		return batch, err
 	})
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.NotContains(t, all, "none is known")
 
 	other := newModel(t, layers, flaxlike.WithLoss("mse"))
-	batch, err := data.Peek(set.Batches(32))
+	batch, err := data.Peek(set.Batches(32).All())
 	require.NoError(t, err)
 	require.ErrorContains(t, report.Network(other).Err(), "no blocks")
 	require.NoError(t, other.Init(t.Context(), batch))

@@ -486,7 +486,7 @@ func TestR11_laterChangesAreNotSeen(t *testing.T) {
 	first, err := data.Peek(interleaved)
 	require.NoError(t, err)
 	require.Equal(t, 1, first)
-	_, err = loop.New[int, int]().Run(t.Context(), 0, data.Items([]int{1}), after)
+	_, err = loop.New[int, int]().Run(t.Context(), 0, loop.Data[int](data.Items([]int{1})), after)
 	require.NoError(t, err)
 	require.Equal(t, "first", watched)
 	for step := range checkpoint.Step(3) {

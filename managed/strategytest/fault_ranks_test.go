@@ -127,7 +127,7 @@ func faultTraining(t *testing.T, s strategies.Strategy, skip int64, each func(ba
 	}
 	n := skip
 	batches := func(yield func(data.Batch, error) bool) {
-		for b, err := range wave(t, 128).Batches(32, data.Shuffle(3), data.Forever(), data.Skip(skip)) {
+		for b, err := range wave(t, 128).Batches(32, data.Shuffle(3)).From(skip) {
 			if n++; each != nil {
 				each(n)
 			}
@@ -136,7 +136,7 @@ func faultTraining(t *testing.T, s strategies.Strategy, skip int64, each func(ba
 			}
 		}
 	}
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, all...)
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](batches), all...)
 	require.NoError(t, err)
 	var text strings.Builder
 	for _, name := range state.Names() {
@@ -294,7 +294,7 @@ func TestF62_anotherLength(t *testing.T) {
 		set, err := data.New(data.X(make([]float32, n*8), n, 8), data.Y(make([]float32, n), n, 1))
 		require.NoError(t, err)
 		fault()
-		for b, err := range set.Batches(16, data.Share(rank, 2)) {
+		for b, err := range set.Batches(16, data.Share(rank, 2)).All() {
 			if !yield(b, err) {
 				return
 			}
@@ -314,9 +314,9 @@ func unlikeData(t *testing.T, says string, batches func(rank int, fault func(), 
 		fault := func() {
 			require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(faultFolder), "fault"), nil, 0o600))
 		}
-		_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(small))).Run(t.Context(), state, func(yield func(data.Batch, error) bool) {
+		_, err = loop.New(loop.On(loop.EachStep, managed.TrainStep(small))).Run(t.Context(), state, loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {
 			batches(job.Rank(), fault, yield)
-		})
+		}))
 		loop.Exit(err)
 		return
 	}
@@ -438,7 +438,7 @@ func TestF65_fullDisk(t *testing.T) {
 		fullDisk(t)
 		return err
 	})
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32, data.Forever()),
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32),
 		loop.Until(loop.Steps(faultSteps)), runs.Save(folder, loop.Every(loop.Steps(saveEach))), full)
 	if job.Rank() == 0 {
 		require.ErrorIs(t, err, syscall.EFBIG)

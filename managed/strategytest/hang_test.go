@@ -28,7 +28,7 @@ func TestDataParallel_doesNotHang(t *testing.T) {
 		require.NoError(t, err)
 		step := managed.TrainStep(deep)
 		result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state,
-			wave(t, 256).Batches(32, data.Shuffle(3), data.Forever()), loop.Until(loop.Steps(200)), callbacks.Watchdog(time.Minute, hangs))
+			wave(t, 256).Batches(32, data.Shuffle(3)), loop.Until(loop.Steps(200)), callbacks.Watchdog(time.Minute, hangs))
 		require.NoError(t, err)
 		require.EqualValues(t, 200, result.Elapsed.Steps)
 		require.NoError(t, step.Close())

@@ -85,7 +85,7 @@ func agreementsOfAStep(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
 	run := func(steps int64) (calls int64) {
 		before := job.Calls()
-		_, err := loop.New(loop.OnFunc(loop.EachStep, step.Step)).Run(t.Context(), state, wave(t, 256).Batches(32, data.Forever()), loop.Until(loop.Steps(steps)))
+		_, err := loop.New(loop.OnFunc(loop.EachStep, step.Step)).Run(t.Context(), state, wave(t, 256).Batches(32), loop.Until(loop.Steps(steps)))
 		require.NoError(t, err)
 		return int64(job.Calls() - before)
 	}
@@ -142,7 +142,7 @@ func hundredSteps(t *testing.T, on *xla.Runtime) (all []float64) {
 		b.Loss("loss", graph.Square(graph.Sub(layers.Dense(b.Scope().In("c"), h, true, 1), b.Node("y"))))
 	})
 	defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
-	for b, err := range data.Take(wave(t, 256).Batches(64, data.Shuffle(3), data.Forever()), 100) {
+	for b, err := range data.Take(wave(t, 256).Batches(64, data.Shuffle(3)).From(0), 100) {
 		require.NoError(t, err)
 		_, logs, err := step.Step(t.Context(), state, b)
 		require.NoError(t, err)
@@ -170,7 +170,7 @@ func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	defer cancel()
 	batches := func(yield func(data.Batch, error) bool) {
 		n := 0
-		for b, err := range wave(t, 256).Batches(32, data.Forever()) {
+		for b, err := range wave(t, 256).Batches(32).From(0) {
 			if n++; n == 150 && job.Rank() == job.Size()-1 {
 				cancel()
 			}
@@ -179,7 +179,7 @@ func endsEverywhere(t *testing.T, job *dist.Job, s strategies.Strategy) {
 			}
 		}
 	}
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, batches)
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, loop.Data[data.Batch](batches))
 	require.Error(t, err)
 	require.Equal(t, loop.Cancelled, result.Reason)
 	steps := []int64{result.Elapsed.Steps, -result.Elapsed.Steps}
@@ -209,7 +209,7 @@ func otherShapes(t *testing.T, job *dist.Job, s strategies.Strategy) {
 func zeros(t *testing.T, examples, columns int, order ...data.Option) (batch data.Batch) {
 	set, err := data.New(data.X(make([]float32, examples*columns), examples, columns), data.Y(make([]float32, examples), examples, 1))
 	require.NoError(t, err)
-	for b, err := range set.Batches(examples, order...) {
+	for b, err := range set.Batches(examples, order...).All() {
 		require.NoError(t, err)
 		batch = b
 	}
@@ -226,7 +226,7 @@ func unequalData(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	if job.Rank() == job.Size()-1 {
 		batches = 5
 	}
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, data.Take(wave(t, 32*job.Size()).Batches(32, data.Forever()), batches))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](data.Take(wave(t, 32*job.Size()).Batches(32).From(0), batches)))
 	require.ErrorContains(t, err, fmt.Sprintf("the data of rank %d ended after 5 batches, rank ", job.Size()-1))
 	require.ErrorContains(t, err, "it must have equally many in each process")
 	require.EqualValues(t, 5, result.Elapsed.Steps)
@@ -260,7 +260,7 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 		require.NoError(t, err)
 		step := managed.TestStep(deep)
 		defer func() { require.NoError(t, errors.Join(step.Close(), state.Close())) }()
-		for b := range wave(t, 32).Batches(32) {
+		for b := range wave(t, 32).Batches(32).All() {
 			_, _, err = step.Step(t.Context(), state, b)
 		}
 		return err
@@ -270,7 +270,7 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	held, err := managed.New(s, managed.WithOptimizer(optimizer.Adam().Done()))
 	require.NoError(t, err)
 	other := managed.TestStep(deep)
-	for b := range wave(t, 64).Batches(32, data.Shuffle(uint64(job.Rank()))) {
+	for b := range wave(t, 64).Batches(32, data.Shuffle(uint64(job.Rank()))).All() {
 		_, _, err = other.Step(t.Context(), held, b)
 		require.ErrorIs(t, err, xla.ErrDisagree)
 		require.ErrorContains(t, err, "other batches for this step")

@@ -92,7 +92,7 @@ func TestRanks_saveTheirParts(t *testing.T) {
 
 // waveBatch is one of those that faultTraining trains with.
 func waveBatch(t *testing.T) data.Batch {
-	for b, err := range wave(t, 128).Batches(32) {
+	for b, err := range wave(t, 128).Batches(32).All() {
 		require.NoError(t, err)
 		return b
 	}
@@ -128,7 +128,7 @@ func trainAndSave(t *testing.T) {
 	require.NoError(t, step.Prepare(t.Context(), state, waveBatch(t)))
 	counts.whole = 0
 	if from := start.Elapsed.Steps; from < int64(until) {
-		batches := wave(t, 128).Batches(32, data.Shuffle(3), data.Forever(), data.Skip(from))
+		batches := wave(t, 128).Batches(32, data.Shuffle(3))
 		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batches, start.Option(), loop.Until(loop.Steps(until)),
 			runs.Save(folder, loop.AtEnd))
 		require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 		start, err := runs.Resume(t.Context(), folder, state)
 		require.NoError(t, err)
 		step := managed.TrainStep(small)
-		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32, data.Forever()), start.Option(),
+		_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32), start.Option(),
 			loop.Until(loop.Steps(until)), runs.Save(folder, loop.Every(loop.Steps(saveEach))))
 		return errors.Join(err, step.Close(), state.Close())
 	}

@@ -228,7 +228,7 @@ func trained(t *testing.T, s strategies.Strategy, steps, block int, order ...dat
 	step := managed.TrainStep(deep)
 	defer func() { require.NoError(t, step.Close()) }()
 	var batches []data.Batch
-	for b, err := range data.Take(wave(t, 256).Batches(32, append(order, data.Shuffle(3), data.Forever())...), int64(steps)) {
+	for b, err := range data.Take(wave(t, 256).Batches(32, append(order, data.Shuffle(3))...).From(0), int64(steps)) {
 		require.NoError(t, err)
 		if batches = append(batches, b); len(batches) < block {
 			continue

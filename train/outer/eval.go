@@ -77,10 +77,14 @@ func (e Eval[S, B]) evaluate(ctx context.Context, es *evaluations, turn *loop.Tu
 	if err != nil {
 		return err
 	}
-	result, err := test.Evaluate(ctx, turn)
+	result, logs, err := test.Run(ctx, turn.State)
 	if err != nil {
 		return err
 	}
+	if e.KeepState {
+		turn.State = result.State
+	}
+	turn.Logs.Merge(logs)
 	history := result.History // without the state
 	at.Steps, at.history = result.Elapsed.Steps, func() *loop.History { return history }
 	at.outputs = outputs(at.history, e.Aggregate, rates(result.Elapsed, result.Elapsed.Time))

@@ -82,11 +82,11 @@ func save(name string, training loop.Loop[*managed.State, data.Batch], weights s
 	ctx := context.Background()
 	state := must(managed.New(strategies.Jit(must(xla.Open(ctx, "cpu"))), append(options, managed.WithSeed(5))...))
 	folder := must(checkpoint.Open(filepath.Join(os.Args[1], name), checkpoint.Options{}))
-	batches := line(80).Batches(16, data.Shuffle(3), data.Forever())
+	batches := line(80).Batches(16, data.Shuffle(3))
 	at := must(training.Run(ctx, state, batches, loop.Until(loop.Steps(20)), checkpoint.Save(folder, loop.Every(loop.Steps(20))))).Elapsed
 	must(0, folder.Close())
-	batches = line(80).Batches(16, data.Shuffle(3), data.Forever(), data.Skip(at.Steps))
-	rest := must(training.Run(ctx, state, batches, loop.From(at, nil), loop.Until(loop.Steps(45)))).History
+	batches = line(80).Batches(16, data.Shuffle(3))
+	rest := must(training.Run(ctx, state, batches, loop.Continue(at, nil), loop.Until(loop.Steps(45)))).History
 	figures := map[string][]float64{}
 	for _, series := range []string{"loss", "one_loss", "two_loss", "steps", "one_steps", "mean"} {
 		if _, v, err := rest.Series(series); err == nil {
