@@ -98,12 +98,12 @@ func (r *tracer) run(state tracedState, sizes []int) {
 	r.see("run of batches %d to %d", from, len(sizes))
 	options := r.options()
 	if r.result.History != nil { // it goes on
-		options = append(options, loop.From(counts(r.result.Elapsed), r.result.History))
+		options = append(options, loop.Continue(counts(r.result.Elapsed), r.result.History))
 		if r.ended && r.result.Stop != nil {
 			options = append(options, loop.Ended(r.result.Stop, untilText(r.until)))
 		}
 	}
-	result, err := loop.New(r.loopTasks()...).Run(ctx, state, r.data(sizes, from), options...)
+	result, err := loop.New(r.loopTasks()...).Run(ctx, state, rest(r.data(sizes, from)), options...)
 	r.result = result
 	r.see("result: state %x, %s, %s, stop %s, error %s", result.State.value, elapsedText(result.Elapsed), result.Reason, r.errorText(result.Stop), r.errorText(err))
 	var sizesKept []float64
