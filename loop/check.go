@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 )
 
@@ -25,25 +27,55 @@ func (r *run[S, B]) check(noData bool) error {
 		if t.when.zero() {
 			unset = errNoSchedule
 		}
-		if err := errors.Join(t.when.err, unset, t.err, r.unreachable(t.when)); err != nil {
+		if err := errors.Join(t.when.err, unset, t.err, r.impossible(t.when)); err != nil {
 			errs = append(errs, fmt.Errorf("task %d (%s): %w", i+1, t.label(), err))
 		}
 	}
 	for i := range r.hooks {
 		h := &r.hooks[i]
-		if err := errors.Join(h.When.err, h.Err, r.unreachable(h.When)); err != nil {
+		if err := errors.Join(h.When.err, h.Err, r.impossible(h.When)); err != nil {
 			errs = append(errs, fmt.Errorf("%s %d (%s): %w", h.kind, h.number, h.String(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// unreachable refuses a schedule that is due in no run of this length: mostly a wrong number. [Never] is allowed.
-func (r *run[S, B]) unreachable(when Schedule) error {
-	if when.err != nil || when.rule == nil || r.until == nil || r.until.Length() == 0 || !when.never(r.until) {
+// impossible refuses a schedule that is due in no run, however long it is. [Never] is allowed.
+func (r *run[S, B]) impossible(when Schedule) error {
+	if !r.notReached(when) || !when.never(nil) {
 		return nil
 	}
-	return fmt.Errorf("never due in %s; leave it out, or give it AndAtEnd", r.until)
+	return errors.New("never due, however long the run is: its parts exclude each other; to leave it out, say loop.Never")
+}
+
+// unreached lists what is not due before the end of the run.
+func (r *run[S, B]) unreached() (names []string) {
+	for i := range r.tasks {
+		if t := &r.tasks[i]; r.notReached(t.when) {
+			names = append(names, fmt.Sprintf("task %d (%s)", i+1, t.label()))
+		}
+	}
+	for i := range r.hooks {
+		if h := &r.hooks[i]; r.notReached(h.When) {
+			names = append(names, fmt.Sprintf("%s %d (%s)", h.kind, h.number, h.String()))
+		}
+	}
+	return names
+}
+
+// notReached reports whether a schedule is surely not due before the end of the run.
+func (r *run[S, B]) notReached(when Schedule) bool {
+	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.never(r.until)
+}
+
+// logUnreached logs what is not due before the end of the run: a short trial run, or a wrong number.
+func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
+	if job != nil && job.Rank() > 0 {
+		return
+	}
+	for _, name := range r.unreached() {
+		slog.InfoContext(ctx, "loop: not due in this run", "what", name, "until", r.until.String())
+	}
 }
 
 // sizer returns what counts the examples of *batch, nil if each batch counts as one.

@@ -61,6 +61,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 	if err = r.agreeOnStart(err); err != nil {
 		return Result[S]{State: state, History: r.history, Elapsed: r.elapsed, Reason: Failed}, err
 	}
+	r.logUnreached(ctx, job)
 	if err = r.agreeOnStarted(r.start()); err == nil {
 		err = r.makeTurns(ctx, data)
 	}

@@ -29,6 +29,7 @@ type Planned struct {
 	// Entry is the name that a callback waits for, "" if it waits for none.
 	Entry string
 	block int
+	until Period // the end of the run, if the schedule is due in a longer one
 }
 
 // Plan is a dry run: it checks the loop and its options as [Loop.Run] does, and calls nothing but schedules, BlockSize,
@@ -67,6 +68,9 @@ const plannedSteps = 4
 
 func (p Plan) of(when Schedule, name string) Planned {
 	planned := Planned{Name: name, Start: when.starts, End: when.ends}
+	if n, isSteps := p.Until.(Steps); isSteps && n > 0 && when.rule != nil {
+		planned.until = p.Until
+	}
 	n := when.needs()
 	var on []string
 	for _, unit := range []struct {
@@ -133,7 +137,9 @@ func (p Planned) when() string {
 	if p.End {
 		parts = append(parts, "at the end")
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 && p.until != nil {
+		parts = append(parts, "not in "+p.until.String())
+	} else if len(parts) == 0 {
 		parts = append(parts, "never")
 	}
 	if p.block > 1 {

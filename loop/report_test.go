@@ -3,6 +3,8 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,14 +103,25 @@ func TestResult_stop(t *testing.T) {
 	require.NoError(t, result.Stop)
 }
 
-// A schedule that no turn of the run can reach is mostly a mistaken number.
-func TestRun_refusesWhatIsNeverDue(t *testing.T) {
+// What the run does not reach is logged and stands in the plan.
+func TestS05_whatIsNotReachedIsLoggedAndPlanned(t *testing.T) {
+	var text strings.Builder
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
+	defer slog.SetDefault(before)
 	l := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Every(loop.Steps(5000)), evaluation).Named("test"))
-	_, err := l.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(2000)), loop.Watch(loop.At(loop.Steps(2001)), nothing))
-	require.EqualError(t, err, "loop: task 2 (every 5000 steps: test): never due in 2000 steps; leave it out, or give it AndAtEnd\n"+
-		"callback 1 (at 2001 steps): never due in 2000 steps; leave it out, or give it AndAtEnd")
+	options := []loop.Option{loop.Until(loop.Steps(2000)), loop.Watch(loop.At(loop.Steps(2001)), nothing)}
+	plan, err := l.Plan(options...)
+	require.NoError(t, err)
+	require.Contains(t, plan.String(), "every 5000 steps: test  not in 2000 steps")
+	_, err = l.Run(t.Context(), 0, numbers(9), options...)
+	require.NoError(t, err)
+	require.Contains(t, text.String(), `level=INFO msg="loop: not due in this run" what="task 2 (every 5000 steps: test)" until="2000 steps"`)
+	require.Contains(t, text.String(), `what="callback 1 (at 2001 steps)" until="2000 steps"`)
+	require.Equal(t, 2, strings.Count(text.String(), "not due"))
 	_, err = l.Run(t.Context(), 0, numbers(9))
-	require.NoError(t, err, "without an end, nobody can know")
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(text.String(), "not due"), "nothing is known of a run without an end")
 	spare := loop.New(loop.OnFunc(loop.EachStep, add), loop.OnFunc(loop.Never, evaluation), loop.OnFunc(loop.Every(loop.Steps(5)).AndAtEnd(), evaluation))
 	_, err = spare.Run(t.Context(), 0, numbers(9), loop.Until(loop.Steps(3)))
 	require.NoError(t, err, "Never is meant, and the end is reached")
